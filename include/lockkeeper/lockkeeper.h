@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lockkeeper/lockkeeper.h - locks, semaphores and batches that survive the people who hold them.
+ *
+ * The shortest correct program (examples/mutex.c is the whole of it):
+ *
+ *     lk_store *store;
+ *     lk_lease *lease;
+ *     lk_error error;
+ *     const char *parts[] = {"mydatabase/mytest"};
+ *     lk_request request = lk_request_init(parts, 1);
+ *
+ *     if (lk_open(NULL, &store, &error) == LK_OK
+ *         && lk_acquire(store, &request, &lease, NULL, &error) == LK_GRANTED) {
+ *         write_somewhere(lk_lease_token(lease), ...);  // the resource refuses smaller tokens
+ *         lk_lease_release(lease, &error);
+ *     }
+ *
+ * What is promised. Between the grant and the deadline of a lease no other owner holds anything
+ * that conflicts with it, in any process that uses the same store. First come, first served.
+ * Every grant has a fencing token greater than all drawn before it at its roots.
+ *
+ * What is not promised (read this once):
+ *  - A lease ends at its deadline whether or not its holder has noticed. A process that is stopped,
+ *    swapped out or suspended past its deadline goes on believing. Keep-alive, the lost callback
+ *    and lk_lease_is_lost() make that rare and short; only the token makes it harmless: hand it to
+ *    the resource and let the resource refuse smaller ones.
+ *  - LK_UNAVAILABLE means unknown: the ask may have taken effect. Repeat it; repeating is safe.
+ *  - Nothing survives fork(): the child must open its own store, and must not touch the parent's.
+ *
+ * Conventions. Durations are milliseconds in `_ms`; instants of Unix time are `_unix_ms`. Outputs
+ * are named `ret_*` and are untouched unless the call's success says otherwise. "Borrowed" means
+ * for the duration of the call. Strings are UTF-8, terminated. A `lk_error *error` may be NULL;
+ * otherwise it always gets the outcome, and a sentence where one helps.
+ * Threads: every function may be called from any thread at any time, also on the same store or
+ * lease, except that close, release and free end the object they are given. Only lk_acquire() and
+ * lk_ask() with LK_WAIT block for longer than the store itself takes.
+ */
+#ifndef LOCKKEEPER_H
+#define LOCKKEEPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lockkeeper/terms.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LK_VERSION_MAJOR 0
+#define LK_VERSION_MINOR 1
+#define LK_VERSION_PATCH 0
+#define LK_VERSION "0.1.0"
+
+/* The version of the library that is running, e.g. "0.1.0". */
+LK_PUBLIC const char *lk_version(void);
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+typedef struct lk_store lk_store;
+
+/*
+ * Opens the store named by `url`: sqlite:PATH, mem: (this process only; for tests) - see
+ * docs/engines.md. NULL means $LK_STORE, else a SQLite file under
+ * ${XDG_STATE_HOME:-~/.local/state}/lockkeeper/locks.db, made on first use.
+ * Blocks while the store is set up. Ends in LK_OK with *ret_store, which lk_close() ends;
+ * or LK_INVALID (the URL), LK_UNSUPPORTED (no such engine here, or not on this file system),
+ * LK_DENIED (rights), LK_UNAVAILABLE, LK_INTERNAL, with nothing opened and nothing changed.
+ */
+LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error);
+
+/*
+ * Closes the store; accepts NULL. Leases that are still open are no longer kept alive: they
+ * perish by their ttl, and their handles may still be freed. Waits of other threads must have
+ * been cancelled before.
+ */
+LK_PUBLIC void lk_close(lk_store *store);
+
+/* The URL it was opened with, without any password. Valid until lk_close(). */
+LK_PUBLIC const char *lk_store_url(const lk_store *store);
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+#define LK_FOREVER INT64_MAX
+
+typedef struct lk_cancel lk_cancel;
+
+/* An ask. Start from lk_request_init(); everything it points to is borrowed. */
+typedef struct lk_request {
+    size_t size;              /* sizeof(lk_request), so that later versions can grow it */
+    const char *const *parts; /* 1 to 16 of PATH[?shared][?limit=N[&units=U]] */
+    size_t part_count;
+    const char *owner;   /* NULL: a fresh unique one, which the result names */
+    lk_style style;      /* LK_WAIT unless set */
+    int64_t wait_ms;     /* LK_WAIT: at most this long, then LK_TIMEOUT; LK_FOREVER unless set */
+    int64_t ttl_ms;      /* 50 ms to 366 days; 0: 60 s */
+    int64_t until_unix_ms; /* a fixed end in place of ttl_ms; 0: none */
+    bool shared;         /* for every part that names no mode */
+    uint32_t limit;      /* for every part that names none; 0: none */
+    uint32_t units;      /* for every part that names none; 0: unsaid */
+    const char *note;    /* up to 255 bytes, shown wherever the request is; NULL: none, or as it is */
+    size_t blockers_max; /* how many blockers the result names; 16 unless set */
+    lk_cancel *cancel;   /* lets another thread end the wait; NULL: none */
+    int64_t patience_ms; /* how long to wait for the store itself before LK_UNAVAILABLE; 0: 10 s */
+} lk_request;
+
+static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {
+    lk_request request;
+    memset(&request, 0, sizeof request);
+    request.size = sizeof request;
+    request.parts = parts;
+    request.part_count = part_count;
+    request.style = LK_WAIT;
+    request.wait_ms = LK_FOREVER;
+    request.blockers_max = 16;
+    return request;
+}
+
+/* One request in the way of another (rule R20). */
+typedef struct lk_blocker_info {
+    char *path;
+    char *owner;
+    char *note; /* NULL: none */
+    uint64_t ticket;
+    bool held;  /* else waiting, ahead in line */
+    int64_t expires_in_ms;
+} lk_blocker_info;
+
+/* What an ask, renewal or release came to. Free with lk_result_free(). */
+typedef struct lk_result {
+    lk_outcome outcome;
+    char *error;  /* NULL: nothing to add */
+    char **paths; /* as asked, normalised */
+    size_t path_count;
+    char *owner;
+    uint64_t ticket; /* 0: none */
+    uint64_t token;  /* the fencing token; 0 unless held */
+    int64_t ttl_ms;
+    int64_t expires_in_ms; /* -1: nothing lives */
+    uint64_t in_use;       /* units held at the first part's path, own included */
+    size_t position;       /* requests in its way; 0 when granted */
+    bool created;          /* this call put the request there */
+    bool fixed;            /* the deadline is an `until` and does not move */
+    lk_blocker_info *blockers;
+    size_t blocker_count;
+    char **cycle; /* LK_DEADLOCK: owners, the asker first */
+    size_t cycle_count;
+} lk_result;
+
+LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
+
+/*
+ * Asks, and leaves what it got to live until its ttl: for those who keep it alive themselves.
+ * Ends in LK_GRANTED; LK_WAITING (LK_QUEUE only: in line); LK_BUSY, LK_TIMEOUT, LK_CANCELLED
+ * (what this call put in line is withdrawn; an earlier request of the same owner and paths stays);
+ * LK_DEADLOCK; LK_LOST (an administrator has revoked this very lease); LK_INVALID; LK_FULL;
+ * LK_DENIED; LK_UNSUPPORTED; LK_UNAVAILABLE (unknown: ask again); LK_INTERNAL.
+ * ret_result may be NULL; otherwise *ret_result is always set (NULL only when memory is gone).
+ */
+LK_PUBLIC lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_result,
+                            lk_error *error);
+
+/*
+ * Sets the deadline of a lease anew. Uses the request's parts (modes are ignored), owner (needed)
+ * and ttl_ms (0: the former). token 0: whatever the token is. LK_OK; LK_LOST: not held, or
+ * revoked; nothing changed.
+ */
+LK_PUBLIC lk_outcome lk_renew(lk_store *store, const lk_request *request, uint64_t token,
+                              lk_result **ret_result, lk_error *error);
+
+/*
+ * Ends a lease, or withdraws a waiting request. Uses the request's parts (modes are ignored) and
+ * owner (needed). LK_OK; LK_LOST: there is none, or it has another token; nothing changed.
+ * Repeated with a token that this very call ended within five minutes: LK_OK again.
+ */
+LK_PUBLIC lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token,
+                                lk_result **ret_result, lk_error *error);
+
+/* A fresh owner, unique in place and time, into ret_owner (128 bytes and the end). */
+LK_PUBLIC void lk_owner_make(char ret_owner[129]);
+
+/* ---- leases that are kept alive --------------------------------------------------------------- */
+
+typedef struct lk_lease lk_lease;
+
+/*
+ * Asks as lk_ask() does and, when granted, keeps the lease alive in the background: it is renewed
+ * every third of its ttl until it is released or lost. (A lease with until_unix_ms needs no
+ * renewal and is watched only for its end.) On LK_GRANTED *ret_lease is set and ends with
+ * lk_lease_release() or lk_lease_abandon(); on every other outcome it is untouched.
+ */
+LK_PUBLIC lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret_lease,
+                                lk_result **ret_result, lk_error *error);
+
+/* Ends the lease and frees the handle in every case. LK_OK; LK_LOST: it was not held any more. */
+LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
+
+/* Stops keeping it alive and frees the handle; the lease lives on until its deadline. */
+LK_PUBLIC void lk_lease_abandon(lk_lease *lease); /* accepts NULL */
+
+LK_PUBLIC uint64_t lk_lease_token(const lk_lease *lease);
+LK_PUBLIC const char *lk_lease_owner(const lk_lease *lease); /* valid as long as the lease */
+
+/*
+ * Whether the lease is known, or must be feared, to be gone: the store said so, or the deadline
+ * last promised has passed on this machine's clock (which counts suspended time). Never blocks.
+ */
+LK_PUBLIC bool lk_lease_is_lost(const lk_lease *lease);
+
+/*
+ * Milliseconds left of what the store last promised, counted from the moment at which the
+ * successful renewal was sent. 0 when lost.
+ */
+LK_PUBLIC int64_t lk_lease_remaining_ms(const lk_lease *lease);
+
+/*
+ * Calls `callback` once, from the keep-alive thread, when the lease is found lost; at once if it
+ * is already. It must not release the lease and should return soon. NULL unsets.
+ */
+LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
+                                void *context);
+
+/* ---- cancelling a wait ------------------------------------------------------------------------ */
+
+LK_PUBLIC lk_cancel *lk_cancel_new(void);        /* NULL when memory is exhausted */
+LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may be using it */
+
+/* Ends every present and future wait that names it with LK_CANCELLED. May be called anywhere
+ * but from a signal handler. */
+LK_PUBLIC void lk_cancel_now(lk_cancel *cancel);
+
+/* ---- looking and administering ---------------------------------------------------------------- */
+
+/* One part of a live request. */
+typedef struct lk_entry {
+    char *path;
+    char *owner;
+    char *note; /* NULL: none */
+    uint64_t ticket;
+    uint64_t token; /* 0 while waiting */
+    bool held;
+    bool shared;
+    bool revoked;
+    uint32_t limit; /* 0: none */
+    uint32_t units; /* shared: at least 1 */
+    int64_t ttl_ms;
+    int64_t expires_in_ms;
+    int64_t age_ms;
+    size_t request_index; /* parts of one request share it */
+    lk_blocker_info *blockers; /* lk_show() only: what is in the way of a waiting request */
+    size_t blocker_count;
+    size_t position;
+} lk_entry;
+
+typedef struct lk_listing {
+    lk_entry *entries; /* in the order of their tickets */
+    size_t count;
+} lk_listing;
+
+LK_PUBLIC void lk_listing_free(lk_listing *listing); /* accepts NULL */
+
+/* Every part at or below `prefix` (NULL: everywhere) of every live request. LK_OK or an error. */
+LK_PUBLIC lk_outcome lk_list(lk_store *store, const char *prefix, lk_listing **ret_listing,
+                             lk_error *error);
+
+/* All parts of every live request with a part related to `path`, with blockers (rule R20). */
+LK_PUBLIC lk_outcome lk_show(lk_store *store, const char *path, lk_listing **ret_listing,
+                             lk_error *error);
+
+typedef struct lk_break_request {
+    size_t size;        /* sizeof(lk_break_request) */
+    const char *path;   /* requests with a part at exactly this path */
+    const char *reason; /* needed; 1 to 1024 bytes */
+    const char *by;     /* who; needed */
+    const char *owner;  /* NULL: anybody's */
+    bool at_once;       /* unsafe unless the holder is known to be dead */
+} lk_break_request;
+
+/*
+ * An administrator's end (rule R12): waiting requests are withdrawn; a lease is revoked, so that
+ * it passes on at its deadline (or at once, if so asked). Reason and breaker are kept on record.
+ * LK_OK with *ret_count, also when there was nothing.
+ */
+LK_PUBLIC lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *ret_count,
+                              lk_error *error);
+
+typedef struct lk_audit_entry {
+    int64_t at_unix_ms;
+    char *by;
+    char *reason;
+    char *path;
+    char *owner;
+    char *note; /* NULL: none */
+    uint64_t ticket;
+    uint64_t token;
+    bool held;
+} lk_audit_entry;
+
+typedef struct lk_audit {
+    lk_audit_entry *entries; /* oldest first */
+    size_t count;
+} lk_audit;
+
+LK_PUBLIC void lk_audit_free(lk_audit *audit); /* accepts NULL */
+
+/* Past breaks at or below `prefix` (NULL: everywhere). */
+LK_PUBLIC lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit **ret_audit,
+                                   lk_error *error);
+
+/* What a store is and can do, for people: lines of "name: value", and warnings. */
+typedef struct lk_report {
+    char *text;      /* one "name: value" a line */
+    char *warnings;  /* one a line; empty when all is well */
+    int64_t round_trip_us;
+    int64_t clock_offset_us; /* the store's wall clock less this machine's */
+} lk_report;
+
+LK_PUBLIC void lk_report_free(lk_report *report); /* accepts NULL */
+LK_PUBLIC lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

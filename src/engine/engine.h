@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine must do: the table of operations that every kind of store implements.
+ *
+ * An engine decides one ask at a time, atomically, by the rules of src/model (R1-R23), and answers
+ * at once: it never blocks a caller for a grant. Waiting, keep-alive, client-side deadlines and
+ * batches over several stores' nodes are the keeper's (src/keeper), written once above this table.
+ *
+ * All functions may be called from several threads at once on one engine. Outputs are untouched
+ * unless the outcome says otherwise. The ask, target and break structs are the model's own: parsed
+ * and checked before they get here, so an engine never sees an invalid path.
+ */
+#ifndef LK_ENGINE_ENGINE_H
+#define LK_ENGINE_ENGINE_H
+
+#include "base/waker.h"
+#include "lockkeeper/lockkeeper.h"
+#include "model/model.h"
+
+/* What an engine can. What it lacks is answered LK_UNSUPPORTED, by name. */
+enum lk_capability {
+    LK_CAN_QUEUE = 1u << 0,      /* waiting in line, R7-R12 */
+    LK_CAN_ROOTS = 1u << 1,      /* several roots in one decision, R14 */
+    LK_CAN_DEADLOCK = 1u << 2,   /* R13 */
+    LK_CAN_BREAK = 1u << 3,      /* R12 break and audit */
+    LK_CAN_EXCLUSIVE = 1u << 4,  /* exclusive and unlimited shared parts, not limits alone */
+    LK_CAN_PERSIST = 1u << 5,    /* survives the death of every process */
+};
+
+/* How long a call may wait for the store itself (its file lock, its network), and what ends that. */
+struct lk_patience {
+    int64_t until_us;       /* an instant of lk_clock_now_us(); LK_NEVER: for ever */
+    struct lk_waker *waker; /* NULL: none. Woken: give up with LK_CANCELLED */
+};
+
+struct lk_engine {
+    const struct lk_engine_ops *ops;
+};
+
+/* Where a blocked ask stood when the caller last looked; filled by ask, read by await. */
+struct lk_stand {
+    uint64_t id;       /* the request's id in the store */
+    uint64_t version;  /* the engine's own: what it had seen of the store by then */
+    size_t in_the_way; /* 0: unknown. An engine that polls looks seldom when many are ahead */
+};
+
+struct lk_engine_ops {
+    const char *scheme;    /* of the URL: "mem", "sqlite" */
+    const char *title;     /* for people */
+    unsigned capabilities; /* of enum lk_capability */
+
+    /*
+     * `rest` is the URL behind "scheme:". LK_OK with *ret_engine, which close() ends; else an
+     * outcome of lk_open() with its sentence in *error.
+     */
+    lk_outcome (*open)(struct lk_slice rest, const struct lk_patience *patience,
+                       struct lk_engine **ret_engine, struct lk_error *error);
+    void (*close)(struct lk_engine *engine);
+
+    /*
+     * R3, R7-R10, R13. Fills *result (the caller has cleared it) and, for LK_WAITING, *ret_stand.
+     * The outcome is also result->outcome. LK_UNAVAILABLE: unknown whether it took effect.
+     */
+    lk_outcome (*ask)(struct lk_engine *engine, const struct lk_ask *ask,
+                      const struct lk_patience *patience, lk_result *result,
+                      struct lk_stand *ret_stand);
+    lk_outcome (*renew)(struct lk_engine *engine, const struct lk_renew *renew,
+                        const struct lk_patience *patience, lk_result *result);
+    lk_outcome (*release)(struct lk_engine *engine, const struct lk_target *target,
+                          const struct lk_patience *patience, lk_result *result);
+
+    /*
+     * Blocks until the standing request may have changed (granted, ended), until `until_us`, or
+     * until the waker is woken. May return early without reason. Never spins. LK_OK; LK_CANCELLED
+     * (woken); LK_UNAVAILABLE when the store has gone.
+     */
+    lk_outcome (*await)(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
+                        struct lk_waker *waker);
+
+    /* R12. `by` and `reason` go on record. */
+    lk_outcome (*break_)(struct lk_engine *engine, const struct lk_break *broken,
+                         struct lk_slice by, struct lk_slice reason,
+                         const struct lk_patience *patience, size_t *ret_count,
+                         struct lk_error *error);
+
+    /* prefix NULL: everything. Ordered by ticket. */
+    lk_outcome (*list)(struct lk_engine *engine, const struct lk_path *prefix,
+                       const struct lk_patience *patience, lk_listing **ret_listing,
+                       struct lk_error *error);
+    lk_outcome (*show)(struct lk_engine *engine, const struct lk_path *path,
+                       const struct lk_patience *patience, lk_listing **ret_listing,
+                       struct lk_error *error);
+    lk_outcome (*audit)(struct lk_engine *engine, const struct lk_path *prefix,
+                        const struct lk_patience *patience, lk_audit **ret_audit,
+                        struct lk_error *error);
+
+    /* For `lk doctor`. */
+    lk_outcome (*examine)(struct lk_engine *engine, const struct lk_patience *patience,
+                          lk_report **ret_report, struct lk_error *error);
+};
+
+/* The engines in this build, ended by NULL. Generated by the build from what is enabled. */
+extern const struct lk_engine_ops *const lk_engines[];
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of outcomes (R23): everything that is said of an outcome anywhere is said here. */
+#include "lockkeeper/terms.h"
+
+struct outcome_form {
+    const char *name;
+    int exit_code;
+    const char *text;
+};
+
+static const struct outcome_form forms[] = {
+    [LK_OK] = {"ok", 0, "done"},
+    [LK_GRANTED] = {"granted", 0, "the lease is held"},
+    [LK_WAITING] = {"waiting", 75, "in line; ask again before the ttl is over to stay there"},
+    [LK_BUSY] = {"busy", 75, "not granted: somebody else is in the way"},
+    [LK_TIMEOUT] = {"timeout", 75, "not granted within the time given"},
+    [LK_LOST] = {"lost", 78, "not held (any more)"},
+    [LK_DEADLOCK] = {"deadlock", 76, "waiting would close a cycle of owners that wait for each other"},
+    [LK_INVALID] = {"invalid", 64, "the request is not valid"},
+    [LK_DENIED] = {"denied", 77, "not allowed"},
+    [LK_FULL] = {"full", 73, "a configured bound is reached"},
+    [LK_UNSUPPORTED] = {"unsupported", 79, "this store cannot do that"},
+    [LK_UNAVAILABLE] = {"unavailable", 69, "the store cannot be reached; ask again"},
+    [LK_INTERNAL] = {"internal", 70, "a defect in Lockkeeper, or memory is exhausted"},
+    [LK_NONE] = {"none", 1, "nothing there"},
+    [LK_CANCELLED] = {"cancelled", 75, "the wait was cancelled"},
+};
+
+_Static_assert(sizeof forms / sizeof forms[0] == LK_OUTCOME_COUNT, "every outcome has its form");
+
+static const struct outcome_form *form_of(lk_outcome outcome) {
+    unsigned index = (unsigned)outcome;
+    return &forms[index < LK_OUTCOME_COUNT ? index : LK_INTERNAL];
+}
+
+const char *lk_outcome_name(lk_outcome outcome) {
+    return form_of(outcome)->name;
+}
+
+const char *lk_outcome_text(lk_outcome outcome) {
+    return form_of(outcome)->text;
+}
+
+int lk_outcome_exit_code(lk_outcome outcome) {
+    return form_of(outcome)->exit_code;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts (R2): one path of a request with its mode, limit and units. */
+#ifndef LK_MODEL_PART_H
+#define LK_MODEL_PART_H
+
+#include "model/path.h"
+
+enum {
+    LK_PARTS_MAX = 16,        /* parts in one request */
+    LK_LIMIT_MAX = 2147483647 /* 2^31-1, R2 */
+};
+
+enum lk_mode { LK_EXCLUSIVE = 0, LK_SHARED = 1 };
+
+struct lk_part {
+    struct lk_path path;
+    enum lk_mode mode;
+    uint32_t limit; /* 0: none; otherwise the mode is LK_SHARED */
+    uint32_t units; /* what it counts against a limit (R7c): LK_SHARED at least 1, LK_EXCLUSIVE 0 */
+};
+
+/* What a part's text leaves unsaid (cli.md: --shared, --limit, --units). */
+struct lk_part_defaults {
+    bool shared;
+    uint32_t limit; /* 0: none */
+    uint32_t units; /* 0: unsaid */
+};
+
+/*
+ * Parses `PATH[?shared][?limit=N[&units=U]]`. What the text does not say is taken from
+ * *defaults, which may be NULL. *ret_part borrows `text`. Returns LK_OK, or LK_INVALID with the
+ * rule and the place in *error, *ret_part untouched.
+ */
+lk_outcome lk_part_parse(struct lk_slice text, const struct lk_part_defaults *defaults,
+                         struct lk_part *ret_part, struct lk_error *error);
+
+/* Checks 1..LK_PARTS_MAX parts, each path once (R2), and mode, limit and units of each. */
+lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, struct lk_error *error);
+
+#endif

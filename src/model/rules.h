@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The small predicates of the rules, on modes and numbers alone. Whoever decides in C asks here:
+ * the model, and the tests that check engines which decide elsewhere.
+ */
+#ifndef LK_MODEL_RULES_H
+#define LK_MODEL_RULES_H
+
+#include "model/part.h"
+
+/* R6 for parts of different owners whose paths are related: at least one is exclusive. */
+static inline bool lk_modes_conflict(enum lk_mode a, enum lk_mode b) {
+    return a == LK_EXCLUSIVE || b == LK_EXCLUSIVE;
+}
+
+/* R6 for parts of different owners. */
+bool lk_parts_conflict(const struct lk_part *a, const struct lk_part *b);
+
+/* R7c: `taken` units count already at the part's path. A part without a limit always fits. */
+static inline bool lk_part_fits(const struct lk_part *part, uint64_t taken) {
+    return part->limit == 0 || taken + part->units <= part->limit;
+}
+
+/* R8: a lease's part covers a part asked for by the same owner. */
+bool lk_part_covers(const struct lk_part *held, const struct lk_part *asked);
+
+/* R9: whether `asked` (at the same path) is stronger than `present`. A limit alone never is. */
+bool lk_part_is_stronger(const struct lk_part *present, const struct lk_part *asked);
+
+#endif
