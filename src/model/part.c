@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts (R2): PATH[?shared][?limit=N[&units=U]], each word at most once. */
+#include "model/part.h"
+
+#include "base/error.h"
+
+/* The words behind the path: which were said, and the numbers they carry. */
+struct words {
+    bool shared;
+    uint32_t limit; /* 0: unsaid */
+    uint32_t units; /* 0: unsaid */
+};
+
+static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
+    return lk_error_set(error, LK_INVALID, "R2: %s, at byte %zu of the part", rule, at + 1);
+}
+
+static bool starts_with(struct lk_slice text, const char *word) {
+    size_t size = strlen(word);
+    return text.size >= size && memcmp(text.bytes, word, size) == 0;
+}
+
+/* A decimal number from 1 to LK_LIMIT_MAX; 0 if it is none. */
+static uint32_t parse_number(struct lk_slice digits) {
+    uint64_t number = 0;
+
+    if (digits.size == 0 || digits.size > 10) {
+        return 0;
+    }
+    for (size_t i = 0; i < digits.size; i++) {
+        if (digits.bytes[i] < '0' || digits.bytes[i] > '9') {
+            return 0;
+        }
+        number = number * 10 + (uint64_t)(digits.bytes[i] - '0');
+    }
+    return number <= LK_LIMIT_MAX ? (uint32_t)number : 0;
+}
+
+/* Reads one `name=N` word into *number, which must still be 0. */
+static lk_outcome parse_numbered(struct lk_slice word, size_t name_size, size_t at,
+                                 uint32_t *number, lk_error *error) {
+    struct lk_slice digits = {word.bytes + name_size, word.size - name_size};
+    uint32_t value = parse_number(digits);
+
+    if (*number != 0) {
+        return refuse(error, at, "'limit' and 'units' are said once");
+    }
+    if (value == 0) {
+        return refuse(error, at + name_size, "a number from 1 to 2147483647 is needed");
+    }
+    *number = value;
+    return LK_OK;
+}
+
+static lk_outcome parse_word(struct lk_slice word, size_t at, struct words *words,
+                             lk_error *error) {
+    if (lk_slice_equal(word, lk_slice_of("shared"))) {
+        if (words->shared) {
+            return refuse(error, at, "'shared' is said once");
+        }
+        words->shared = true;
+        return LK_OK;
+    }
+    if (starts_with(word, "limit=")) {
+        return parse_numbered(word, strlen("limit="), at, &words->limit, error);
+    }
+    if (starts_with(word, "units=")) {
+        return parse_numbered(word, strlen("units="), at, &words->units, error);
+    }
+    return refuse(error, at, "behind '?' only shared, limit=N and units=N can stand");
+}
+
+/* Parses everything behind the first '?', which stands at text.bytes[at - 1]. */
+static lk_outcome parse_words(struct lk_slice text, size_t at, struct words *words,
+                              lk_error *error) {
+    for (;;) {
+        size_t end = at;
+        struct lk_slice word;
+        while (end < text.size && text.bytes[end] != '?' && text.bytes[end] != '&') {
+            end++;
+        }
+        word = (struct lk_slice){text.bytes + at, end - at};
+        if (parse_word(word, at, words, error) != LK_OK) {
+            return LK_INVALID;
+        }
+        if (end == text.size) {
+            break;
+        }
+        at = end + 1;
+    }
+    if (words->units != 0 && words->limit == 0) {
+        return refuse(error, text.size - 1, "units need a limit");
+    }
+    return LK_OK;
+}
+
+/* Fills in what was not said, and sees that the whole makes sense. */
+static lk_outcome complete(const struct words *said, const struct lk_part_defaults *defaults,
+                           struct lk_part *part, lk_error *error) {
+    static const struct lk_part_defaults none = {.shared = false};
+    const struct lk_part_defaults *unsaid = defaults != NULL ? defaults : &none;
+    uint32_t limit = said->limit != 0 ? said->limit : unsaid->limit;
+    uint32_t units = said->units != 0 ? said->units : unsaid->units;
+    bool shared = said->shared || unsaid->shared || limit != 0;
+
+    if (units != 0 && limit == 0) {
+        return lk_error_set(error, LK_INVALID, "R2: units need a limit");
+    }
+    if (limit > LK_LIMIT_MAX || units > LK_LIMIT_MAX) {
+        return lk_error_set(error, LK_INVALID, "R2: limit and units go up to %d", LK_LIMIT_MAX);
+    }
+    if (limit != 0 && units > limit) {
+        return lk_error_set(error, LK_INVALID,
+                            "R2: %u units can never fit into a limit of %u", units, limit);
+    }
+    part->mode = shared ? LK_SHARED : LK_EXCLUSIVE;
+    part->limit = limit;
+    part->units = !shared ? 0 : units != 0 ? units : 1;
+    return LK_OK;
+}
+
+lk_outcome lk_part_parse(struct lk_slice text, const struct lk_part_defaults *defaults,
+                         struct lk_part *ret_part, lk_error *error) {
+    const char *mark = text.size > 0 ? memchr(text.bytes, '?', text.size) : NULL;
+    struct lk_slice path = text;
+    struct words words = {.shared = false};
+    struct lk_part part;
+
+    if (mark != NULL) {
+        path.size = (size_t)(mark - text.bytes);
+    }
+    if (lk_path_parse(path, &part.path, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    if (mark != NULL && parse_words(text, path.size + 1, &words, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    if (complete(&words, defaults, &part, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    *ret_part = part;
+    return lk_error_clear(error, LK_OK);
+}
+
+static lk_outcome check_numbers(const struct lk_part *part, size_t index, lk_error *error) {
+    bool sound = part->mode == LK_EXCLUSIVE
+                     ? part->limit == 0 && part->units == 0
+                     : part->mode == LK_SHARED && part->units >= 1 && part->limit <= LK_LIMIT_MAX
+                           && part->units <= (part->limit == 0 ? 1 : part->limit);
+
+    if (!sound) {
+        return lk_error_set(error, LK_INVALID,
+                            "R2: part %zu: 1 <= units <= limit <= %d, and only shared parts have "
+                            "them", index + 1, LK_LIMIT_MAX);
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, lk_error *error) {
+    if (count == 0 || count > LK_PARTS_MAX) {
+        return lk_error_set(error, LK_INVALID, "R2: a request has 1 to %d parts, not %zu",
+                            LK_PARTS_MAX, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (check_numbers(&parts[i], i, error) != LK_OK) {
+            return LK_INVALID;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (lk_path_equal(&parts[i].path, &parts[j].path)) {
+                return lk_error_set(error, LK_INVALID, "R2: part %zu: %.*s is named twice", i + 1,
+                                    (int)parts[i].path.size, parts[i].path.bytes);
+            }
+        }
+    }
+    return lk_error_clear(error, LK_OK);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths (R1, R5): parsed in one pass, segment by segment; everything else compares bytes. */
+#include "model/path.h"
+
+#include <assert.h>
+
+#include "base/error.h"
+#include "model/utf8.h"
+
+static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
+    return lk_error_set(error, LK_INVALID, "R1: %s, at byte %zu of the path", rule, at + 1);
+}
+
+/* What keeps a character out of a segment; NULL if it may stand there. */
+static const char *objection(uint32_t character) {
+    switch (character) {
+    case '?':
+        return "'?' cannot stand in a path";
+    case '{':
+    case '}':
+        return "'{' and '}' cannot stand in a path";
+    default:
+        break;
+    }
+    if (lk_character_is_space(character)) {
+        return "white space cannot stand in a path";
+    }
+    return lk_character_is_control(character) ? "control characters cannot stand in a path" : NULL;
+}
+
+/* Scans one segment from `start`; on LK_OK *ret_end is the offset of its slash or of the end. */
+static lk_outcome scan_segment(struct lk_slice text, size_t start, size_t offset, size_t *ret_end,
+                               lk_error *error) {
+    size_t at = start;
+
+    while (at < text.size && text.bytes[at] != '/') {
+        uint32_t character;
+        size_t length = lk_utf8_decode(text.bytes + at, text.size - at, &character);
+        const char *rule = length == 0 ? "a path is UTF-8" : objection(character);
+        if (rule != NULL) {
+            return refuse(error, offset + at, rule);
+        }
+        at += length;
+    }
+    if (at == start) {
+        return refuse(error, offset + at, "a segment has at least one byte");
+    }
+    if (at - start > LK_SEGMENT_BYTES_MAX) {
+        return refuse(error, offset + start, "a segment has at most 255 bytes");
+    }
+    if (text.bytes[start] == '.'
+        && (at - start == 1 || (at - start == 2 && text.bytes[start + 1] == '.'))) {
+        return refuse(error, offset + start, "'.' and '..' are no segments");
+    }
+    *ret_end = at;
+    return LK_OK;
+}
+
+lk_outcome lk_path_parse(struct lk_slice text, struct lk_path *ret_path, lk_error *error) {
+    struct lk_path path = {.depth = 0};
+    size_t offset = 0; /* of `text` in what the caller passed, for the place in messages */
+
+    if (text.size > 0 && text.bytes[0] == '/') {
+        text.bytes++;
+        text.size--;
+        offset = 1;
+    }
+    if (text.size > 0 && text.bytes[text.size - 1] == '/') {
+        text.size--;
+    }
+    if (text.size == 0) {
+        return refuse(error, offset, "a path has at least one segment");
+    }
+    if (text.size > LK_PATH_BYTES_MAX) {
+        return refuse(error, offset + LK_PATH_BYTES_MAX, "a path has at most 512 bytes");
+    }
+    for (size_t start = 0; start <= text.size;) {
+        size_t end = 0;
+        if (path.depth == LK_PATH_DEPTH_MAX) {
+            return refuse(error, offset + start, "a path has at most 32 segments");
+        }
+        if (scan_segment(text, start, offset, &end, error) != LK_OK) {
+            return LK_INVALID;
+        }
+        path.ends[path.depth++] = (uint16_t)end;
+        start = end + 1;
+    }
+    path.bytes = text.bytes;
+    path.size = (uint16_t)text.size;
+    *ret_path = path;
+    return lk_error_clear(error, LK_OK);
+}
+
+struct lk_slice lk_path_segment(const struct lk_path *path, unsigned index) {
+    size_t start;
+
+    assert(index < path->depth);
+    start = index == 0 ? 0 : (size_t)path->ends[index - 1] + 1;
+    return (struct lk_slice){.bytes = path->bytes + start, .size = path->ends[index] - start};
+}
+
+struct lk_slice lk_path_root(const struct lk_path *path) {
+    return lk_path_segment(path, 0);
+}
+
+bool lk_path_equal(const struct lk_path *a, const struct lk_path *b) {
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+bool lk_path_contains(const struct lk_path *outer, const struct lk_path *inner) {
+    return outer->size <= inner->size && memcmp(outer->bytes, inner->bytes, outer->size) == 0
+           && (outer->size == inner->size || inner->bytes[outer->size] == '/');
+}
+
+bool lk_path_related(const struct lk_path *a, const struct lk_path *b) {
+    return lk_path_contains(a, b) || lk_path_contains(b, a);
+}
+
+int lk_path_compare(const struct lk_path *a, const struct lk_path *b) {
+    size_t common = a->size < b->size ? a->size : b->size;
+    int order = memcmp(a->bytes, b->bytes, common);
+
+    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The predicates of the rules on parts. */
+#include "model/rules.h"
+
+bool lk_parts_conflict(const struct lk_part *a, const struct lk_part *b) {
+    return lk_modes_conflict(a->mode, b->mode) && lk_path_related(&a->path, &b->path);
+}
+
+bool lk_part_covers(const struct lk_part *held, const struct lk_part *asked) {
+    if (!lk_path_contains(&held->path, &asked->path)) {
+        return false;
+    }
+    return held->mode == LK_EXCLUSIVE
+           || (held->limit == 0 && asked->mode == LK_SHARED && asked->limit == 0);
+}
+
+bool lk_part_is_stronger(const struct lk_part *present, const struct lk_part *asked) {
+    if (present->mode == LK_EXCLUSIVE) {
+        return false; /* it covers everything already; becoming shared only lets others in */
+    }
+    return asked->mode == LK_EXCLUSIVE || asked->units > present->units;
+}
