@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A switch, thrown once, that ends the sleep of whoever sleeps on it. Thread-safe. */
+/*
+ * What one thread sleeps on and others end its sleep with. Thread-safe.
+ *
+ * Throwing is for good: the sleep ends, and so does every later one. A nudge ends one sleep only,
+ * the present one or else the next. One thread at a time may sleep on a waker.
+ */
 #ifndef LK_BASE_WAKER_H
 #define LK_BASE_WAKER_H
 
@@ -9,8 +14,9 @@
 
 struct lk_waker {
     pthread_mutex_t mutex;
-    pthread_cond_t thrown; /* on CLOCK_MONOTONIC */
+    pthread_cond_t stirred; /* on CLOCK_MONOTONIC */
     bool is_thrown;
+    bool is_nudged;
 };
 
 /* Returns false when the system has no more of what a condition needs. End with lk_waker_done(). */
@@ -18,9 +24,13 @@ bool lk_waker_init(struct lk_waker *waker);
 void lk_waker_done(struct lk_waker *waker);
 
 void lk_waker_throw(struct lk_waker *waker);
+void lk_waker_nudge(struct lk_waker *waker);
 bool lk_waker_is_thrown(struct lk_waker *waker);
 
-/* Sleeps until thrown or for `duration_us`. Returns whether it is thrown. */
+/*
+ * Sleeps until thrown or nudged, or for `duration_us` (which does not count the time that the
+ * machine is suspended). Returns whether it is thrown.
+ */
 bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us);
 
 #endif

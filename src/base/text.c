@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building text within a bound. */
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct lk_text lk_text_in(char *buffer, size_t capacity) {
+    assert(capacity > 0);
+    buffer[0] = '\0';
+    return (struct lk_text){.bytes = buffer, .size = 0, .capacity = capacity, .is_cut = false};
+}
+
+void lk_text_add(struct lk_text *text, struct lk_slice piece) {
+    size_t room = text->capacity - 1 - text->size;
+
+    if (piece.size > room) {
+        piece.size = room;
+        text->is_cut = true;
+    }
+    if (piece.size > 0) {
+        memcpy(text->bytes + text->size, piece.bytes, piece.size);
+    }
+    text->size += piece.size;
+    text->bytes[text->size] = '\0';
+}
+
+void lk_text_format(struct lk_text *text, const char *format, ...) {
+    size_t room = text->capacity - text->size;
+    va_list arguments;
+    int needed;
+
+    va_start(arguments, format);
+    needed = vsnprintf(text->bytes + text->size, room, format, arguments);
+    va_end(arguments);
+    if (needed < 0) {
+        text->bytes[text->size] = '\0';
+        text->is_cut = true;
+    } else if ((size_t)needed >= room) {
+        text->size = text->capacity - 1;
+        text->is_cut = true;
+    } else {
+        text->size += (size_t)needed;
+    }
+}
+
+char *lk_text_copy(struct lk_slice source) {
+    char *copy = malloc(source.size + 1);
+
+    if (copy != NULL) {
+        if (source.size > 0) {
+            memcpy(copy, source.bytes, source.size);
+        }
+        copy[source.size] = '\0';
+    }
+    return copy;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that is built in a buffer of a fixed size, and copies of texts on the heap. */
+#ifndef LK_BASE_TEXT_H
+#define LK_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
+/* Always terminated. What does not fit any more is cut off, and is_cut says so. */
+struct lk_text {
+    char *bytes; /* borrowed */
+    size_t size; /* without the terminator */
+    size_t capacity;
+    bool is_cut;
+};
+
+/* Starts an empty text in `buffer`, which has room for capacity > 0 bytes with the terminator. */
+struct lk_text lk_text_in(char *buffer, size_t capacity);
+
+void lk_text_add(struct lk_text *text, struct lk_slice piece);
+void lk_text_format(struct lk_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A terminated copy, for free(); NULL when memory is exhausted. */
+char *lk_text_copy(struct lk_slice source);
+
+#endif

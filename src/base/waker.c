@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A waker: two flags under a mutex, and the condition that says that one of them was set. */
+#include "base/waker.h"
+
+#include "base/condition.h"
+
+bool lk_waker_init(struct lk_waker *waker) {
+    if (pthread_mutex_init(&waker->mutex, NULL) != 0) {
+        return false;
+    }
+    if (!lk_condition_init(&waker->stirred)) {
+        (void)pthread_mutex_destroy(&waker->mutex);
+        return false;
+    }
+    waker->is_thrown = false;
+    waker->is_nudged = false;
+    return true;
+}
+
+void lk_waker_done(struct lk_waker *waker) {
+    (void)pthread_cond_destroy(&waker->stirred);
+    (void)pthread_mutex_destroy(&waker->mutex);
+}
+
+/* Signals with the mutex held, so that a sleeper that then ends the waker cannot do so too soon. */
+static void set(struct lk_waker *waker, bool *flag) {
+    pthread_mutex_lock(&waker->mutex);
+    *flag = true;
+    pthread_cond_signal(&waker->stirred);
+    pthread_mutex_unlock(&waker->mutex);
+}
+
+void lk_waker_throw(struct lk_waker *waker) {
+    set(waker, &waker->is_thrown);
+}
+
+void lk_waker_nudge(struct lk_waker *waker) {
+    set(waker, &waker->is_nudged);
+}
+
+bool lk_waker_is_thrown(struct lk_waker *waker) {
+    bool is_thrown;
+
+    pthread_mutex_lock(&waker->mutex);
+    is_thrown = waker->is_thrown;
+    pthread_mutex_unlock(&waker->mutex);
+    return is_thrown;
+}
+
+bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us) {
+    struct timespec end = lk_condition_instant(duration_us);
+    bool is_thrown;
+    int status = 0;
+
+    pthread_mutex_lock(&waker->mutex);
+    while (!waker->is_thrown && !waker->is_nudged && status == 0) {
+        status = pthread_cond_timedwait(&waker->stirred, &waker->mutex, &end);
+    }
+    waker->is_nudged = false;
+    is_thrown = waker->is_thrown;
+    pthread_mutex_unlock(&waker->mutex);
+    return is_thrown;
+}

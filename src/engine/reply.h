@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What engines answer with: lk_result, lk_listing and lk_audit, built from the model's effects and
+ * records. Shared by every engine that decides with the model in this process.
+ *
+ * Left to the keeper: a result's `owner` and `paths`, which it knows from the ask.
+ * Everything built here is plain memory of the C library, which the public lk_..._free() end; they
+ * are defined here too. Durations are rounded down, so that nobody believes in more than there is.
+ */
+#ifndef LK_ENGINE_REPLY_H
+#define LK_ENGINE_REPLY_H
+
+#include "lockkeeper/lockkeeper.h"
+#include "model/model.h"
+
+enum {
+    LK_BLOCKERS_PER_ENTRY_MAX = 16, /* named per entry of lk_show(); `position` counts them all */
+};
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* Frees what the result holds and makes it empty: outcome LK_OK, nothing alive. */
+void lk_result_clear(lk_result *result);
+
+/*
+ * Fills *result (cleared before) with a step's answer. To be called before the next step, and
+ * before what the step changed is made durable, for it can fail: returns false when memory is
+ * exhausted, with the result still to be cleared.
+ */
+bool lk_result_from_effects(const struct lk_model *model, const struct lk_effects *effects,
+                            const struct lk_times *times, lk_result *result);
+
+/* Makes *result (cleared before) an outcome with a sentence, and returns the outcome. */
+lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- listings -------------------------------------------------------------------------------- */
+
+/*
+ * Every live request with a part at or below `prefix` (NULL: everywhere), by ticket; one entry for
+ * each such part. LK_OK with *ret_listing, or LK_INTERNAL when memory is exhausted.
+ * What is overdue must have been expired by a step before.
+ */
+lk_outcome lk_listing_from_model(const struct lk_model *model, const struct lk_times *times,
+                                 const struct lk_path *prefix, lk_listing **ret_listing);
+
+/* All parts of every live request with a part related to `path`, with what is in their way. */
+lk_outcome lk_listing_from_model_with_blockers(const struct lk_model *model,
+                                               const struct lk_times *times,
+                                               const struct lk_path *path,
+                                               lk_listing **ret_listing);
+
+/*
+ * The same by hand, for an engine that reads its rows itself, in the order of their tickets:
+ * appends the record's parts at or below `prefix` (NULL: all of them) as one request more.
+ * Returns false when memory is exhausted, the listing unchanged or with some of the parts.
+ */
+lk_listing *lk_listing_new(void); /* NULL when memory is exhausted */
+bool lk_listing_add(lk_listing *listing, const struct lk_record *record,
+                    const struct lk_times *times, const struct lk_path *prefix);
+
+/* ---- audits ---------------------------------------------------------------------------------- */
+
+/* One broken request, for lk_audit_add(). Everything is borrowed. */
+struct lk_audit_row {
+    int64_t at_unix_ms;
+    struct lk_slice by;
+    struct lk_slice reason;
+    struct lk_slice path; /* the path that was broken */
+    struct lk_slice owner;
+    struct lk_slice note; /* empty: none */
+    uint64_t ticket;
+    uint64_t token; /* 0: it was waiting */
+};
+
+lk_audit *lk_audit_new(void); /* NULL when memory is exhausted */
+
+/* Appends a copy; oldest first. Returns false when memory is exhausted, the audit unchanged. */
+bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row);
+
+#endif
