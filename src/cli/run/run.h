@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `lk run`: a command under a lease. The parsed command line comes in, an exit code goes out;
+ * what happens in between is told in order by run.c.
+ */
+#ifndef LK_CLI_RUN_RUN_H
+#define LK_CLI_RUN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lockkeeper/lockkeeper.h"
+
+/* What becomes of CMD when the lease is lost under it (--on-lost). */
+enum lk_run_on_lost { LK_RUN_ON_LOST_KILL = 0, LK_RUN_ON_LOST_WARN = 1 };
+
+/* Exit codes that belong to `run` alone; the others are those of the outcomes. */
+enum {
+    LK_RUN_EXIT_MAX_TIME = 124,       /* --max-time is up */
+    LK_RUN_EXIT_NOT_EXECUTABLE = 126, /* CMD cannot be executed */
+    LK_RUN_EXIT_NOT_FOUND = 127,      /* CMD is not found */
+    LK_RUN_EXIT_SIGNAL = 128,         /* + N: died of signal N */
+};
+
+/* The parsed command line. Everything it points to is borrowed. Start from all zero bytes. */
+struct lk_run_options {
+    const char *store_url; /* -S; NULL: as lk_open(NULL) finds it */
+    /*
+     * From lk_request_init(): parts, owner (NULL: a fresh one, never $LK_OWNER), style, wait_ms,
+     * ttl_ms or until_unix_ms, shared, limit, units, note. `cancel` is set by lk_cli_run().
+     */
+    struct lk_request request;
+    char *const *command; /* argv of CMD, ended by NULL; at least one word */
+    const char *cleanup;  /* --cleanup, for /bin/sh -c; NULL: none */
+    int64_t max_time_ms;  /* --max-time; 0: none */
+    enum lk_run_on_lost on_lost;
+    bool inherit;       /* --inherit: run under the lease of the environment, take nothing */
+    bool verbose;       /* -v: say what is waited for although stderr is no terminal */
+    bool quiet;         /* -q: say nothing of waiting, BUSY and TIMEOUT */
+    int busy_exit_code; /* -E: in place of 75 for BUSY and TIMEOUT; 0: 75 */
+};
+
+/*
+ * Waits for the lease, runs CMD under it, keeps it alive, releases it however CMD ends. To be
+ * called from the main thread, once, while no other thread is running: it blocks signals, becomes
+ * a subreaper and waits for children. Returns the exit code of `lk`; what went wrong has been said
+ * on stderr as `lk: OUTCOME: text`.
+ */
+int lk_cli_run(const struct lk_run_options *options);
+
+#endif
