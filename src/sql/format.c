@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recognising, making and migrating a store's tables. */
+#include "sql/format.h"
+
+#include <stdio.h>
+
+#include "schema.sql.h"
+
+enum {
+    HEADER_BYTES = 100,         /* of every SQLite file (sqlite.org/fileformat2.html) */
+    APPLICATION_ID_OFFSET = 68, /* in that header, big-endian */
+};
+
+static const char sqlite_magic[16] = "SQLite format 3";
+static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
+
+/* Format 0 never was: schema.sql makes format 1. */
+const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {NULL};
+
+const char *lk_sql_schema_sqlite(void) {
+    return schema_text;
+}
+
+int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
+    sqlite3_file *file = NULL;
+    sqlite3_int64 size = 0;
+    unsigned char header[HEADER_BYTES];
+    int code = sqlite3_file_control(sql->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+
+    /*
+     * Through SQLite's own handle: a descriptor opened and closed here would, by the rules of
+     * POSIX, drop the locks that other connections of this process have on the file.
+     */
+    if (code == SQLITE_OK) {
+        code = file->pMethods->xFileSize(file, &size);
+    }
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (size == 0) {
+        *ret_identity = LK_SQL_IS_EMPTY;
+        return SQLITE_OK;
+    }
+    if (size < HEADER_BYTES) {
+        *ret_identity = LK_SQL_IS_NO_DATABASE;
+        return SQLITE_OK;
+    }
+    code = file->pMethods->xRead(file, header, HEADER_BYTES, 0);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (memcmp(header, sqlite_magic, sizeof sqlite_magic) != 0) {
+        *ret_identity = LK_SQL_IS_NO_DATABASE;
+    } else if (memcmp(header + APPLICATION_ID_OFFSET, application_id, sizeof application_id) != 0) {
+        *ret_identity = LK_SQL_IS_FOREIGN;
+    } else {
+        *ret_identity = LK_SQL_IS_STORE;
+    }
+    return SQLITE_OK;
+}
+
+int lk_sql_format_create(struct lk_sql *sql, const char *boot_id) {
+    char insert[256];
+    int code = lk_sql_execute(sql, schema_text);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)sqlite3_snprintf((int)sizeof insert, insert,
+                           "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor,"
+                           " sweep_root) VALUES (1, %d, %d, %Q, 0, '')",
+                           LK_SQL_FORMAT, LK_SQL_FORMAT_WRITABLE_FROM, boot_id);
+    return lk_sql_execute(sql, insert);
+}
+
+int lk_sql_format_migrate(struct lk_sql *sql, const char *const *steps, int from, int to) {
+    char update[64];
+
+    for (int format = from; format < to; format++) {
+        int code = lk_sql_execute(sql, steps[format]);
+        if (code != SQLITE_OK) {
+            return code;
+        }
+    }
+    (void)snprintf(update, sizeof update, "UPDATE meta SET format = %d", to);
+    return lk_sql_execute(sql, update);
+}

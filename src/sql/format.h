@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The format of a store's tables: telling a store from any other file before a byte is written,
+ * making the tables, and bringing an older format up to date.
+ */
+#ifndef LK_SQL_FORMAT_H
+#define LK_SQL_FORMAT_H
+
+#include "sql/database.h"
+
+enum {
+    LK_SQL_FORMAT = 1,               /* that this program reads, writes and makes */
+    LK_SQL_FORMAT_WRITABLE_FROM = 1, /* the oldest whose programs may write what this one makes */
+    LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
+};
+
+enum lk_sql_identity {
+    LK_SQL_IS_STORE,   /* carries the application id of schema.sql */
+    LK_SQL_IS_EMPTY,   /* no byte yet: free to become a store */
+    LK_SQL_IS_FOREIGN, /* a SQLite file of something else */
+    LK_SQL_IS_NO_DATABASE,
+};
+
+/*
+ * Looks at the file's first bytes, and neither locks nor writes: nothing appears beside a file that
+ * is not ours.
+ */
+int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
+
+/* The text of schema.sql, for `lk schema`. Static storage. */
+const char *lk_sql_schema_sqlite(void);
+
+/* Makes the tables, inside a write transaction on an empty file. */
+int lk_sql_format_create(struct lk_sql *sql, const char *boot_id);
+
+/*
+ * Runs steps[from] to steps[to - 1], where steps[n] leads from format n to n + 1, and
+ * records the format `to`; inside a write transaction.
+ */
+int lk_sql_format_migrate(struct lk_sql *sql, const char *const *steps, int from, int to);
+
+/* The steps from every former format to LK_SQL_FORMAT. */
+extern const char *const lk_sql_format_steps[LK_SQL_FORMAT];
+
+/* Whether this program may use a file of that format. */
+static inline bool lk_sql_format_is_usable(int64_t format, int64_t writable_from) {
+    return format >= 1 && (format <= LK_SQL_FORMAT || writable_from <= LK_SQL_FORMAT);
+}
+
+#endif

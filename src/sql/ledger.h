@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a store keeps besides its requests: the row about itself, the last draw of each root (R4),
+ * the memory of ended tokens (R3) and the record of what was broken (R12).
+ */
+#ifndef LK_SQL_LEDGER_H
+#define LK_SQL_LEDGER_H
+
+#include "model/model.h"
+#include "sql/database.h"
+#include "sql/format.h"
+
+struct lk_sql_meta {
+    int64_t format;
+    int64_t writable_from;
+    char boot_id[LK_SQL_BOOT_ID_MAX + 1];
+    uint64_t draw_floor;
+    char sweep_root[LK_SEGMENT_BYTES_MAX]; /* not terminated */
+    size_t sweep_root_size;
+    struct lk_quotas quotas;
+};
+
+int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta);
+int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id);
+
+/* ---- R4 -------------------------------------------------------------------------------------- */
+
+/* 0: the root is not known. */
+int lk_sql_root_load(struct lk_sql *sql, struct lk_slice root, uint64_t *ret_last_draw);
+
+/* Never lowers it. */
+int lk_sql_root_save(struct lk_sql *sql, struct lk_slice root, uint64_t last_draw);
+
+/*
+ * Looks at the next `max` roots, and forgets those whose last draw is smaller than `before` and in
+ * which nothing lives, after raising the floor above their draws. The next call goes on behind.
+ */
+int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t before,
+                       int max);
+
+/* ---- R3 -------------------------------------------------------------------------------------- */
+
+/* When this very target and token ended: SQLITE_OK, or SQLITE_EMPTY if that is not remembered. */
+int lk_sql_ended_load(struct lk_sql *sql, const struct lk_target *target, int64_t *ret_ended_us);
+int lk_sql_ended_save(struct lk_sql *sql, const struct lk_target *target, int64_t ended_us);
+
+/* Forgets what ended by `until_us`, among the `max` smallest tokens. */
+int lk_sql_ended_sweep(struct lk_sql *sql, int64_t until_us, int max);
+
+/* Forgets all but the `max` greatest tokens. Costs a count of all. */
+int lk_sql_ended_bound(struct lk_sql *sql, int max);
+int lk_sql_ended_clear(struct lk_sql *sql);
+
+/* ---- R12 ------------------------------------------------------------------------------------- */
+
+struct lk_sql_audit {
+    int64_t at_unix_us;
+    struct lk_slice by;
+    struct lk_slice reason;
+    struct lk_slice path;
+    struct lk_slice owner;
+    struct lk_slice note;
+    uint64_t ticket;
+    uint64_t token; /* 0: it was waiting */
+};
+
+/* Adds one, and forgets all but the last `max`. */
+int lk_sql_audit_save(struct lk_sql *sql, const struct lk_sql_audit *audit, int max);
+
+/* Called for one; borrowed for the call. A code other than SQLITE_OK ends the walk. */
+typedef int lk_sql_visit_audit(void *context, const struct lk_sql_audit *audit);
+
+/* Those at or below `path` (empty: all), oldest first. */
+int lk_sql_audit_each(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_audit *visit,
+                      void *context);
+
+#endif

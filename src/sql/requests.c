@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests as rows. */
+#include "sql/requests.h"
+
+#include <stdio.h>
+
+/* The columns of LK_SQL_REQUEST_LOAD. */
+enum {
+    COLUMN_OWNER,
+    COLUMN_NOTE,
+    COLUMN_STATE,
+    COLUMN_REVOKED,
+    COLUMN_ATTENDED,
+    COLUMN_FIXED,
+    COLUMN_GRACED,
+    COLUMN_TICKET,
+    COLUMN_TOKEN,
+    COLUMN_TTL,
+    COLUMN_DEADLINE,
+    COLUMN_EXPIRES,
+    COLUMN_PATH,
+    COLUMN_MODE,
+    COLUMN_LIMIT,
+    COLUMN_UNITS,
+};
+
+static const char waiting_text[] = "waiting";
+static const char held_text[] = "held";
+static const char exclusive_text[] = "exclusive";
+static const char shared_text[] = "shared";
+
+static int complain(struct lk_sql *sql, uint64_t id, const char *about) {
+    (void)snprintf(sql->complaint, sizeof sql->complaint, "request %llu: %s",
+                   (unsigned long long)id, about);
+    return SQLITE_CORRUPT;
+}
+
+/* Copies a column into `buffer`; false when it does not fit. */
+static bool copy_column(sqlite3_stmt *statement, int column, char *buffer, size_t capacity,
+                        struct lk_slice *ret_copy) {
+    struct lk_slice text = lk_sql_column_text(statement, column);
+
+    if (text.size > capacity) {
+        return false;
+    }
+    if (text.size > 0) {
+        memcpy(buffer, text.bytes, text.size);
+    }
+    *ret_copy = (struct lk_slice){.bytes = buffer, .size = text.size};
+    return true;
+}
+
+/* Everything but the parts. Returns what is wrong with it, or NULL. */
+static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
+                                  struct lk_sql_request *request) {
+    struct lk_record *record = &request->record;
+    struct lk_slice state = lk_sql_column_text(statement, COLUMN_STATE);
+
+    if (lk_slice_equal(state, lk_slice_of(held_text))) {
+        record->state = LK_STATE_HELD;
+    } else if (lk_slice_equal(state, lk_slice_of(waiting_text))) {
+        record->state = LK_STATE_WAITING;
+    } else {
+        return "its state is neither waiting nor held";
+    }
+    if (!copy_column(statement, COLUMN_OWNER, request->owner, sizeof request->owner,
+                     &record->owner)
+        || record->owner.size == 0) {
+        return "its owner has not 1 to 128 bytes";
+    }
+    if (!copy_column(statement, COLUMN_NOTE, request->note, sizeof request->note,
+                     &record->note)) {
+        return "its note has more than 255 bytes";
+    }
+    record->id = id;
+    record->revoked = sqlite3_column_int(statement, COLUMN_REVOKED) != 0;
+    record->attended = sqlite3_column_int(statement, COLUMN_ATTENDED) != 0;
+    record->fixed = sqlite3_column_int(statement, COLUMN_FIXED) != 0;
+    record->ticket = (uint64_t)sqlite3_column_int64(statement, COLUMN_TICKET);
+    record->token = (uint64_t)sqlite3_column_int64(statement, COLUMN_TOKEN);
+    record->ttl_ms = sqlite3_column_int64(statement, COLUMN_TTL);
+    record->deadline_us = sqlite3_column_int64(statement, COLUMN_DEADLINE);
+    request->graced = sqlite3_column_int(statement, COLUMN_GRACED) != 0;
+    request->expires_unix_us = sqlite3_column_int64(statement, COLUMN_EXPIRES);
+    return NULL;
+}
+
+/* The next part, its path at *used in the record's text. Returns what is wrong, or NULL. */
+static const char *decode_part(sqlite3_stmt *statement, struct lk_record *record, size_t *used) {
+    struct lk_slice path = lk_sql_column_text(statement, COLUMN_PATH);
+    struct lk_slice mode = lk_sql_column_text(statement, COLUMN_MODE);
+    int64_t limit = sqlite3_column_int64(statement, COLUMN_LIMIT);
+    int64_t units = sqlite3_column_int64(statement, COLUMN_UNITS);
+    struct lk_part *part = &record->parts[record->part_count];
+
+    if (record->part_count == LK_PARTS_MAX) {
+        return "it has more than 16 parts";
+    }
+    if (path.size > LK_PATH_BYTES_MAX) {
+        return "a path of its has more than 512 bytes";
+    }
+    if (path.size > 0) {
+        memcpy(record->text + *used, path.bytes, path.size);
+    }
+    path.bytes = record->text + *used;
+    if (lk_path_parse(path, &part->path, NULL) != LK_OK || part->path.size != path.size) {
+        return "a path of its is not one";
+    }
+    *used += path.size;
+    if (lk_slice_equal(mode, lk_slice_of(shared_text))) {
+        part->mode = LK_SHARED;
+    } else if (lk_slice_equal(mode, lk_slice_of(exclusive_text))) {
+        part->mode = LK_EXCLUSIVE;
+    } else {
+        return "a mode of its is neither exclusive nor shared";
+    }
+    if (limit < 0 || limit > LK_LIMIT_MAX || units < 0 || units > LK_LIMIT_MAX) {
+        return "a limit or its units are out of range";
+    }
+    part->limit = (uint32_t)limit;
+    part->units = (uint32_t)units;
+    record->part_count++;
+    return NULL;
+}
+
+int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *ret_request) {
+    sqlite3_stmt *statement;
+    const char *wrong = NULL;
+    size_t used = 0;
+    int code = lk_sql_statement(sql, LK_SQL_REQUEST_LOAD, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    ret_request->record.part_count = 0;
+    (void)lk_sql_bind_integer(statement, 1, (int64_t)id);
+    while (wrong == NULL && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (ret_request->record.part_count == 0) {
+            wrong = decode_request(statement, id, ret_request);
+        }
+        if (wrong == NULL) {
+            wrong = decode_part(statement, &ret_request->record, &used);
+        }
+    }
+    code = lk_sql_done(statement, code);
+    if (wrong != NULL) {
+        return complain(sql, id, wrong);
+    }
+    return code == SQLITE_OK && ret_request->record.part_count == 0 ? SQLITE_EMPTY : code;
+}
+
+int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record,
+                        int64_t expires_unix_us, bool graced) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_REQUEST_SAVE, &statement);
+    const char *state = record->state == LK_STATE_HELD ? held_text : waiting_text;
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 1, (int64_t)record->id);
+    (void)lk_sql_bind_text(statement, 2, record->owner);
+    (void)lk_sql_bind_text(statement, 3, record->note);
+    (void)lk_sql_bind_text(statement, 4, lk_slice_of(state));
+    (void)lk_sql_bind_integer(statement, 5, record->revoked);
+    (void)lk_sql_bind_integer(statement, 6, record->attended);
+    (void)lk_sql_bind_integer(statement, 7, record->fixed);
+    (void)lk_sql_bind_integer(statement, 8, graced);
+    (void)lk_sql_bind_integer(statement, 9, (int64_t)record->ticket);
+    (void)lk_sql_bind_integer(statement, 10, (int64_t)record->token);
+    (void)lk_sql_bind_integer(statement, 11, record->ttl_ms);
+    (void)lk_sql_bind_integer(statement, 12, record->deadline_us);
+    (void)lk_sql_bind_integer(statement, 13, expires_unix_us);
+    return lk_sql_run(statement);
+}
+
+int lk_sql_parts_save(struct lk_sql *sql, const struct lk_record *record) {
+    for (size_t i = 0; i < record->part_count; i++) {
+        const struct lk_part *part = &record->parts[i];
+        struct lk_slice path = {part->path.bytes, part->path.size};
+        const char *mode = part->mode == LK_SHARED ? shared_text : exclusive_text;
+        sqlite3_stmt *statement;
+        int code = lk_sql_statement(sql, LK_SQL_PART_SAVE, &statement);
+        if (code != SQLITE_OK) {
+            return code;
+        }
+        (void)lk_sql_bind_integer(statement, 1, (int64_t)record->id);
+        (void)lk_sql_bind_integer(statement, 2, (int64_t)i);
+        (void)lk_sql_bind_text(statement, 3, path);
+        (void)lk_sql_bind_text(statement, 4, lk_slice_of(mode));
+        (void)lk_sql_bind_integer(statement, 5, part->limit);
+        (void)lk_sql_bind_integer(statement, 6, part->units);
+        code = lk_sql_run(statement);
+        if (code != SQLITE_OK) {
+            return code;
+        }
+    }
+    return SQLITE_OK;
+}
+
+int lk_sql_request_delete(struct lk_sql *sql, uint64_t id) {
+    static const enum lk_sql_statement both[] = {LK_SQL_PARTS_DELETE, LK_SQL_REQUEST_DELETE};
+
+    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+        sqlite3_stmt *statement;
+        int code = lk_sql_statement(sql, both[i], &statement);
+        if (code == SQLITE_OK) {
+            (void)lk_sql_bind_integer(statement, 1, (int64_t)id);
+            code = lk_sql_run(statement);
+        }
+        if (code != SQLITE_OK) {
+            return code;
+        }
+    }
+    return SQLITE_OK;
+}
+
+int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_REQUEST_GREATEST, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *ret_id = (uint64_t)sqlite3_column_int64(statement, 0);
+    }
+    return lk_sql_done(statement, code);
+}
+
+/* Visits the ids that a bound statement selects. */
+static int walk(sqlite3_stmt *statement, lk_sql_visit *visit, void *context) {
+    int code;
+
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        code = visit(context, (uint64_t)sqlite3_column_int64(statement, 0));
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
+}
+
+int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ALL, &statement);
+
+    return code == SQLITE_OK ? walk(statement, visit, context) : code;
+}
+
+static int walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
+                     lk_sql_visit *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, which, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, text);
+    return walk(statement, visit, context);
+}
+
+int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context) {
+    return walk_text(sql, LK_SQL_AT, path, visit, context);
+}
+
+int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
+                           void *context) {
+    return walk_text(sql, LK_SQL_WAITING_OF, owner, visit, context);
+}
+
+void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range) {
+    memcpy(ret_range->low, path.bytes, path.size);
+    memcpy(ret_range->high, path.bytes, path.size);
+    ret_range->low[path.size] = '/';
+    ret_range->high[path.size] = '/' + 1;
+    ret_range->size = path.size + 1;
+}
+
+int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
+                      void *context) {
+    struct lk_sql_range range;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_BELOW, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    lk_sql_range_below(path, &range);
+    (void)lk_sql_bind_text(statement, 1, (struct lk_slice){range.low, range.size});
+    (void)lk_sql_bind_text(statement, 2, (struct lk_slice){range.high, range.size});
+    return walk(statement, visit, context);
+}
+
+int lk_sql_each_overdue(struct lk_sql *sql, int64_t now_us, int max, lk_sql_visit *visit,
+                        void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_OVERDUE, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 1, now_us);
+    (void)lk_sql_bind_integer(statement, 2, max);
+    return walk(statement, visit, context);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests as rows: the model's record to columns and back, and the questions that find them.
+ *
+ * A row is hostile until read: one that no rule could have written is answered SQLITE_CORRUPT, with
+ * the row named in the connection's complaint.
+ */
+#ifndef LK_SQL_REQUESTS_H
+#define LK_SQL_REQUESTS_H
+
+#include "model/model.h"
+#include "sql/database.h"
+
+/* A request with what only a store needs. Large: keep it off deep stacks. */
+struct lk_sql_request {
+    struct lk_record record; /* its slices point into this struct */
+    int64_t expires_unix_us; /* its deadline by the wall clock */
+    bool graced;             /* R11: lives on since a restart, not renewed since */
+    char owner[LK_OWNER_BYTES_MAX];
+    char note[LK_NOTE_BYTES_MAX];
+};
+
+/* SQLITE_OK with *ret_request filled; SQLITE_EMPTY: there is none. */
+int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *ret_request);
+
+/*
+ * Writes the request without its parts, new or changed. `expires_unix_us` and `graced` are kept as
+ * they are in the file when the deadline is the same.
+ */
+int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record,
+                        int64_t expires_unix_us, bool graced);
+
+/* Writes its parts; those that are as they were cost no write. */
+int lk_sql_parts_save(struct lk_sql *sql, const struct lk_record *record);
+
+/* Ends the request and its parts. */
+int lk_sql_request_delete(struct lk_sql *sql, uint64_t id);
+
+/* The greatest id in use; 0: none. */
+int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id);
+
+/* Called for an id; a code other than SQLITE_OK ends the walk and is its result. */
+typedef int lk_sql_visit(void *context, uint64_t id);
+
+int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context);
+int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
+int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
+                      void *context);
+int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
+                           void *context);
+
+/* At most `max`, the longest overdue first. */
+int lk_sql_each_overdue(struct lk_sql *sql, int64_t now_us, int max, lk_sql_visit *visit,
+                        void *context);
+
+/* The bounds of the range "below path": ret_low < every path below < ret_high. */
+enum { LK_SQL_BOUND_MAX = LK_PATH_BYTES_MAX + 1 };
+struct lk_sql_range {
+    size_t size; /* of each */
+    char low[LK_SQL_BOUND_MAX];
+    char high[LK_SQL_BOUND_MAX];
+};
+void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range);
+
+#endif
