@@ -44,6 +44,7 @@ struct lk_quotas {
 struct lk_model_config {
     const struct lk_allocator *allocator; /* borrowed for the model's life; NULL: the C library's */
     struct lk_quotas quotas;
+    uint64_t hash_seed; /* random where names come from strangers; same seed, same order */
     uint32_t ended_max; /* ended tokens remembered at most (R3); 0: LK_ENDED_MAX_DEFAULT */
 };
 enum { LK_ENDED_MAX_DEFAULT = 65536 };

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ask: a new request (R7, R8, R10, R13, R22) or one that is there already (R3).
+ *
+ * Where cycles of owners (R13) can come to be: with an ask that waits, with one that is granted or
+ * converted past somebody, and, unseen, with a grant past a smaller ticket in settle.c. So a
+ * repeated ask that changes nothing is searched only after such a grant.
+ */
+#include <stdio.h>
+
+#include "model/claim.h"
+#include "model/deadlock.h"
+#include "model/obstacles.h"
+#include "model/rules.h"
+#include "model/settle.h"
+#include "model/steps.h"
+#include "model/tree.h"
+
+/* What one ask goes through. */
+struct asking {
+    struct lk_model *model;
+    struct lk_times times;
+    const struct lk_ask *ask;
+    struct lk_claim claim; /* of what is asked for */
+    char *note;            /* made beforehand, so that nothing fails later; NULL: none */
+};
+
+/* ---- answers ---- */
+
+static uint32_t units_in_use(const struct lk_model *model, const struct lk_claimed *part) {
+    return part->is_there ? lk_node_at(model, part->node)->units_held : 0;
+}
+
+static void explain(struct lk_model *model, const struct lk_claim *claim, size_t blockers_max) {
+    struct lk_answer *answer = &model->effects.answer;
+    size_t max = blockers_max < LK_BLOCKERS_MAX ? blockers_max : LK_BLOCKERS_MAX;
+
+    if (max > 0) {
+        answer->in_the_way = lk_obstacles_explain(model, claim, model->blockers, max);
+        answer->blocker_count = answer->in_the_way < max ? answer->in_the_way : max;
+    }
+}
+
+static void answer_refused(struct asking *asking, lk_outcome outcome, lk_id request,
+                           const struct lk_claim *claim) {
+    lk_answer(asking->model, outcome, request);
+    asking->model->effects.answer.in_use = units_in_use(asking->model, &claim->parts[0]);
+    explain(asking->model, claim, asking->ask->blockers_max);
+}
+
+/* As the request stands now. */
+static void answer_state(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+
+    lk_claim_of_ask(model, lk_request_at(model, id)->owner, asking->ask->parts, 1, &asking->claim);
+    if (lk_request_at(model, id)->state == LK_STATE_HELD) {
+        lk_answer(model, LK_GRANTED, id);
+        model->effects.answer.in_use = units_in_use(model, &asking->claim.parts[0]);
+    } else {
+        uint32_t in_use = units_in_use(model, &asking->claim.parts[0]);
+        lk_claim_of_request(model, id, &asking->claim);
+        answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
+                       &asking->claim);
+        model->effects.answer.in_use = in_use;
+    }
+}
+
+static void answer_deadlock(struct lk_model *model, size_t cycle_count, lk_id request) {
+    lk_answer(model, LK_DEADLOCK, request);
+    model->effects.answer.cycle = model->cycle;
+    model->effects.answer.cycle_count = cycle_count;
+}
+
+/* ---- deadlines ---- */
+
+static int64_t ttl_of(const struct lk_ask *ask) {
+    return ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS;
+}
+
+/* Sets ttl and deadline of a request that is asked for (R11); returns the deadline. */
+static int64_t promise(const struct asking *asking, struct lk_request *request) {
+    const struct lk_ask *ask = asking->ask;
+
+    request->attended = ask->style == LK_WAIT;
+    if (ask->until_us != 0) {
+        int64_t left_us = ask->until_us - asking->times.wall_us;
+        request->fixed = true;
+        request->ttl_ms = (left_us + 999) / 1000;
+        return asking->times.now_us + left_us;
+    }
+    request->ttl_ms = ttl_of(ask);
+    return asking->times.now_us + request->ttl_ms * 1000;
+}
+
+/* R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11). */
+static void refresh(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+    struct lk_request *request = lk_request_at(model, id);
+
+    if (request->fixed) {
+        request->attended = asking->ask->style == LK_WAIT;
+        lk_deadlines_move(model, id, lk_request_deadline(model, request));
+    } else {
+        lk_deadlines_move(model, id, promise(asking, request));
+    }
+    if (asking->ask->note_given) {
+        lk_note_free(model, request->note);
+        request->note = asking->note;
+        asking->note = NULL;
+    }
+    lk_change_add(model, LK_CHANGE_REFRESHED, id);
+}
+
+/* ---- a new request ---- */
+
+/* R22. NULL: there is room. */
+static const char *full_bound(const struct asking *asking, bool waits) {
+    const struct lk_model *model = asking->model;
+    const struct lk_quotas *quotas = &model->quotas;
+    const struct lk_claim *claim = &asking->claim;
+
+    if (quotas->live_max != 0 && model->live >= quotas->live_max) {
+        return "live requests in all";
+    }
+    if (quotas->live_per_owner_max != 0 && claim->owner != 0
+        && lk_owner_at(model, claim->owner)->live >= quotas->live_per_owner_max) {
+        return "live requests of one owner";
+    }
+    for (size_t i = 0; i < claim->count; i++) {
+        const struct lk_claimed *part = &claim->parts[i];
+        lk_id line = part->is_there ? lk_node_at(model, part->node)->line : 0;
+        if (quotas->live_per_root_max != 0 && part->node != 0
+            && lk_root_of(model, part->node)->live >= quotas->live_per_root_max) {
+            return "live requests under one root";
+        }
+        if (waits && quotas->waiters_per_path_max != 0 && line != 0
+            && lk_line_at(model, line)->waiters_here >= quotas->waiters_per_path_max) {
+            return "requests waiting at one path";
+        }
+    }
+    return NULL;
+}
+
+static lk_id draft(struct asking *asking) {
+    struct lk_model *model = asking->model;
+    const struct lk_ask *ask = asking->ask;
+    lk_id id = lk_request_draft(model, ask->owner, ask->parts, ask->part_count,
+                                ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
+
+    if (id != 0) {
+        struct lk_request *request = lk_request_at(model, id);
+        request->id = model->next_id++;
+        request->ticket = lk_request_draw(model, id, asking->times.wall_us);
+    }
+    return id;
+}
+
+/* The draft becomes held, or waits; or it closes a cycle, and has never been (R13). */
+static void enter(struct asking *asking, lk_id id, bool granted) {
+    struct lk_model *model = asking->model;
+    struct lk_request *request = lk_request_at(model, id);
+    const struct lk_owner *owner = lk_owner_at(model, request->owner);
+    size_t cycle_count;
+
+    request->token = granted ? request->ticket : 0; /* R4 */
+    lk_request_enter(model, id, granted ? LK_STATE_HELD : LK_STATE_WAITING,
+                     promise(asking, request));
+    if (owner->live > 1 && lk_deadlock_search(model, id, &cycle_count)) {
+        lk_request_leave(model, id);
+        lk_request_discard(model, id);
+        answer_deadlock(model, cycle_count, 0);
+        return;
+    }
+    lk_change_add(model, granted ? LK_CHANGE_GRANTED : LK_CHANGE_QUEUED, id);
+    if (granted) {
+        struct lk_touched touched = {.owner = request->owner};
+        lk_settle(model, &touched, asking->times); /* R8: it may cover what its owner waits for */
+    }
+    answer_state(asking, id);
+    model->effects.answer.created = true;
+}
+
+static void ask_new(struct asking *asking) {
+    struct lk_model *model = asking->model;
+    bool granted = lk_claim_judge(model, &asking->claim, NULL) == LK_VERDICT_GRANT;
+    const char *bound;
+    lk_id id;
+
+    if (!granted && asking->ask->style == LK_TRY) {
+        answer_refused(asking, LK_BUSY, 0, &asking->claim);
+        return;
+    }
+    bound = full_bound(asking, !granted);
+    if (bound != NULL) {
+        lk_answer(model, LK_FULL, 0);
+        snprintf(model->text, sizeof model->text, "R22: the store's bound on %s is reached", bound);
+        return;
+    }
+    id = draft(asking);
+    if (id == 0) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    enter(asking, id, granted);
+}
+
+/* ---- a request that is there ---- */
+
+/* How an ask compares with what is there. */
+enum change { UNCHANGED, NO_STRONGER, STRONGER };
+
+static const struct lk_stake *stake_at_node(const struct lk_model *model, lk_id request,
+                                            lk_id node) {
+    lk_id at = lk_request_at(model, request)->first_stake;
+
+    while (lk_stake_at(model, at)->node != node) {
+        at = lk_stake_at(model, at)->next_stake;
+    }
+    return lk_stake_at(model, at);
+}
+
+static enum change compare(const struct asking *asking, lk_id id) {
+    enum change change = UNCHANGED;
+
+    for (size_t i = 0; i < asking->claim.count; i++) {
+        const struct lk_claimed *asked = &asking->claim.parts[i];
+        const struct lk_stake *stake = stake_at_node(asking->model, id, asked->node);
+        struct lk_part present = {.mode = stake->units == 0 ? LK_EXCLUSIVE : LK_SHARED,
+                                  .units = stake->units};
+        struct lk_part wanted = {.mode = asked->units == 0 ? LK_EXCLUSIVE : LK_SHARED,
+                                 .units = asked->units};
+        if (lk_part_is_stronger(&present, &wanted)) {
+            return STRONGER; /* R9: one part is enough */
+        }
+        if (stake->units != asked->units || stake->limit != asked->limit) {
+            change = NO_STRONGER;
+        }
+    }
+    return change;
+}
+
+/* Converts a request in its present state; `ticket` and `token` are what it has afterwards. */
+static void convert(struct asking *asking, lk_id id, uint64_t ticket, uint64_t token) {
+    struct lk_model *model = asking->model;
+    struct lk_request *request = lk_request_at(model, id);
+    enum lk_state state = (enum lk_state)request->state;
+
+    lk_request_detach(model, id);
+    lk_request_convert(model, id, asking->ask->parts, asking->ask->part_count);
+    request->ticket = ticket;
+    request->token = token;
+    lk_request_attach(model, id, state);
+}
+
+/* Lets in who can go after a conversion, and the owner's own whom it may cover now. */
+static void settle_around(struct asking *asking, lk_id id) {
+    struct lk_touched touched;
+
+    lk_touched_by(asking->model, id, &touched);
+    touched.owner = lk_request_at(asking->model, id)->owner;
+    lk_settle(asking->model, &touched, asking->times);
+}
+
+/* R9: back to the parts that it had, as if nobody had asked. */
+static void convert_back(struct lk_model *model, lk_id id, const struct lk_claim *former,
+                         uint64_t token) {
+    struct lk_request *request = lk_request_at(model, id);
+    lk_id at;
+
+    lk_request_detach(model, id);
+    at = request->first_stake;
+    for (size_t i = 0; i < former->count; i++, at = lk_stake_at(model, at)->next_stake) {
+        lk_stake_at(model, at)->limit = former->parts[i].limit;
+        lk_stake_at(model, at)->units = former->parts[i].units;
+    }
+    request->token = token;
+    lk_request_attach(model, id, LK_STATE_HELD);
+}
+
+/* R9: shared to exclusive, or more units, of a lease. Never waits. */
+static void strengthen_held(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+    struct lk_request *request = lk_request_at(model, id);
+    struct lk_claim former;
+    uint64_t former_token = request->token;
+    size_t cycle_count;
+
+    asking->claim.self = id;
+    asking->claim.ticket = LK_TICKET_PASSES;
+    if (lk_claim_judge(model, &asking->claim, NULL) != LK_VERDICT_GRANT) {
+        refresh(asking, id);
+        answer_refused(asking, LK_BUSY, id, &asking->claim);
+        return;
+    }
+    lk_claim_of_request(model, id, &former);
+    convert(asking, id, request->ticket, lk_request_draw(model, id, asking->times.wall_us));
+    if (lk_deadlock_search(model, id, &cycle_count)) {
+        convert_back(model, id, &former, former_token);
+        answer_deadlock(model, cycle_count, id);
+        return;
+    }
+    lk_change_add(model, LK_CHANGE_CONVERTED, id);
+    refresh(asking, id);
+    settle_around(asking, id);
+    answer_state(asking, id);
+}
+
+static void ask_held(struct asking *asking, lk_id id, enum change change) {
+    struct lk_model *model = asking->model;
+    const struct lk_request *request = lk_request_at(model, id);
+
+    if (change == STRONGER) {
+        strengthen_held(asking, id);
+        return;
+    }
+    if (change == NO_STRONGER) {
+        convert(asking, id, request->ticket, request->token);
+        lk_change_add(model, LK_CHANGE_CONVERTED, id);
+    }
+    refresh(asking, id);
+    if (change == NO_STRONGER) {
+        settle_around(asking, id);
+    }
+    answer_state(asking, id);
+}
+
+/* R13: a waiting request that closes a cycle is withdrawn. Whether it was. */
+static bool withdraw_if_deadlocked(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+    struct lk_touched touched;
+    size_t cycle_count;
+
+    if (!lk_deadlock_search(model, id, &cycle_count)) {
+        return false;
+    }
+    lk_touched_by(model, id, &touched);
+    lk_request_end(model, id, LK_CHANGE_WITHDRAWN);
+    lk_settle(model, &touched, asking->times);
+    answer_deadlock(model, cycle_count, id);
+    return true;
+}
+
+/* Whether a try for more, of a request in line, can be granted at once; else it stays as it is. */
+static bool is_grantable_now(struct asking *asking, lk_id id) {
+    asking->claim.self = id;
+    asking->claim.ticket = LK_TICKET_NEWEST;
+    return lk_claim_judge(asking->model, &asking->claim, NULL) == LK_VERDICT_GRANT;
+}
+
+static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
+    struct lk_model *model = asking->model;
+    const struct lk_request *request = lk_request_at(model, id);
+
+    if (change == STRONGER && asking->ask->style == LK_TRY && !is_grantable_now(asking, id)) {
+        change = UNCHANGED;
+    }
+    if (change != UNCHANGED) {
+        uint64_t ticket = change == STRONGER ? lk_request_draw(model, id, asking->times.wall_us)
+                                             : request->ticket;
+        convert(asking, id, ticket, 0);
+        lk_change_add(model, LK_CHANGE_CONVERTED, id);
+    }
+    refresh(asking, id);
+    if (change != UNCHANGED) {
+        settle_around(asking, id);
+    }
+    if (request->state == LK_STATE_WAITING && (change != UNCHANGED || model->has_overtaken)
+        && withdraw_if_deadlocked(asking, id)) {
+        return;
+    }
+    answer_state(asking, id);
+}
+
+static void ask_again(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+    const struct lk_request *request = lk_request_at(model, id);
+    enum change change;
+
+    if (request->revoked) {
+        lk_answer(model, LK_LOST, id);
+        snprintf(model->text, sizeof model->text,
+                 "R12: an administrator has broken this lease; it ends at its deadline");
+        return;
+    }
+    if (asking->ask->note_given && !lk_note_make(model, asking->ask->note, &asking->note)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    change = compare(asking, id);
+    if (request->state == LK_STATE_HELD) {
+        ask_held(asking, id, change);
+    } else {
+        ask_waiting(asking, id, change);
+    }
+    lk_note_free(model, asking->note);
+}
+
+/* ---- the step ---- */
+
+static bool check_until(struct lk_model *model, struct lk_times times, const struct lk_ask *ask) {
+    if (ask->until_us == 0
+        || (ask->until_us > times.wall_us
+            && ask->until_us - times.wall_us <= LK_TTL_MAX_MS * 1000)) {
+        return true;
+    }
+    lk_answer(model, LK_INVALID, 0);
+    snprintf(model->text, sizeof model->text,
+             "R11: a fixed end lies in the future and within 366 days");
+    return false;
+}
+
+static bool check(struct lk_model *model, struct lk_times times, const struct lk_ask *ask) {
+    if (!lk_check_names(model, ask->owner, ask->parts, ask->part_count)
+        || !lk_check_ttl(model, ask->ttl_ms) || !check_until(model, times, ask)) {
+        return false;
+    }
+    if (ask->note_given && ask->note.size > LK_NOTE_BYTES_MAX) {
+        lk_answer(model, LK_INVALID, 0);
+        snprintf(model->text, sizeof model->text, "R19: a note has at most %d bytes, not %zu",
+                 LK_NOTE_BYTES_MAX, ask->note.size);
+        return false;
+    }
+    return true;
+}
+
+void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_ask *ask) {
+    struct asking asking = {.model = model, .times = times, .ask = ask};
+    lk_id request;
+
+    if (!check(model, times, ask)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 4)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    lk_claim_of_ask(model, lk_owner_find(model, ask->owner), ask->parts, ask->part_count,
+                    &asking.claim);
+    request = lk_request_find(model, &asking.claim);
+    if (request != 0) {
+        ask_again(&asking, request);
+    } else {
+        ask_new(&asking);
+    }
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Renewing and ending: by the owner, by an administrator, by the deadline (R11, R12). */
+#include <stdio.h>
+
+#include "model/claim.h"
+#include "model/lines.h"
+#include "model/settle.h"
+#include "model/steps.h"
+#include "model/tree.h"
+
+static lk_id find_target(const struct lk_model *model, const struct lk_target *target) {
+    return lk_model_find(model, target->owner, target->parts, target->part_count);
+}
+
+static bool has_token(const struct lk_request *request, uint64_t token) {
+    return token == 0 || (request->state == LK_STATE_HELD && request->token == token);
+}
+
+static void answer_lost(struct lk_model *model, const char *why) {
+    lk_answer(model, LK_LOST, 0);
+    snprintf(model->text, sizeof model->text, "%s", why);
+}
+
+void lk_step_renew(struct lk_model *model, struct lk_times times, const struct lk_renew *renew) {
+    const struct lk_target *target = &renew->target;
+    lk_id id;
+    struct lk_request *request;
+
+    if (!lk_check_names(model, target->owner, target->parts, target->part_count)
+        || !lk_check_ttl(model, renew->ttl_ms)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 1)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    id = find_target(model, target);
+    request = id != 0 ? lk_request_at(model, id) : NULL;
+    if (request == NULL || request->state != LK_STATE_HELD) {
+        answer_lost(model, "there is no such lease: it has ended, or was never granted");
+        return;
+    }
+    if (request->revoked || !has_token(request, target->token)) {
+        answer_lost(model, request->revoked
+                               ? "R12: an administrator has broken this lease"
+                               : "the lease there has another token: this one has ended");
+        return;
+    }
+    if (!request->fixed) {
+        request->ttl_ms = renew->ttl_ms != 0 ? renew->ttl_ms : request->ttl_ms;
+        lk_deadlines_move(model, id, times.now_us + request->ttl_ms * 1000);
+        lk_change_add(model, LK_CHANGE_REFRESHED, id);
+    }
+    lk_answer(model, LK_OK, id);
+}
+
+void lk_step_release(struct lk_model *model, struct lk_times times,
+                     const struct lk_target *target) {
+    struct lk_touched touched;
+    lk_id id;
+
+    if (!lk_check_names(model, target->owner, target->parts, target->part_count)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 1)
+        || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    id = find_target(model, target);
+    if (id == 0 || !has_token(lk_request_at(model, id), target->token)) {
+        if (target->token != 0 && lk_ended_recalls(&model->ended, target, times.now_us)) {
+            lk_answer(model, LK_OK, 0); /* R3: the reply was lost, not the release */
+            return;
+        }
+        answer_lost(model, id == 0 ? "there is no such request: it has ended, or never was"
+                                   : "the request there has another token: this one has ended");
+        return;
+    }
+    if (target->token != 0) {
+        lk_ended_remember(&model->ended, target, times.now_us);
+    }
+    lk_touched_by(model, id, &touched);
+    lk_request_end(model, id,
+                   lk_request_at(model, id)->state == LK_STATE_HELD ? LK_CHANGE_RELEASED
+                                                                     : LK_CHANGE_WITHDRAWN);
+    lk_settle(model, &touched, times);
+    lk_answer(model, LK_OK, id);
+}
+
+/* ---- breaking ---- */
+
+/* Requests with a stake at exactly this node, into model->scratch. */
+static size_t collect_at(struct lk_model *model, lk_id node_id) {
+    const struct lk_node *node = lk_node_at(model, node_id);
+    lk_id at = node->holders;
+    size_t count = 0;
+
+    while (at != 0) {
+        model->scratch[count++] = lk_stake_at(model, at)->request;
+        at = lk_stake_at(model, at)->next;
+        at = at != node->holders ? at : 0;
+    }
+    for (int kind = LK_HERE_EXCLUSIVE; node->line != 0 && kind <= LK_HERE_SHARED; kind++) {
+        at = lk_line_at(model, node->line)->lists[kind].first;
+        for (; at != 0; at = lk_place_at(model, at)->next) {
+            model->scratch[count++] = lk_place_request(model, lk_place_at(model, at));
+        }
+    }
+    return count;
+}
+
+/* Breaks one request; whether there was anything to break. */
+static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    if (request->state == LK_STATE_WAITING || at_once) {
+        lk_request_end(model, id, LK_CHANGE_BROKEN);
+        return true;
+    }
+    if (request->revoked) {
+        return false;
+    }
+    request->revoked = true;
+    lk_change_add(model, LK_CHANGE_REVOKED, id);
+    return true;
+}
+
+void lk_step_break(struct lk_model *model, struct lk_times times, const struct lk_break *broken) {
+    lk_id node = lk_node_find(model, &broken->path);
+    lk_id owner = broken->owner.size > 0 ? lk_owner_find(model, broken->owner) : 0;
+    size_t count;
+    size_t done = 0;
+
+    if (node == 0 || (broken->owner.size > 0 && owner == 0)) {
+        lk_answer(model, LK_OK, 0);
+        return;
+    }
+    if (!lk_changes_reserve(model, lk_node_at(model, node)->stakes)
+        || !lk_settle_reserve(model, lk_node_at(model, node)->stakes)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    count = collect_at(model, node);
+    for (size_t i = 0; i < count; i++) {
+        if (owner == 0 || lk_request_at(model, model->scratch[i])->owner == owner) {
+            done += break_one(model, model->scratch[i], broken->at_once);
+        }
+    }
+    lk_settle_all(model, times);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.broken = done;
+}
+
+/* ---- perishing ---- */
+
+bool lk_step_perish(struct lk_model *model, struct lk_times times) {
+    lk_id id;
+
+    while ((id = lk_deadlines_first(&model->deadlines)) != 0) {
+        struct lk_touched touched;
+        struct lk_times moment = times;
+        moment.now_us = lk_request_deadline(model, lk_request_at(model, id));
+        if (moment.now_us > times.now_us) {
+            break;
+        }
+        if (!lk_changes_reserve(model, 1)) {
+            return false;
+        }
+        lk_touched_by(model, id, &touched);
+        lk_request_end(model, id, LK_CHANGE_PERISHED);
+        lk_settle(model, &touched, moment);
+    }
+    return true;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model as a whole: its making, its step, its answers. */
+#include "model/model.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "model/settle.h"
+#include "model/steps.h"
+
+struct lk_model *lk_model_new(const struct lk_model_config *config) {
+    const struct lk_allocator *allocator =
+        config != NULL && config->allocator != NULL ? config->allocator : &lk_allocator_libc;
+    struct lk_model *model = allocator->resize(allocator->context, NULL, sizeof *model);
+
+    if (model == NULL) {
+        return NULL;
+    }
+    memset(model, 0, sizeof *model);
+    model->allocator = allocator;
+    lk_pool_init(&model->nodes, allocator, sizeof(struct lk_node));
+    lk_pool_init(&model->roots, allocator, sizeof(struct lk_root));
+    lk_pool_init(&model->requests, allocator, sizeof(struct lk_request));
+    lk_pool_init(&model->stakes, allocator, sizeof(struct lk_stake));
+    lk_pool_init(&model->owners, allocator, sizeof(struct lk_owner));
+    lk_pool_init(&model->lines, allocator, sizeof(struct lk_line));
+    lk_pool_init(&model->places, allocator, sizeof(struct lk_place));
+    lk_index_init(&model->node_index, &model->nodes);
+    lk_index_init(&model->request_index, &model->requests);
+    lk_index_init(&model->owner_index, &model->owners);
+    lk_deadlines_init(&model->deadlines, allocator);
+    lk_ended_init(&model->ended, allocator,
+                  config != NULL && config->ended_max != 0 ? config->ended_max
+                                                           : LK_ENDED_MAX_DEFAULT);
+    model->next_id = 1;
+    model->mark = 1;
+    model->effects.answer.text = model->text;
+    if (config != NULL) {
+        model->quotas = config->quotas;
+        model->hash_seed = config->hash_seed;
+    }
+    return model;
+}
+
+/* Frees what a pool's items own beside themselves: notes and long names. */
+static void free_far_bytes(struct lk_model *model) {
+    for (uint32_t i = 0; i < model->deadlines.count; i++) {
+        lk_note_free(model, lk_request_at(model, model->deadlines.ids[i])->note);
+    }
+    for (uint32_t i = 0; i < model->owner_index.bucket_count; i++) {
+        for (lk_id id = model->owner_index.buckets[i]; id != 0;) {
+            struct lk_owner *owner = lk_owner_at(model, id);
+            id = owner->indexed.chain;
+            lk_name_done(&owner->name, model->allocator);
+        }
+    }
+    for (uint32_t i = 0; i < model->node_index.bucket_count; i++) {
+        for (lk_id id = model->node_index.buckets[i]; id != 0;) {
+            struct lk_node *node = lk_node_at(model, id);
+            id = node->indexed.chain;
+            lk_name_done(&node->name, model->allocator);
+        }
+    }
+}
+
+void lk_model_free(struct lk_model *model) {
+    if (model == NULL) {
+        return;
+    }
+    lk_requests_bury(model);
+    free_far_bytes(model);
+    lk_index_done(&model->node_index);
+    lk_index_done(&model->request_index);
+    lk_index_done(&model->owner_index);
+    lk_deadlines_done(&model->deadlines);
+    lk_ended_done(&model->ended);
+    lk_pool_done(&model->nodes);
+    lk_pool_done(&model->roots);
+    lk_pool_done(&model->requests);
+    lk_pool_done(&model->stakes);
+    lk_pool_done(&model->owners);
+    lk_pool_done(&model->lines);
+    lk_pool_done(&model->places);
+    model->allocator->resize(model->allocator->context, model->changes, 0);
+    model->allocator->resize(model->allocator->context, model->scratch, 0);
+    model->allocator->resize(model->allocator->context, model, 0);
+}
+
+/* ---- answers and checks that the steps share ---- */
+
+void lk_answer(struct lk_model *model, lk_outcome outcome, lk_id request) {
+    model->effects.answer.outcome = outcome;
+    model->effects.answer.request = request;
+}
+
+void lk_answer_exhausted(struct lk_model *model) {
+    lk_answer(model, LK_INTERNAL, 0);
+    snprintf(model->text, sizeof model->text, "memory is exhausted; nothing was changed");
+}
+
+bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
+                    size_t count) {
+    lk_error error;
+
+    if (owner.size < 1 || owner.size > LK_OWNER_BYTES_MAX) {
+        lk_answer(model, LK_INVALID, 0);
+        snprintf(model->text, sizeof model->text, "R3: an owner has 1 to %d bytes, not %zu",
+                 LK_OWNER_BYTES_MAX, owner.size);
+        return false;
+    }
+    if (lk_parts_check(parts, count, &error) != LK_OK) {
+        lk_answer(model, LK_INVALID, 0);
+        memcpy(model->text, error.text, sizeof model->text);
+        return false;
+    }
+    return true;
+}
+
+bool lk_check_ttl(struct lk_model *model, int64_t ttl_ms) {
+    if (ttl_ms == 0 || (ttl_ms >= LK_TTL_MIN_MS && ttl_ms <= LK_TTL_MAX_MS)) {
+        return true;
+    }
+    lk_answer(model, LK_INVALID, 0);
+    snprintf(model->text, sizeof model->text, "R11: a ttl is 50 ms to 366 days, not %lld ms",
+             (long long)ttl_ms);
+    return false;
+}
+
+/* ---- the step ---- */
+
+static void reset_effects(struct lk_model *model) {
+    lk_requests_bury(model);
+    model->effects = (struct lk_effects){
+        .answer = {.blockers = model->blockers, .text = model->text}, .changes = model->changes};
+    model->text[0] = '\0';
+}
+
+/* After restoring: grants what has become free while nobody was there to decide. */
+static bool settle_restored(struct lk_model *model, struct lk_times times) {
+    if (model->is_unsettled) {
+        if (!lk_changes_reserve(model, 0) || !lk_settle_reserve(model, 0)) {
+            return false;
+        }
+        lk_settle_all(model, times);
+        model->is_unsettled = false;
+    }
+    return true;
+}
+
+const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_event *event) {
+    struct lk_times times = event->times;
+
+    assert(times.now_us >= model->now_us);
+    model->now_us = times.now_us;
+    reset_effects(model);
+    if (model->waiting == 0) {
+        model->has_overtaken = false;
+    }
+    if (!lk_step_perish(model, times) || !settle_restored(model, times)) {
+        lk_answer_exhausted(model);
+        return &model->effects;
+    }
+    switch (event->kind) {
+    case LK_EVENT_ASK:
+        lk_step_ask(model, times, &event->ask);
+        break;
+    case LK_EVENT_RENEW:
+        lk_step_renew(model, times, &event->renew);
+        break;
+    case LK_EVENT_RELEASE:
+        lk_step_release(model, times, &event->release);
+        break;
+    case LK_EVENT_BREAK:
+        lk_step_break(model, times, &event->broken);
+        break;
+    case LK_EVENT_TICK:
+        lk_answer(model, LK_OK, 0);
+        break;
+    }
+    return &model->effects;
+}
+
+int64_t lk_model_next_deadline(const struct lk_model *model) {
+    return model->deadlines.count > 0 ? model->deadlines.keys[0] : LK_NEVER;
+}
+
+void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas) {
+    model->quotas = *quotas;
+}

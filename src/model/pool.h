@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pool of items of one size, named by 32-bit ids that are half as large as pointers.
+ *
+ * Chunks double in size and never move, so a pointer to an item stays valid until the item is
+ * given back. Taking cannot fail after a reservation: reserve first, then change state.
+ */
+#ifndef LK_MODEL_POOL_H
+#define LK_MODEL_POOL_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/allocator.h"
+
+typedef uint32_t lk_id; /* 0: none */
+
+enum { LK_POOL_FIRST_LOG2 = 4, LK_POOL_CHUNKS_MAX = 27 };
+
+struct lk_pool {
+    const struct lk_allocator *allocator;
+    size_t item_size; /* at least 4 */
+    uint32_t chunk_count;
+    uint32_t capacity;
+    uint32_t next_fresh; /* the id after the greatest ever taken */
+    lk_id free_head;
+    uint32_t free_count;
+    unsigned char *chunks[LK_POOL_CHUNKS_MAX];
+};
+
+void lk_pool_init(struct lk_pool *pool, const struct lk_allocator *allocator, size_t item_size);
+void lk_pool_done(struct lk_pool *pool);
+
+/* Makes sure that `count` items can be taken. false: memory is exhausted, nothing has changed. */
+bool lk_pool_reserve(struct lk_pool *pool, uint32_t count);
+
+/* A zeroed item. Asserts that it was reserved. */
+lk_id lk_pool_take(struct lk_pool *pool);
+void lk_pool_give(struct lk_pool *pool, lk_id id);
+
+/* Bytes allocated. */
+uint64_t lk_pool_bytes(const struct lk_pool *pool);
+
+static inline void *lk_pool_at(const struct lk_pool *pool, lk_id id) {
+    uint32_t position = id - 1 + (1u << LK_POOL_FIRST_LOG2);
+    unsigned chunk = 31u - (unsigned)__builtin_clz(position) - LK_POOL_FIRST_LOG2;
+
+    assert(id != 0 && id < pool->next_fresh);
+    position -= 1u << (chunk + LK_POOL_FIRST_LOG2);
+    return pool->chunks[chunk] + (size_t)position * pool->item_size;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records: requests out of the model and back into it, for stores. */
+#include "model/settle.h"
+#include "model/steps.h"
+#include "model/tree.h"
+
+void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *ret_record) {
+    const struct lk_request *request = lk_request_at(model, id);
+    bool live = request->state != LK_STATE_ENDED;
+    char *text = ret_record->text;
+
+    ret_record->id = request->id;
+    ret_record->owner = lk_name_text(&lk_owner_at(model, request->owner)->name);
+    ret_record->note = lk_request_note(request);
+    ret_record->state = (enum lk_state)request->state;
+    ret_record->revoked = request->revoked;
+    ret_record->attended = request->attended;
+    ret_record->fixed = request->fixed;
+    ret_record->ticket = request->ticket;
+    ret_record->token = request->token;
+    ret_record->ttl_ms = request->ttl_ms;
+    ret_record->deadline_us = live ? lk_request_deadline(model, request) : 0;
+    ret_record->part_count = 0;
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        const struct lk_stake *stake = lk_stake_at(model, at);
+        struct lk_part *part = &ret_record->parts[ret_record->part_count++];
+        size_t size = lk_node_path(model, stake->node, text);
+        lk_outcome outcome =
+            lk_path_parse((struct lk_slice){text, size}, &part->path, NULL);
+        assert(outcome == LK_OK);
+        (void)outcome;
+        part->mode = lk_stake_is_exclusive(stake) ? LK_EXCLUSIVE : LK_SHARED;
+        part->limit = stake->limit;
+        part->units = stake->units;
+        text += size + 1;
+    }
+}
+
+static bool is_possible(const struct lk_model *model, const struct lk_record *record) {
+    return record->id != 0 && record->owner.size >= 1 && record->owner.size <= LK_OWNER_BYTES_MAX
+           && record->note.size <= LK_NOTE_BYTES_MAX && record->ticket != 0
+           && record->state != LK_STATE_ENDED
+           && (record->state == LK_STATE_HELD) == (record->token != 0) && record->ttl_ms > 0
+           && lk_parts_check(record->parts, record->part_count, NULL) == LK_OK
+           && lk_model_find(model, record->owner, record->parts, record->part_count) == 0;
+}
+
+/* R4: what was drawn for the request counts at all of its roots. */
+static void remember_draws(struct lk_model *model, const struct lk_request *request) {
+    uint64_t draw = request->ticket > request->token ? request->ticket : request->token;
+
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
+        root->last_draw = draw > root->last_draw ? draw : root->last_draw;
+    }
+}
+
+static void forget_effects(struct lk_model *model) {
+    lk_requests_bury(model);
+    model->effects.change_count = 0;
+}
+
+lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record) {
+    lk_id id;
+    struct lk_request *request;
+
+    if (!is_possible(model, record)) {
+        return LK_INVALID;
+    }
+    forget_effects(model);
+    id = lk_request_draft(model, record->owner, record->parts, record->part_count, record->note);
+    if (id == 0) {
+        return LK_INTERNAL;
+    }
+    request = lk_request_at(model, id);
+    request->id = record->id;
+    request->ticket = record->ticket;
+    request->token = record->token;
+    request->ttl_ms = record->ttl_ms;
+    request->revoked = record->revoked;
+    request->attended = record->attended;
+    request->fixed = record->fixed;
+    lk_request_enter(model, id, record->state, record->deadline_us);
+    remember_draws(model, request);
+    lk_model_restore_next_id(model, record->id + 1);
+    model->is_unsettled = true;
+    model->has_overtaken = true; /* it may have been so before */
+    return LK_OK;
+}
+
+lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root_name,
+                                 uint64_t last_draw) {
+    struct lk_root *root;
+
+    if (root_name.size < 1 || root_name.size > LK_SEGMENT_BYTES_MAX) {
+        return LK_INVALID;
+    }
+    forget_effects(model);
+    root = lk_root_make(model, root_name);
+    if (root == NULL) {
+        return LK_INTERNAL;
+    }
+    root->last_draw = last_draw > root->last_draw ? last_draw : root->last_draw;
+    return LK_OK;
+}
+
+void lk_model_restore_floor(struct lk_model *model, uint64_t floor) {
+    model->floor = floor > model->floor ? floor : model->floor;
+}
+
+uint64_t lk_model_floor(const struct lk_model *model) {
+    return model->floor;
+}
+
+lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target *target,
+                                  int64_t ended_us) {
+    if (target->token == 0
+        || lk_parts_check(target->parts, target->part_count, NULL) != LK_OK) {
+        return LK_INVALID;
+    }
+    if (!lk_ended_reserve(&model->ended)) {
+        return LK_INTERNAL;
+    }
+    lk_ended_remember(&model->ended, target, ended_us);
+    return LK_OK;
+}
+
+void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id) {
+    model->next_id = next_id > model->next_id ? next_id : model->next_id;
+}

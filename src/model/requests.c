@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of requests. Who decides about them is elsewhere: ask.c, settle.c, end.c. */
+#include "model/requests.h"
+
+#include "model/hash.h"
+#include "model/lines.h"
+#include "model/tree.h"
+
+/* ---- owners ---- */
+
+static uint32_t owner_hash(const struct lk_model *model, struct lk_slice name) {
+    return (uint32_t)lk_hash_bytes(~model->hash_seed, name);
+}
+
+lk_id lk_owner_find(const struct lk_model *model, struct lk_slice name) {
+    uint32_t hash = owner_hash(model, name);
+    lk_id id = lk_index_first(&model->owner_index, hash);
+
+    while (id != 0) {
+        const struct lk_owner *owner = lk_owner_at(model, id);
+        if (owner->indexed.hash == hash && lk_slice_equal(lk_name_text(&owner->name), name)) {
+            break;
+        }
+        id = owner->indexed.chain;
+    }
+    return id;
+}
+
+static lk_id owner_make(struct lk_model *model, struct lk_slice name) {
+    lk_id id = lk_owner_find(model, name);
+
+    if (id != 0) {
+        return id;
+    }
+    if (!lk_pool_reserve(&model->owners, 1) || !lk_index_reserve(&model->owner_index, 1)) {
+        return 0;
+    }
+    id = lk_pool_take(&model->owners);
+    if (!lk_name_set(&lk_owner_at(model, id)->name, model->allocator, name)) {
+        lk_pool_give(&model->owners, id);
+        return 0;
+    }
+    lk_index_add(&model->owner_index, id, owner_hash(model, name));
+    return id;
+}
+
+static void owner_drop_if_unused(struct lk_model *model, lk_id id) {
+    struct lk_owner *owner = lk_owner_at(model, id);
+
+    if (owner->references == 0) {
+        assert(owner->live == 0 && owner->held == 0 && owner->waiting == 0);
+        lk_index_remove(&model->owner_index, id);
+        lk_name_done(&owner->name, model->allocator);
+        lk_pool_give(&model->owners, id);
+    }
+}
+
+/* Inserts into a ring before `before`; the ring's head stays unless the ring was empty. */
+static void ring_insert(struct lk_model *model, lk_id *head, lk_id before, lk_id id) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    if (*head == 0) {
+        request->previous = request->next = id;
+        *head = id;
+        return;
+    }
+    request->next = before;
+    request->previous = lk_request_at(model, before)->previous;
+    lk_request_at(model, request->previous)->next = id;
+    lk_request_at(model, before)->previous = id;
+}
+
+static void ring_remove(struct lk_model *model, lk_id *head, lk_id id) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    if (request->next == id) {
+        *head = 0;
+    } else {
+        lk_request_at(model, request->previous)->next = request->next;
+        lk_request_at(model, request->next)->previous = request->previous;
+        if (*head == id) {
+            *head = request->next;
+        }
+    }
+    request->previous = request->next = 0;
+}
+
+/* Into the ring of the waiting, behind every smaller ticket; newcomers belong at the end. */
+static void ring_insert_by_ticket(struct lk_model *model, lk_id *head, lk_id id) {
+    uint64_t ticket = lk_request_at(model, id)->ticket;
+    lk_id before = *head;
+
+    if (*head != 0) {
+        lk_id last = lk_request_at(model, *head)->previous;
+        while (lk_request_at(model, last)->ticket > ticket && last != *head) {
+            before = last;
+            last = lk_request_at(model, last)->previous;
+        }
+        if (lk_request_at(model, last)->ticket > ticket) {
+            before = last;
+        }
+    }
+    ring_insert(model, head, before, id);
+    if (before == *head && lk_request_at(model, before)->ticket > ticket) {
+        *head = id;
+    }
+}
+
+/* ---- identity ---- */
+
+/* The order of the paths does not matter (R3), so their hashes are added up. */
+static uint32_t identity_hash(const struct lk_model *model, lk_id owner, uint64_t node_sum) {
+    return (uint32_t)lk_hash_number(model->hash_seed + owner, node_sum);
+}
+
+static uint64_t node_term(const struct lk_model *model, lk_id node) {
+    return lk_hash_number(model->hash_seed, node);
+}
+
+static bool has_node(const struct lk_model *model, const struct lk_request *request, lk_id node) {
+    lk_id at = request->first_stake;
+
+    while (at != 0 && lk_stake_at(model, at)->node != node) {
+        at = lk_stake_at(model, at)->next_stake;
+    }
+    return at != 0;
+}
+
+static bool is_the_same(const struct lk_model *model, const struct lk_request *request,
+                        const struct lk_claim *claim) {
+    if (request->owner != claim->owner || request->stake_count != claim->count) {
+        return false;
+    }
+    for (size_t i = 0; i < claim->count; i++) {
+        if (!has_node(model, request, claim->parts[i].node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+lk_id lk_request_find(const struct lk_model *model, const struct lk_claim *claim) {
+    uint64_t sum = 0;
+    uint32_t hash;
+    lk_id id;
+
+    if (claim->owner == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < claim->count; i++) {
+        if (!claim->parts[i].is_there) {
+            return 0;
+        }
+        sum += node_term(model, claim->parts[i].node);
+    }
+    hash = identity_hash(model, claim->owner, sum);
+    id = lk_index_first(&model->request_index, hash);
+    while (id != 0) {
+        const struct lk_request *request = lk_request_at(model, id);
+        if (request->indexed.hash == hash && is_the_same(model, request, claim)) {
+            break;
+        }
+        id = request->indexed.chain;
+    }
+    return id;
+}
+
+/* ---- drafts ---- */
+
+static void free_stakes(struct lk_model *model, struct lk_request *request) {
+    lk_id at = request->first_stake;
+
+    while (at != 0) {
+        lk_id next = lk_stake_at(model, at)->next_stake;
+        lk_id node = lk_stake_at(model, at)->node;
+        lk_pool_give(&model->stakes, at);
+        lk_node_at(model, node)->stakes--;
+        lk_node_prune(model, node);
+        at = next;
+    }
+    request->first_stake = 0;
+}
+
+static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk_part *parts,
+                       size_t count) {
+    lk_id *link = &lk_request_at(model, request_id)->first_stake;
+
+    for (size_t i = 0; i < count; i++) {
+        lk_id node = lk_node_make(model, &parts[i].path);
+        lk_id id;
+        struct lk_stake *stake;
+        if (node == 0) {
+            return false;
+        }
+        id = lk_pool_take(&model->stakes);
+        stake = lk_stake_at(model, id);
+        stake->request = request_id;
+        stake->node = node;
+        stake->limit = parts[i].limit;
+        stake->units = parts[i].units;
+        lk_node_at(model, node)->stakes++;
+        *link = id;
+        link = &stake->next_stake;
+        if (!lk_line_reserve(model, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool reserve_for_request(struct lk_model *model, size_t count) {
+    return lk_pool_reserve(&model->requests, 1)
+           && lk_pool_reserve(&model->stakes, (uint32_t)count)
+           && lk_index_reserve(&model->request_index, 1)
+           && lk_deadlines_reserve(&model->deadlines, 1);
+}
+
+lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
+                       size_t count, struct lk_slice note) {
+    lk_id owner_id;
+    lk_id id;
+    struct lk_request *request;
+
+    if (!reserve_for_request(model, count)) {
+        return 0;
+    }
+    owner_id = owner_make(model, owner);
+    if (owner_id == 0) {
+        return 0;
+    }
+    id = lk_pool_take(&model->requests);
+    request = lk_request_at(model, id);
+    request->owner = owner_id;
+    request->stake_count = (uint8_t)count;
+    request->state = LK_STATE_ENDED;
+    lk_owner_at(model, owner_id)->references++;
+    if (!add_stakes(model, id, parts, count) || !lk_note_make(model, note, &request->note)) {
+        lk_request_discard(model, id);
+        return 0;
+    }
+    return id;
+}
+
+void lk_request_discard(struct lk_model *model, lk_id id) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    assert(request->state == LK_STATE_ENDED);
+    free_stakes(model, request);
+    lk_note_free(model, request->note);
+    lk_owner_at(model, request->owner)->references--;
+    owner_drop_if_unused(model, request->owner);
+    lk_pool_give(&model->requests, id);
+}
+
+/* ---- states ---- */
+
+/* Adds `by` to the live count of each root of the request, once a root. */
+static void count_at_roots(struct lk_model *model, const struct lk_request *request, uint32_t by) {
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
+        lk_id earlier = request->first_stake;
+        while (earlier != at && lk_root_of(model, lk_stake_at(model, earlier)->node) != root) {
+            earlier = lk_stake_at(model, earlier)->next_stake;
+        }
+        if (earlier == at) {
+            root->live += by;
+        }
+    }
+}
+
+void lk_request_attach(struct lk_model *model, lk_id id, enum lk_state state) {
+    struct lk_request *request = lk_request_at(model, id);
+    struct lk_owner *owner = lk_owner_at(model, request->owner);
+
+    request->state = (uint8_t)state;
+    if (state == LK_STATE_HELD) {
+        ring_insert(model, &owner->held, owner->held, id);
+    } else {
+        ring_insert_by_ticket(model, &owner->waiting, id);
+        model->waiting++;
+    }
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        if (state == LK_STATE_HELD) {
+            lk_stake_hold(model, at);
+        } else {
+            lk_line_stand(model, at);
+        }
+    }
+}
+
+void lk_request_detach(struct lk_model *model, lk_id id) {
+    struct lk_request *request = lk_request_at(model, id);
+    struct lk_owner *owner = lk_owner_at(model, request->owner);
+    bool held = request->state == LK_STATE_HELD;
+
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        if (held) {
+            lk_stake_unhold(model, at);
+        } else {
+            lk_line_leave(model, at);
+        }
+    }
+    if (held) {
+        ring_remove(model, &owner->held, id);
+    } else {
+        if (owner->queue_mark == model->mark && owner->queue_from == id) {
+            /* A pass is about to look at it: let it look at the one behind. */
+            owner->queue_from = request->next != owner->waiting ? request->next : 0;
+        }
+        ring_remove(model, &owner->waiting, id);
+        model->waiting--;
+    }
+}
+
+void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int64_t deadline_us) {
+    struct lk_request *request = lk_request_at(model, id);
+    uint64_t sum = 0;
+
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        sum += node_term(model, lk_stake_at(model, at)->node);
+    }
+    lk_index_add(&model->request_index, id, identity_hash(model, request->owner, sum));
+    lk_deadlines_add(model, id, deadline_us);
+    lk_owner_at(model, request->owner)->live++;
+    count_at_roots(model, request, 1);
+    model->live++;
+    lk_request_attach(model, id, state);
+}
+
+void lk_request_leave(struct lk_model *model, lk_id id) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    lk_request_detach(model, id);
+    lk_index_remove(&model->request_index, id);
+    lk_deadlines_remove(model, id);
+    lk_owner_at(model, request->owner)->live--;
+    count_at_roots(model, request, UINT32_MAX);
+    model->live--;
+    request->state = LK_STATE_ENDED;
+}
+
+void lk_request_end(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    lk_request_leave(model, id);
+    request->next = model->ended_first;
+    model->ended_first = id;
+    lk_change_add(model, kind, id);
+}
+
+void lk_requests_bury(struct lk_model *model) {
+    while (model->ended_first != 0) {
+        lk_id id = model->ended_first;
+        model->ended_first = lk_request_at(model, id)->next;
+        lk_request_discard(model, id);
+    }
+}
+
+void lk_request_convert(struct lk_model *model, lk_id id, const struct lk_part *parts,
+                        size_t count) {
+    const struct lk_request *request = lk_request_at(model, id);
+
+    for (size_t i = 0; i < count; i++) {
+        lk_id node = lk_node_find(model, &parts[i].path);
+        lk_id at = request->first_stake;
+        while (lk_stake_at(model, at)->node != node) {
+            at = lk_stake_at(model, at)->next_stake;
+        }
+        lk_stake_at(model, at)->limit = parts[i].limit;
+        lk_stake_at(model, at)->units = parts[i].units;
+    }
+}
+
+/* ---- notes, draws, changes ---- */
+
+bool lk_note_make(struct lk_model *model, struct lk_slice text, char **ret_note) {
+    char *note = NULL;
+
+    assert(text.size <= LK_NOTE_BYTES_MAX);
+    if (text.size > 0) {
+        note = model->allocator->resize(model->allocator->context, NULL, text.size + 1);
+        if (note == NULL) {
+            return false;
+        }
+        note[0] = (char)(unsigned char)text.size;
+        memcpy(note + 1, text.bytes, text.size);
+    }
+    *ret_note = note;
+    return true;
+}
+
+void lk_note_free(struct lk_model *model, char *note) {
+    model->allocator->resize(model->allocator->context, note, 0);
+}
+
+struct lk_slice lk_request_note(const struct lk_request *request) {
+    if (request->note == NULL) {
+        return (struct lk_slice){NULL, 0};
+    }
+    return (struct lk_slice){request->note + 1, (unsigned char)request->note[0]};
+}
+
+uint64_t lk_request_draw(struct lk_model *model, lk_id id, int64_t wall_us) {
+    const struct lk_request *request = lk_request_at(model, id);
+    uint64_t draw = wall_us > 0 ? (uint64_t)wall_us : 1;
+
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        uint64_t last = lk_root_of(model, lk_stake_at(model, at)->node)->last_draw;
+        draw = last + 1 > draw ? last + 1 : draw;
+    }
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        lk_root_of(model, lk_stake_at(model, at)->node)->last_draw = draw;
+    }
+    return draw;
+}
+
+bool lk_changes_reserve(struct lk_model *model, size_t extra) {
+    size_t wanted = model->effects.change_count + model->waiting + extra;
+    size_t capacity = model->change_capacity == 0 ? 16 : model->change_capacity;
+    struct lk_change *changes;
+
+    while (capacity < wanted) {
+        capacity *= 2;
+    }
+    if (capacity == model->change_capacity) {
+        return true;
+    }
+    changes = model->allocator->resize(model->allocator->context, model->changes,
+                                       capacity * sizeof *changes);
+    if (changes == NULL) {
+        return false;
+    }
+    model->changes = changes;
+    model->change_capacity = capacity;
+    model->effects.changes = changes;
+    return true;
+}
+
+void lk_change_add(struct lk_model *model, enum lk_change_kind kind, lk_id request) {
+    assert(model->effects.change_count < model->change_capacity);
+    model->changes[model->effects.change_count++] = (struct lk_change){kind, request};
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of the model, for the files of this folder only.
+ *
+ *   node      one segment of a path that something stands at or below; nodes form the tree (R5)
+ *   stake     one part of a request, at its node: in the ring of holders there while held
+ *   request   who asks for what (R3); in the list of its owner, in the heap of deadlines
+ *   owner     who asks; exists while it has a live request
+ *   line      of a node: who waits there or below, in the order of tickets; exists while one does
+ *   place     one waiting stake in one line
+ *
+ * Where counts pay: each node knows how many parts are held at or below it, so that a conflict
+ * below (R6) is found without walking the tree; each line lists waiters at or below it, so that
+ * the first in line is found without walking it either.
+ */
+#ifndef LK_MODEL_STATE_H
+#define LK_MODEL_STATE_H
+
+#include "model/deadlines.h"
+#include "model/ended.h"
+#include "model/index.h"
+#include "model/model.h"
+#include "model/name.h"
+
+#define LK_ROOT_BIT (UINT32_C(1) << 31)
+
+struct lk_node {
+    struct lk_indexed indexed; /* by parent and name */
+    uint32_t above;            /* the parent; of a root: its struct lk_root, with LK_ROOT_BIT */
+    lk_id first_child;
+    lk_id next_sibling;
+    lk_id previous_sibling;
+    lk_id holders; /* ring of held parts, exclusive ones first */
+    lk_id line;
+    uint32_t held_below;      /* parts held here and below */
+    uint32_t exclusive_below; /* the exclusive ones of them */
+    uint32_t units_held;      /* here (R7c) */
+    uint32_t stakes;          /* here, also those of requests that the last step ended */
+    struct lk_name name;
+};
+
+struct lk_root {
+    uint64_t last_draw; /* R4 */
+    uint32_t live;      /* requests with a part under this root (R22) */
+};
+
+struct lk_request {
+    struct lk_indexed indexed; /* by owner and set of paths (R3) */
+    lk_id owner;
+    lk_id previous; /* ring of the owner's held requests, or of its waiting ones by ticket */
+    lk_id next;
+    uint32_t deadline_at; /* place in the heap */
+    lk_id first_stake;
+    uint8_t stake_count;
+    uint8_t state; /* enum lk_state */
+    bool revoked : 1;
+    bool attended : 1;
+    bool fixed : 1;
+    uint64_t id;
+    uint64_t ticket;
+    uint64_t token;
+    int64_t ttl_ms;
+    char *note; /* size in the first byte; NULL: none */
+};
+
+struct lk_stake {
+    lk_id request;
+    lk_id node;
+    union {
+        struct {
+            lk_id previous; /* ring of the node's holders */
+            lk_id next;
+        };
+        lk_id first_place; /* while waiting */
+    };
+    uint32_t limit;
+    uint32_t units;  /* 0: exclusive */
+    lk_id next_stake; /* of the same request */
+};
+
+struct lk_owner {
+    struct lk_indexed indexed; /* by name */
+    lk_id held;                /* ring of held requests */
+    lk_id waiting;             /* ring of waiting requests, smallest ticket first */
+    uint32_t live;
+    uint32_t references; /* live requests, and those that the last step ended */
+    lk_id queue_next;    /* links the owners that a pass or search still has to look at */
+    uint32_t queue_mark; /* the pass or search that has put it there */
+    lk_id queue_from;    /* a search: the owner that waits for it; a pass: its next request */
+    struct lk_name name;
+};
+
+struct lk_place {
+    lk_id stake;
+    lk_id node; /* in whose line */
+    lk_id previous;
+    lk_id next;
+    lk_id next_place; /* of the same stake */
+    uint8_t list;     /* enum lk_list_kind */
+};
+
+/* The lists of a line: waiting exactly here, and here or below; by mode. */
+enum lk_list_kind {
+    LK_HERE_EXCLUSIVE,
+    LK_HERE_SHARED,
+    LK_BELOW_EXCLUSIVE,
+    LK_BELOW_SHARED,
+    LK_LIST_KINDS
+};
+
+struct lk_line_list {
+    lk_id first;
+    lk_id last;
+    uint32_t searched_mark; /* deadlock: the search that has seen all up to `searched` */
+    lk_id searched;
+};
+
+struct lk_line {
+    struct lk_line_list lists[LK_LIST_KINDS];
+    uint64_t units_waiting; /* here (R7c) */
+    uint32_t waiters_here;  /* R22 */
+    uint32_t shared_here;
+    uint32_t shared_below;
+    uint32_t limited_here;
+    uint32_t limit_bound;    /* no waiting limit here is greater */
+    uint32_t exhausted_pass; /* the pass that found no room here up to limit_bound */
+    uint32_t summed_pass;    /* the pass in which... */
+    lk_id summed_to;         /* ...the units in front of this place were `summed_units` */
+    uint64_t summed_units;
+    uint32_t limit_searched; /* deadlock: the search that has seen who counts here... */
+    uint32_t limit_searched_room;   /* ...and has more units than this... */
+    uint64_t limit_searched_ticket; /* ...up to this ticket */
+    uint32_t searched_holders[2]; /* by mode of the asker: the search that saw the holders here */
+    uint32_t searched_below[2];   /* ... and those below */
+};
+
+enum {
+    LK_CYCLE_MAX = 64,     /* owners named in an answer */
+    LK_BLOCKERS_MAX = 256, /* blockers named in an answer */
+};
+
+struct lk_model {
+    const struct lk_allocator *allocator;
+    struct lk_quotas quotas;
+    struct lk_pool nodes;
+    struct lk_pool roots;
+    struct lk_pool requests;
+    struct lk_pool stakes;
+    struct lk_pool owners;
+    struct lk_pool lines;
+    struct lk_pool places;
+    struct lk_index node_index;
+    struct lk_index request_index;
+    struct lk_index owner_index;
+    struct lk_deadlines deadlines;
+    struct lk_ended ended;
+    lk_id first_root; /* siblings, as the children of a node are */
+    uint64_t hash_seed;
+    uint64_t floor; /* R4: the greatest draw of a forgotten root */
+    uint64_t next_id;
+    uint32_t live;
+    uint32_t waiting;
+    uint32_t mark;      /* numbers the passes and searches */
+    bool is_unsettled;  /* restored since the last step: somebody may be grantable */
+    bool has_overtaken; /* a wider limit was granted past a smaller ticket: see ask.c */
+    lk_id ended_first;  /* requests that the last step ended, still readable */
+    int64_t now_us;     /* of the last step */
+
+    struct lk_effects effects;
+    struct lk_change *changes;
+    size_t change_capacity;
+    lk_ref *scratch; /* settling everything: waiting requests */
+    size_t scratch_capacity;
+    struct lk_blocker blockers[LK_BLOCKERS_MAX];
+    struct lk_slice cycle[LK_CYCLE_MAX];
+    char text[LK_ERROR_TEXT_MAX];
+};
+
+static inline struct lk_node *lk_node_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->nodes, id);
+}
+
+static inline struct lk_request *lk_request_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->requests, id);
+}
+
+static inline struct lk_stake *lk_stake_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->stakes, id);
+}
+
+static inline struct lk_owner *lk_owner_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->owners, id);
+}
+
+static inline struct lk_line *lk_line_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->lines, id);
+}
+
+static inline struct lk_place *lk_place_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->places, id);
+}
+
+/* The parent of a node, 0 for a root. */
+static inline lk_id lk_node_parent(const struct lk_node *node) {
+    return (node->above & LK_ROOT_BIT) != 0 ? 0 : node->above;
+}
+
+static inline bool lk_stake_is_exclusive(const struct lk_stake *stake) {
+    return stake->units == 0;
+}
+
+static inline lk_id lk_stake_owner(const struct lk_model *model, const struct lk_stake *stake) {
+    return lk_request_at(model, stake->request)->owner;
+}
+
+#endif
