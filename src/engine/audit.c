@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Audits and reports in the open. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "engine/reply.h"
@@ -67,6 +68,12 @@ bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row) {
     }
     audit->entries[audit->count++] = entry;
     return true;
+}
+
+void lk_audit_drop_oldest(lk_audit *audit) {
+    entry_free(&audit->entries[0]);
+    audit->count--;
+    memmove(audit->entries, audit->entries + 1, audit->count * sizeof *audit->entries);
 }
 
 void lk_report_free(lk_report *report) {

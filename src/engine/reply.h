@@ -78,4 +78,7 @@ lk_audit *lk_audit_new(void); /* NULL when memory is exhausted */
 /* Appends a copy; oldest first. Returns false when memory is exhausted, the audit unchanged. */
 bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row);
 
+/* Forgets the first entry; there must be one. For those who keep a bounded record in memory. */
+void lk_audit_drop_oldest(lk_audit *audit);
+
 #endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store in memory.
+ *
+ * Nothing is decided by a clock of its own: what is overdue takes effect at the next step, and
+ * whoever sleeps makes that step when a deadline comes. So a store that nobody asks costs nothing.
+ * Lock order: register of names, store, waker. A step wakes only those whose own request changed.
+ */
+#include "engine/memory/store.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+
+/* The clock counts suspended time and a sleep does not: look again this often. */
+#define SLEEP_US_MAX INT64_C(1000000)
+
+/* ---- the register of names ------------------------------------------------------------------- */
+
+/* `mem:NAME` means the same store all over the process: the one thing that has to be global. */
+static pthread_mutex_t register_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct lk_memory_store *register_head;
+
+static void store_free(struct lk_memory_store *store) {
+    lk_model_free(store->model);
+    lk_audit_free(store->audit);
+    (void)pthread_mutex_destroy(&store->mutex);
+    free(store->name);
+    free(store);
+}
+
+static struct lk_memory_store *store_new(struct lk_slice name,
+                                         const struct lk_memory_options *options) {
+    const struct lk_model_config config = {.quotas = options->quotas};
+    struct lk_memory_store *store = calloc(1, sizeof *store);
+
+    if (store == NULL) {
+        return NULL;
+    }
+    if (pthread_mutex_init(&store->mutex, NULL) != 0) {
+        free(store);
+        return NULL;
+    }
+    store->time = options->time != NULL ? options->time : &lk_time_source_system;
+    store->use_count = 1;
+    store->model = lk_model_new(&config);
+    store->audit = lk_audit_new();
+    store->name = name.size > 0 ? lk_text_copy(name) : NULL;
+    if (store->model == NULL || store->audit == NULL || (store->name == NULL && name.size > 0)) {
+        store_free(store);
+        return NULL;
+    }
+    return store;
+}
+
+static struct lk_memory_store *find_by_name(struct lk_slice name) {
+    struct lk_memory_store *store = register_head;
+
+    while (store != NULL && !lk_slice_equal(lk_slice_of(store->name), name)) {
+        store = store->next;
+    }
+    return store;
+}
+
+lk_outcome lk_memory_store_join(struct lk_slice name, const struct lk_memory_options *options,
+                                struct lk_memory_store **ret_store, lk_error *error) {
+    struct lk_memory_store *store = NULL;
+
+    pthread_mutex_lock(&register_mutex);
+    if (name.size > 0) {
+        store = find_by_name(name);
+    }
+    if (store != NULL) {
+        store->use_count++;
+    } else {
+        store = store_new(name, options);
+        if (store != NULL && name.size > 0) {
+            store->next = register_head;
+            register_head = store;
+        }
+    }
+    pthread_mutex_unlock(&register_mutex);
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    *ret_store = store;
+    return LK_OK;
+}
+
+void lk_memory_store_leave(struct lk_memory_store *store) {
+    struct lk_memory_store **link = &register_head;
+    bool is_last;
+
+    pthread_mutex_lock(&register_mutex);
+    store->use_count--;
+    is_last = store->use_count == 0;
+    if (is_last && store->name != NULL) {
+        while (*link != store) {
+            link = &(*link)->next;
+        }
+        *link = store->next;
+    }
+    pthread_mutex_unlock(&register_mutex);
+    if (is_last) {
+        store_free(store);
+    }
+}
+
+/* ---- steps and wake-ups ---------------------------------------------------------------------- */
+
+static void wake_sleepers_of(struct lk_memory_store *store, uint64_t id) {
+    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
+         sleeper = sleeper->next) {
+        if (sleeper->id == id) {
+            sleeper->is_woken = true;
+            lk_waker_nudge(sleeper->waker);
+        }
+    }
+}
+
+/* Whether somebody who waits for the request has to hear of it. */
+static bool concerns_waiter(enum lk_change_kind kind) {
+    switch (kind) {
+    case LK_CHANGE_GRANTED:
+    case LK_CHANGE_RELEASED:
+    case LK_CHANGE_WITHDRAWN:
+    case LK_CHANGE_PERISHED:
+    case LK_CHANGE_BROKEN:
+        return true;
+    case LK_CHANGE_QUEUED:
+    case LK_CHANGE_CONVERTED:
+    case LK_CHANGE_REFRESHED:
+    case LK_CHANGE_REVOKED:
+        break;
+    }
+    return false;
+}
+
+const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_event *event) {
+    const struct lk_effects *effects;
+
+    event->times.now_us = store->time->now_us(store->time->context);
+    event->times.wall_us = store->time->wall_us(store->time->context);
+    effects = lk_model_step(store->model, event);
+    for (size_t i = 0; i < effects->change_count; i++) {
+        const struct lk_change *change = &effects->changes[i];
+        struct lk_record record;
+
+        if (!concerns_waiter(change->kind)) {
+            continue;
+        }
+        lk_model_record(store->model, change->request, &record);
+        store->recent[store->version % LK_MEMORY_RECENT_MAX] = record.id;
+        store->version++;
+        wake_sleepers_of(store, record.id);
+    }
+    return effects;
+}
+
+/* ---- sleeping -------------------------------------------------------------------------------- */
+
+/* Whether the request was granted or ended, or may have been, since its asker looked. */
+static bool has_changed(const struct lk_memory_store *store, const struct lk_stand *stand) {
+    if (store->version - stand->version > LK_MEMORY_RECENT_MAX) {
+        return true;
+    }
+    for (uint64_t number = stand->version; number != store->version; number++) {
+        if (store->recent[number % LK_MEMORY_RECENT_MAX] == stand->id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void link_sleeper(struct lk_memory_store *store, struct lk_memory_sleeper *sleeper) {
+    sleeper->previous = NULL;
+    sleeper->next = store->sleepers;
+    if (store->sleepers != NULL) {
+        store->sleepers->previous = sleeper;
+    }
+    store->sleepers = sleeper;
+}
+
+static void unlink_sleeper(struct lk_memory_store *store, struct lk_memory_sleeper *sleeper) {
+    if (sleeper->previous != NULL) {
+        sleeper->previous->next = sleeper->next;
+    } else {
+        store->sleepers = sleeper->next;
+    }
+    if (sleeper->next != NULL) {
+        sleeper->next->previous = sleeper->previous;
+    }
+}
+
+/* Makes what is overdue take effect; returns how long nothing can happen by itself. */
+static int64_t expire(struct lk_memory_store *store) {
+    int64_t now_us = store->time->now_us(store->time->context);
+    int64_t next_us = lk_model_next_deadline(store->model);
+
+    if (next_us <= now_us) {
+        struct lk_event tick = {.kind = LK_EVENT_TICK};
+
+        (void)lk_memory_step(store, &tick);
+        now_us = tick.times.now_us;
+        next_us = lk_model_next_deadline(store->model);
+    }
+    return next_us == LK_NEVER ? SLEEP_US_MAX : next_us - now_us;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
+                           int64_t until_us, struct lk_waker *waker) {
+    struct lk_memory_sleeper sleeper = {.id = stand->id, .waker = waker};
+    bool is_thrown = false;
+
+    pthread_mutex_lock(&store->mutex);
+    if (has_changed(store, stand)) {
+        pthread_mutex_unlock(&store->mutex);
+        return LK_OK;
+    }
+    link_sleeper(store, &sleeper);
+    while (!is_thrown) {
+        int64_t quiet_us = expire(store);
+        int64_t left_us = until_us - lk_clock_now_us();
+
+        if (sleeper.is_woken || left_us <= 0) {
+            break;
+        }
+        pthread_mutex_unlock(&store->mutex);
+        is_thrown = lk_waker_sleep(waker, smaller(smaller(quiet_us, left_us), SLEEP_US_MAX));
+        pthread_mutex_lock(&store->mutex);
+    }
+    unlink_sleeper(store, &sleeper);
+    pthread_mutex_unlock(&store->mutex);
+    return is_thrown ? LK_CANCELLED : LK_OK;
+}

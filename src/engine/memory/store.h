@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store in memory: the model, those who sleep on it, and the record of breaks.
+ *
+ * Every decision goes through lk_memory_step(), which wakes whoever it concerns. Shared by opens
+ * of the same name, counted. Not known here: URLs, results, the table of operations.
+ */
+#ifndef LK_ENGINE_MEMORY_STORE_H
+#define LK_ENGINE_MEMORY_STORE_H
+
+#include <pthread.h>
+
+#include "engine/memory/memory.h"
+#include "engine/reply.h"
+
+enum { LK_MEMORY_RECENT_MAX = 256 };
+
+/* One blocked ask; lives on the stack of lk_memory_await(). */
+struct lk_memory_sleeper {
+    uint64_t id; /* of the request it waits for */
+    struct lk_waker *waker;
+    bool is_woken;
+    struct lk_memory_sleeper *next;
+    struct lk_memory_sleeper *previous;
+};
+
+struct lk_memory_store {
+    pthread_mutex_t mutex; /* guards everything below but the last three */
+    struct lk_model *model;
+    const struct lk_time_source *time;
+    struct lk_memory_sleeper *sleepers;
+    lk_audit *audit;
+    /*
+     * How many times a request was granted or ended, and the ids of the last of them (by number,
+     * modulo the room): so that whoever has asked can tell, before it sleeps, what it missed.
+     */
+    uint64_t version;
+    uint64_t recent[LK_MEMORY_RECENT_MAX];
+
+    char *name;       /* NULL: private. These three are guarded by the register of names */
+    size_t use_count;
+    struct lk_memory_store *next;
+};
+
+/* The store of that name, made if there is none. lk_memory_store_leave() gives it back. */
+lk_outcome lk_memory_store_join(struct lk_slice name, const struct lk_memory_options *options,
+                                struct lk_memory_store **ret_store, lk_error *error);
+void lk_memory_store_leave(struct lk_memory_store *store);
+
+/*
+ * One step at the store's present time, with the mutex held: event->times is filled in here, and
+ * stays readable for the answer.
+ */
+const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_event *event);
+
+/* Sleeps as the table's await() does; without the mutex. */
+lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
+                           int64_t until_us, struct lk_waker *waker);
+
+#endif
