@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole of `lk` around its commands: parse, choose, handle, and see that stdout took it. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/help.h"
+#include "cli/say.h"
+
+/* Colour is for terminals, and for those who have not declined it (no-color.org). */
+static bool wants_colour(FILE *out) {
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    return isatty(fileno(out)) == 1 && (no_colour == NULL || no_colour[0] == '\0')
+           && (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE *err) {
+    bool takes_json =
+        line->command == NULL || (line->command->options & LK_OPTION_BIT(LK_OPTION_JSON)) != 0;
+
+    return (struct lk_cli){
+        .out = out,
+        .err = err,
+        .json = takes_json && lk_command_line_has(line, LK_OPTION_JSON),
+        .quiet = lk_command_line_has(line, LK_OPTION_QUIET),
+        .conflict_exit_code = (int)lk_command_line_number(line, LK_OPTION_CONFLICT_EXIT_CODE,
+                                                          lk_outcome_exit_code(LK_BUSY)),
+        .colour = wants_colour(out),
+    };
+}
+
+static int handle(const struct lk_cli *cli, const struct lk_command_line *line) {
+    if (lk_command_line_has(line, LK_OPTION_HELP)) {
+        if (line->command != NULL) {
+            lk_help_command(cli->out, line->command);
+        } else {
+            lk_help_overview(cli->out);
+        }
+        return 0;
+    }
+    if (lk_command_line_has(line, LK_OPTION_VERSION)) {
+        return lk_cli_version(cli, line);
+    }
+    if (!line->command->has_tail) {
+        /* A reader that has gone is a write error like any other. CMD of `run` would inherit it. */
+        (void)signal(SIGPIPE, SIG_IGN);
+    }
+    return line->command->handle(cli, line);
+}
+
+/* What was said must have arrived: a full disk or a closed pipe is no success. */
+static int finish(const struct lk_cli *cli, int exit_code) {
+    bool failed = ferror(cli->out) != 0;
+
+    errno = 0;
+    if (fflush(cli->out) != 0 || failed) {
+        (void)fprintf(cli->err, "lk: INTERNAL: standard output could not be written%s%s\n",
+                      errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+        return lk_outcome_exit_code(LK_INTERNAL);
+    }
+    return exit_code;
+}
+
+int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err) {
+    struct lk_command_line line;
+    lk_error error;
+    int exit_code;
+
+    if (argc < 2) {
+        lk_help_usage(err);
+        return lk_outcome_exit_code(LK_INVALID);
+    }
+    lk_outcome outcome =
+        lk_command_line_parse(argc, argv, lk_clock_wall_us() / 1000, &line, &error);
+    struct lk_cli cli = cli_of(&line, out, err);
+    if (outcome == LK_OK) {
+        exit_code = handle(&cli, &line);
+    } else {
+        exit_code = lk_say_failure(&cli, outcome, error.text);
+    }
+    exit_code = finish(&cli, exit_code);
+    lk_command_line_done(&line);
+    return exit_code;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program `lk`: one call that is the whole of it, and what its commands share.
+ *
+ * A command line is parsed against two tables (option.c, command.c), its command's handler opens
+ * the store, does one thing through the library's public header and says what came of it (say.h).
+ * Handlers return exit codes; only lk_cli_main() looks at whether stdout took what was written.
+ */
+#ifndef LK_CLI_CLI_H
+#define LK_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/command_line.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* How this call of the program wants to be answered. */
+struct lk_cli {
+    FILE *out;
+    FILE *err;
+    bool json;
+    bool quiet;
+    int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless said */
+    bool colour;            /* stdout is a terminal that wants it */
+};
+
+/* Runs `lk` with these arguments and streams. Returns the exit code. */
+int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
+
+/*
+ * Opens the store of -S, of $LK_STORE, or the default one. LK_OK; else the failure has been said
+ * and *ret_exit_code is set.
+ */
+lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
+                       lk_store **ret_store, int *ret_exit_code);
+
+/* The handlers, one family a file. */
+int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_version(const struct lk_cli *cli, const struct lk_command_line *line);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands. */
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/likeness.h"
+
+#define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
+
+/* What every command knows. `run` leaves stdout to its CMD, and so takes no --json. */
+#define PLAIN_OPTIONS (BIT(QUIET) | BIT(STORE) | BIT(HELP) | BIT(VERSION))
+#define COMMON_OPTIONS (PLAIN_OPTIONS | BIT(JSON))
+
+/* What fills in a PART that does not say it; renew and release compare paths and ignore it. */
+#define MODE_OPTIONS (BIT(SHARED) | BIT(EXCLUSIVE) | BIT(LIMIT) | BIT(UNITS))
+#define REQUEST_OPTIONS                                                                            \
+    (MODE_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(UNTIL) | BIT(TRY) | BIT(WAIT) | BIT(QUEUE)         \
+     | BIT(NOTE) | BIT(CONFLICT_EXIT_CODE))
+#define RUN_OPTIONS (BIT(INHERIT) | BIT(ON_LOST) | BIT(MAX_TIME) | BIT(CLEANUP) | BIT(VERBOSE))
+
+#define ENDS(outcome) (1u << (outcome))
+#define ENDS_COMMON                                                                                \
+    (ENDS(LK_INVALID) | ENDS(LK_UNAVAILABLE) | ENDS(LK_INTERNAL) | ENDS(LK_DENIED)                 \
+     | ENDS(LK_UNSUPPORTED))
+#define ENDS_ASK                                                                                   \
+    (ENDS_COMMON | ENDS(LK_GRANTED) | ENDS(LK_WAITING) | ENDS(LK_BUSY) | ENDS(LK_TIMEOUT)          \
+     | ENDS(LK_DEADLOCK) | ENDS(LK_FULL) | ENDS(LK_LOST))
+
+const struct lk_command lk_commands[] = {
+    {
+        .name = "run",
+        .arguments = "PART... -- CMD [ARG...]",
+        .summary = "run a command under a lease",
+        .text = "Waits for the lease, runs CMD under it, keeps the lease alive and releases it\n"
+                "however CMD ends. A PART is PATH[?shared][?limit=N[&units=U]]; all are granted\n"
+                "together or none. The owner is a fresh unique one unless --owner names it.\n"
+                "CMD finds LK_STORE, LK_PATH, LK_OWNER, LK_TOKEN and LK_TTL_MS in its\n"
+                "environment. It never outlives the deadline that the store last promised: if\n"
+                "the lease is lost, CMD and all it started get SIGTERM, then SIGKILL.\n"
+                "What leaves the process tree (containers, ssh, sudo, a stopped machine) is out\n"
+                "of reach; there the token is the guard.",
+        .options = PLAIN_OPTIONS | REQUEST_OPTIONS | RUN_OPTIONS,
+        .words_min = 1,
+        .words_max = LK_WORDS_ANY,
+        .has_tail = true,
+        .outcomes = ENDS_ASK & ~ENDS(LK_GRANTED),
+        .more_codes = "124  --max-time is up\n"
+                      "126  CMD cannot be executed\n"
+                      "127  CMD is not found\n"
+                      "  *  otherwise CMD's own; 128+N if it died of signal N\n",
+        .examples =
+            {
+                {"lk run backup -- ./backup.sh", "one backup at a time"},
+                {"lk run 'pool?limit=3' -- make test", "at most three at once"},
+                {"lk run -n db/t1 -- ./reset || echo busy", "now or not at all"},
+            },
+        .handle = lk_cli_run_command,
+    },
+    {
+        .name = "acquire",
+        .arguments = "PART...",
+        .summary = "take a lease and leave it held until its ttl",
+        .text = "Takes the lease, prints its fencing token and leaves it held until its ttl is\n"
+                "over: renew it, or release it. A PART is PATH[?shared][?limit=N[&units=U]]; all\n"
+                "are granted together or none. Asking again with the same owner and paths never\n"
+                "makes a second request: it refreshes the one that is there.\n"
+                "The owner is --owner, else $LK_OWNER, else one made for the calling shell, so\n"
+                "that acquire and release in one script belong together.",
+        .options = COMMON_OPTIONS | REQUEST_OPTIONS,
+        .words_min = 1,
+        .words_max = LK_WORDS_ANY,
+        .outcomes = ENDS_ASK,
+        .examples =
+            {
+                {"token=$(lk acquire deploy --ttl 10m --note nightly)", "hold it for ten minutes"},
+                {"lk acquire -w 30 db/t1 'pool?limit=3'", "both or none, within 30 s"},
+                {"lk acquire --queue --json db --owner reset", "get in line; ask again to poll"},
+            },
+        .handle = lk_cli_acquire,
+    },
+    {
+        .name = "renew",
+        .arguments = "PART...",
+        .summary = "set the deadline of a lease anew",
+        .text = "Sets the deadline of a held lease to now + its ttl (--ttl changes it). Compares\n"
+                "owner and paths; modes and limits are ignored. LOST if the lease is not held\n"
+                "any more, or somebody broke it: nothing revives it.\n"
+                "The owner is --owner, else $LK_OWNER, else one made for the calling shell.",
+        .options = COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TOKEN),
+        .words_min = 1,
+        .words_max = LK_WORDS_ANY,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples =
+            {
+                {"lk renew deploy", "so long again as it was asked for"},
+                {"lk renew deploy --ttl 1h --token \"$token\"", "an hour, if it is still mine"},
+            },
+        .handle = lk_cli_renew,
+    },
+    {
+        .name = "release",
+        .arguments = "PART...",
+        .summary = "end a lease, or withdraw a waiting request",
+        .text = "Ends the request of this owner for these paths; modes and limits are ignored.\n"
+                "LOST if there is none, or if it has another token than --token names.\n"
+                "The owner is --owner, else $LK_OWNER, else one made for the calling shell.",
+        .options = COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TOKEN),
+        .words_min = 1,
+        .words_max = LK_WORDS_ANY,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples =
+            {
+                {"lk release deploy", "whatever the token is"},
+                {"lk release deploy --token \"$token\"", "only if it is still that lease"},
+            },
+        .handle = lk_cli_release,
+    },
+    {
+        .name = "break",
+        .arguments = "PATH",
+        .summary = "end other people's requests at a path",
+        .text = "An administrator's end of every request with a part at exactly PATH, or of one\n"
+                "owner's (--owner). Waiting ones are withdrawn. A held one is revoked: it cannot\n"
+                "be renewed, and passes on at the deadline that its holder was last promised, or\n"
+                "when it is released. With --now it passes on at once, which is unsafe unless\n"
+                "the holder is known to be dead. The reason, and who gave it, go on record: see\n"
+                "lk audit. Breaking nothing is no failure.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(REASON) | BIT(NOW),
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples =
+            {
+                {"lk break deploy --reason 'host web7 is gone' --now", "the holder is dead"},
+                {"lk break db --owner ana --reason 'left for the day'",
+                 "one owner's, at its deadline"},
+            },
+        .handle = lk_cli_break,
+    },
+    {
+        .name = "audit",
+        .arguments = "[PREFIX]",
+        .summary = "list past breaks: who, when, why, what",
+        .text = "Lists what was broken at or below PREFIX, oldest first. A PREFIX matches whole\n"
+                "segments: db covers db/t1, not db2.",
+        .options = COMMON_OPTIONS,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk audit", "everything"}, {"lk audit db --json", "one object a break"}},
+        .handle = lk_cli_audit,
+    },
+    {
+        .name = "ls",
+        .arguments = "[PREFIX]",
+        .summary = "list live requests in queue order",
+        .text = "Lists each part at or below PREFIX of every live request, in the order of\n"
+                "arrival: who, how, how long, note. A PREFIX matches whole segments: db covers\n"
+                "db/t1, not db2.",
+        .options = COMMON_OPTIONS,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk ls", "everything"}, {"lk ls db --json", "one object a part"}},
+        .handle = lk_cli_ls,
+    },
+    {
+        .name = "show",
+        .arguments = "PATH",
+        .summary = "who holds a path, who waits, and for whom",
+        .text = "Shows every request with a part at, above or below PATH: those that hold it,\n"
+                "those that wait, and for each that waits what is in its way.",
+        .options = COMMON_OPTIONS,
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk show db/t1", "the queue at db/t1"},
+                     {"lk show db/t1 --json", "one object a part, with its blockers"}},
+        .handle = lk_cli_show,
+    },
+    {
+        .name = "doctor",
+        .arguments = "",
+        .summary = "check the store",
+        .text = "Says whether the store can be reached, what it is and can do, how long a round\n"
+                "trip takes and how far its clock is from this machine's, and warns of what may\n"
+                "hurt.",
+        .options = COMMON_OPTIONS,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk doctor", "the default store"},
+                     {"lk -S sqlite:/srv/locks.db doctor", "that file"}},
+        .handle = lk_cli_doctor,
+    },
+    {
+        .name = "schema",
+        .arguments = "[DIALECT]",
+        .summary = "print the SQL that a store needs",
+        .text = "Prints what Lockkeeper makes in an empty store of that dialect (sqlite unless\n"
+                "named), for somebody else to run.",
+        .options = COMMON_OPTIONS,
+        .words_max = 1,
+        .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID) | ENDS(LK_UNSUPPORTED) | ENDS(LK_INTERNAL),
+        .examples = {{"lk schema sqlite | sqlite3 locks.db", "prepare a file by hand"}},
+        .handle = lk_cli_schema,
+    },
+    {
+        .name = "help",
+        .arguments = "[COMMAND]",
+        .summary = "this list, or all about one command",
+        .text = "The same as lk COMMAND --help.",
+        .options = PLAIN_OPTIONS,
+        .words_max = 1,
+        .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID),
+        .examples = {{"lk help acquire", "options, examples and exit codes of acquire"}},
+        .handle = lk_cli_help,
+    },
+    {
+        .name = "version",
+        .arguments = "",
+        .summary = "print the version",
+        .text = "The same as lk --version.",
+        .options = COMMON_OPTIONS,
+        .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID),
+        .examples = {{"lk version", "which lk is this"}},
+        .handle = lk_cli_version,
+    },
+    {.name = NULL},
+};
+
+const struct lk_command *lk_command_by_name(const char *name) {
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        if (strcmp(command->name, name) == 0) {
+            return command;
+        }
+    }
+    return NULL;
+}
+
+const struct lk_command *lk_command_like(const char *name) {
+    const struct lk_command *best = NULL;
+    size_t best_distance = LK_LIKENESS_NONE;
+
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        size_t distance = lk_likeness(name, strlen(name), command->name);
+        if (distance < best_distance) {
+            best = command;
+            best_distance = distance;
+        }
+    }
+    return best;
+}

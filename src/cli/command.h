@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands of `lk`, declared once: name, arguments, options, help, exit codes, handler. The
+ * parser checks a command line against this table and the help texts are made from it.
+ */
+#ifndef LK_CLI_COMMAND_H
+#define LK_CLI_COMMAND_H
+
+#include <limits.h>
+
+#include "cli/option.h"
+#include "lockkeeper/terms.h"
+
+struct lk_cli;
+struct lk_command_line;
+
+enum { LK_WORDS_ANY = INT_MAX };
+
+struct lk_example {
+    const char *line; /* what to type; NULL ends the list */
+    const char *what; /* what it does */
+};
+
+struct lk_command {
+    const char *name;
+    const char *arguments; /* as in the synopsis; empty: none */
+    const char *summary;   /* one line, for the list of commands */
+    const char *text;      /* paragraphs that say more */
+    lk_option_set options; /* those it knows */
+    int words_min;         /* how many arguments it takes */
+    int words_max;
+    bool has_tail;          /* needs `--` and a command of the user's behind it */
+    unsigned outcomes;      /* what it can end in: bits of lk_outcome */
+    const char *more_codes; /* lines for exit codes that are no outcome's; NULL: none */
+    struct lk_example examples[4];
+
+    /* Does it. Returns the exit code. */
+    int (*handle)(const struct lk_cli *cli, const struct lk_command_line *line);
+};
+
+/* The table, in the order in which help lists it, ended by one without a name. */
+extern const struct lk_command lk_commands[];
+
+/* NULL if there is none of that name. */
+const struct lk_command *lk_command_by_name(const char *name);
+
+/* The command whose name is most like `name`; NULL if none is like it. */
+const struct lk_command *lk_command_like(const char *name);
+
+#endif

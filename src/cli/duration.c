@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Durations. The value is kept as whole units and a decimal fraction of one, both exact, and
+ * multiplied out in integers: no floating point, so no surprise at the edges.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/value.h"
+
+/* More digits behind the point than this cannot change a millisecond of any unit. */
+enum { FRACTION_DIGITS_MAX = 9 };
+
+struct unit {
+    const char *name;
+    int64_t ms;
+};
+
+static const struct unit units[] = {
+    {"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000},
+};
+
+static const struct unit *find_unit(const char *name) {
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(name, units[i].name) == 0) {
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+/* A decimal as it stands in the text: whole + fraction / scale. */
+struct decimal {
+    int64_t whole; /* at most LK_DURATION_MAX_MS + 1, which is too long in every unit */
+    int64_t fraction;
+    int64_t scale;
+    bool has_digits;
+};
+
+static bool is_digit(char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+/* Reads a decimal from the start of `text`; returns where it ends. */
+static size_t read_decimal(const char *text, struct decimal *ret_decimal) {
+    struct decimal decimal = {.scale = 1};
+    size_t at = 0;
+
+    for (; is_digit(text[at]); at++) {
+        decimal.has_digits = true;
+        if (decimal.whole <= LK_DURATION_MAX_MS) {
+            decimal.whole = decimal.whole * 10 + (text[at] - '0');
+        }
+    }
+    if (text[at] == '.' && is_digit(text[at + 1])) {
+        decimal.has_digits = true;
+        bool rest = false;
+        int digits = 0;
+        for (at++; is_digit(text[at]); at++, digits++) {
+            if (digits < FRACTION_DIGITS_MAX) {
+                decimal.fraction = decimal.fraction * 10 + (text[at] - '0');
+                decimal.scale *= 10;
+            } else {
+                rest = rest || text[at] != '0';
+            }
+        }
+        decimal.fraction += rest ? 1 : 0;
+    }
+    *ret_decimal = decimal;
+    return at;
+}
+
+lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error) {
+    struct decimal decimal;
+    size_t at = read_decimal(text, &decimal);
+    const struct unit *unit = find_unit(text + at);
+
+    if (!decimal.has_digits || unit == NULL) {
+        return lk_error_set(error, LK_INVALID,
+                            "\"%s\" is not a duration such as 250ms, 10s, 1.5m, 2h or 3d: "
+                            "see byte %zu",
+                            text, at + 1);
+    }
+    if (decimal.whole > LK_DURATION_MAX_MS / unit->ms) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is longer than a hundred years", text);
+    }
+    /* fraction <= 10^9 and a unit is below 10^8 ms, so the product stays below 2^63. */
+    int64_t fraction_ms = (decimal.fraction * unit->ms + decimal.scale - 1) / decimal.scale;
+    *ret_ms = decimal.whole * unit->ms + fraction_ms;
+    return LK_OK;
+}

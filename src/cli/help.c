@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help and version. Nothing is said here that one of the tables could say. */
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/say.h"
+#include "form/form.h"
+
+enum {
+    OPTION_COLUMN = 28, /* where an option's explanation begins */
+    COMMAND_COLUMN = 10,
+};
+
+void lk_help_usage(FILE *out) {
+    (void)fputs("usage: lk [-S URL] COMMAND ...\ncommands:", out);
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        (void)fprintf(out, " %s", command->name);
+    }
+    (void)fputs("\nsee: lk help, lk help COMMAND\n", out);
+}
+
+void lk_help_overview(FILE *out) {
+    (void)fputs("lk: locks, semaphores and batches that survive the people who hold them.\n\n"
+                "usage: lk [-S URL] COMMAND ...\n\n"
+                "Commands:\n",
+                out);
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        (void)fprintf(out, "  %-*s%s\n", COMMAND_COLUMN, command->name, command->summary);
+    }
+    (void)fputs("\n"
+                "The store is -S URL, else $LK_STORE, else the file lockkeeper/locks.db under\n"
+                "${XDG_STATE_HOME:-~/.local/state}, made on first use. In this version:\n"
+                "  sqlite:PATH   a file on this machine, no server\n"
+                "  mem:          this process only, for tests\n\n"
+                "A duration is 250ms, 10s, 1.5m, 2h or 3d; a bare number is seconds.\n"
+                "Options may stand anywhere before --.\n\n"
+                "Examples:\n"
+                "  lk run backup -- ./backup.sh\n"
+                "  lk acquire deploy --ttl 10m && ./deploy; lk release deploy\n"
+                "  lk show deploy\n\n"
+                "All about one command: lk help COMMAND\n",
+                out);
+}
+
+/* `-w, --wait D`: returns how many columns it took. */
+static int write_option_name(FILE *out, const struct lk_option *option) {
+    char letter[] = "    ";
+
+    if (option->letter != 0) {
+        letter[0] = '-';
+        letter[1] = option->letter;
+        letter[2] = ',';
+    }
+    return fprintf(out, "  %s--%s%s%s", letter, option->name, option->value != NULL ? " " : "",
+                   option->value != NULL ? option->value : "");
+}
+
+static void write_option(FILE *out, const struct lk_option *option) {
+    int column = write_option_name(out, option);
+
+    if (column >= OPTION_COLUMN) {
+        (void)fputc('\n', out);
+        column = 0;
+    }
+    for (const char *line = option->help; *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+        (void)fprintf(out, "%*s%.*s\n", OPTION_COLUMN - column, "", size, line);
+        line += size;
+        line += *line == '\n' ? 1 : 0;
+        column = 0;
+    }
+}
+
+static void write_exit_codes(FILE *out, const struct lk_command *command) {
+    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+        if ((command->outcomes & (1u << outcome)) != 0) {
+            (void)fprintf(out, "  %3d  %s: %s\n", lk_outcome_exit_code((lk_outcome)outcome),
+                          lk_outcome_name((lk_outcome)outcome),
+                          lk_outcome_text((lk_outcome)outcome));
+        }
+    }
+    for (const char *line = command->more_codes; line != NULL && *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+        (void)fprintf(out, "  %.*s\n", size, line);
+        line += size + 1;
+    }
+}
+
+void lk_help_command(FILE *out, const struct lk_command *command) {
+    (void)fprintf(out, "lk %s: %s\n\nusage: lk %s [options]%s%s\n\n%s\n\nOptions:\n", command->name,
+                  command->summary, command->name, command->arguments[0] != '\0' ? " " : "",
+                  command->arguments, command->text);
+    for (int id = 0; id < LK_OPTION_COUNT; id++) {
+        if ((command->options & LK_OPTION_BIT(id)) != 0) {
+            write_option(out, lk_option_at((enum lk_option_id)id));
+        }
+    }
+    (void)fputs("\nExamples:\n", out);
+    for (const struct lk_example *example = command->examples; example->line != NULL; example++) {
+        (void)fprintf(out, "  %s\n      %s\n", example->line, example->what);
+    }
+    (void)fputs("\nExit codes:\n", out);
+    write_exit_codes(out, command);
+}
+
+int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line) {
+    if (line->word_count == 0) {
+        lk_help_overview(cli->out);
+        return 0;
+    }
+    const struct lk_command *command = lk_command_by_name(line->words[0]);
+    if (command == NULL) {
+        char text[LK_ERROR_TEXT_MAX];
+        (void)snprintf(text, sizeof text, "there is no command \"%s\"; see: lk help",
+                       line->words[0]);
+        return lk_say_failure(cli, LK_INVALID, text);
+    }
+    lk_help_command(cli->out, command);
+    return 0;
+}
+
+int lk_cli_version(const struct lk_cli *cli, const struct lk_command_line *line) {
+    (void)line;
+    if (cli->json) {
+        json_t *object = lk_form_ok();
+        if (object != NULL
+            && json_object_set_new(object, "version", lk_form_text(lk_version())) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+        return lk_say_object(cli, LK_OK, object);
+    }
+    (void)fprintf(cli->out, "lk %s\n", lk_version());
+    return 0;
+}

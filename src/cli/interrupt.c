@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The signals stay blocked until the watch ends, so that none can end the program between the
+ * cancelled wait and the withdrawal. The watcher itself is ended by the main thread with SIGALRM,
+ * sent to that thread alone.
+ */
+#include "cli/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+struct lk_interrupt {
+    lk_cancel *cancel;
+    sigset_t watched;
+    sigset_t former;
+    pthread_t watcher;
+    int caught; /* the watcher's until it is joined */
+};
+
+enum { STOP_SIGNAL = SIGALRM };
+
+static void *watch(void *context) {
+    struct lk_interrupt *interrupt = context;
+    int number = 0;
+
+    while (number != STOP_SIGNAL) {
+        if (sigwait(&interrupt->watched, &number) != 0) {
+            return NULL;
+        }
+        if (number != STOP_SIGNAL) {
+            interrupt->caught = number;
+            lk_cancel_now(interrupt->cancel);
+        }
+    }
+    return NULL;
+}
+
+/* Blocks what ends a program, except what its caller has chosen to ignore, as nohup does. */
+static void choose_signals(sigset_t *ret_watched) {
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+    (void)sigemptyset(ret_watched);
+    (void)sigaddset(ret_watched, STOP_SIGNAL);
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
+        struct sigaction action;
+        if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+            (void)sigaddset(ret_watched, ending[i]);
+        }
+    }
+}
+
+struct lk_interrupt *lk_interrupt_open(void) {
+    struct lk_interrupt *interrupt = calloc(1, sizeof *interrupt);
+    if (interrupt == NULL) {
+        return NULL;
+    }
+    interrupt->cancel = lk_cancel_new();
+    if (interrupt->cancel == NULL) {
+        goto no_cancel;
+    }
+    choose_signals(&interrupt->watched);
+    if (pthread_sigmask(SIG_BLOCK, &interrupt->watched, &interrupt->former) != 0) {
+        goto no_mask;
+    }
+    if (pthread_create(&interrupt->watcher, NULL, watch, interrupt) != 0) {
+        goto no_thread;
+    }
+    return interrupt;
+
+no_thread:
+    (void)pthread_sigmask(SIG_SETMASK, &interrupt->former, NULL);
+no_mask:
+    lk_cancel_free(interrupt->cancel);
+no_cancel:
+    free(interrupt);
+    return NULL;
+}
+
+lk_cancel *lk_interrupt_cancel(struct lk_interrupt *interrupt) {
+    return interrupt->cancel;
+}
+
+int lk_interrupt_close(struct lk_interrupt *interrupt) {
+    if (interrupt == NULL) {
+        return 0;
+    }
+    (void)pthread_kill(interrupt->watcher, STOP_SIGNAL);
+    (void)pthread_join(interrupt->watcher, NULL);
+    int caught = interrupt->caught;
+    (void)pthread_sigmask(SIG_SETMASK, &interrupt->former, NULL);
+    lk_cancel_free(interrupt->cancel);
+    free(interrupt);
+    return caught;
+}

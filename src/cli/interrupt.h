@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ctrl-C while a plain command waits in line: the request must not stay behind for its whole ttl.
+ * A thread waits for the signals that end a program and turns the first into lk_cancel_now().
+ */
+#ifndef LK_CLI_INTERRUPT_H
+#define LK_CLI_INTERRUPT_H
+
+#include "lockkeeper/lockkeeper.h"
+
+struct lk_interrupt;
+
+/*
+ * Begins to watch. NULL when the system has no more of what it needs. To be called while no other
+ * thread is running, so that all inherit the blocked signals.
+ */
+struct lk_interrupt *lk_interrupt_open(void);
+
+/* What a wait must name to be ended by a signal. */
+lk_cancel *lk_interrupt_cancel(struct lk_interrupt *interrupt);
+
+/* Ends the watch. Returns the signal that came, or 0. Accepts NULL. */
+int lk_interrupt_close(struct lk_interrupt *interrupt);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk acquire, renew, release: one lease by hand. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/ask.h"
+#include "cli/interrupt.h"
+#include "cli/owner.h"
+#include "cli/say.h"
+
+enum { EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
+
+/* What the three have in common: an open store and a checked request with its owner. */
+struct lease_call {
+    lk_store *store;
+    lk_request request;
+    char made_owner[LK_OWNER_TEXT_SIZE];
+};
+
+/* LK_OK; else the failure has been said, *ret_exit_code is set and nothing needs closing. */
+static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_line *line,
+                            struct lease_call *call, int *ret_exit_code) {
+    lk_error error;
+
+    if (lk_ask_check_parts(line, &error) != LK_OK) {
+        *ret_exit_code = lk_say_failure(cli, LK_INVALID, error.text);
+        return LK_INVALID;
+    }
+    call->request = lk_ask_from_line(line);
+    call->request.owner = lk_ask_owner(line, call->made_owner);
+    return lk_cli_open(cli, line, &call->store, ret_exit_code);
+}
+
+/*
+ * Says what came of it. `result` is NULL only when memory is exhausted. A lease that is not found
+ * under an owner that we made may be there under another one that we made: that is worth a word.
+ */
+static int say_answer(const struct lk_cli *cli, const struct lease_call *call, lk_result *result,
+                      const lk_error *error) {
+    if (result == NULL) {
+        return lk_say_failure(cli, error->outcome, error->text);
+    }
+    if (!cli->json && result->outcome == LK_LOST && call->request.owner == call->made_owner) {
+        char text[LK_ERROR_TEXT_MAX];
+        (void)snprintf(text, sizeof text,
+                       "not held (any more) by %s, the owner made for this shell; "
+                       "under another one name it by --owner or LK_OWNER",
+                       call->request.owner);
+        return lk_say_failure(cli, LK_LOST, text);
+    }
+    return lk_say_result(cli, result);
+}
+
+/* A signal came. What this call put there, it takes back, if the grant was faster than the signal. */
+static int end_by_signal(const struct lk_cli *cli, const struct lease_call *call,
+                         const lk_result *result, int signal_number) {
+    if (result != NULL && result->outcome == LK_GRANTED && result->created) {
+        lk_request request = call->request;
+        request.cancel = NULL;
+        (void)lk_release(call->store, &request, result->token, NULL, NULL);
+    }
+    (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
+    return EXIT_SIGNAL + signal_number;
+}
+
+static int ask(const struct lk_cli *cli, struct lease_call *call) {
+    lk_result *result = NULL;
+    lk_error error;
+    struct lk_interrupt *interrupt = lk_interrupt_open();
+    int exit_code;
+
+    if (interrupt == NULL) {
+        return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
+    }
+    call->request.cancel = lk_interrupt_cancel(interrupt);
+    (void)lk_ask(call->store, &call->request, &result, &error);
+    int signal_number = lk_interrupt_close(interrupt);
+    if (signal_number != 0) {
+        exit_code = end_by_signal(cli, call, result, signal_number);
+    } else {
+        exit_code = say_answer(cli, call, result, &error);
+        if (!cli->json && result != NULL && result->outcome == LK_GRANTED) {
+            (void)fprintf(cli->out, "%" PRIu64 "\n", result->token);
+        }
+    }
+    lk_result_free(result);
+    return exit_code;
+}
+
+int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct lease_call call;
+    int exit_code;
+
+    if (open_call(cli, line, &call, &exit_code) == LK_OK) {
+        exit_code = ask(cli, &call);
+        lk_close(call.store);
+    }
+    return exit_code;
+}
+
+/* Renew and release differ in the library's function only. */
+static int change(const struct lk_cli *cli, const struct lk_command_line *line,
+                  lk_outcome (*apply)(lk_store *store, const lk_request *request, uint64_t token,
+                                      lk_result **ret_result, lk_error *error)) {
+    struct lease_call call;
+    lk_result *result = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (open_call(cli, line, &call, &exit_code) == LK_OK) {
+        uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
+        (void)apply(call.store, &call.request, token, &result, &error);
+        exit_code = say_answer(cli, &call, result, &error);
+        lk_result_free(result);
+        lk_close(call.store);
+    }
+    return exit_code;
+}
+
+int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line) {
+    return change(cli, line, lk_renew);
+}
+
+int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line) {
+    return change(cli, line, lk_release);
+}

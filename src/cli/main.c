@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the program begins: three open descriptors, and on to lk_cli_main(). */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/*
+ * A descriptor that the caller has closed would be given to the next file we open, and what we
+ * say would be written into it. Something takes its place that cannot be read or written.
+ */
+static bool occupy(int descriptor, int flags) {
+    return fcntl(descriptor, F_GETFD) >= 0 || open("/dev/null", flags) == descriptor;
+}
+
+int main(int argc, char **argv) {
+    if (!occupy(STDIN_FILENO, O_WRONLY) || !occupy(STDOUT_FILENO, O_RDONLY)
+        || !occupy(STDERR_FILENO, O_RDONLY)) {
+        return lk_outcome_exit_code(LK_INTERNAL);
+    }
+    return lk_cli_main(argc, argv, stdout, stderr);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options. flock's letters mean here what they mean there: -n -w -s -x -E. */
+#include "cli/option.h"
+
+#include <string.h>
+
+#include "cli/likeness.h"
+#include "cli/value.h"
+#include "model/model.h"
+
+#define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
+
+static const char *const on_lost_choices[] = {"kill", "warn", NULL};
+
+static const struct lk_option options[] = {
+    [LK_OPTION_OWNER] = {"owner", 0, LK_KIND_TEXT, "ID",
+                         .help = "who asks: any text of 1 to 128 bytes"},
+    [LK_OPTION_SHARED] =
+        {"shared", 's', LK_KIND_FLAG, .excludes = BIT(EXCLUSIVE),
+         .help = "shared with other shared ones, for every PART\nthat does not say its own mode"},
+    [LK_OPTION_EXCLUSIVE] = {"exclusive", 'x', LK_KIND_FLAG,
+                             .excludes = BIT(SHARED) | BIT(LIMIT) | BIT(UNITS),
+                             .help = "alone (the default)"},
+    [LK_OPTION_LIMIT] =
+        {"limit", 0, LK_KIND_NUMBER, "N", 1, LK_LIMIT_MAX,
+         .help = "shared, at most N units in all, for every PART\nthat does not say its own limit"},
+    [LK_OPTION_UNITS] =
+        {"units", 0, LK_KIND_NUMBER, "N", 1, LK_LIMIT_MAX,
+         .help =
+             "how many units of the limit to take (1), for\nevery PART that does not say its own"},
+    [LK_OPTION_TTL] = {"ttl", 0, LK_KIND_DURATION, "D", LK_TTL_MIN_MS, LK_TTL_MAX_MS,
+                       .excludes = BIT(UNTIL),
+                       .help = "how long it lives without being refreshed:\n50ms to 366d"},
+    [LK_OPTION_UNTIL] =
+        {"until", 0, LK_KIND_TIME, "TIME", .excludes = BIT(TTL),
+         .help = "a fixed end that no renewal moves, as in 17:00\nor 2030-01-31T17:00:00Z"},
+    [LK_OPTION_TRY] = {"try", 'n', LK_KIND_FLAG, .excludes = BIT(WAIT) | BIT(QUEUE),
+                       .help = "granted now, or BUSY"},
+    [LK_OPTION_WAIT] =
+        {"wait", 'w', LK_KIND_DURATION, "D", 0, LK_DURATION_MAX_MS,
+         .excludes = BIT(TRY) | BIT(QUEUE),
+         .help = "wait at most so long, then TIMEOUT; 0 is a try\n(default: wait for ever)"},
+    [LK_OPTION_QUEUE] =
+        {"queue", 0, LK_KIND_FLAG, .excludes = BIT(TRY) | BIT(WAIT),
+         .help =
+             "granted now, or WAITING: the request stays in\nline until its ttl is over; ask again to stay"},
+    [LK_OPTION_NOTE] = {"note", 0, LK_KIND_TEXT, "TEXT",
+                        .help = "up to 255 bytes, shown wherever it is listed"},
+    [LK_OPTION_CONFLICT_EXIT_CODE] = {"conflict-exit-code", 'E', LK_KIND_NUMBER, "N", 0, 255,
+                                      .help = "exit code for BUSY and TIMEOUT in place of 75"},
+    [LK_OPTION_TOKEN] = {"token", 0, LK_KIND_NUMBER, "N", 1, INT64_MAX,
+                         .help = "only the lease with this token; else LOST"},
+    [LK_OPTION_REASON] = {"reason", 0, LK_KIND_TEXT, "TEXT",
+                          .help = "why; goes on record (needed)"},
+    [LK_OPTION_NOW] =
+        {"now", 0, LK_KIND_FLAG,
+         .help = "pass the lock on at once: unsafe unless the\nholder is known to be dead"},
+    [LK_OPTION_INHERIT] =
+        {"inherit", 0, LK_KIND_FLAG,
+         .help =
+             "the lease that this runs under covers PART:\nrun CMD under it, take nothing, end nothing"},
+    [LK_OPTION_ON_LOST] = {"on-lost", 0, LK_KIND_CHOICE, "WHAT", .choices = on_lost_choices,
+                           .help = "when the lease is lost: kill CMD (default), or\nonly warn"},
+    [LK_OPTION_MAX_TIME] = {"max-time", 0, LK_KIND_DURATION, "D", 1, LK_DURATION_MAX_MS,
+                            .help = "end CMD after so long, exit code 124"},
+    [LK_OPTION_CLEANUP] =
+        {"cleanup", 0, LK_KIND_TEXT, "CMD2",
+         .help =
+             "for /bin/sh, with $LK_EXIT: runs once after CMD,\nhowever it ended, before the release"},
+    [LK_OPTION_VERBOSE] = {"verbose", 'v', LK_KIND_FLAG, .excludes = BIT(QUIET),
+                           .help = "say who is in the way while waiting"},
+    [LK_OPTION_QUIET] = {"quiet", 'q', LK_KIND_FLAG, .excludes = BIT(VERBOSE),
+                         .help = "no messages: the exit code says it"},
+    [LK_OPTION_JSON] = {"json", 0, LK_KIND_FLAG,
+                        .help = "one JSON object a line, whatever the outcome"},
+    [LK_OPTION_STORE] =
+        {"store", 'S', LK_KIND_TEXT, "URL",
+         .help = "the store, as in sqlite:PATH (default: $LK_STORE,\nelse a file of your own)"},
+    [LK_OPTION_HELP] = {"help", 'h', LK_KIND_FLAG, .help = "this text"},
+    [LK_OPTION_VERSION] = {"version", 'V', LK_KIND_FLAG, .help = "the version of lk"},
+};
+
+_Static_assert(sizeof options / sizeof options[0] == LK_OPTION_COUNT, "every option is described");
+_Static_assert(LK_OPTION_COUNT <= 64, "a set of options is 64 bits");
+
+const struct lk_option *lk_option_at(enum lk_option_id id) {
+    return &options[id];
+}
+
+enum lk_option_id lk_option_by_letter(char letter) {
+    for (int id = 0; id < LK_OPTION_COUNT; id++) {
+        if (letter != 0 && options[id].letter == letter) {
+            return (enum lk_option_id)id;
+        }
+    }
+    return LK_OPTION_COUNT;
+}
+
+enum lk_option_id lk_option_by_name(const char *name, size_t size) {
+    for (int id = 0; id < LK_OPTION_COUNT; id++) {
+        if (strlen(options[id].name) == size && memcmp(options[id].name, name, size) == 0) {
+            return (enum lk_option_id)id;
+        }
+    }
+    return LK_OPTION_COUNT;
+}
+
+enum lk_option_id lk_option_like(const char *name, size_t size) {
+    enum lk_option_id best = LK_OPTION_COUNT;
+    size_t best_distance = LK_LIKENESS_NONE;
+
+    for (int id = 0; id < LK_OPTION_COUNT; id++) {
+        size_t distance = lk_likeness(name, size, options[id].name);
+        if (distance < best_distance) {
+            best = (enum lk_option_id)id;
+            best_distance = distance;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outcomes as lines and objects; and the sentences that explain a refusal (R20, R13). */
+#include "cli/say.h"
+
+#include <stdlib.h>
+
+#include "cli/human.h"
+#include "form/form.h"
+
+int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome) {
+    if (outcome == LK_BUSY || outcome == LK_TIMEOUT) {
+        return cli->conflict_exit_code;
+    }
+    return lk_outcome_exit_code(outcome);
+}
+
+/* `lk: OUTCOME: text`, on one line whatever stands in the text. */
+static void say_line(const struct lk_cli *cli, lk_outcome outcome, const char *text) {
+    if (cli->quiet) {
+        return;
+    }
+    (void)fputs("lk: ", cli->err);
+    for (const char *name = lk_outcome_name(outcome); *name != '\0'; name++) {
+        (void)fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, cli->err);
+    }
+    char *visible = lk_human_visible(text);
+    (void)fprintf(cli->err, ": %s\n", visible != NULL ? visible : lk_outcome_text(outcome));
+    free(visible);
+}
+
+int lk_say_object(const struct lk_cli *cli, lk_outcome outcome, json_t *object) {
+    char *line = object != NULL ? lk_form_line(object) : NULL;
+
+    json_decref(object);
+    if (line == NULL) {
+        say_line(cli, LK_INTERNAL, "memory is exhausted");
+        return lk_outcome_exit_code(LK_INTERNAL);
+    }
+    (void)fprintf(cli->out, "%s\n", line);
+    free(line);
+    return lk_say_exit_code(cli, outcome);
+}
+
+int lk_say_failure(const struct lk_cli *cli, lk_outcome outcome, const char *text) {
+    if (cli->json) {
+        return lk_say_object(cli, outcome, lk_form_failure(outcome, text));
+    }
+    say_line(cli, outcome, text != NULL && text[0] != '\0' ? text : lk_outcome_text(outcome));
+    return lk_say_exit_code(cli, outcome);
+}
+
+/* The first request in the way, and how many more there are. */
+static void write_blockers(FILE *sentence, const lk_result *result) {
+    const lk_blocker_info *first = &result->blockers[0];
+    char left[LK_HUMAN_DURATION_SIZE];
+
+    lk_human_duration(first->expires_in_ms, left);
+    (void)fprintf(sentence, "%s is %s %s", first->path, first->held ? "held by" : "waited for by",
+                  first->owner);
+    if (first->note != NULL && first->note[0] != '\0') {
+        (void)fprintf(sentence, " (%s)", first->note);
+    }
+    (void)fprintf(sentence, ", %s left", left);
+    if (result->position > 1) {
+        (void)fprintf(sentence, ", and %zu more in the way", result->position - 1);
+    }
+}
+
+static void write_cycle(FILE *sentence, const lk_result *result) {
+    for (size_t i = 0; i < result->cycle_count; i++) {
+        (void)fprintf(sentence, "%s%s waits for %s", i > 0 ? ", " : "", result->cycle[i],
+                      result->cycle[(i + 1) % result->cycle_count]);
+    }
+}
+
+/* What the outcome says of itself where blockers are named too; a plain BUSY needs no words. */
+static const char *reason_text(const lk_result *result) {
+    if (result->error != NULL && result->error[0] != '\0') {
+        return result->error;
+    }
+    return result->outcome == LK_BUSY ? "" : lk_outcome_text(result->outcome);
+}
+
+/* A sentence for people, to be freed; NULL when there is none or memory is exhausted. */
+static char *explain(const lk_result *result) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *sentence = open_memstream(&text, &size);
+
+    if (sentence == NULL) {
+        return NULL;
+    }
+    if (result->outcome == LK_DEADLOCK && result->cycle_count > 0) {
+        write_cycle(sentence, result);
+    } else if (result->blocker_count > 0) {
+        const char *reason = reason_text(result);
+        (void)fprintf(sentence, "%s%s", reason, reason[0] != '\0' ? ": " : "");
+        write_blockers(sentence, result);
+    } else if (result->error != NULL) {
+        (void)fputs(result->error, sentence);
+    }
+    if (fclose(sentence) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+int lk_say_result(const struct lk_cli *cli, const lk_result *result) {
+    if (cli->json) {
+        return lk_say_object(cli, result->outcome, lk_form_result(result));
+    }
+    if (result->outcome != LK_OK && result->outcome != LK_GRANTED) {
+        char *text = explain(result);
+        int exit_code = lk_say_failure(cli, result->outcome, text);
+        free(text);
+        return exit_code;
+    }
+    return lk_say_exit_code(cli, result->outcome);
+}

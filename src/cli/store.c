@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store: opening it for every command, lk doctor, lk schema. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/human.h"
+#include "cli/say.h"
+#include "form/form.h"
+#include "sql/format.h"
+
+lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
+                       lk_store **ret_store, int *ret_exit_code) {
+    lk_error error;
+    lk_outcome outcome = lk_open(lk_command_line_text(line, LK_OPTION_STORE), ret_store, &error);
+
+    if (outcome != LK_OK) {
+        *ret_exit_code = lk_say_failure(cli, outcome, error.text);
+    }
+    return outcome;
+}
+
+/* ---- doctor ---------------------------------------------------------------------------------- */
+
+static void write_report(const struct lk_cli *cli, const lk_report *report) {
+    if (cli->quiet) {
+        return;
+    }
+    (void)fputs(report->text, cli->out);
+    size_t size = strlen(report->text);
+    if (size > 0 && report->text[size - 1] != '\n') {
+        (void)fputc('\n', cli->out);
+    }
+    (void)fprintf(cli->out, "round trip: %" PRId64 " us\nclock offset: %" PRId64 " us\n",
+                  report->round_trip_us, report->clock_offset_us);
+    for (const char *warning = report->warnings; *warning != '\0';) {
+        int length = (int)strcspn(warning, "\n");
+        (void)fprintf(cli->out, "warning: %.*s\n", length, warning);
+        warning += length;
+        warning += *warning == '\n' ? 1 : 0;
+    }
+}
+
+int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    lk_report *report = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome = lk_examine(store, &report, &error);
+    if (outcome != LK_OK) {
+        exit_code = lk_say_failure(cli, outcome, error.text);
+    } else if (cli->json) {
+        exit_code = lk_say_object(cli, LK_OK, lk_form_report(report));
+    } else {
+        write_report(cli, report);
+        exit_code = 0;
+    }
+    lk_report_free(report);
+    lk_close(store);
+    return exit_code;
+}
+
+/* ---- schema ---------------------------------------------------------------------------------- */
+
+struct dialect {
+    const char *name;
+    const char *(*text)(void); /* NULL: not in this build */
+};
+
+static const struct dialect dialects[] = {
+    {"sqlite", lk_sql_schema_sqlite}, {"postgresql", NULL}, {"mysql", NULL}, {"mariadb", NULL}};
+
+static const struct dialect *find_dialect(const char *name) {
+    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
+        if (strcmp(dialects[i].name, name) == 0) {
+            return &dialects[i];
+        }
+    }
+    return NULL;
+}
+
+int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) {
+    const char *name = line->word_count > 0 ? line->words[0] : "sqlite";
+    const struct dialect *dialect = find_dialect(name);
+    char text[LK_ERROR_TEXT_MAX];
+
+    if (dialect == NULL) {
+        (void)snprintf(text, sizeof text, "\"%s\" is no dialect; this build knows sqlite", name);
+        return lk_say_failure(cli, LK_INVALID, text);
+    }
+    if (dialect->text == NULL) {
+        (void)snprintf(text, sizeof text, "this build has no %s store; it knows sqlite", name);
+        return lk_say_failure(cli, LK_UNSUPPORTED, text);
+    }
+    if (cli->json) {
+        json_t *object = lk_form_ok();
+        if (object != NULL
+            && (json_object_set_new(object, "dialect", lk_form_text(name)) != 0
+                || json_object_set_new(object, "sql", lk_form_text(dialect->text())) != 0)) {
+            json_decref(object);
+            object = NULL;
+        }
+        return lk_say_object(cli, LK_OK, object);
+    }
+    (void)fputs(dialect->text(), cli->out);
+    return 0;
+}
