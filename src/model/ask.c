@@ -51,18 +51,16 @@ static void answer_refused(struct asking *asking, lk_outcome outcome, lk_id requ
 /* As the request stands now. */
 static void answer_state(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
+    uint32_t in_use = units_in_use(model, &asking->claim.parts[0]);
 
-    lk_claim_of_ask(model, lk_request_at(model, id)->owner, asking->ask->parts, 1, &asking->claim);
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);
-        model->effects.answer.in_use = units_in_use(model, &asking->claim.parts[0]);
     } else {
-        uint32_t in_use = units_in_use(model, &asking->claim.parts[0]);
         lk_claim_of_request(model, id, &asking->claim);
         answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
                        &asking->claim);
-        model->effects.answer.in_use = in_use;
     }
+    model->effects.answer.in_use = in_use;
 }
 
 static void answer_deadlock(struct lk_model *model, size_t cycle_count, lk_id request) {
@@ -144,13 +142,14 @@ static const char *full_bound(const struct asking *asking, bool waits) {
 static lk_id draft(struct asking *asking) {
     struct lk_model *model = asking->model;
     const struct lk_ask *ask = asking->ask;
-    lk_id id = lk_request_draft(model, ask->owner, ask->parts, ask->part_count,
+    lk_id id = lk_request_draft(model, ask->owner, ask->parts, &asking->claim,
                                 ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
 
     if (id != 0) {
         struct lk_request *request = lk_request_at(model, id);
         request->id = model->next_id++;
         request->ticket = lk_request_draw(model, id, asking->times.wall_us);
+        lk_claim_of_request(model, id, &asking->claim);
     }
     return id;
 }

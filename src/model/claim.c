@@ -20,6 +20,7 @@ void lk_claim_of_ask(const struct lk_model *model, lk_id owner, const struct lk_
         unsigned depth;
         struct lk_claimed *claimed = &ret_claim->parts[i];
         claimed->node = lk_node_descend(model, &parts[i].path, &depth);
+        claimed->depth = (uint8_t)depth;
         claimed->is_there = depth == parts[i].path.depth;
         claimed->limit = parts[i].limit;
         claimed->units = parts[i].units;

@@ -13,6 +13,7 @@
 
 struct lk_claimed {
     lk_id node;    /* of the path, or its deepest parent that exists; 0: not even a root */
+    uint8_t depth; /* segments that lead to the node */
     bool is_there; /* node is the path's own */
     uint32_t limit;
     uint32_t units; /* 0: exclusive */

@@ -42,7 +42,7 @@ bool lk_deadlines_reserve(struct lk_deadlines *heap, uint32_t count) {
 }
 
 uint64_t lk_deadlines_bytes(const struct lk_deadlines *heap) {
-    return (uint64_t)heap->capacity * (sizeof *heap->keys + sizeof *heap->ids);
+    return (uint64_t)heap->count * (sizeof *heap->keys + sizeof *heap->ids);
 }
 
 static void put(struct lk_model *model, uint32_t at, int64_t key, lk_id id) {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hash index: at most one item a bucket on average, doubling when it is full. */
+/*
+ * The hash index. Up to two items a bucket on average: half the memory of one, for a small part of
+ * a cache miss more.
+ */
 #include "model/index.h"
 
 #include <string.h>
 
-enum { BUCKETS_MIN = 16 };
+enum { BUCKETS_MIN = 16, ITEMS_PER_BUCKET_MAX = 2 };
 
 static struct lk_indexed *indexed(const struct lk_index *index, lk_id id) {
     return lk_pool_at(index->pool, id);
@@ -39,7 +42,7 @@ bool lk_index_reserve(struct lk_index *index, uint32_t count) {
     uint32_t wanted = index->bucket_count < BUCKETS_MIN ? BUCKETS_MIN : index->bucket_count;
     lk_id *buckets;
 
-    while (wanted < index->count + count) {
+    while (wanted * ITEMS_PER_BUCKET_MAX < index->count + count) {
         wanted *= 2;
     }
     if (wanted == index->bucket_count) {
@@ -61,7 +64,7 @@ void lk_index_add(struct lk_index *index, lk_id id, uint32_t hash) {
     struct lk_indexed *item = indexed(index, id);
     lk_id *bucket = &index->buckets[hash & (index->bucket_count - 1)];
 
-    assert(index->count < index->bucket_count);
+    assert(index->count < index->bucket_count * ITEMS_PER_BUCKET_MAX);
     item->hash = hash;
     item->chain = *bucket;
     *bucket = id;

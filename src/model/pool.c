@@ -64,5 +64,5 @@ void lk_pool_give(struct lk_pool *pool, lk_id id) {
 }
 
 uint64_t lk_pool_bytes(const struct lk_pool *pool) {
-    return (uint64_t)pool->capacity * pool->item_size;
+    return (uint64_t)(pool->next_fresh - 1) * pool->item_size;
 }

@@ -61,6 +61,7 @@ static void forget_effects(struct lk_model *model) {
 }
 
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record) {
+    struct lk_claim claim;
     lk_id id;
     struct lk_request *request;
 
@@ -68,7 +69,9 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
         return LK_INVALID;
     }
     forget_effects(model);
-    id = lk_request_draft(model, record->owner, record->parts, record->part_count, record->note);
+    lk_claim_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
+                    &claim);
+    id = lk_request_draft(model, record->owner, record->parts, &claim, record->note);
     if (id == 0) {
         return LK_INTERNAL;
     }

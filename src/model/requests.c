@@ -27,11 +27,8 @@ lk_id lk_owner_find(const struct lk_model *model, struct lk_slice name) {
 }
 
 static lk_id owner_make(struct lk_model *model, struct lk_slice name) {
-    lk_id id = lk_owner_find(model, name);
+    lk_id id;
 
-    if (id != 0) {
-        return id;
-    }
     if (!lk_pool_reserve(&model->owners, 1) || !lk_index_reserve(&model->owner_index, 1)) {
         return 0;
     }
@@ -182,11 +179,12 @@ static void free_stakes(struct lk_model *model, struct lk_request *request) {
 }
 
 static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk_part *parts,
-                       size_t count) {
+                       const struct lk_claim *claim) {
     lk_id *link = &lk_request_at(model, request_id)->first_stake;
 
-    for (size_t i = 0; i < count; i++) {
-        lk_id node = lk_node_make(model, &parts[i].path);
+    for (size_t i = 0; i < claim->count; i++) {
+        const struct lk_claimed *found = &claim->parts[i];
+        lk_id node = lk_node_make(model, &parts[i].path, found->node, found->depth);
         lk_id id;
         struct lk_stake *stake;
         if (node == 0) {
@@ -216,25 +214,25 @@ static bool reserve_for_request(struct lk_model *model, size_t count) {
 }
 
 lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
-                       size_t count, struct lk_slice note) {
+                       const struct lk_claim *claim, struct lk_slice note) {
     lk_id owner_id;
     lk_id id;
     struct lk_request *request;
 
-    if (!reserve_for_request(model, count)) {
+    if (!reserve_for_request(model, claim->count)) {
         return 0;
     }
-    owner_id = owner_make(model, owner);
+    owner_id = claim->owner != 0 ? claim->owner : owner_make(model, owner);
     if (owner_id == 0) {
         return 0;
     }
     id = lk_pool_take(&model->requests);
     request = lk_request_at(model, id);
     request->owner = owner_id;
-    request->stake_count = (uint8_t)count;
+    request->stake_count = (uint8_t)claim->count;
     request->state = LK_STATE_ENDED;
     lk_owner_at(model, owner_id)->references++;
-    if (!add_stakes(model, id, parts, count) || !lk_note_make(model, note, &request->note)) {
+    if (!add_stakes(model, id, parts, claim) || !lk_note_make(model, note, &request->note)) {
         lk_request_discard(model, id);
         return 0;
     }

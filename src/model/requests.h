@@ -17,11 +17,12 @@ lk_id lk_owner_find(const struct lk_model *model, struct lk_slice name);
 lk_id lk_request_find(const struct lk_model *model, const struct lk_claim *claim);
 
 /*
- * A draft: a request with owner, stakes and note, that nobody sees yet. 0: memory is exhausted,
- * and nothing was made. Goes on with lk_request_enter() or lk_request_discard().
+ * A draft: a request with owner, stakes and note, that nobody sees yet; `claim` is what
+ * lk_claim_of_ask() found of the same parts. 0: memory is exhausted, and nothing was made. Goes on
+ * with lk_request_enter() or lk_request_discard().
  */
 lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
-                       size_t count, struct lk_slice note);
+                       const struct lk_claim *claim, struct lk_slice note);
 void lk_request_discard(struct lk_model *model, lk_id request);
 
 /* Makes a draft live, in `state`; ticket, token and deadline have been decided. */

@@ -23,22 +23,24 @@ static lk_id find_child(const struct lk_model *model, lk_id parent, struct lk_sl
     return id;
 }
 
-lk_id lk_node_descend(const struct lk_model *model, const struct lk_path *path,
-                      unsigned *ret_depth) {
-    lk_id node = 0;
-    unsigned depth = 0;
-
-    while (depth < path->depth) {
-        struct lk_slice name = lk_path_segment(path, depth);
+static lk_id descend_from(const struct lk_model *model, const struct lk_path *path, lk_id node,
+                          unsigned *depth) {
+    while (*depth < path->depth) {
+        struct lk_slice name = lk_path_segment(path, *depth);
         lk_id child = find_child(model, node, name, node_hash(model, node, name));
         if (child == 0) {
             break;
         }
         node = child;
-        depth++;
+        (*depth)++;
     }
-    *ret_depth = depth;
     return node;
+}
+
+lk_id lk_node_descend(const struct lk_model *model, const struct lk_path *path,
+                      unsigned *ret_depth) {
+    *ret_depth = 0;
+    return descend_from(model, path, 0, ret_depth);
 }
 
 lk_id lk_node_find(const struct lk_model *model, const struct lk_path *path) {
@@ -113,9 +115,10 @@ static void drop_node(struct lk_model *model, lk_id id) {
     lk_pool_give(&model->nodes, id);
 }
 
-lk_id lk_node_make(struct lk_model *model, const struct lk_path *path) {
-    unsigned depth;
-    lk_id node = lk_node_descend(model, path, &depth);
+lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id from,
+                   unsigned depth) {
+    /* Further than `from` only if another part of the same request has made more of the way. */
+    lk_id node = descend_from(model, path, from, &depth);
 
     for (; depth < path->depth; depth++) {
         lk_id child = make_child(model, node, lk_path_segment(path, depth));

@@ -13,10 +13,12 @@ lk_id lk_node_descend(const struct lk_model *model, const struct lk_path *path,
 lk_id lk_node_find(const struct lk_model *model, const struct lk_path *path);
 
 /*
- * The node of this path, made with all its parents where missing. 0: memory is exhausted, and
- * nothing was made. A node with nothing at or below it must be pruned by whoever made it.
+ * The node of this path, made with all its parents where missing. `from` is a node that `depth`
+ * segments lead to, as lk_node_descend() gives them, so that what was looked up is not looked up
+ * again. 0: memory is exhausted, and nothing was made. A node with nothing at or below it must be
+ * pruned by whoever made it.
  */
-lk_id lk_node_make(struct lk_model *model, const struct lk_path *path);
+lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id from, unsigned depth);
 
 /* Removes the node and its parents as far as nothing is at or below them. */
 void lk_node_prune(struct lk_model *model, lk_id node);
