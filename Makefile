@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Meson does the work (meson.build, meson_options.txt); tools/ does the rest.
+BUILD   ?= build
+PREFIX  ?= /usr/local
+OPTIONS ?=
+
+.PHONY: all test demo bench install uninstall clean format help
+
+all:
+	@tools/install-deps build
+	@tools/configure $(BUILD) $(OPTIONS)
+	@ninja -C $(BUILD) product
+test:
+	@tools/test $(BUILD) $(OPTIONS)
+demo: all
+	@tools/demo $(BUILD)/lk
+bench: all
+	@tools/bench $(BUILD)
+install: all
+	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) $(OPTIONS)
+	@ninja -C $(BUILD) product
+	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+uninstall:
+	@ninja -C $(BUILD) uninstall
+clean:
+	@rm -rf $(BUILD)
+format:
+	@tools/format
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
+#: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
+#: make test                every test; the last line is `N passed, N failed`
+#: make bench               what things cost, beside their bars and peers
+#: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
+#: make uninstall           removes what the last `make install` put there
+#: make format              clang-format, in place
+#: make clean               removes $(BUILD)
+#:
+#: BUILD=build              another build directory
+#: OPTIONS=-Dsqlite=disabled    meson's options; see meson_options.txt
