@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two pipes, both closed by exec, tie the two sides together. CMD's process waits at the gate
+ * until the guard knows it and the terminal is lent; an end of the gate's pipe without a word
+ * means that lk has died. The report carries the errno of a failed exec; its end without a word
+ * means that exec has succeeded.
+ */
+#include "cli/run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/run/run.h"
+
+struct ties {
+    int gate[2];
+    int report[2];
+};
+
+static bool open_ties(struct ties *ties) {
+    if (pipe2(ties->gate, O_CLOEXEC) != 0) {
+        return false;
+    }
+    if (pipe2(ties->report, O_CLOEXEC) != 0) {
+        int error = errno;
+        close(ties->gate[0]);
+        close(ties->gate[1]);
+        errno = error;
+        return false;
+    }
+    return true;
+}
+
+/* A copy of a process with threads: nothing here but what is safe between fork and exec. */
+static _Noreturn void become_command(const struct lk_run_start *start, const struct ties *ties,
+                                     pid_t keeper) {
+    char word;
+
+    close(ties->gate[1]);
+    close(ties->report[0]);
+    setpgid(0, 0);
+    /* Should lk and its guard be killed together, CMD itself at least goes with them. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper || read(ties->gate[0], &word, 1) != 1) {
+        _exit(LK_RUN_EXIT_NOT_EXECUTABLE);
+    }
+    lk_run_signals_restore(start->signals);
+    execvpe(start->command[0], start->command, start->environment);
+    int error = errno;
+    ssize_t written = write(ties->report[1], &error, sizeof error);
+    (void)written;
+    _exit(LK_RUN_EXIT_NOT_EXECUTABLE);
+}
+
+/* Returns the errno of exec, 0 when it has succeeded. */
+static int open_gate(const struct lk_run_start *start, const struct ties *ties, pid_t pid) {
+    int error = 0;
+    ssize_t size;
+
+    setpgid(pid, pid); /* by both sides: neither may go on before it is done */
+    lk_run_guard_command_started(start->guard, pid);
+    lk_run_terminal_lend(start->terminal, pid);
+    do {
+        size = write(ties->gate[1], "", 1);
+    } while (size < 0 && errno == EINTR);
+    do {
+        size = read(ties->report[0], &error, sizeof error);
+    } while (size < 0 && errno == EINTR);
+    return size == (ssize_t)sizeof error ? error : 0;
+}
+
+/* A child that never became CMD leaves nothing behind. */
+static void undo(const struct lk_run_start *start, struct lk_run_child *child, int error) {
+    lk_run_terminal_take_back(start->terminal);
+    kill(child->pid, SIGKILL);
+    lk_run_guard_command_ended(start->guard, lk_run_child_failure_code(error));
+    lk_run_child_done(child);
+}
+
+int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child) {
+    struct ties ties;
+    struct lk_run_child child = {.descriptor = -1};
+    pid_t keeper = getpid();
+    int error = 0;
+
+    if (!open_ties(&ties)) {
+        return errno;
+    }
+    child.pid = fork();
+    if (child.pid == 0) {
+        become_command(start, &ties, keeper);
+    }
+    if (child.pid < 0) {
+        error = errno;
+    }
+    close(ties.gate[0]);
+    close(ties.report[1]);
+    if (child.pid > 0) {
+        child.descriptor = pidfd_open(child.pid, 0);
+        error = child.descriptor < 0 ? errno : open_gate(start, &ties, child.pid);
+        if (error != 0) {
+            undo(start, &child, error);
+        }
+    }
+    close(ties.gate[1]);
+    close(ties.report[0]);
+    if (error == 0) {
+        *ret_child = child;
+    }
+    return error;
+}
+
+int lk_run_child_failure_code(int error) {
+    return error == ENOENT ? LK_RUN_EXIT_NOT_FOUND : LK_RUN_EXIT_NOT_EXECUTABLE;
+}
+
+int lk_run_child_exit_code(const struct lk_run_child *child) {
+    siginfo_t end = {0};
+
+    if (waitid(P_PID, (id_t)child->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0
+        || end.si_pid == 0) {
+        return -1;
+    }
+    return end.si_code == CLD_EXITED ? end.si_status : LK_RUN_EXIT_SIGNAL + end.si_status;
+}
+
+void lk_run_child_done(struct lk_run_child *child) {
+    waitpid(child->pid, NULL, 0);
+    if (child->descriptor >= 0) {
+        close(child->descriptor);
+        child->descriptor = -1;
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The start of CMD. */
+#ifndef LK_CLI_RUN_CHILD_H
+#define LK_CLI_RUN_CHILD_H
+
+#include <sys/types.h>
+
+#include "cli/run/guard.h"
+#include "cli/run/signals.h"
+#include "cli/run/terminal.h"
+
+struct lk_run_child {
+    pid_t pid;      /* also its process group */
+    int descriptor; /* pidfd: readable when it has ended */
+};
+
+/* What it is started with; everything is borrowed. */
+struct lk_run_start {
+    char *const *command;
+    char *const *environment;
+    const struct lk_run_signals *signals;
+    struct lk_run_terminal *terminal;
+    struct lk_run_guard *guard;
+};
+
+/*
+ * Starts CMD in a process group of its own, in front of the terminal if lk was, and known to the
+ * guard before its first instruction. It gets the standard descriptors, the signal mask and the
+ * dispositions that lk was given. Returns 0, or the errno with which it could not be executed.
+ */
+int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child);
+
+/* The exit code of lk when exec has failed with `error`. */
+int lk_run_child_failure_code(int error);
+
+/* The exit code of lk that stands for how CMD ended; -1 while it has not. CMD stays unreaped, so
+ * that its number is nobody else's. */
+int lk_run_child_exit_code(const struct lk_run_child *child);
+
+/* Reaps CMD, which has ended. */
+void lk_run_child_done(struct lk_run_child *child);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run/cleanup.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/run/notice.h"
+
+static const char shell[] = "/bin/sh";
+
+enum { NOT_STARTED = 127 };
+
+pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, int exit_code) {
+    lk_run_environment_set_exit(cleanup->environment, exit_code);
+    pid_t pid = fork();
+    if (pid == 0) {
+        /* exec takes words that could be written to; nobody does. */
+        char *const words[] = {(char *)shell, (char *)"-c", (char *)cleanup->command, NULL};
+
+        lk_run_signals_restore(cleanup->signals);
+        execve(shell, words, cleanup->environment->cleanup);
+        _exit(NOT_STARTED);
+    }
+    return pid;
+}
+
+static void obey_signals(const struct lk_run_signals *signals, pid_t pid) {
+    for (int signal = lk_run_signals_next(signals); signal != 0;
+         signal = lk_run_signals_next(signals)) {
+        if (lk_run_signal_is_end(signal)) {
+            kill(pid, signal);
+        } else if (signal == SIGTSTP) {
+            /* The terminal has stopped the clean-up too: it is in lk's own group. */
+            lk_run_signals_stop_here(false);
+        }
+    }
+}
+
+void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, int exit_code) {
+    pid_t pid = lk_run_cleanup_start(cleanup, exit_code);
+
+    if (pid < 0) {
+        lk_run_notice("INTERNAL", "the clean-up command cannot be started: %s", strerror(errno));
+        return;
+    }
+    struct pollfd turn = {.fd = cleanup->signals->descriptor, .events = POLLIN};
+    while (waitpid(pid, NULL, WNOHANG) == 0) {
+        /* Its end is a SIGCHLD, which is among the signals. */
+        poll(&turn, 1, -1);
+        obey_signals(cleanup->signals, pid);
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --cleanup: one command for /bin/sh, told by LK_EXIT how CMD ended. */
+#ifndef LK_CLI_RUN_CLEANUP_H
+#define LK_CLI_RUN_CLEANUP_H
+
+#include "cli/run/environment.h"
+#include "cli/run/signals.h"
+
+/* Everything is borrowed and outlives whoever is to run it. */
+struct lk_run_cleanup {
+    const char *command; /* NULL: none */
+    struct lk_run_environment *environment;
+    const struct lk_run_signals *signals;
+};
+
+/* Starts it in a child of this process, with standard descriptors, mask and dispositions as lk
+ * found them. Returns its process, -1 with errno on failure. Safe in a forked child. */
+pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, int exit_code);
+
+/* Starts it and waits for its end; signals that end are passed on to it. Its code is ignored. */
+void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, int exit_code);
+
+#endif

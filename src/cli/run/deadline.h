@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a command is asked to end and when it is killed, so that it never outlives the deadline its
+ * store last promised. Pure arithmetic on instants of lk_clock_now_us(); nothing here looks at a
+ * clock, a lease or a process.
+ */
+#ifndef LK_CLI_RUN_DEADLINE_H
+#define LK_CLI_RUN_DEADLINE_H
+
+#include <stdint.h>
+
+#define LK_RUN_NEVER_US INT64_MAX
+
+enum {
+    LK_RUN_TERMINATE_MARGIN_MAX_MS = 10000, /* SIGTERM at most this long before the deadline */
+    LK_RUN_KILL_MARGIN_MIN_MS = 20,         /* SIGKILL at least ... */
+    LK_RUN_KILL_MARGIN_MAX_MS = 1000,       /* ... and at most this long before it */
+    LK_RUN_GRACE_MIN_MS = 1000,             /* SIGTERM to SIGKILL where no deadline presses */
+};
+
+/* The two instants at which a command is ended. terminate_us <= kill_us. */
+struct lk_run_plan {
+    int64_t terminate_us;
+    int64_t kill_us;
+};
+
+/* What a plan asks for at an instant. */
+enum lk_run_step { LK_RUN_GO_ON = 0, LK_RUN_TERMINATE = 1, LK_RUN_KILL = 2 };
+
+/* The plan that never ends anything. */
+struct lk_run_plan lk_run_plan_none(void);
+
+/* Nothing renews the promise any more: SIGTERM and SIGKILL shortly before the deadline. */
+struct lk_run_plan lk_run_plan_deadline(int64_t ttl_ms, int64_t deadline_us);
+
+/*
+ * The store said at `lost_us` that the lease is gone: SIGTERM at once, SIGKILL at the instant the
+ * deadline last promised asks for, or after LK_RUN_GRACE_MIN_MS where that has passed.
+ */
+struct lk_run_plan lk_run_plan_lost(int64_t ttl_ms, int64_t deadline_us, int64_t lost_us);
+
+/* --max-time is up at `due_us`; the lease lives on, so that the grace need not be shorter than
+ * LK_RUN_GRACE_MIN_MS. */
+struct lk_run_plan lk_run_plan_max_time(int64_t ttl_ms, int64_t due_us);
+
+/* Whichever of two plans comes first, instant by instant. */
+struct lk_run_plan lk_run_plan_sooner(struct lk_run_plan a, struct lk_run_plan b);
+
+enum lk_run_step lk_run_plan_step(struct lk_run_plan plan, int64_t now_us);
+
+/*
+ * When to look at the promise again: at the next instant of the plan, or a sixth of the ttl from
+ * now, so that whoever acts in lk's place (guard.h) never knows a promise that is much too old.
+ * ttl_ms 0: there is no promise, only the plan counts.
+ */
+int64_t lk_run_plan_look_us(struct lk_run_plan plan, int64_t ttl_ms, int64_t now_us);
+
+#endif

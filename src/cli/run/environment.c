@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const lease_names[] = {
+    "LK_STORE=", "LK_PATH=", "LK_OWNER=", "LK_TOKEN=", "LK_TTL_MS="};
+enum { LEASE_NAME_COUNT = sizeof lease_names / sizeof lease_names[0] };
+
+static const char exit_name[] = "LK_EXIT=";
+
+static bool begins_with(const char *text, const char *name) {
+    return strncmp(text, name, strlen(name)) == 0;
+}
+
+static bool is_of_lease(const char *variable) {
+    for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
+        if (begins_with(variable, lease_names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "NAME=" and the paths, joined by spaces (R1: none has a space in it). NULL: no memory. */
+static char *joined_paths(const char *name, char *const *paths, size_t count) {
+    size_t size = strlen(name) + 1;
+
+    for (size_t i = 0; i < count; i++) {
+        size += strlen(paths[i]) + 1;
+    }
+    char *text = malloc(size);
+    if (text == NULL) {
+        return NULL;
+    }
+    char *end = stpcpy(text, name);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            *end++ = ' ';
+        }
+        end = stpcpy(end, paths[i]);
+    }
+    return text;
+}
+
+/* "NAME=" and a text or a number. NULL: no memory. */
+static char *named_text(const char *name, const char *value) {
+    char *text = NULL;
+
+    return asprintf(&text, "%s%s", name, value) < 0 ? NULL : text;
+}
+
+static char *named_number(const char *name, unsigned long long value) {
+    char *text = NULL;
+
+    return asprintf(&text, "%s%llu", name, value) < 0 ? NULL : text;
+}
+
+static bool describe_lease(struct lk_run_environment *environment, const char *store_url,
+                           const lk_result *granted) {
+    char **owned = environment->owned;
+
+    owned[0] = named_text(lease_names[0], store_url);
+    owned[1] = joined_paths(lease_names[1], granted->paths, granted->path_count);
+    owned[2] = named_text(lease_names[2], granted->owner);
+    owned[3] = named_number(lease_names[3], granted->token);
+    owned[4] = named_number(lease_names[4], (unsigned long long)granted->ttl_ms);
+    for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
+        if (owned[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool lk_run_environment_init(struct lk_run_environment *environment, const char *store_url,
+                             const lk_result *granted) {
+    size_t count = 0;
+
+    memset(environment, 0, sizeof *environment);
+    for (char **variable = environ; *variable != NULL; variable++) {
+        count++;
+    }
+    size_t room = count + LEASE_NAME_COUNT + 2;
+    environment->command = calloc(room, sizeof *environment->command);
+    environment->cleanup = calloc(room, sizeof *environment->cleanup);
+    if (environment->command == NULL || environment->cleanup == NULL
+        || (granted != NULL && !describe_lease(environment, store_url, granted))) {
+        lk_run_environment_done(environment);
+        return false;
+    }
+
+    size_t commands = 0;
+    size_t cleanups = 0;
+    for (char **variable = environ; *variable != NULL; variable++) {
+        if (granted != NULL && is_of_lease(*variable)) {
+            continue;
+        }
+        environment->command[commands++] = *variable;
+        if (!begins_with(*variable, exit_name)) {
+            environment->cleanup[cleanups++] = *variable;
+        }
+    }
+    for (size_t i = 0; granted != NULL && i < LEASE_NAME_COUNT; i++) {
+        environment->command[commands++] = environment->owned[i];
+        environment->cleanup[cleanups++] = environment->owned[i];
+    }
+    environment->cleanup[cleanups] = environment->exit_text;
+    lk_run_environment_set_exit(environment, 0);
+    return true;
+}
+
+void lk_run_environment_done(struct lk_run_environment *environment) {
+    for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
+        free(environment->owned[i]);
+        environment->owned[i] = NULL;
+    }
+    free(environment->command);
+    free(environment->cleanup);
+    environment->command = NULL;
+    environment->cleanup = NULL;
+}
+
+void lk_run_environment_set_exit(struct lk_run_environment *environment, int exit_code) {
+    char digits[4];
+    size_t count = 0;
+    unsigned rest = (unsigned)exit_code & 0xffU;
+
+    do {
+        digits[count++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    char *end = stpcpy(environment->exit_text, exit_name);
+    while (count > 0) {
+        *end++ = digits[--count];
+    }
+    *end = '\0';
+}

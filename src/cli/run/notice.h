@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `lk run` says on stderr beside the outcome it ends in: one line, one write. */
+#ifndef LK_CLI_RUN_NOTICE_H
+#define LK_CLI_RUN_NOTICE_H
+
+/* Bytes of a line; what is longer is cut. */
+enum { LK_RUN_NOTICE_MAX = 1024 };
+
+/* Says `lk: WORD: text`, with the text made visible (lk_human_visible()). */
+void lk_run_notice(const char *word, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

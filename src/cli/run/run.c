@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The story of a run, in order: wait for the lease, make sure of it, start the guard and CMD,
+ * watch until CMD has ended, clean up, release. Each chapter is a file of its own.
+ *
+ * Everything that lk opens is closed by exec; what it was given is passed on as it is.
+ */
+#include "cli/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/run/cleanup.h"
+#include "cli/run/deadline.h"
+#include "cli/run/inherit.h"
+#include "cli/run/notice.h"
+#include "cli/run/supervise.h"
+#include "cli/run/timer.h"
+#include "cli/run/wait.h"
+#include "cli/say.h"
+
+enum {
+    UNUSUAL_TTL_MS = 60000, /* where no lease of ours says how much time CMD gets to end */
+    CONFIRM_PATIENCE_MAX_MS = 10000,
+};
+
+struct run {
+    const struct lk_run_options *options;
+    struct lk_cli cli; /* how outcomes are said */
+    char owner[129];
+    lk_request request;
+    struct lk_run_signals signals;
+    struct lk_run_terminal terminal;
+    struct lk_run_wait wait; /* with the lease; none with --inherit */
+    struct lk_run_environment environment;
+    struct lk_run_cleanup cleanup;
+    struct lk_run_guard guard;
+    int timer;
+    int lost_descriptor;
+};
+
+static int fail(const struct run *run, const char *what) {
+    char text[LK_ERROR_TEXT_MAX];
+
+    (void)snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
+    return lk_say_failure(&run->cli, LK_INTERNAL, text);
+}
+
+/* ---- the lease ------------------------------------------------------------------------------- */
+
+/*
+ * A grant that was waited for may have come while this process did not run, or the answer may
+ * have been long under way: only a renewal shows that the lease is still held.
+ */
+static lk_outcome confirm(struct run *run, lk_error *error) {
+    const lk_result *result = run->wait.result;
+    lk_request renewal = run->request;
+
+    /* An immediate grant uses its ticket as its token (R4). */
+    if (result->token == result->ticket || result->fixed) {
+        return LK_OK;
+    }
+    int64_t patience_ms = lk_lease_remaining_ms(run->wait.lease) / 2;
+    if (patience_ms > CONFIRM_PATIENCE_MAX_MS) {
+        patience_ms = CONFIRM_PATIENCE_MAX_MS;
+    }
+    renewal.patience_ms = patience_ms > 0 ? patience_ms : 1;
+    return lk_renew(run->wait.store, &renewal, result->token, NULL, error);
+}
+
+/* Returns 0 with the lease held, or the exit code of lk, which has said why. */
+static int obtain(struct run *run) {
+    struct lk_run_wait *wait = &run->wait;
+    lk_error error;
+
+    if (run->request.owner == NULL) {
+        lk_owner_make(run->owner);
+        run->request.owner = run->owner;
+    }
+    lk_run_wait(wait, run->options, &run->request, &run->signals);
+    if (wait->signal != 0) {
+        return LK_RUN_EXIT_SIGNAL + wait->signal;
+    }
+    if (wait->outcome != LK_GRANTED) {
+        return wait->result != NULL ? lk_say_result(&run->cli, wait->result)
+                                    : lk_say_failure(&run->cli, wait->outcome, wait->error.text);
+    }
+    lk_outcome outcome = confirm(run, &error);
+    if (outcome == LK_OK) {
+        return 0;
+    }
+    if (outcome == LK_UNAVAILABLE) {
+        lk_lease_abandon(wait->lease); /* the store that does not answer would not answer this */
+    } else {
+        lk_lease_release(wait->lease, NULL);
+    }
+    wait->lease = NULL;
+    return lk_say_failure(&run->cli, outcome, error.text);
+}
+
+static void note_lost(void *context, lk_lease *lease) {
+    const struct run *run = context;
+
+    (void)lease;
+    eventfd_write(run->lost_descriptor, 1);
+}
+
+/* Returns the exit code, LOST considered. */
+static int give_back(struct run *run, const struct lk_run_end *end) {
+    lk_error error;
+
+    if (run->wait.lease == NULL) {
+        return end->exit_code;
+    }
+    lk_lease_on_lost(run->wait.lease, NULL, NULL);
+    if (end->is_lost && lk_clock_now_us() >= end->deadline_us) {
+        lk_lease_abandon(run->wait.lease); /* it has perished: there is nothing to give back */
+        return end->exit_code;
+    }
+    lk_outcome outcome = lk_lease_release(run->wait.lease, &error);
+    if (outcome == LK_OK || end->is_lost) {
+        return end->exit_code;
+    }
+    if (outcome == LK_LOST) {
+        lk_run_notice("LOST", "the lease was not held any more when the command ended");
+        return lk_outcome_exit_code(LK_LOST);
+    }
+    lk_run_notice("UNAVAILABLE", "the lease could not be released and ends by its ttl: %s",
+                  error.text);
+    return end->exit_code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static struct lk_run_end say_not_started(const struct run *run, int error) {
+    int exit_code = lk_run_child_failure_code(error);
+
+    lk_run_notice(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s: %s",
+                  run->options->command[0], strerror(error));
+    return (struct lk_run_end){.exit_code = exit_code, .deadline_us = LK_RUN_NEVER_US};
+}
+
+/* How much time there is between renewals; of a fixed end, the whole of it. */
+static int64_t ttl_of(const struct run *run) {
+    if (run->wait.lease == NULL) {
+        return UNUSUAL_TTL_MS;
+    }
+    return run->wait.result->fixed || run->wait.result->ttl_ms <= 0
+               ? lk_lease_remaining_ms(run->wait.lease)
+               : run->wait.result->ttl_ms;
+}
+
+static struct lk_run_end run_command(struct run *run) {
+    struct lk_run_child child;
+    const struct lk_run_start start = {.command = run->options->command,
+                                       .environment = run->environment.command,
+                                       .signals = &run->signals,
+                                       .terminal = &run->terminal,
+                                       .guard = &run->guard};
+    const struct lk_run_charge charge = {.options = run->options,
+                                         .lease = run->wait.lease,
+                                         .ttl_ms = ttl_of(run),
+                                         .lost_descriptor = run->lost_descriptor,
+                                         .timer = run->timer,
+                                         .signals = &run->signals,
+                                         .terminal = &run->terminal,
+                                         .guard = &run->guard,
+                                         .child = &child};
+    int error = lk_run_child_start(&start, &child);
+
+    return error != 0 ? say_not_started(run, error) : lk_run_supervise(&charge);
+}
+
+static void clean_up(struct run *run, int exit_code) {
+    if (run->options->cleanup != NULL) {
+        lk_run_guard_cleanup_taken(&run->guard);
+        lk_run_cleanup_run(&run->cleanup, exit_code);
+    }
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+/* What CMD needs beside the lease. Returns 0, or the exit code of lk, which has said why. */
+static int prepare(struct run *run) {
+    const char *url = run->wait.store != NULL ? lk_store_url(run->wait.store) : NULL;
+
+    if (!lk_run_environment_init(&run->environment, url, run->wait.result)) {
+        return fail(run, "no memory for the environment");
+    }
+    run->cleanup = (struct lk_run_cleanup){.command = run->options->cleanup,
+                                           .environment = &run->environment,
+                                           .signals = &run->signals};
+    run->timer = lk_run_timer_open();
+    run->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (run->timer < 0 || run->lost_descriptor < 0) {
+        return fail(run, "no descriptor to watch the command with");
+    }
+    lk_run_terminal_open(&run->terminal);
+    if (!lk_run_guard_start(&run->guard, &run->cleanup)) {
+        return fail(run, "the guard cannot be started");
+    }
+    if (run->wait.lease != NULL) {
+        lk_lease_on_lost(run->wait.lease, note_lost, run);
+    }
+    return 0;
+}
+
+static int run_under_lease(struct run *run) {
+    struct lk_run_end end = {.exit_code = prepare(run), .deadline_us = LK_RUN_NEVER_US};
+
+    if (end.exit_code == 0) {
+        end = run_command(run);
+        clean_up(run, end.exit_code);
+    }
+    end.exit_code = give_back(run, &end);
+    lk_run_guard_dismiss(&run->guard);
+    return end.exit_code;
+}
+
+static void close_all(struct run *run) {
+    lk_run_wait_done(&run->wait);
+    lk_run_environment_done(&run->environment);
+    lk_run_terminal_close(&run->terminal);
+    const int descriptors[] = {run->timer, run->lost_descriptor, run->signals.descriptor};
+    for (size_t i = 0; i < sizeof descriptors / sizeof descriptors[0]; i++) {
+        if (descriptors[i] >= 0) {
+            close(descriptors[i]);
+        }
+    }
+}
+
+static int take_or_inherit(struct run *run) {
+    lk_error error;
+
+    if (!run->options->inherit) {
+        return obtain(run);
+    }
+    lk_outcome outcome = lk_run_inherit_check(run->options, &error);
+    return outcome == LK_GRANTED ? 0 : lk_say_failure(&run->cli, outcome, error.text);
+}
+
+int lk_cli_run(const struct lk_run_options *options) {
+    struct run run = {
+        .options = options,
+        .cli = {.out = stdout,
+                .err = stderr,
+                .quiet = options->quiet,
+                .conflict_exit_code = options->busy_exit_code != 0 ? options->busy_exit_code
+                                                                   : lk_outcome_exit_code(LK_BUSY)},
+        .request = options->request,
+        .terminal.descriptor = -1,
+        .guard.pipe = -1,
+        .timer = -1,
+        .lost_descriptor = -1,
+    };
+
+    if (!lk_run_signals_open(&run.signals)) {
+        return fail(&run, "no descriptor to read signals from");
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int exit_code = take_or_inherit(&run);
+    if (exit_code == 0) {
+        exit_code = run_under_lease(&run);
+    }
+    close_all(&run);
+    return exit_code;
+}

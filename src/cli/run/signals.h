@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The signals of `lk run`: blocked everywhere, read from one descriptor, and given back to every
+ * program that is started as they were found. What was ignored when lk was started (nohup, a
+ * background job of a script) stays ignored and is passed on as ignored.
+ */
+#ifndef LK_CLI_RUN_SIGNALS_H
+#define LK_CLI_RUN_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct lk_run_signals {
+    sigset_t found_mask;
+    struct sigaction found_child_action;
+    int descriptor; /* signalfd: everything lk acts on */
+};
+
+/*
+ * Blocks the signals for this thread and all that it will start, and opens the descriptor. They
+ * stay blocked: the process is about to end when a run is over. False, with errno, when the
+ * system has no descriptor left.
+ */
+bool lk_run_signals_open(struct lk_run_signals *signals);
+
+/* The next signal, 0 when there is none now. Never blocks. */
+int lk_run_signals_next(const struct lk_run_signals *signals);
+
+/* In a fresh child: mask and dispositions as lk found them. Safe between fork and exec. */
+void lk_run_signals_restore(const struct lk_run_signals *signals);
+
+/* Whether a signal ends lk while it waits in line. */
+bool lk_run_signal_is_end(int signal);
+
+/* Passes a signal on to a command that leads its process group: to the whole group what asks to
+ * end (a shell would otherwise wait for its child first), to the command alone what only a
+ * program that knows of it survives. Other signals go nowhere. */
+void lk_run_signal_pass(int signal, pid_t command);
+
+/*
+ * Stops this process (and with `whole_group` its process group, which is the shell's job) as
+ * SIGTSTP does, and returns when it is continued: at once in an orphaned process group, where
+ * nobody could continue it.
+ */
+void lk_run_signals_stop_here(bool whole_group);
+
+#endif

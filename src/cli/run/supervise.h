@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From CMD's first instruction to its end, and to the end of all it started where it is ended. */
+#ifndef LK_CLI_RUN_SUPERVISE_H
+#define LK_CLI_RUN_SUPERVISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/run/child.h"
+#include "cli/run/run.h"
+
+/* What is supervised; everything is borrowed. */
+struct lk_run_charge {
+    const struct lk_run_options *options;
+    const lk_lease *lease; /* NULL with --inherit: nothing of ours can be lost */
+    int64_t ttl_ms;
+    int lost_descriptor; /* eventfd: readable when the lease is found lost; -1 without a lease */
+    int timer;           /* lk_run_timer_open() */
+    const struct lk_run_signals *signals;
+    struct lk_run_terminal *terminal;
+    struct lk_run_guard *guard;
+    struct lk_run_child *child;
+};
+
+struct lk_run_end {
+    int exit_code;       /* of lk; LOST and --max-time considered */
+    bool is_lost;        /* the lease was lost, or so near its deadline that CMD was ended */
+    int64_t deadline_us; /* what was last promised, by lk_clock_now_us() */
+};
+
+/*
+ * Passes signals on, stops and goes on with CMD, keeps the guard's knowledge of the deadline
+ * fresh, and ends CMD when its lease or its time is over. Returns when CMD has ended, is reaped
+ * and the guard knows; where it was ended, only when no descendant is left either.
+ */
+struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controlling terminal, lent to CMD's process group while lk's own job is in front. */
+#ifndef LK_CLI_RUN_TERMINAL_H
+#define LK_CLI_RUN_TERMINAL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct lk_run_terminal {
+    int descriptor; /* -1: there is none */
+    bool is_lent;
+};
+
+void lk_run_terminal_open(struct lk_run_terminal *terminal);
+void lk_run_terminal_close(struct lk_run_terminal *terminal);
+
+/* Makes `group` the foreground group if lk's own is it now; otherwise does nothing. Returns
+ * whether it did. */
+bool lk_run_terminal_lend(struct lk_run_terminal *terminal, pid_t group);
+
+/* Makes lk's own group the foreground group again if it was lent. */
+void lk_run_terminal_take_back(struct lk_run_terminal *terminal);
+
+#endif

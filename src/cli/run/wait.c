@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library blocks, in a thread of its own; the main thread reads the signals. It is also the
+ * main thread that starts CMD later, because CMD is killed when the thread that started it ends.
+ */
+#include "cli/run/wait.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cli/run/notice.h"
+
+/* The thread's task. The main thread reads the outcome only after joining it. */
+struct task {
+    struct lk_run_wait *wait;
+    const struct lk_run_options *options;
+    const lk_request *asked;   /* names the cancel that ends with the thread */
+    const lk_request *request; /* the caller's, which outlives the narrator */
+    int done_descriptor;       /* eventfd: readable when all is done */
+};
+
+static void ask(struct task *task) {
+    struct lk_run_wait *wait = task->wait;
+    const struct lk_run_options *options = task->options;
+
+    wait->outcome = lk_open(options->store_url, &wait->store, &wait->error);
+    if (wait->outcome != LK_OK) {
+        return;
+    }
+    if (options->verbose || (!options->quiet && isatty(STDERR_FILENO))) {
+        wait->narrator = lk_run_narrator_start(wait->store, task->request);
+    }
+    wait->outcome = lk_acquire(wait->store, task->asked, &wait->lease, &wait->result, &wait->error);
+    lk_run_narrator_hush(wait->narrator);
+}
+
+static void *run_task(void *context) {
+    struct task *task = context;
+
+    ask(task);
+    eventfd_write(task->done_descriptor, 1);
+    return NULL;
+}
+
+static void obey_signals(struct lk_run_wait *wait, const struct lk_run_signals *signals,
+                         lk_cancel *cancel) {
+    int signal;
+
+    while ((signal = lk_run_signals_next(signals)) != 0) {
+        if (signal == SIGTSTP) {
+            lk_run_signals_stop_here(false);
+        } else if (lk_run_signal_is_end(signal) && wait->signal != 0) {
+            /* The store is away and whoever sits there has no patience: the ttl has to do it. */
+            _exit(LK_RUN_EXIT_SIGNAL + signal);
+        } else if (lk_run_signal_is_end(signal)) {
+            wait->signal = signal;
+            lk_cancel_now(cancel);
+        }
+    }
+}
+
+static void wait_for_task(struct task *task, const struct lk_run_signals *signals,
+                          lk_cancel *cancel) {
+    struct pollfd turn[] = {{.fd = task->done_descriptor, .events = POLLIN},
+                            {.fd = signals->descriptor, .events = POLLIN}};
+
+    while (turn[0].revents == 0) {
+        poll(turn, 2, -1);
+        if (turn[1].revents != 0) {
+            obey_signals(task->wait, signals, cancel);
+        }
+    }
+}
+
+static void fail(struct lk_run_wait *wait, const char *what, int error) {
+    wait->outcome = wait->error.outcome = LK_INTERNAL;
+    (void)snprintf(wait->error.text, sizeof wait->error.text, "%s: %s", what, strerror(error));
+}
+
+void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
+                 const lk_request *request, const struct lk_run_signals *signals) {
+    lk_request asked = *request;
+    struct task task = {.wait = wait, .options = options, .asked = &asked, .request = request};
+    pthread_t thread;
+
+    memset(wait, 0, sizeof *wait);
+    task.done_descriptor = eventfd(0, EFD_CLOEXEC);
+    if (task.done_descriptor < 0) {
+        fail(wait, "no descriptor to wait with", errno);
+        return;
+    }
+    asked.cancel = lk_cancel_new();
+    int error = asked.cancel == NULL ? ENOMEM : pthread_create(&thread, NULL, run_task, &task);
+    if (error != 0) {
+        fail(wait, "no thread to wait in", error);
+    } else {
+        wait_for_task(&task, signals, asked.cancel);
+        pthread_join(thread, NULL);
+    }
+    lk_cancel_free(asked.cancel);
+    close(task.done_descriptor);
+    if (wait->signal != 0 && wait->lease != NULL) {
+        lk_lease_release(wait->lease, NULL);
+        wait->lease = NULL;
+    }
+}
+
+void lk_run_wait_done(struct lk_run_wait *wait) {
+    lk_run_narrator_end(wait->narrator);
+    lk_result_free(wait->result);
+    lk_close(wait->store);
+}

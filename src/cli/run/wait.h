@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way to the lease: opening the store and waiting in line, while signals are obeyed. */
+#ifndef LK_CLI_RUN_WAIT_H
+#define LK_CLI_RUN_WAIT_H
+
+#include "cli/run/narrate.h"
+#include "cli/run/run.h"
+#include "cli/run/signals.h"
+
+/* What it came to. End with lk_run_wait_done(). */
+struct lk_run_wait {
+    lk_outcome outcome;
+    lk_error error;
+    int signal;        /* that ended the wait; 0: none. Nothing is held or in line then */
+    lk_store *store;   /* NULL: could not be opened */
+    lk_lease *lease;   /* LK_GRANTED only */
+    lk_result *result; /* of the ask; NULL: there was none */
+    struct lk_run_narrator *narrator;
+};
+
+/*
+ * Asks as `request` says, which names its owner and lives until lk_run_wait_done(). Blocks until there is an outcome or a signal has
+ * ended the wait; a second signal, while the first one's withdrawal is still under way, ends the
+ * program at once.
+ */
+void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
+                 const lk_request *request, const struct lk_run_signals *signals);
+
+/* Frees all but the lease, which must have been ended before, and closes the store. */
+void lk_run_wait_done(struct lk_run_wait *wait);
+
+#endif
