@@ -13,8 +13,8 @@ bool lk_condition_init(pthread_cond_t *condition) {
     if (pthread_condattr_init(&attributes) != 0) {
         return false;
     }
-    made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-           pthread_cond_init(condition, &attributes) == 0;
+    made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0
+           && pthread_cond_init(condition, &attributes) == 0;
     (void)pthread_condattr_destroy(&attributes);
     return made;
 }

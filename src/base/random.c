@@ -12,9 +12,9 @@ uint64_t lk_random_draw(void) {
 
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
         /* A kernel or a sandbox without it: clocks and process still tell names apart. */
-        struct lk_random fallback = {
-            .state = (uint64_t)lk_clock_now_us() ^ ((uint64_t)getpid() << 32) ^
-                     ((uint64_t)lk_clock_wall_us() << 16)};
+        struct lk_random fallback = {.state = (uint64_t)lk_clock_now_us()
+                                              ^ ((uint64_t)getpid() << 32)
+                                              ^ ((uint64_t)lk_clock_wall_us() << 16)};
 
         bits = lk_random_next(&fallback);
     }

@@ -61,8 +61,8 @@ bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row) {
         .held = row->token != 0,
     };
 
-    if (entry.by == NULL || entry.reason == NULL || entry.path == NULL || entry.owner == NULL ||
-        (entry.note == NULL && row->note.size > 0) || !reserve_one(audit)) {
+    if (entry.by == NULL || entry.reason == NULL || entry.path == NULL || entry.owner == NULL
+        || (entry.note == NULL && row->note.size > 0) || !reserve_one(audit)) {
         entry_free(&entry);
         return false;
     }

@@ -35,8 +35,8 @@ static bool fill(const struct lk_model *model, const struct lk_times *times,
     info->ticket = record.ticket;
     info->held = record.state == LK_STATE_HELD;
     info->expires_in_ms = lk_time_left_ms(&record, times);
-    return info->path != NULL && info->owner != NULL &&
-           (info->note != NULL || record.note.size == 0);
+    return info->path != NULL && info->owner != NULL
+           && (info->note != NULL || record.note.size == 0);
 }
 
 bool lk_blocker_infos_make(const struct lk_model *model, const struct lk_times *times,

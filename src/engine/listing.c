@@ -75,8 +75,8 @@ static bool add_part(lk_listing *listing, const struct lk_record *record, size_t
         .request_index = request_index,
     };
 
-    if (entry.path == NULL || entry.owner == NULL ||
-        (entry.note == NULL && record->note.size > 0) || !reserve_one(listing)) {
+    if (entry.path == NULL || entry.owner == NULL || (entry.note == NULL && record->note.size > 0)
+        || !reserve_one(listing)) {
         entry_free(&entry);
         return false;
     }
@@ -169,8 +169,7 @@ static bool explain(const struct lk_model *model, const struct lk_times *times, 
 static bool copy_gathered(struct gathering *gathering, const struct lk_times *times,
                           const struct lk_path *prefix, bool with_blockers, lk_listing *listing) {
     if (gathering->count > 1) {
-        qsort(gathering->requests, gathering->count, sizeof *gathering->requests,
-              compare_gathered);
+        qsort(gathering->requests, gathering->count, sizeof *gathering->requests, compare_gathered);
     }
     for (size_t i = 0; i < gathering->count; i++) {
         lk_ref request = gathering->requests[i].request;
@@ -181,8 +180,8 @@ static bool copy_gathered(struct gathering *gathering, const struct lk_times *ti
         if (!lk_listing_add(listing, &record, times, prefix)) {
             return false;
         }
-        if (with_blockers && record.state == LK_STATE_WAITING &&
-            !explain(gathering->model, times, request, listing, first_entry)) {
+        if (with_blockers && record.state == LK_STATE_WAITING
+            && !explain(gathering->model, times, request, listing, first_entry)) {
             return false;
         }
     }
@@ -194,8 +193,8 @@ static lk_outcome conclude(struct gathering *gathering, const struct lk_times *t
                            const struct lk_path *prefix, bool with_blockers,
                            lk_listing **ret_listing) {
     lk_listing *listing = gathering->is_exhausted ? NULL : lk_listing_new();
-    bool is_complete = listing != NULL &&
-                       copy_gathered(gathering, times, prefix, with_blockers, listing);
+    bool is_complete =
+        listing != NULL && copy_gathered(gathering, times, prefix, with_blockers, listing);
 
     free(gathering->requests);
     if (!is_complete) {

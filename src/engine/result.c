@@ -83,8 +83,8 @@ bool lk_result_from_effects(const struct lk_model *model, const struct lk_effect
         }
     }
     return lk_blocker_infos_make(model, times, answer->blockers, answer->blocker_count,
-                                 &result->blockers, &result->blocker_count) &&
-           fill_cycle(answer, result);
+                                 &result->blockers, &result->blocker_count)
+           && fill_cycle(answer, result);
 }
 
 lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...) {

@@ -161,8 +161,8 @@ static bool keep_on_record(struct lk_memory_store *store, const struct lk_effect
                                        .note = record.note,
                                        .ticket = record.ticket,
                                        .token = record.token,
-                                   }) &&
-                      is_complete;
+                                   })
+                      && is_complete;
     }
     return is_complete;
 }
@@ -200,8 +200,9 @@ static lk_audit *copy_audit(const lk_audit *kept, const struct lk_path *prefix) 
         const lk_audit_entry *entry = &kept->entries[i];
         struct lk_path path;
 
-        if (prefix != NULL && (lk_path_parse(lk_slice_of(entry->path), &path, NULL) != LK_OK ||
-                               !lk_path_contains(prefix, &path))) {
+        if (prefix != NULL
+            && (lk_path_parse(lk_slice_of(entry->path), &path, NULL) != LK_OK
+                || !lk_path_contains(prefix, &path))) {
             continue;
         }
         is_complete = lk_audit_add(audit, &(struct lk_audit_row){
@@ -310,8 +311,7 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
 const struct lk_engine_ops lk_engine_memory = {
     .scheme = "mem",
     .title = "this process's memory, for tests",
-    .capabilities =
-        LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE,
     .open = open_by_url,
     .close = close_engine,
     .ask = ask,

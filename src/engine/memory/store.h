@@ -37,7 +37,7 @@ struct lk_memory_store {
     uint64_t version;
     uint64_t recent[LK_MEMORY_RECENT_MAX];
 
-    char *name;       /* NULL: private. These three are guarded by the register of names */
+    char *name; /* NULL: private. These three are guarded by the register of names */
     size_t use_count;
     struct lk_memory_store *next;
 };

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handing results to callers. */
+#include "keeper/answer.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/reply.h"
+
+lk_result *lk_answer_new(const struct lk_checked *checked) {
+    lk_result *result = calloc(1, sizeof *result);
+
+    if (result == NULL) {
+        return NULL;
+    }
+    result->owner = lk_text_copy(lk_slice_of(checked->owner));
+    result->paths = calloc(checked->part_count, sizeof *result->paths);
+    if (result->owner == NULL || result->paths == NULL) {
+        lk_result_free(result);
+        return NULL;
+    }
+    for (size_t i = 0; i < checked->part_count; i++) {
+        const struct lk_path *path = &checked->parts[i].path;
+
+        result->paths[i] = lk_text_copy((struct lk_slice){path->bytes, path->size});
+        if (result->paths[i] == NULL) {
+            lk_result_free(result);
+            return NULL;
+        }
+        result->path_count++;
+    }
+    return result;
+}
+
+static lk_outcome hand_over(lk_result *result, lk_result **ret_result, lk_error *error) {
+    lk_outcome outcome = result->outcome;
+
+    lk_error_set(error, outcome, "%s", result->error != NULL ? result->error : "");
+    if (ret_result != NULL) {
+        *ret_result = result;
+    } else {
+        lk_result_free(result);
+    }
+    return outcome;
+}
+
+lk_outcome lk_answer_give(lk_result *named, lk_result *answer, lk_result **ret_result,
+                          lk_error *error) {
+    answer->owner = named->owner;
+    answer->paths = named->paths;
+    answer->path_count = named->path_count;
+    *named = *answer;
+    *answer = (lk_result){.outcome = LK_OK};
+    return hand_over(named, ret_result, error);
+}
+
+lk_outcome lk_answer_refuse(const lk_error *cause, lk_result **ret_result, lk_error *error) {
+    lk_result *result = calloc(1, sizeof *result);
+
+    if (result != NULL) {
+        (void)lk_result_fail(result, cause->outcome, "%s", cause->text);
+        return hand_over(result, ret_result, error);
+    }
+    if (ret_result != NULL) {
+        *ret_result = NULL;
+    }
+    return lk_error_set(error, cause->outcome, "%s", cause->text);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A caller's request, read and checked once, so that no engine sees what the rules refuse.
+ *
+ * Borrows the texts of the caller's request; large (all parts), so there is one for each call.
+ */
+#ifndef LK_KEEPER_CHECKED_H
+#define LK_KEEPER_CHECKED_H
+
+#include "keeper/store.h"
+
+enum { LK_BLOCKERS_MAX = 1024 }; /* named by one result at most */
+
+struct lk_checked {
+    lk_request request; /* of the size that this version knows */
+    struct lk_part parts[LK_PARTS_MAX];
+    size_t part_count;
+    char owner[LK_OWNER_BYTES_MAX + 1];
+    bool is_owner_made; /* fresh: nobody else has ever asked under it */
+};
+
+/* For lk_ask() and lk_acquire(): everything. LK_OK, LK_INVALID or LK_UNSUPPORTED. */
+lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
+                          struct lk_checked *ret_checked, lk_error *error);
+
+/* For lk_renew() and lk_release(): parts, without their modes, and owner, which is needed. */
+lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_checked,
+                             lk_error *error);
+
+/* A text of min to max bytes of UTF-8; `name` is what the caller calls it. LK_OK or LK_INVALID. */
+lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_t max,
+                           lk_error *error);
+
+/*
+ * Copies a struct of the public header that begins with its size. Smaller than this version's is
+ * LK_INVALID; a larger one's unknown fields must be zero, else LK_UNSUPPORTED.
+ */
+lk_outcome lk_checked_copy(void *ret_known, size_t known_size, const void *given, lk_error *error);
+
+#endif

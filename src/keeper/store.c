@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a store by its URL, and closing it. */
+#include "keeper/store.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "keeper/keepalive.h"
+#include "keeper/url.h"
+
+const char *lk_version(void) {
+    return LK_VERSION;
+}
+
+static lk_outcome find_engine(struct lk_slice scheme, const struct lk_engine_ops **ret_ops,
+                              lk_error *error) {
+    char bytes[LK_ERROR_TEXT_MAX];
+    struct lk_text known = lk_text_in(bytes, sizeof bytes);
+
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        if (lk_slice_equal(lk_slice_of(lk_engines[i]->scheme), scheme)) {
+            *ret_ops = lk_engines[i];
+            return LK_OK;
+        }
+        lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", lk_engines[i]->scheme);
+    }
+    return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)",
+                        (int)(scheme.size < 32 ? scheme.size : 32), scheme.bytes, bytes);
+}
+
+/* On failure the store is partly filled, for store_free(). */
+static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) {
+    struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
+    const struct lk_engine_ops *ops = NULL;
+    struct lk_url split;
+    lk_outcome outcome = lk_url_split(url, &split, error);
+
+    if (outcome == LK_OK) {
+        outcome = find_engine(split.scheme, &ops, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    store->opened_by = getpid();
+    store->url = lk_url_without_password(url);
+    if (store->url == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    outcome = ops->open(split.rest, &patience, &store->engine, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    store->keepalive = lk_keepalive_new(store->engine);
+    return store->keepalive != NULL ? LK_OK
+                                    : lk_error_set(error, LK_INTERNAL, "no memory for a store");
+}
+
+static void store_free(lk_store *store) {
+    if (store->keepalive != NULL) {
+        lk_keepalive_close(store->keepalive);
+    }
+    if (store->engine != NULL) {
+        store->engine->ops->close(store->engine);
+    }
+    free(store->url);
+    free(store);
+}
+
+lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error) {
+    lk_store *store = calloc(1, sizeof *store);
+    char *default_url = NULL;
+    lk_outcome outcome = LK_OK;
+
+    lk_error_clear(error, LK_OK);
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    if (url == NULL) {
+        outcome = lk_url_default(&default_url, error);
+        url = default_url;
+    }
+    if (outcome == LK_OK) {
+        outcome = fill_store(url, store, error);
+    }
+    free(default_url);
+    if (outcome != LK_OK) {
+        store_free(store);
+        return outcome;
+    }
+    *ret_store = store;
+    return LK_OK;
+}
+
+void lk_close(lk_store *store) {
+    /* A child of fork() leaves everything as it is: the files and threads are its parent's. */
+    if (store != NULL && lk_store_check(store, NULL) == LK_OK) {
+        store_free(store);
+    }
+}
+
+const char *lk_store_url(const lk_store *store) {
+    return store->url;
+}
+
+lk_outcome lk_store_check(const struct lk_store *store, lk_error *error) {
+    if (store->opened_by != getpid()) {
+        return lk_error_set(error, LK_INTERNAL,
+                            "the store was opened before fork(): a child opens its own");
+    }
+    return LK_OK;
+}

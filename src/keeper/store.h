@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open store, as the files of this room see it. */
+#ifndef LK_KEEPER_STORE_H
+#define LK_KEEPER_STORE_H
+
+#include <sys/types.h>
+
+#include "engine/engine.h"
+
+struct lk_keepalive;
+
+struct lk_store {
+    struct lk_engine *engine;
+    struct lk_keepalive *keepalive;
+    char *url;       /* without any password */
+    pid_t opened_by; /* nothing survives fork() */
+};
+
+#define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* how long the store itself is waited for */
+
+/*
+ * LK_OK when the store may be used by this process. After fork() it may not: its locks, files and
+ * threads are the parent's, and LK_INTERNAL says so in *error.
+ */
+lk_outcome lk_store_check(const struct lk_store *store, lk_error *error);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The URLs that name stores: SCHEME:REST. What REST means is each engine's own. */
+#ifndef LK_KEEPER_URL_H
+#define LK_KEEPER_URL_H
+
+#include "base/slice.h"
+#include "lockkeeper/lockkeeper.h"
+
+enum { LK_URL_BYTES_MAX = 4096 };
+
+struct lk_url {
+    struct lk_slice scheme; /* borrowed from the text */
+    struct lk_slice rest;   /* behind the colon */
+};
+
+/* LK_OK; LK_INVALID: no scheme, or too long. Nothing of the text but the scheme gets into *error:
+ * it may carry a password. */
+lk_outcome lk_url_split(const char *text, struct lk_url *ret_url, lk_error *error);
+
+/* A copy without the password of `//user:password@` and of an option `password=`, for free(). */
+char *lk_url_without_password(const char *text);
+
+/*
+ * The store that is meant when none is named: $LK_STORE, else a SQLite file in the user's state
+ * directory, whose directories are made (0700). LK_OK with *ret_url for free().
+ */
+lk_outcome lk_url_default(char **ret_url, lk_error *error);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wait: ask, sleep until something may have changed, ask again.
+ *
+ * Every ask is a repetition of the first (R3), so a lost answer or a needless wake-up does no
+ * harm, and asking again every third of the ttl is what keeps the place in line (R10). What ends
+ * a wait early takes back what this wait put in line, and only that.
+ */
+#include "keeper/wait.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/reply.h"
+#include "keeper/cancel.h"
+
+#define BACK_OFF_MIN_US INT64_C(50000)
+#define BACK_OFF_MAX_US INT64_C(1000000)
+#define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
+#define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
+
+struct wait {
+    lk_store *store;
+    const struct lk_checked *checked;
+    struct lk_ask ask;
+    struct lk_waker *waker; /* thrown by the request's cancellation */
+    struct lk_random random;
+    lk_result *result;
+    int64_t end_us;        /* LK_NEVER: waits for ever */
+    int64_t sent_us;       /* the last ask */
+    int64_t away_since_us; /* the first ask that the store did not answer; LK_NEVER: it does */
+    int64_t back_off_us;
+    int64_t stands_until_us; /* no deadline can have ended what stood in line by then; 0: nothing */
+    struct lk_stand stand;
+    bool is_ours;        /* this wait put the request there */
+    bool is_asked_twice; /* a grant whose answer was slow was asked for again */
+};
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* now + duration, where LK_FOREVER and what would pass the end of time is LK_NEVER. */
+static int64_t instant_after_ms(int64_t duration_ms) {
+    int64_t now_us = lk_clock_now_us();
+
+    return duration_ms > (INT64_MAX - now_us) / 1000 ? LK_NEVER : now_us + duration_ms * 1000;
+}
+
+int64_t lk_wait_patience_until(int64_t patience_ms) {
+    return instant_after_ms(patience_ms != 0 ? patience_ms : LK_PATIENCE_DEFAULT_MS);
+}
+
+/* ---- one ask --------------------------------------------------------------------------------- */
+
+static struct lk_ask ask_from(const struct lk_checked *checked) {
+    const lk_request *request = &checked->request;
+
+    return (struct lk_ask){
+        .owner = lk_slice_of(checked->owner),
+        .parts = checked->parts,
+        .part_count = checked->part_count,
+        .style = request->style,
+        .ttl_ms = request->ttl_ms,
+        .until_us = request->until_unix_ms * 1000,
+        .note_given = request->note != NULL,
+        .note = lk_slice_of(request->note),
+        .blockers_max = request->blockers_max,
+    };
+}
+
+static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_patience *patience) {
+    const struct lk_engine *engine = wait->store->engine;
+
+    lk_result_clear(wait->result);
+    wait->ask.style = style;
+    wait->sent_us = lk_clock_now_us();
+    wait->result->outcome =
+        engine->ops->ask(wait->store->engine, &wait->ask, patience, wait->result, &wait->stand);
+    return wait->result->outcome;
+}
+
+/* A store that answered just now is waited for; one that is away is not, by somebody who leaves. */
+static struct lk_patience patience_of_farewell(const struct wait *wait) {
+    int64_t until_us = wait->away_since_us == LK_NEVER
+                           ? lk_wait_patience_until(wait->checked->request.patience_ms)
+                           : lk_clock_now_us() + PATIENCE_MIN_US;
+
+    return (struct lk_patience){.until_us = until_us};
+}
+
+/* Takes back what stands in line or was granted just now; the wait's answer stays what it is. */
+static void withdraw(struct wait *wait) {
+    const struct lk_engine *engine = wait->store->engine;
+    const struct lk_target target = {
+        .owner = wait->ask.owner, .parts = wait->ask.parts, .part_count = wait->ask.part_count};
+    const struct lk_patience patience = patience_of_farewell(wait);
+    lk_result ignored = {.outcome = LK_OK};
+
+    /* Unreachable or gone already: then it perishes by its ttl, or has. */
+    (void)engine->ops->release(wait->store->engine, &target, &patience, &ignored);
+    lk_result_clear(&ignored);
+    wait->result->ticket = 0;
+    wait->result->token = 0;
+    wait->result->ttl_ms = 0;
+    wait->result->expires_in_ms = -1;
+}
+
+/*
+ * What stood in line is gone, and not by its deadline: a break withdrew it (R12), or its owner did
+ * elsewhere. The ask that found out has put a new one there, which must not stay.
+ */
+static bool was_ended_from_outside(const struct wait *wait) {
+    return wait->result->created && lk_clock_now_us() < wait->stands_until_us;
+}
+
+/* Asks within a wait, and keeps count of whose the request is. */
+static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
+                              const struct lk_patience *patience) {
+    lk_result *result = wait->result;
+    lk_outcome outcome = ask_store(wait, style, patience);
+
+    if (outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED) {
+        return outcome;
+    }
+    wait->away_since_us = LK_NEVER;
+    wait->back_off_us = BACK_OFF_MIN_US;
+    if ((outcome == LK_WAITING || outcome == LK_GRANTED) && was_ended_from_outside(wait)) {
+        withdraw(wait);
+        lk_result_clear(result);
+        return lk_result_fail(result, LK_LOST,
+                              "the request was ended from outside while it waited");
+    }
+    wait->is_ours = wait->is_ours || result->created;
+    result->created = wait->is_ours;
+    if (outcome == LK_WAITING) {
+        wait->stands_until_us = wait->sent_us + result->expires_in_ms * 1000;
+    }
+    return outcome;
+}
+
+/* ---- a store that is away -------------------------------------------------------------------- */
+
+static struct lk_patience patience_in_wait(const struct wait *wait) {
+    int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
+    int64_t end_us = larger(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
+
+    return (struct lk_patience){.until_us = smaller(until_us, end_us), .waker = wait->waker};
+}
+
+/* Sleeps a while before the next try. Returns whether the store is to be tried again. */
+static bool outlast(struct wait *wait) {
+    int64_t patience_ms = wait->checked->request.patience_ms;
+    int64_t now_us = lk_clock_now_us();
+
+    if (wait->away_since_us == LK_NEVER) {
+        wait->away_since_us = wait->sent_us;
+    }
+    if (now_us >= wait->end_us
+        || (patience_ms != 0 && (now_us - wait->away_since_us) / 1000 >= patience_ms)) {
+        return false;
+    }
+    (void)lk_waker_sleep(
+        wait->waker,
+        smaller(wait->end_us - now_us,
+                lk_random_between(&wait->random, wait->back_off_us / 2, wait->back_off_us)));
+    wait->back_off_us = smaller(wait->back_off_us * 2, BACK_OFF_MAX_US);
+    return true;
+}
+
+/* ---- the wait -------------------------------------------------------------------------------- */
+
+/* Sleeps until the request may have changed, or has to be refreshed, or the wait is over. */
+static lk_outcome sleep_in_line(const struct wait *wait) {
+    const struct lk_engine *engine = wait->store->engine;
+    int64_t third_us = wait->result->expires_in_ms * 1000 / 3;
+    int64_t look_us = lk_clock_now_us() + LOOK_MIN_US;
+
+    look_us = larger(look_us, wait->sent_us + third_us);
+    return engine->ops->await(wait->store->engine, &wait->stand, smaller(look_us, wait->end_us),
+                              wait->waker);
+}
+
+/* A wait is over at the fixed end of its own request, too. */
+static void end_with_fixed(struct wait *wait) {
+    if (wait->result->fixed) {
+        wait->end_us = smaller(wait->end_us, wait->sent_us + wait->result->expires_in_ms * 1000);
+    }
+}
+
+static bool was_slow_to_answer(const struct wait *wait) {
+    int64_t third_us = wait->result->expires_in_ms * 1000 / 3;
+
+    return !wait->result->fixed && lk_clock_now_us() - wait->sent_us > third_us;
+}
+
+/*
+ * Asks until the answer is final. LK_WAITING: the time is up; LK_CANCELLED: the waker was thrown.
+ * Whatever is answered then is for the caller to take back.
+ */
+static lk_outcome wait_for_grant(struct wait *wait) {
+    while (!lk_waker_is_thrown(wait->waker)) {
+        const struct lk_patience patience = patience_in_wait(wait);
+        lk_outcome outcome = ask_in_wait(wait, LK_WAIT, &patience);
+
+        switch (outcome) {
+        case LK_UNAVAILABLE:
+            if (!outlast(wait)) {
+                return outcome;
+            }
+            break;
+        case LK_WAITING:
+            end_with_fixed(wait);
+            if (lk_clock_now_us() >= wait->end_us) {
+                return LK_WAITING;
+            }
+            (void)sleep_in_line(wait); /* whatever it says, the next ask tells */
+            break;
+        case LK_GRANTED:
+            if (!was_slow_to_answer(wait) || wait->is_asked_twice) {
+                return outcome;
+            }
+            wait->is_asked_twice = true; /* its deadline may be near: refresh it (R3) */
+            break;
+        default:
+            return outcome;
+        }
+    }
+    return LK_CANCELLED;
+}
+
+/* What this wait did not put in line stays there, but nobody is blocked on it any more (R10). */
+static lk_outcome stop_attending(struct wait *wait) {
+    const struct lk_patience patience = patience_of_farewell(wait);
+
+    return ask_in_wait(wait, LK_QUEUE, &patience);
+}
+
+/* The wait is given up, by time or by cancellation. */
+static lk_outcome give_up(struct wait *wait, lk_outcome reason) {
+    lk_result *result = wait->result;
+
+    if (wait->is_ours && wait->sent_us != 0) {
+        withdraw(wait);
+    } else if (wait->stands_until_us != 0) {
+        lk_outcome outcome = stop_attending(wait);
+
+        if (reason == LK_TIMEOUT && outcome != LK_WAITING) {
+            return outcome; /* granted at the last moment, or lost, or the store is away */
+        }
+    }
+    free(result->error);
+    result->error = NULL;
+    result->outcome = reason;
+    return reason;
+}
+
+static lk_outcome wait_in_line(struct wait *wait) {
+    lk_outcome outcome = wait_for_grant(wait);
+
+    switch (outcome) {
+    case LK_WAITING:
+        return give_up(wait, LK_TIMEOUT);
+    case LK_CANCELLED:
+        return give_up(wait, LK_CANCELLED);
+    default:
+        return outcome;
+    }
+}
+
+lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, lk_result *result,
+                       int64_t *ret_sent_us) {
+    const lk_request *request = &checked->request;
+    struct lk_waker waker;
+    struct lk_cancel_link link;
+    struct wait wait = {
+        .store = store,
+        .checked = checked,
+        .ask = ask_from(checked),
+        .waker = &waker,
+        .random = {.state = lk_random_draw()},
+        .result = result,
+        .end_us = instant_after_ms(request->wait_ms),
+        .away_since_us = LK_NEVER,
+        .back_off_us = BACK_OFF_MIN_US,
+        .is_ours = checked->is_owner_made,
+    };
+
+    if (!lk_waker_init(&waker)) {
+        return lk_result_fail(result, LK_INTERNAL, "the system has no more conditions");
+    }
+    if (request->cancel != NULL) {
+        lk_cancel_join(request->cancel, &link, &waker);
+    }
+    if (request->style == LK_WAIT && request->wait_ms > 0) {
+        (void)wait_in_line(&wait);
+    } else {
+        const struct lk_patience patience = {
+            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &waker};
+
+        /* A wait of no time is a try. */
+        (void)ask_store(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY, &patience);
+    }
+    if (request->cancel != NULL) {
+        lk_cancel_leave(request->cancel, &link);
+    }
+    lk_waker_done(&waker);
+    *ret_sent_us = wait.sent_us;
+    return result->outcome;
+}

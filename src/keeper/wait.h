@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking, and standing in line until the answer is final (R10). */
+#ifndef LK_KEEPER_WAIT_H
+#define LK_KEEPER_WAIT_H
+
+#include "keeper/checked.h"
+
+/*
+ * Asks once, or waits, as the request's style says. Fills *result (cleared before), its sentence
+ * included, but for `owner` and `paths`. *ret_sent_us is when the ask that brought the answer was
+ * sent: a grant lives at least until then + result->expires_in_ms.
+ */
+lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, lk_result *result,
+                       int64_t *ret_sent_us);
+
+/* The instant until which the store itself is waited for: patience_ms from now, 0: the default. */
+int64_t lk_wait_patience_until(int64_t patience_ms);
+
+#endif
