@@ -50,6 +50,11 @@ static bool copy_column(sqlite3_stmt *statement, int column, char *buffer, size_
     return true;
 }
 
+/* Far enough from the ends of int64_t to be reckoned with. */
+static bool is_instant(int64_t instant_us) {
+    return instant_us > INT64_MIN / 4 && instant_us < INT64_MAX / 4;
+}
+
 /* Everything but the parts. Returns what is wrong with it, or NULL. */
 static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
                                   struct lk_sql_request *request) {
@@ -82,6 +87,12 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     record->deadline_us = sqlite3_column_int64(statement, COLUMN_DEADLINE);
     request->graced = sqlite3_column_int(statement, COLUMN_GRACED) != 0;
     request->expires_unix_us = sqlite3_column_int64(statement, COLUMN_EXPIRES);
+    if (record->ttl_ms < 0 || record->ttl_ms > LK_TTL_MAX_MS) {
+        return "its ttl is out of range";
+    }
+    if (!is_instant(record->deadline_us) || !is_instant(request->expires_unix_us)) {
+        return "its deadline is out of range";
+    }
     return NULL;
 }
 
@@ -143,10 +154,10 @@ int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *
         }
     }
     code = lk_sql_done(statement, code);
-    if (wrong != NULL) {
-        return complain(sql, id, wrong);
+    if (wrong == NULL && code == SQLITE_OK && ret_request->record.part_count == 0) {
+        wrong = "it has no row, or no parts";
     }
-    return code == SQLITE_OK && ret_request->record.part_count == 0 ? SQLITE_EMPTY : code;
+    return wrong != NULL ? complain(sql, id, wrong) : code;
 }
 
 int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record,

@@ -20,7 +20,7 @@ struct lk_sql_request {
     char note[LK_NOTE_BYTES_MAX];
 };
 
-/* SQLITE_OK with *ret_request filled; SQLITE_EMPTY: there is none. */
+/* SQLITE_OK with *ret_request filled. That there is none, or none with parts, is SQLITE_CORRUPT. */
 int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *ret_request);
 
 /*

@@ -37,7 +37,8 @@ static const char *const texts[] = {
         "                        ELSE excluded.expires_unix_us END,"
         " deadline_us = excluded.deadline_us",
     [LK_SQL_REQUEST_DELETE] = "DELETE FROM requests WHERE id = ?1",
-    [LK_SQL_REQUEST_STATE] = "SELECT state, ticket, deadline_us FROM requests WHERE id = ?1",
+    [LK_SQL_REQUEST_STANDING] = "SELECT ticket FROM requests WHERE id = ?1 AND state = 'waiting'",
+    [LK_SQL_REQUEST_PATHS] = "SELECT path FROM parts WHERE request = ?1",
     [LK_SQL_REQUEST_GREATEST] = "SELECT ifnull(max(id), 0) FROM requests",
     [LK_SQL_PART_SAVE] =
         "INSERT INTO parts (request, position, path, mode, unit_limit, units)"
@@ -54,10 +55,10 @@ static const char *const texts[] = {
     [LK_SQL_OVERDUE] =
         "SELECT id FROM requests WHERE deadline_us <= ?1 ORDER BY deadline_us LIMIT ?2",
     [LK_SQL_WAITING_OF] = "SELECT id FROM requests WHERE owner = ?1 AND state = 'waiting'",
-    [LK_SQL_LINE_AT] = "SELECT requests.id, state, ticket, deadline_us"
+    [LK_SQL_LINE_AT] = "SELECT state = 'waiting', ticket, deadline_us"
                        " FROM parts JOIN requests ON requests.id = parts.request"
                        " WHERE path = ?1 LIMIT ?2",
-    [LK_SQL_LINE_BELOW] = "SELECT requests.id, state, ticket, deadline_us"
+    [LK_SQL_LINE_BELOW] = "SELECT state = 'waiting', ticket, deadline_us"
                           " FROM parts JOIN requests ON requests.id = parts.request"
                           " WHERE path > ?1 AND path < ?2 LIMIT ?3",
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM requests WHERE deadline_us > ?1",

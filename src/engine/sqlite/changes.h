@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a step changed, as rows. */
+#ifndef LK_ENGINE_SQLITE_CHANGES_H
+#define LK_ENGINE_SQLITE_CHANGES_H
+
+#include "engine/sqlite/neighbourhood.h"
+
+/*
+ * Writes every request that the step changed as it stands now, and the draws that it made (R4).
+ * Returns SQLite's code. Writing the same changes again changes nothing.
+ */
+int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+                     const struct lk_times *times);
+
+/* R3: remembers the token that this release named and ended, if it did. */
+int lk_changes_remember(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+                        const struct lk_target *target, int64_t now_us);
+
+/* R12: puts on record what this break ended or revoked. */
+int lk_changes_record(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+                      const struct lk_event *event, struct lk_slice by, struct lk_slice reason);
+
+/* Now and then, looks after rows that nobody needs any more. `draw` says whether it is time. */
+int lk_changes_upkeep(struct lk_sqlite_turn *turn, uint64_t draw);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking, renewing, releasing, breaking: one turn each.
+ *
+ *     begin  -  load the neighbourhood  -  step  -  write what changed  -  commit  -  answer
+ *
+ * The answer is made before the commit, so that nothing can fail after it, and given after it, so
+ * that nobody hears of what a power cut could undo. A refused try changes nothing, and its commit
+ * writes nothing.
+ */
+#include "base/error.h"
+#include "base/random.h"
+#include "engine/reply.h"
+#include "engine/sqlite/changes.h"
+
+/* R3: tells the model when the token that this release names ended, if it did. */
+static int load_ended(struct lk_neighbourhood *hood, const struct lk_target *target) {
+    int64_t ended_us = 0;
+    int code;
+
+    if (target->token == 0) {
+        return SQLITE_OK;
+    }
+    code = lk_sql_ended_load(&hood->store->sql, target, &ended_us);
+    if (code == SQLITE_EMPTY) {
+        return SQLITE_OK;
+    }
+    if (code == SQLITE_OK &&
+        lk_model_restore_ended(hood->model, target, ended_us) == LK_INTERNAL) {
+        code = SQLITE_NOMEM;
+    }
+    return code;
+}
+
+/* Loads, decides and writes, inside the turn. *ret_effects is the hood's model's. */
+static int decide(struct lk_sqlite_turn *turn, struct lk_event *event,
+                  struct lk_neighbourhood *hood, const struct lk_effects **ret_effects) {
+    const struct lk_effects *effects;
+    int code;
+
+    event->times = turn->times;
+    code = lk_neighbourhood_load(hood, turn, event, NULL);
+    if (code == SQLITE_OK && event->kind == LK_EVENT_RELEASE) {
+        code = load_ended(hood, &event->release);
+    }
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    effects = lk_model_step(hood->model, event);
+    code = lk_changes_write(hood, effects, &turn->times);
+    if (code == SQLITE_OK && event->kind == LK_EVENT_RELEASE) {
+        code = lk_changes_remember(hood, effects, &event->release, turn->times.now_us);
+    }
+    if (code == SQLITE_OK && effects->change_count > 0) {
+        code = lk_changes_upkeep(turn, lk_random_draw());
+    }
+    *ret_effects = effects;
+    return code;
+}
+
+/* Where a waiting request stands, for lk_sqlite_await(). */
+static void fill_stand(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+                       struct lk_stand *stand) {
+    lk_model_record(hood->model, effects->answer.request, &hood->store->request.record);
+    stand->id = hood->store->request.record.id;
+    stand->version = 0;
+    stand->in_the_way = effects->answer.in_the_way;
+}
+
+/* A whole turn that ends in an lk_result. `stand` may be NULL. */
+static lk_outcome answer(struct lk_engine *engine, struct lk_event *event,
+                         const struct lk_patience *patience, lk_result *result,
+                         struct lk_stand *stand) {
+    struct lk_sqlite_turn turn;
+    struct lk_neighbourhood hood;
+    const struct lk_effects *effects;
+    struct lk_stand found = {.id = 0};
+    lk_error error;
+    bool is_complete;
+    int code;
+    lk_outcome outcome =
+        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, &error);
+
+    if (outcome != LK_OK) {
+        return lk_result_fail(result, outcome, "%s", error.text);
+    }
+    code = decide(&turn, event, &hood, &effects);
+    if (code == SQLITE_OK) {
+        is_complete = lk_result_from_effects(hood.model, effects, &turn.times, result);
+        code = is_complete ? SQLITE_OK : SQLITE_NOMEM;
+        if (effects->answer.outcome == LK_WAITING) {
+            fill_stand(&hood, effects, &found);
+        }
+    }
+    outcome = lk_sqlite_turn_end(&turn, code, &error);
+    lk_neighbourhood_done(&hood);
+    if (outcome != LK_OK) {
+        lk_result_clear(result);
+        return lk_result_fail(result, outcome, "%s", error.text);
+    }
+    if (stand != NULL && result->outcome == LK_WAITING) {
+        *stand = found;
+    }
+    return result->outcome;
+}
+
+lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
+                         const struct lk_patience *patience, lk_result *result,
+                         struct lk_stand *ret_stand) {
+    struct lk_event event = {.kind = LK_EVENT_ASK, .ask = *ask};
+
+    return answer(engine, &event, patience, result, ret_stand);
+}
+
+lk_outcome lk_sqlite_renew(struct lk_engine *engine, const struct lk_renew *renew,
+                           const struct lk_patience *patience, lk_result *result) {
+    struct lk_event event = {.kind = LK_EVENT_RENEW, .renew = *renew};
+
+    return answer(engine, &event, patience, result, NULL);
+}
+
+lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_target *target,
+                             const struct lk_patience *patience, lk_result *result) {
+    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *target};
+
+    return answer(engine, &event, patience, result, NULL);
+}
+
+lk_outcome lk_sqlite_break(struct lk_engine *engine, const struct lk_break *broken,
+                           struct lk_slice by, struct lk_slice reason,
+                           const struct lk_patience *patience, size_t *ret_count,
+                           struct lk_error *error) {
+    struct lk_event event = {.kind = LK_EVENT_BREAK, .broken = *broken};
+    struct lk_sqlite_turn turn;
+    struct lk_neighbourhood hood;
+    const struct lk_effects *effects;
+    size_t count = 0;
+    lk_outcome decided = LK_OK;
+    int code;
+    lk_outcome outcome =
+        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = decide(&turn, &event, &hood, &effects);
+    if (code == SQLITE_OK) {
+        decided = effects->answer.outcome;
+        count = effects->answer.broken;
+        (void)lk_error_set(error, decided, "%s", effects->answer.text);
+        code = lk_changes_record(&hood, effects, &event, by, reason);
+    }
+    outcome = lk_sqlite_turn_end(&turn, code, error);
+    lk_neighbourhood_done(&hood);
+    if (outcome == LK_OK && decided == LK_OK) {
+        *ret_count = count;
+    }
+    return outcome == LK_OK ? decided : outcome;
+}

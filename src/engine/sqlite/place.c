@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a store's file is. */
+#include "engine/sqlite/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/error.h"
+#include "sql/format.h"
+
+/* ---- the URL --------------------------------------------------------------------------------- */
+
+static lk_outcome parse_parameter(struct lk_slice parameter, bool *is_relaxed, lk_error *error) {
+    if (lk_slice_equal(parameter, lk_slice_of("durability=relaxed"))) {
+        *is_relaxed = true;
+        return LK_OK;
+    }
+    if (lk_slice_equal(parameter, lk_slice_of("durability=full"))) {
+        *is_relaxed = false;
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_INVALID,
+                        "sqlite: takes ?durability=full or ?durability=relaxed, not '%.*s'",
+                        (int)(parameter.size < 64 ? parameter.size : 64), parameter.bytes);
+}
+
+lk_outcome lk_sqlite_place_parse(struct lk_slice rest, struct lk_sqlite_place *ret_place,
+                                 lk_error *error) {
+    const char *question =
+        rest.size > 0 ? (const char *)memchr(rest.bytes, '?', rest.size) : NULL;
+    struct lk_slice path = rest;
+    bool is_relaxed = false;
+
+    if (question != NULL) {
+        path.size = (size_t)(question - rest.bytes);
+        struct lk_slice parameter = {question + 1, rest.size - path.size - 1};
+        if (parse_parameter(parameter, &is_relaxed, error) != LK_OK) {
+            return LK_INVALID;
+        }
+    }
+    if (path.size == 0) {
+        return lk_error_set(error, LK_INVALID, "sqlite: needs the path of a file: sqlite:PATH");
+    }
+    if (path.size >= sizeof ret_place->path) {
+        return lk_error_set(error, LK_INVALID, "the path of the store has more than %zu bytes",
+                            sizeof ret_place->path - 1);
+    }
+    /* SQLite gives these names a meaning of their own: a database in memory, a URI. */
+    if (path.bytes[0] == ':' || (path.size >= 5 && memcmp(path.bytes, "file:", 5) == 0)) {
+        return lk_error_set(error, LK_INVALID,
+                            "sqlite: needs the path of a file; write ./ before a name that "
+                            "begins with ':' or 'file:'");
+    }
+    memcpy(ret_place->path, path.bytes, path.size);
+    ret_place->path[path.size] = '\0';
+    ret_place->is_relaxed = is_relaxed;
+    return LK_OK;
+}
+
+/* ---- the directory and the file system ------------------------------------------------------- */
+
+/* From linux/magic.h and, where that lacks them, from the kernel's sources. */
+static const struct {
+    unsigned long type;
+    const char *name;
+} network_file_systems[] = {
+    {0x6969, "NFS"},          {0xFF534D42, "CIFS"},  {0xFE534D42, "SMB"},  {0x517B, "SMB"},
+    {0x01021997, "9p"},       {0x65735546, "FUSE"},  {0x5346414F, "AFS"},  {0x6B414653, "AFS"},
+    {0x73757245, "Coda"},     {0x00C36400, "Ceph"},  {0x0BD00BD0, "Lustre"}, {0x7461636F, "OCFS2"},
+    {0x01161970, "GFS2"},     {0x564C, "NCP"},       {0x19830326, "BeeGFS"}, {0x47504653, "GPFS"},
+    {0x786F4256, "VirtualBox shared folder"},
+};
+
+const char *lk_sqlite_place_network_name(unsigned long type) {
+    for (size_t i = 0; i < sizeof network_file_systems / sizeof network_file_systems[0]; i++) {
+        if ((type & 0xFFFFFFFFUL) == network_file_systems[i].type) {
+            return network_file_systems[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* The directory part of `path` into `directory`, which has room for as much. */
+static void directory_of(const char *path, char *directory) {
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL) {
+        memcpy(directory, ".", 2);
+    } else if (slash == path) {
+        memcpy(directory, "/", 2);
+    } else {
+        memcpy(directory, path, (size_t)(slash - path));
+        directory[slash - path] = '\0';
+    }
+}
+
+static lk_outcome refuse_by_errno(const char *what, const char *path, int cause, lk_error *error) {
+    lk_outcome outcome = LK_UNAVAILABLE;
+
+    if (cause == EACCES || cause == EPERM || cause == EROFS) {
+        outcome = LK_DENIED;
+    } else if (cause == ENAMETOOLONG || cause == ENOTDIR || cause == ELOOP || cause == EISDIR) {
+        outcome = LK_INVALID;
+    }
+    return lk_error_set(error, outcome, "%s (%s): %s", what, strerror(cause), path);
+}
+
+static lk_outcome check_directory(const char *path, lk_error *error) {
+    char directory[PATH_MAX];
+    struct stat status;
+    struct statfs file_system;
+    const char *network;
+
+    directory_of(path, directory);
+    if (stat(directory, &status) != 0) {
+        if (errno == ENOENT) {
+            return lk_error_set(error, LK_INVALID,
+                                "the directory of the store does not exist; make it first: %s",
+                                directory);
+        }
+        return refuse_by_errno("the directory of the store cannot be looked at", directory, errno,
+                               error);
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return lk_error_set(error, LK_INVALID, "the store needs a directory, which this is not: %s",
+                            directory);
+    }
+    /* The file itself when it is there: it may be mounted, or a link to elsewhere. */
+    if (statfs(path, &file_system) != 0 && statfs(directory, &file_system) != 0) {
+        return refuse_by_errno("the file system of the store cannot be looked at", directory, errno,
+                               error);
+    }
+    network = lk_sqlite_place_network_name((unsigned long)file_system.f_type);
+    if (network != NULL) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the store is on a network file system (%s), where locks of one "
+                            "machine are not seen by others; choose a local disk: %s",
+                            network, path);
+    }
+    return LK_OK;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/*
+ * mknod() makes the file without opening it: whoever closes a descriptor of it in this process
+ * would drop the locks of other connections (POSIX).
+ */
+static lk_outcome make_file(const char *path, lk_error *error) {
+    struct stat status;
+
+    if (mknod(path, S_IFREG | S_IRUSR | S_IWUSR, 0) != 0 && errno != EEXIST) {
+        int cause = errno;
+        if (stat(path, &status) != 0) {
+            return refuse_by_errno("the store's file cannot be made", path, cause, error);
+        }
+    }
+    if (stat(path, &status) != 0) {
+        return refuse_by_errno("the store's file cannot be looked at", path, errno, error);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return lk_error_set(error, LK_INVALID, "the store must be a plain file, which this is not: "
+                                               "%s",
+                            path);
+    }
+    return LK_OK;
+}
+
+static lk_outcome check_identity(const char *path, lk_error *error) {
+    enum lk_sql_identity identity = LK_SQL_IS_EMPTY;
+    struct lk_sql sql;
+    lk_outcome outcome;
+    int code = lk_sql_open(&sql, path, SQLITE_OPEN_READONLY);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_identify(&sql, &identity);
+    }
+    if (code != SQLITE_OK) {
+        outcome = lk_sql_explain(&sql, code, error);
+    } else if (identity == LK_SQL_IS_FOREIGN) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "this is somebody else's SQLite database, not a Lockkeeper store; "
+                               "nothing was changed: %s",
+                               path);
+    } else if (identity == LK_SQL_IS_NO_DATABASE) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "this file is no Lockkeeper store and no database at all; nothing "
+                               "was changed: %s",
+                               path);
+    } else {
+        outcome = LK_OK;
+    }
+    lk_sql_close(&sql);
+    return outcome;
+}
+
+lk_outcome lk_sqlite_place_prepare(const struct lk_sqlite_place *place, lk_error *error) {
+    lk_outcome outcome = check_directory(place->path, error);
+
+    if (outcome == LK_OK) {
+        outcome = make_file(place->path, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_identity(place->path, error);
+    }
+    return outcome;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing `sqlite:PATH`, and its table of operations. */
+#include "engine/sqlite/sqlite.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/sqlite/store.h"
+
+const struct lk_sqlite_options lk_sqlite_options_default = {
+    .overdue_max = LK_SQLITE_OVERDUE_MAX,
+};
+
+/* ---- the boot -------------------------------------------------------------------------------- */
+
+static lk_outcome read_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error *error) {
+    static const char source[] = "/proc/sys/kernel/random/boot_id";
+    int file = open(source, O_RDONLY | O_CLOEXEC);
+    ssize_t size = -1;
+
+    if (file >= 0) {
+        size = read(file, ret_boot_id, LK_SQL_BOOT_ID_MAX);
+        (void)close(file);
+    }
+    if (size <= 0) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "this machine does not tell one boot from the next; mount /proc (%s)",
+                            source);
+    }
+    while (size > 0 && ret_boot_id[size - 1] == '\n') {
+        size--;
+    }
+    ret_boot_id[size] = '\0';
+    return LK_OK;
+}
+
+static lk_outcome set_boot_id(struct lk_sqlite *store, lk_error *error) {
+    const char *given = store->options.boot_id;
+
+    if (given == NULL) {
+        return read_boot_id(store->boot_id, error);
+    }
+    if (strlen(given) > LK_SQL_BOOT_ID_MAX) {
+        return lk_error_set(error, LK_INVALID, "a boot's id has at most %d bytes",
+                            LK_SQL_BOOT_ID_MAX);
+    }
+    memcpy(store->boot_id, given, strlen(given) + 1);
+    return LK_OK;
+}
+
+/* ---- the tables ------------------------------------------------------------------------------ */
+
+/*
+ * Makes the tables if the file is still empty, in a rollback journal, so that the application id is
+ * in the file itself and not in a log beside it from the first moment on.
+ */
+static int make_tables(struct lk_sqlite *store) {
+    struct lk_sql *sql = &store->sql;
+    int64_t count = 0;
+    int code = lk_sql_begin_write(sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema", &count);
+    }
+    if (code == SQLITE_OK && count == 0) {
+        code = lk_sql_format_create(sql, store->boot_id);
+    }
+    return code == SQLITE_OK ? lk_sql_commit(sql) : code;
+}
+
+/* Brings an older format up to date. Another process may have done so meanwhile. */
+static int migrate(struct lk_sqlite *store) {
+    struct lk_sql *sql = &store->sql;
+    int64_t format = 0;
+    int code = lk_sql_begin_write(sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_integer(sql, "SELECT format FROM meta", &format);
+    }
+    if (code == SQLITE_OK && format >= 1 && format < LK_SQL_FORMAT) {
+        code = lk_sql_format_migrate(sql, lk_sql_format_steps, (int)format, LK_SQL_FORMAT);
+    }
+    return code == SQLITE_OK ? lk_sql_commit(sql) : code;
+}
+
+/* What a connection has to be told. The mode stays with the file, the rest does not. */
+static int set_up_connection(struct lk_sqlite *store) {
+    struct lk_sql *sql = &store->sql;
+    char page_max[64];
+    int code = lk_sql_execute(sql, "PRAGMA journal_mode = WAL");
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, store->place.is_relaxed ? "PRAGMA synchronous = NORMAL"
+                                                           : "PRAGMA synchronous = FULL");
+    }
+    if (code == SQLITE_OK && store->options.page_max != 0) {
+        (void)sqlite3_snprintf((int)sizeof page_max, page_max, "PRAGMA max_page_count = %d",
+                               store->options.page_max);
+        code = lk_sql_execute(sql, page_max);
+    }
+    return code;
+}
+
+/* One attempt at everything. *ret_code is SQLite's where the outcome is LK_UNAVAILABLE. */
+static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *error) {
+    struct lk_sql *sql = &store->sql;
+    int64_t has_tables = 0;
+    int64_t format = 0;
+    int64_t writable_from = 0;
+    lk_outcome outcome = LK_UNAVAILABLE;
+    int code = lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'",
+                              &has_tables);
+
+    if (code == SQLITE_OK && has_tables == 0) {
+        code = make_tables(store);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_integer(sql, "SELECT format FROM meta", &format);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_integer(sql, "SELECT writable_from FROM meta", &writable_from);
+    }
+    if (code == SQLITE_OK) {
+        outcome = lk_sqlite_check_format(store, format, writable_from, error);
+        if (outcome != LK_OK) {
+            *ret_code = SQLITE_OK;
+            return outcome;
+        }
+        code = set_up_connection(store);
+    }
+    if (code == SQLITE_OK && format < LK_SQL_FORMAT) {
+        code = migrate(store);
+    }
+    *ret_code = code;
+    return code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
+}
+
+static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *patience,
+                         lk_error *error) {
+    int64_t delay_us = 0;
+    lk_outcome outcome;
+
+    do {
+        int code = SQLITE_OK;
+
+        outcome = try_set_up(store, &code, error);
+        if (outcome == LK_OK) {
+            return LK_OK;
+        }
+        if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
+            outcome = lk_sql_explain(&store->sql, code, error);
+        }
+        lk_sql_rollback(&store->sql);
+        if (!lk_sql_is_busy(code)) {
+            return outcome;
+        }
+        outcome = lk_sqlite_back_off(store, patience, &delay_us, error);
+    } while (outcome == LK_OK);
+    return outcome;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
+    int code = lk_sql_open(&store->sql, store->place.path, SQLITE_OPEN_READWRITE);
+
+    if (code != SQLITE_OK) {
+        return lk_sql_explain(&store->sql, code, error);
+    }
+    if (sqlite3_db_readonly(store->sql.handle, "main") != 0) {
+        return lk_sql_explain(&store->sql, SQLITE_READONLY, error);
+    }
+    return LK_OK;
+}
+
+static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *patience,
+                             lk_error *error) {
+    struct lk_sqlite_turn turn;
+    lk_outcome outcome = lk_sqlite_place_prepare(&store->place, error);
+
+    if (outcome == LK_OK) {
+        outcome = set_boot_id(store, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = connect_file(store, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = set_up(store, patience, error);
+    }
+    if (outcome == LK_OK) {
+        /* What a first look can find, is found now: another boot, rows out of their mind. */
+        outcome = lk_sqlite_turn_begin(store, LK_SQLITE_READ, patience, &turn, error);
+    }
+    return outcome == LK_OK ? lk_sqlite_turn_end(&turn, SQLITE_OK, error) : outcome;
+}
+
+static void free_store(struct lk_sqlite *store) {
+    lk_sql_close(&store->sql);
+    (void)pthread_mutex_destroy(&store->mutex);
+    free(store);
+}
+
+lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *options,
+                          const struct lk_patience *patience, struct lk_engine **ret_engine,
+                          struct lk_error *error) {
+    struct lk_sqlite *store = calloc(1, sizeof *store);
+    lk_outcome outcome;
+
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = lk_sqlite_place_parse(rest, &store->place, error);
+    if (outcome != LK_OK) {
+        free(store);
+        return outcome;
+    }
+    if (pthread_mutex_init(&store->mutex, NULL) != 0) {
+        free(store);
+        return lk_error_set(error, LK_INTERNAL, "the system has no more mutexes");
+    }
+    store->engine.ops = &lk_engine_sqlite;
+    store->options = *options;
+    if (store->options.time == NULL) {
+        store->options.time = &lk_time_source_system;
+    }
+    store->process = getpid();
+    outcome = open_store(store, patience, error);
+    if (outcome != LK_OK) {
+        free_store(store);
+        return outcome;
+    }
+    *ret_engine = &store->engine;
+    return LK_OK;
+}
+
+static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
+                              struct lk_engine **ret_engine, struct lk_error *error) {
+    return lk_sqlite_open(rest, &lk_sqlite_options_default, patience, ret_engine, error);
+}
+
+static void close_engine(struct lk_engine *engine) {
+    struct lk_sqlite *store = lk_sqlite_of(engine);
+
+    /* A child of fork() leaves the connection alone: it is the parent's. */
+    if (!lk_sqlite_is_forked(store, NULL)) {
+        free_store(store);
+    }
+}
+
+const struct lk_engine_ops lk_engine_sqlite = {
+    .scheme = "sqlite",
+    .title = "a file on this machine, without a server",
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK |
+                    LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
+    .open = open_by_url,
+    .close = close_engine,
+    .ask = lk_sqlite_ask,
+    .renew = lk_sqlite_renew,
+    .release = lk_sqlite_release,
+    .await = lk_sqlite_await,
+    .break_ = lk_sqlite_break,
+    .list = lk_sqlite_list,
+    .show = lk_sqlite_show,
+    .audit = lk_sqlite_audit,
+    .examine = lk_sqlite_examine,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine `sqlite:PATH`: a file, and every process of the machine straight at it.
+ *
+ * Each call is one short transaction: the neighbourhood of the ask is loaded into a model, the
+ * model decides by one step, and what it changed is written as rows (decide.c is the place to
+ * begin reading). This constructor is for tests, which bring a clock, a boot or bounds of their
+ * own; everybody else comes through the table `lk_engine_sqlite`.
+ */
+#ifndef LK_ENGINE_SQLITE_SQLITE_H
+#define LK_ENGINE_SQLITE_SQLITE_H
+
+#include "base/clock.h"
+#include "engine/engine.h"
+
+extern const struct lk_engine_ops lk_engine_sqlite;
+
+struct lk_sqlite_options {
+    const struct lk_time_source *time; /* borrowed for the engine's life; NULL: the machine's */
+    const char *boot_id;               /* NULL: the machine's */
+    int overdue_max; /* overdue requests from elsewhere that a call takes along */
+    int page_max;    /* the file's greatest size in pages; 0: the disk's */
+    bool load_all;   /* load the whole store where the neighbourhood would do */
+};
+
+/* What `lk_engine_sqlite` opens with. */
+extern const struct lk_sqlite_options lk_sqlite_options_default;
+
+lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *options,
+                          const struct lk_patience *patience, struct lk_engine **ret_engine,
+                          struct lk_error *error);
+
+#endif

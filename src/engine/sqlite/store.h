@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One open store, for the files of this folder: its connection, and the turns taken on it.
+ *
+ * A turn is one transaction with one reading of the clocks, taken under the store's mutex. It never
+ * sleeps while it holds the mutex or the file: who finds the file busy lets go of both, backs off,
+ * and tries again until the caller's patience is over.
+ */
+#ifndef LK_ENGINE_SQLITE_STORE_H
+#define LK_ENGINE_SQLITE_STORE_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "engine/sqlite/place.h"
+#include "engine/sqlite/sqlite.h"
+#include "sql/ledger.h"
+#include "sql/requests.h"
+
+enum {
+    LK_SQLITE_OVERDUE_MAX = 64,   /* overdue requests from elsewhere taken along by a call */
+    LK_SQLITE_ENDED_MAX = 65536,  /* ended tokens kept (R3), give or take one upkeep's worth */
+    LK_SQLITE_AUDIT_MAX = 65536,  /* breaks kept on record (R12) */
+    LK_SQLITE_UPKEEP_EVERY = 256, /* one in so many writing turns looks after old rows */
+    LK_SQLITE_UPKEEP_ROOTS = 1024, /* roots looked at by each */
+    LK_SQLITE_ENDED_SWEEP = 16,   /* ended tokens looked at by each release */
+};
+#define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
+
+struct lk_sqlite {
+    struct lk_engine engine; /* first: the keeper's handle */
+    struct lk_sqlite_place place;
+    struct lk_sqlite_options options;
+    char boot_id[LK_SQL_BOOT_ID_MAX + 1];
+    pid_t process; /* that opened it: a child of fork() must not touch it */
+
+    pthread_mutex_t mutex; /* guards what follows */
+    struct lk_sql sql;
+    uint64_t own_commits;          /* PRAGMA data_version does not count them */
+    struct lk_sql_request request; /* the row in hand; too large for the stack */
+};
+
+enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
+
+struct lk_sqlite_turn {
+    struct lk_sqlite *store;
+    enum lk_sqlite_access access;
+    struct lk_sql_meta meta;
+    struct lk_times times;
+};
+
+/*
+ * Begins a turn: LK_OK, with the mutex held until lk_sqlite_turn_end(); or an outcome with its
+ * sentence: LK_UNAVAILABLE when patience is over, LK_CANCELLED, LK_INTERNAL after a fork(), and
+ * what the file's state makes of it. A turn on another boot than the file's re-bases it first.
+ */
+lk_outcome lk_sqlite_turn_begin(struct lk_sqlite *store, enum lk_sqlite_access access,
+                                const struct lk_patience *patience,
+                                struct lk_sqlite_turn *ret_turn, lk_error *error);
+
+/*
+ * Ends it: commits if `code` is SQLITE_OK, else rolls back. LK_OK only if it is committed.
+ * Otherwise the code's, or the commit's, outcome and sentence.
+ */
+lk_outcome lk_sqlite_turn_end(struct lk_sqlite_turn *turn, int code, lk_error *error);
+
+/* Ends it with nothing changed. */
+void lk_sqlite_turn_abandon(struct lk_sqlite_turn *turn);
+
+/*
+ * The file is busy: sleeps a little longer than the time before (*delay_us, 0 at first), with
+ * jitter and without the mutex. LK_OK: try again; LK_UNAVAILABLE: patience is over; LK_CANCELLED.
+ */
+lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
+                              int64_t *delay_us, lk_error *error);
+
+/* LK_OK, or LK_UNSUPPORTED: the tables are of a format that this program must not touch. */
+lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
+                                  int64_t writable_from, lk_error *error);
+
+/* Sleeps for `duration_us`, or until the waker (NULL: none) is thrown; returns whether it is. */
+bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us);
+
+/* Whether this process is a child of the one that opened the store; if so, says so. */
+bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
+
+/* R11, restart: moves all that lives from the clock of another boot to this one's (restart.c). */
+int lk_sqlite_rebase(struct lk_sqlite *store, const struct lk_times *times);
+
+/* Operations of the table; decide.c, look.c, watch.c, examine.c. */
+lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
+                         const struct lk_patience *patience, lk_result *result,
+                         struct lk_stand *ret_stand);
+lk_outcome lk_sqlite_renew(struct lk_engine *engine, const struct lk_renew *renew,
+                           const struct lk_patience *patience, lk_result *result);
+lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_target *target,
+                             const struct lk_patience *patience, lk_result *result);
+lk_outcome lk_sqlite_break(struct lk_engine *engine, const struct lk_break *broken,
+                           struct lk_slice by, struct lk_slice reason,
+                           const struct lk_patience *patience, size_t *ret_count,
+                           struct lk_error *error);
+lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_stand *stand,
+                           int64_t until_us, struct lk_waker *waker);
+lk_outcome lk_sqlite_list(struct lk_engine *engine, const struct lk_path *prefix,
+                          const struct lk_patience *patience, lk_listing **ret_listing,
+                          struct lk_error *error);
+lk_outcome lk_sqlite_show(struct lk_engine *engine, const struct lk_path *path,
+                          const struct lk_patience *patience, lk_listing **ret_listing,
+                          struct lk_error *error);
+lk_outcome lk_sqlite_audit(struct lk_engine *engine, const struct lk_path *prefix,
+                           const struct lk_patience *patience, lk_audit **ret_audit,
+                           struct lk_error *error);
+lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,
+                             lk_report **ret_report, struct lk_error *error);
+
+/* The store behind the keeper's handle. */
+static inline struct lk_sqlite *lk_sqlite_of(struct lk_engine *engine) {
+    return (struct lk_sqlite *)engine;
+}
+
+#endif

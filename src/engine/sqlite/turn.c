@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: one transaction each, begun when the file is free and ended before anybody waits.
+ *
+ * The clocks are read inside the transaction: as writers follow one another, the readings never
+ * run backwards from one decision to the next.
+ */
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "engine/sqlite/store.h"
+
+#define BACK_OFF_FIRST_US INT64_C(500)
+#define BACK_OFF_MAX_US INT64_C(10000)
+
+bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us) {
+    struct timespec left = {
+        .tv_sec = duration_us / 1000000,
+        .tv_nsec = (duration_us % 1000000) * 1000,
+    };
+
+    if (waker != NULL) {
+        return lk_waker_sleep(waker, duration_us);
+    }
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+    }
+    return false;
+}
+
+bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error) {
+    if (store->process == getpid()) {
+        return false;
+    }
+    lk_error_set(error, LK_INTERNAL,
+                 "this store was opened before fork(); a child must open it anew: %s",
+                 store->place.path);
+    return true;
+}
+
+lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
+                                  int64_t writable_from, lk_error *error) {
+    if (lk_sql_format_is_usable(format, writable_from)) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "the store's tables have format %lld and this program knows formats 1 to "
+                        "%d; use the newer program: %s",
+                        (long long)format, LK_SQL_FORMAT, store->place.path);
+}
+
+lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
+                              int64_t *delay_us, lk_error *error) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t delay = *delay_us == 0 ? BACK_OFF_FIRST_US : *delay_us * 2;
+    int64_t now_us = lk_clock_now_us();
+
+    if (now_us >= patience->until_us) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "another process has kept the store's write lock all the time; if it "
+                            "is stopped, let it go on or end it: %s",
+                            store->place.path);
+    }
+    delay = delay > BACK_OFF_MAX_US ? BACK_OFF_MAX_US : delay;
+    *delay_us = delay;
+    delay = lk_random_between(&random, delay / 2, delay * 3 / 2);
+    if (delay > patience->until_us - now_us) {
+        delay = patience->until_us - now_us;
+    }
+    if (lk_sqlite_pause(patience->waker, delay)) {
+        return lk_error_set(error, LK_CANCELLED, "cancelled while another process was writing");
+    }
+    return LK_OK;
+}
+
+/* The transaction and the row about the store. */
+static int begin(struct lk_sql *sql, enum lk_sqlite_access access, struct lk_sql_meta *ret_meta) {
+    int code = access == LK_SQLITE_WRITE ? lk_sql_begin_write(sql) : lk_sql_begin_read(sql);
+
+    return code == SQLITE_OK ? lk_sql_meta_load(sql, ret_meta) : code;
+}
+
+/* What cannot be known when the store is opened, for it can change at any moment. */
+static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
+                             lk_error *error) {
+    int is_moved = 0;
+
+    (void)sqlite3_file_control(store->sql.handle, "main", SQLITE_FCNTL_HAS_MOVED, &is_moved);
+    if (is_moved != 0) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "the store's file was moved, replaced or deleted while it was open; "
+                            "open it anew: %s",
+                            store->place.path);
+    }
+    return lk_sqlite_check_format(store, meta->format, meta->writable_from, error);
+}
+
+static void read_clocks(const struct lk_sqlite *store, struct lk_times *ret_times) {
+    const struct lk_time_source *time = store->options.time;
+
+    ret_times->now_us = time->now_us(time->context);
+    ret_times->wall_us = time->wall_us(time->context);
+}
+
+/* One attempt, with the mutex held. *ret_code is SQLite's, where the outcome is not LK_OK. */
+static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_turn *turn, int *ret_code,
+                            lk_error *error) {
+    struct lk_sql *sql = &store->sql;
+    lk_outcome outcome;
+    int code = begin(sql, turn->access, &turn->meta);
+
+    if (code == SQLITE_OK && turn->access == LK_SQLITE_READ &&
+        strcmp(turn->meta.boot_id, store->boot_id) != 0) {
+        /* Somebody has to re-base the rows before they can be read at all. */
+        lk_sql_rollback(sql);
+        turn->access = LK_SQLITE_WRITE;
+        code = begin(sql, turn->access, &turn->meta);
+    }
+    if (code == SQLITE_OK) {
+        outcome = check_file(store, &turn->meta, error);
+        if (outcome != LK_OK) {
+            *ret_code = SQLITE_OK;
+            return outcome;
+        }
+        read_clocks(store, &turn->times);
+        if (strcmp(turn->meta.boot_id, store->boot_id) != 0) {
+            code = lk_sqlite_rebase(store, &turn->times);
+        }
+    }
+    if (code == SQLITE_OK) {
+        return LK_OK;
+    }
+    *ret_code = code;
+    return LK_UNAVAILABLE;
+}
+
+lk_outcome lk_sqlite_turn_begin(struct lk_sqlite *store, enum lk_sqlite_access access,
+                                const struct lk_patience *patience,
+                                struct lk_sqlite_turn *ret_turn, lk_error *error) {
+    int64_t delay_us = 0;
+    lk_outcome outcome;
+
+    do {
+        struct lk_sqlite_turn turn = {.store = store, .access = access};
+        int code = SQLITE_OK;
+
+        if (lk_sqlite_is_forked(store, error)) {
+            return LK_INTERNAL;
+        }
+        pthread_mutex_lock(&store->mutex);
+        outcome = try_begin(store, &turn, &code, error);
+        if (outcome == LK_OK) {
+            *ret_turn = turn;
+            return LK_OK;
+        }
+        if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
+            outcome = lk_sql_explain(&store->sql, code, error);
+        }
+        lk_sql_rollback(&store->sql);
+        pthread_mutex_unlock(&store->mutex);
+        if (!lk_sql_is_busy(code)) {
+            return outcome;
+        }
+        outcome = lk_sqlite_back_off(store, patience, &delay_us, error);
+    } while (outcome == LK_OK);
+    return outcome;
+}
+
+lk_outcome lk_sqlite_turn_end(struct lk_sqlite_turn *turn, int code, lk_error *error) {
+    struct lk_sqlite *store = turn->store;
+    lk_outcome outcome = LK_OK;
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_commit(&store->sql);
+    }
+    if (code == SQLITE_OK) {
+        store->own_commits += turn->access == LK_SQLITE_WRITE;
+    } else {
+        outcome = lk_sql_explain(&store->sql, code, error);
+        lk_sql_rollback(&store->sql);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return outcome;
+}
+
+void lk_sqlite_turn_abandon(struct lk_sqlite_turn *turn) {
+    lk_sql_rollback(&turn->store->sql);
+    pthread_mutex_unlock(&turn->store->mutex);
+}
