@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All or nothing: several paths in one request, here the two accounts of a transfer.
+ *
+ *     cc batch.c $(pkg-config --cflags --libs lockkeeper) && ./a.out [STORE]
+ *
+ * Two transfers in opposite directions cannot deadlock: neither holds one account and waits for the
+ * other. The order in which the paths are named does not matter.
+ */
+#include <inttypes.h>
+#include <lockkeeper/lockkeeper.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool transfer(lk_store *store, const char *from, const char *to) {
+    /* The accounts for ourselves alone, and the rates only to read: they are shared with others. */
+    const char *const parts[] = {from, to, "rates?shared"};
+    lk_request request = lk_request_init(parts, sizeof parts / sizeof parts[0]);
+    lk_lease *lease;
+    lk_error error;
+
+    request.ttl_ms = 10000; /* if we die, the accounts are free again after ten seconds */
+    request.wait_ms = 30000;
+    if (lk_acquire(store, &request, &lease, NULL, &error) != LK_GRANTED) {
+        fprintf(stderr, "%s: %s\n", lk_outcome_text(error.outcome), error.text);
+        return false;
+    }
+    printf("from %s to %s under token %" PRIu64 "\n", from, to, lk_lease_token(lease));
+    return lk_lease_release(lease, &error) == LK_OK;
+}
+
+int main(int argc, char **argv) {
+    lk_store *store;
+    lk_error error;
+
+    if (lk_open(argc > 1 ? argv[1] : NULL, &store, &error) != LK_OK) {
+        fprintf(stderr, "cannot open the store: %s\n", error.text);
+        return EXIT_FAILURE;
+    }
+    bool is_done = transfer(store, "accounts/alice", "accounts/bob")
+                   && transfer(store, "accounts/bob", "accounts/alice");
+    lk_close(store);
+    return is_done ? EXIT_SUCCESS : EXIT_FAILURE;
+}
