@@ -13,71 +13,218 @@
 static const char *const on_lost_choices[] = {"kill", "warn", NULL};
 
 static const struct lk_option options[] = {
-    [LK_OPTION_OWNER] = {"owner", 0, LK_KIND_TEXT, "ID",
-                         .help = "who asks: any text of 1 to 128 bytes"},
+    [LK_OPTION_OWNER] =
+        {
+            .name = "owner",
+            .kind = LK_KIND_TEXT,
+            .value = "ID",
+            .help = "who asks: any text of 1 to 128 bytes",
+        },
     [LK_OPTION_SHARED] =
-        {"shared", 's', LK_KIND_FLAG, .excludes = BIT(EXCLUSIVE),
-         .help = "shared with other shared ones, for every PART\nthat does not say its own mode"},
-    [LK_OPTION_EXCLUSIVE] = {"exclusive", 'x', LK_KIND_FLAG,
-                             .excludes = BIT(SHARED) | BIT(LIMIT) | BIT(UNITS),
-                             .help = "alone (the default)"},
+        {
+            .name = "shared",
+            .letter = 's',
+            .kind = LK_KIND_FLAG,
+            .excludes = BIT(EXCLUSIVE),
+            .help = "shared with other shared ones, for every PART\n"
+                    "that does not say its own mode",
+        },
+    [LK_OPTION_EXCLUSIVE] =
+        {
+            .name = "exclusive",
+            .letter = 'x',
+            .kind = LK_KIND_FLAG,
+            .excludes = BIT(SHARED) | BIT(LIMIT) | BIT(UNITS),
+            .help = "alone (the default)",
+        },
     [LK_OPTION_LIMIT] =
-        {"limit", 0, LK_KIND_NUMBER, "N", 1, LK_LIMIT_MAX,
-         .help = "shared, at most N units in all, for every PART\nthat does not say its own limit"},
+        {
+            .name = "limit",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = LK_LIMIT_MAX,
+            .excludes = BIT(EXCLUSIVE),
+            .help = "shared, at most N units in all, for every PART\n"
+                    "that does not say its own limit",
+        },
     [LK_OPTION_UNITS] =
-        {"units", 0, LK_KIND_NUMBER, "N", 1, LK_LIMIT_MAX,
-         .help =
-             "how many units of the limit to take (1), for\nevery PART that does not say its own"},
-    [LK_OPTION_TTL] = {"ttl", 0, LK_KIND_DURATION, "D", LK_TTL_MIN_MS, LK_TTL_MAX_MS,
-                       .excludes = BIT(UNTIL),
-                       .help = "how long it lives without being refreshed:\n50ms to 366d"},
+        {
+            .name = "units",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = LK_LIMIT_MAX,
+            .excludes = BIT(EXCLUSIVE),
+            .help = "how many units of the limit to take (1), for\n"
+                    "every PART that does not say its own",
+        },
+    [LK_OPTION_TTL] =
+        {
+            .name = "ttl",
+            .kind = LK_KIND_DURATION,
+            .value = "D",
+            .min = LK_TTL_MIN_MS,
+            .max = LK_TTL_MAX_MS,
+            .excludes = BIT(UNTIL),
+            .help = "how long it lives without being refreshed,\n"
+                    "50ms to 366d (60s; renew: as before)",
+        },
     [LK_OPTION_UNTIL] =
-        {"until", 0, LK_KIND_TIME, "TIME", .excludes = BIT(TTL),
-         .help = "a fixed end that no renewal moves, as in 17:00\nor 2030-01-31T17:00:00Z"},
-    [LK_OPTION_TRY] = {"try", 'n', LK_KIND_FLAG, .excludes = BIT(WAIT) | BIT(QUEUE),
-                       .help = "granted now, or BUSY"},
+        {
+            .name = "until",
+            .kind = LK_KIND_TIME,
+            .value = "TIME",
+            .excludes = BIT(TTL),
+            .help = "a fixed end that no renewal moves, as in 17:00\n"
+                    "or 2030-01-31T17:00:00Z",
+        },
+    [LK_OPTION_TRY] =
+        {
+            .name = "try",
+            .letter = 'n',
+            .kind = LK_KIND_FLAG,
+            .excludes = BIT(WAIT) | BIT(QUEUE),
+            .help = "granted now, or BUSY",
+        },
     [LK_OPTION_WAIT] =
-        {"wait", 'w', LK_KIND_DURATION, "D", 0, LK_DURATION_MAX_MS,
-         .excludes = BIT(TRY) | BIT(QUEUE),
-         .help = "wait at most so long, then TIMEOUT; 0 is a try\n(default: wait for ever)"},
+        {
+            .name = "wait",
+            .letter = 'w',
+            .kind = LK_KIND_DURATION,
+            .value = "D",
+            .min = 0,
+            .max = LK_DURATION_MAX_MS,
+            .excludes = BIT(TRY) | BIT(QUEUE),
+            .help = "wait at most so long, then TIMEOUT; 0 is a try\n"
+                    "(default: wait for ever)",
+        },
     [LK_OPTION_QUEUE] =
-        {"queue", 0, LK_KIND_FLAG, .excludes = BIT(TRY) | BIT(WAIT),
-         .help =
-             "granted now, or WAITING: the request stays in\nline until its ttl is over; ask again to stay"},
-    [LK_OPTION_NOTE] = {"note", 0, LK_KIND_TEXT, "TEXT",
-                        .help = "up to 255 bytes, shown wherever it is listed"},
-    [LK_OPTION_CONFLICT_EXIT_CODE] = {"conflict-exit-code", 'E', LK_KIND_NUMBER, "N", 0, 255,
-                                      .help = "exit code for BUSY and TIMEOUT in place of 75"},
-    [LK_OPTION_TOKEN] = {"token", 0, LK_KIND_NUMBER, "N", 1, INT64_MAX,
-                         .help = "only the lease with this token; else LOST"},
-    [LK_OPTION_REASON] = {"reason", 0, LK_KIND_TEXT, "TEXT",
-                          .help = "why; goes on record (needed)"},
+        {
+            .name = "queue",
+            .kind = LK_KIND_FLAG,
+            .excludes = BIT(TRY) | BIT(WAIT),
+            .help = "granted now, or WAITING: it stays in line until\n"
+                    "its ttl is over; ask again to stay longer",
+        },
+    [LK_OPTION_NOTE] =
+        {
+            .name = "note",
+            .kind = LK_KIND_TEXT,
+            .value = "TEXT",
+            .help = "up to 255 bytes, shown wherever it is listed",
+        },
+    [LK_OPTION_CONFLICT_EXIT_CODE] =
+        {
+            .name = "conflict-exit-code",
+            .letter = 'E',
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 0,
+            .max = 255,
+            .help = "exit code for BUSY and TIMEOUT in place of 75",
+        },
+    [LK_OPTION_TOKEN] =
+        {
+            .name = "token",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = INT64_MAX,
+            .help = "only the lease with this token; else LOST",
+        },
+    [LK_OPTION_REASON] =
+        {
+            .name = "reason",
+            .kind = LK_KIND_TEXT,
+            .value = "TEXT",
+            .help = "why; goes on record (needed)",
+        },
     [LK_OPTION_NOW] =
-        {"now", 0, LK_KIND_FLAG,
-         .help = "pass the lock on at once: unsafe unless the\nholder is known to be dead"},
+        {
+            .name = "now",
+            .kind = LK_KIND_FLAG,
+            .help = "pass the lock on at once: unsafe unless the\n"
+                    "holder is known to be dead",
+        },
     [LK_OPTION_INHERIT] =
-        {"inherit", 0, LK_KIND_FLAG,
-         .help =
-             "the lease that this runs under covers PART:\nrun CMD under it, take nothing, end nothing"},
-    [LK_OPTION_ON_LOST] = {"on-lost", 0, LK_KIND_CHOICE, "WHAT", .choices = on_lost_choices,
-                           .help = "when the lease is lost: kill CMD (default), or\nonly warn"},
-    [LK_OPTION_MAX_TIME] = {"max-time", 0, LK_KIND_DURATION, "D", 1, LK_DURATION_MAX_MS,
-                            .help = "end CMD after so long, exit code 124"},
+        {
+            .name = "inherit",
+            .kind = LK_KIND_FLAG,
+            .help = "the lease that this runs under covers PART: run\n"
+                    "CMD under it, take nothing, end nothing",
+        },
+    [LK_OPTION_ON_LOST] =
+        {
+            .name = "on-lost",
+            .kind = LK_KIND_CHOICE,
+            .value = "WHAT",
+            .choices = on_lost_choices,
+            .help = "when the lease is lost: kill CMD (the default),\n"
+                    "or only warn",
+        },
+    [LK_OPTION_MAX_TIME] =
+        {
+            .name = "max-time",
+            .kind = LK_KIND_DURATION,
+            .value = "D",
+            .min = 1,
+            .max = LK_DURATION_MAX_MS,
+            .help = "end CMD after so long, with exit code 124",
+        },
     [LK_OPTION_CLEANUP] =
-        {"cleanup", 0, LK_KIND_TEXT, "CMD2",
-         .help =
-             "for /bin/sh, with $LK_EXIT: runs once after CMD,\nhowever it ended, before the release"},
-    [LK_OPTION_VERBOSE] = {"verbose", 'v', LK_KIND_FLAG, .excludes = BIT(QUIET),
-                           .help = "say who is in the way while waiting"},
-    [LK_OPTION_QUIET] = {"quiet", 'q', LK_KIND_FLAG, .excludes = BIT(VERBOSE),
-                         .help = "no messages: the exit code says it"},
-    [LK_OPTION_JSON] = {"json", 0, LK_KIND_FLAG,
-                        .help = "one JSON object a line, whatever the outcome"},
+        {
+            .name = "cleanup",
+            .kind = LK_KIND_TEXT,
+            .value = "CMD2",
+            .help = "for /bin/sh, with $LK_EXIT: runs once after CMD,\n"
+                    "however it ended, before the release",
+        },
+    [LK_OPTION_VERBOSE] =
+        {
+            .name = "verbose",
+            .letter = 'v',
+            .kind = LK_KIND_FLAG,
+            .excludes = BIT(QUIET),
+            .help = "say who is in the way while waiting",
+        },
+    [LK_OPTION_QUIET] =
+        {
+            .name = "quiet",
+            .letter = 'q',
+            .kind = LK_KIND_FLAG,
+            .excludes = BIT(VERBOSE),
+            .help = "no messages: the exit code says it",
+        },
+    [LK_OPTION_JSON] =
+        {
+            .name = "json",
+            .kind = LK_KIND_FLAG,
+            .help = "one JSON object a line, whatever the outcome",
+        },
     [LK_OPTION_STORE] =
-        {"store", 'S', LK_KIND_TEXT, "URL",
-         .help = "the store, as in sqlite:PATH (default: $LK_STORE,\nelse a file of your own)"},
-    [LK_OPTION_HELP] = {"help", 'h', LK_KIND_FLAG, .help = "this text"},
-    [LK_OPTION_VERSION] = {"version", 'V', LK_KIND_FLAG, .help = "the version of lk"},
+        {
+            .name = "store",
+            .letter = 'S',
+            .kind = LK_KIND_TEXT,
+            .value = "URL",
+            .help = "the store, as in sqlite:PATH (default: $LK_STORE,\n"
+                    "else a file of your own)",
+        },
+    [LK_OPTION_HELP] =
+        {
+            .name = "help",
+            .letter = 'h',
+            .kind = LK_KIND_FLAG,
+            .help = "this text",
+        },
+    [LK_OPTION_VERSION] =
+        {
+            .name = "version",
+            .letter = 'V',
+            .kind = LK_KIND_FLAG,
+            .help = "the version of lk",
+        },
 };
 
 _Static_assert(sizeof options / sizeof options[0] == LK_OPTION_COUNT, "every option is described");
