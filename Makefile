@@ -13,7 +13,8 @@ all:
 test:
 	@tools/test $(BUILD) $(OPTIONS)
 demo: all
-	@tools/demo $(BUILD)/lk
+	@tools/install-deps demo
+	@tools/demo/run $(BUILD)/lk
 bench: all
 	@tools/bench $(BUILD)
 install: all
