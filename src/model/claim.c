@@ -114,8 +114,7 @@ static bool is_ahead_in(const struct lk_model *model, lk_id line, enum lk_list_k
 
     while (at != 0) {
         const struct lk_place *place = lk_place_at(model, at);
-        const struct lk_request *request =
-            lk_request_at(model, lk_place_request(model, place));
+        const struct lk_request *request = lk_request_at(model, lk_place_request(model, place));
         if (request->ticket >= claim->ticket) {
             return false;
         }

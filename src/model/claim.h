@@ -8,8 +8,8 @@
 
 #include "model/state.h"
 
-#define LK_TICKET_NEWEST UINT64_MAX   /* comes after everybody who waits */
-#define LK_TICKET_PASSES UINT64_C(0)  /* comes before everybody who waits (R9) */
+#define LK_TICKET_NEWEST UINT64_MAX  /* comes after everybody who waits */
+#define LK_TICKET_PASSES UINT64_C(0) /* comes before everybody who waits (R9) */
 
 struct lk_claimed {
     lk_id node;    /* of the path, or its deepest parent that exists; 0: not even a root */

@@ -25,14 +25,14 @@ bool lk_deadlines_reserve(struct lk_deadlines *heap, uint32_t count) {
     if (wanted == heap->capacity) {
         return true;
     }
-    grown = heap->allocator->resize(heap->allocator->context, heap->keys,
-                                    wanted * sizeof *heap->keys);
+    grown =
+        heap->allocator->resize(heap->allocator->context, heap->keys, wanted * sizeof *heap->keys);
     if (grown == NULL) {
         return false;
     }
     heap->keys = grown; /* a larger array than `capacity` says does no harm if the next one fails */
-    grown = heap->allocator->resize(heap->allocator->context, heap->ids,
-                                    wanted * sizeof *heap->ids);
+    grown =
+        heap->allocator->resize(heap->allocator->context, heap->ids, wanted * sizeof *heap->ids);
     if (grown == NULL) {
         return false;
     }

@@ -10,7 +10,6 @@
 
 #include "model/pool.h"
 
-
 struct lk_deadlines {
     const struct lk_allocator *allocator;
     int64_t *keys;

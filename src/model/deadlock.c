@@ -65,8 +65,7 @@ static bool visit_limit(void *context, lk_id stake_id) {
 /* Whether the search has seen all that matter for this part already; notes that it has now. */
 static bool is_limit_searched(const struct search *search, const struct lk_claim *claim,
                               const struct lk_claimed *part) {
-    struct lk_line *line =
-        lk_line_at(search->model, lk_node_at(search->model, part->node)->line);
+    struct lk_line *line = lk_line_at(search->model, lk_node_at(search->model, part->node)->line);
 
     if (search->owner == search->asker) {
         return false;

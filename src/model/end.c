@@ -62,8 +62,7 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
     if (!lk_check_names(model, target->owner, target->parts, target->part_count)) {
         return;
     }
-    if (!lk_changes_reserve(model, 1)
-        || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
+    if (!lk_changes_reserve(model, 1) || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
         lk_answer_exhausted(model);
         return;
     }
@@ -83,7 +82,7 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
     lk_touched_by(model, id, &touched);
     lk_request_end(model, id,
                    lk_request_at(model, id)->state == LK_STATE_HELD ? LK_CHANGE_RELEASED
-                                                                     : LK_CHANGE_WITHDRAWN);
+                                                                    : LK_CHANGE_WITHDRAWN);
     lk_settle(model, &touched, times);
     lk_answer(model, LK_OK, id);
 }

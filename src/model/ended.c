@@ -23,8 +23,8 @@ bool lk_ended_reserve(struct lk_ended *ended) {
         return true;
     }
     wanted = wanted < ended->max ? wanted : ended->max;
-    tokens = ended->allocator->resize(ended->allocator->context, ended->tokens,
-                                      wanted * sizeof *tokens);
+    tokens =
+        ended->allocator->resize(ended->allocator->context, ended->tokens, wanted * sizeof *tokens);
     if (tokens == NULL) {
         return false;
     }
@@ -49,8 +49,7 @@ void lk_ended_remember(struct lk_ended *ended, const struct lk_target *target, i
     if (ended->next == ended->capacity) {
         ended->next = 0;
     }
-    ended->tokens[ended->next++] =
-        (struct lk_ended_token){key_of(target), target->token, ended_us};
+    ended->tokens[ended->next++] = (struct lk_ended_token){key_of(target), target->token, ended_us};
     if (ended->count < ended->capacity) {
         ended->count++;
     }

@@ -20,7 +20,7 @@ struct lk_ended {
     struct lk_ended_token *tokens;
     uint32_t capacity;
     uint32_t max;
-    uint32_t next;  /* where the next one goes */
+    uint32_t next; /* where the next one goes */
     uint32_t count;
 };
 

@@ -18,8 +18,7 @@ static inline uint64_t lk_hash_fold(uint64_t a, uint64_t b) {
 }
 
 static inline uint64_t lk_hash_number(uint64_t seed, uint64_t number) {
-    return lk_hash_fold(number ^ UINT64_C(0xA0761D6478BD642F),
-                        seed ^ UINT64_C(0xE7037ED1A0B428DB));
+    return lk_hash_fold(number ^ UINT64_C(0xA0761D6478BD642F), seed ^ UINT64_C(0xE7037ED1A0B428DB));
 }
 
 static inline uint64_t lk_hash_bytes(uint64_t seed, struct lk_slice text) {

@@ -74,10 +74,10 @@ struct lk_ask {
     struct lk_slice owner;
     const struct lk_part *parts;
     size_t part_count;
-    lk_style style; /* LK_WAIT: somebody is blocked on it; its grant sets the deadline (R10) */
-    int64_t ttl_ms;      /* 0: LK_TTL_DEFAULT_MS */
-    int64_t until_us;    /* wall clock; 0: none. Fixes the deadline (R11) */
-    bool note_given;     /* false: a repeated ask keeps the note it has */
+    lk_style style;   /* LK_WAIT: somebody is blocked on it; its grant sets the deadline (R10) */
+    int64_t ttl_ms;   /* 0: LK_TTL_DEFAULT_MS */
+    int64_t until_us; /* wall clock; 0: none. Fixes the deadline (R11) */
+    bool note_given;  /* false: a repeated ask keeps the note it has */
     struct lk_slice note;
     size_t blockers_max; /* how many blockers to name in the answer (R20); 0: none */
 };
@@ -197,7 +197,7 @@ struct lk_record {
     int64_t ttl_ms;
     int64_t deadline_us; /* on the now_us axis */
     size_t part_count;
-    struct lk_part parts[LK_PARTS_MAX]; /* in the order of the ask */
+    struct lk_part parts[LK_PARTS_MAX];                /* in the order of the ask */
     char text[LK_PARTS_MAX * (LK_PATH_BYTES_MAX + 1)]; /* where lk_model_record() puts the paths */
 };
 

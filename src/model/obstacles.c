@@ -179,7 +179,8 @@ static bool is_ahead_or_held(const struct explanation *e, const struct lk_reques
 }
 
 /* Whether this stake is in the way of that part by a conflict (R7a, R7b). */
-static bool conflicts(const struct explanation *e, size_t part_index, const struct lk_stake *stake) {
+static bool conflicts(const struct explanation *e, size_t part_index,
+                      const struct lk_stake *stake) {
     const struct lk_claimed *part = &e->claim->parts[part_index];
     const struct lk_request *request = lk_request_at(e->model, stake->request);
 

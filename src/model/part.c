@@ -110,8 +110,8 @@ static lk_outcome complete(const struct words *said, const struct lk_part_defaul
         return lk_error_set(error, LK_INVALID, "R2: limit and units go up to %d", LK_LIMIT_MAX);
     }
     if (limit != 0 && units > limit) {
-        return lk_error_set(error, LK_INVALID,
-                            "R2: %u units can never fit into a limit of %u", units, limit);
+        return lk_error_set(error, LK_INVALID, "R2: %u units can never fit into a limit of %u",
+                            units, limit);
     }
     part->mode = shared ? LK_SHARED : LK_EXCLUSIVE;
     part->limit = limit;
@@ -151,7 +151,8 @@ static lk_outcome check_numbers(const struct lk_part *part, size_t index, lk_err
     if (!sound) {
         return lk_error_set(error, LK_INVALID,
                             "R2: part %zu: 1 <= units <= limit <= %d, and only shared parts have "
-                            "them", index + 1, LK_LIMIT_MAX);
+                            "them",
+                            index + 1, LK_LIMIT_MAX);
     }
     return LK_OK;
 }

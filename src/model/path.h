@@ -19,8 +19,8 @@ enum {
 struct lk_path {
     const char *bytes; /* without the one leading and trailing slash that R1 drops */
     uint16_t size;
-    uint16_t depth;                    /* segments, 1..LK_PATH_DEPTH_MAX */
-    uint16_t ends[LK_PATH_DEPTH_MAX];  /* ends[i]: offset just behind segment i */
+    uint16_t depth;                   /* segments, 1..LK_PATH_DEPTH_MAX */
+    uint16_t ends[LK_PATH_DEPTH_MAX]; /* ends[i]: offset just behind segment i */
 };
 
 /*

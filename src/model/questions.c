@@ -33,8 +33,7 @@ struct visiting {
 };
 
 static bool is_wanted(const struct visiting *visiting, lk_id node) {
-    return (visiting->below_of != 0
-            && lk_node_contains(visiting->model, visiting->below_of, node))
+    return (visiting->below_of != 0 && lk_node_contains(visiting->model, visiting->below_of, node))
            || (visiting->above_of != 0
                && lk_node_contains(visiting->model, node, visiting->above_of));
 }
@@ -139,13 +138,11 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
     ret_stats->waiting = model->waiting;
     ret_stats->owners = model->owner_index.count;
     ret_stats->nodes = model->node_index.count;
-    ret_stats->bytes = sizeof *model + lk_pool_bytes(&model->nodes)
-                       + lk_pool_bytes(&model->roots) + lk_pool_bytes(&model->requests)
-                       + lk_pool_bytes(&model->stakes) + lk_pool_bytes(&model->owners)
-                       + lk_pool_bytes(&model->lines) + lk_pool_bytes(&model->places)
-                       + lk_index_bytes(&model->node_index)
-                       + lk_index_bytes(&model->request_index)
-                       + lk_index_bytes(&model->owner_index)
+    ret_stats->bytes = sizeof *model + lk_pool_bytes(&model->nodes) + lk_pool_bytes(&model->roots)
+                       + lk_pool_bytes(&model->requests) + lk_pool_bytes(&model->stakes)
+                       + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->lines)
+                       + lk_pool_bytes(&model->places) + lk_index_bytes(&model->node_index)
+                       + lk_index_bytes(&model->request_index) + lk_index_bytes(&model->owner_index)
                        + lk_deadlines_bytes(&model->deadlines)
                        + model->ended.capacity * sizeof *model->ended.tokens
                        + model->change_capacity * sizeof *model->changes

@@ -25,8 +25,7 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
         const struct lk_stake *stake = lk_stake_at(model, at);
         struct lk_part *part = &ret_record->parts[ret_record->part_count++];
         size_t size = lk_node_path(model, stake->node, text);
-        lk_outcome outcome =
-            lk_path_parse((struct lk_slice){text, size}, &part->path, NULL);
+        lk_outcome outcome = lk_path_parse((struct lk_slice){text, size}, &part->path, NULL);
         assert(outcome == LK_OK);
         (void)outcome;
         part->mode = lk_stake_is_exclusive(stake) ? LK_EXCLUSIVE : LK_SHARED;
@@ -117,8 +116,7 @@ uint64_t lk_model_floor(const struct lk_model *model) {
 
 lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target *target,
                                   int64_t ended_us) {
-    if (target->token == 0
-        || lk_parts_check(target->parts, target->part_count, NULL) != LK_OK) {
+    if (target->token == 0 || lk_parts_check(target->parts, target->part_count, NULL) != LK_OK) {
         return LK_INVALID;
     }
     if (!lk_ended_reserve(&model->ended)) {

@@ -207,8 +207,7 @@ static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk
 }
 
 static bool reserve_for_request(struct lk_model *model, size_t count) {
-    return lk_pool_reserve(&model->requests, 1)
-           && lk_pool_reserve(&model->stakes, (uint32_t)count)
+    return lk_pool_reserve(&model->requests, 1) && lk_pool_reserve(&model->stakes, (uint32_t)count)
            && lk_index_reserve(&model->request_index, 1)
            && lk_deadlines_reserve(&model->deadlines, 1);
 }

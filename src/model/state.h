@@ -74,7 +74,7 @@ struct lk_stake {
         lk_id first_place; /* while waiting */
     };
     uint32_t limit;
-    uint32_t units;  /* 0: exclusive */
+    uint32_t units;   /* 0: exclusive */
     lk_id next_stake; /* of the same request */
 };
 
@@ -127,11 +127,11 @@ struct lk_line {
     uint32_t summed_pass;    /* the pass in which... */
     lk_id summed_to;         /* ...the units in front of this place were `summed_units` */
     uint64_t summed_units;
-    uint32_t limit_searched; /* deadlock: the search that has seen who counts here... */
+    uint32_t limit_searched;        /* deadlock: the search that has seen who counts here... */
     uint32_t limit_searched_room;   /* ...and has more units than this... */
     uint64_t limit_searched_ticket; /* ...up to this ticket */
-    uint32_t searched_holders[2]; /* by mode of the asker: the search that saw the holders here */
-    uint32_t searched_below[2];   /* ... and those below */
+    uint32_t searched_holders[2];   /* by mode of the asker: the search that saw the holders here */
+    uint32_t searched_below[2];     /* ... and those below */
 };
 
 enum {

@@ -115,8 +115,7 @@ static void drop_node(struct lk_model *model, lk_id id) {
     lk_pool_give(&model->nodes, id);
 }
 
-lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id from,
-                   unsigned depth) {
+lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id from, unsigned depth) {
     /* Further than `from` only if another part of the same request has made more of the way. */
     lk_id node = descend_from(model, path, from, &depth);
 
