@@ -10,6 +10,7 @@
 enum {
     OPTION_COLUMN = 28, /* where an option's explanation begins */
     COMMAND_COLUMN = 10,
+    EXIT_CODE_MAX = 255,
 };
 
 void lk_help_usage(FILE *out) {
@@ -73,11 +74,13 @@ static void write_option(FILE *out, const struct lk_option *option) {
 }
 
 static void write_exit_codes(FILE *out, const struct lk_command *command) {
-    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
-        if ((command->outcomes & (1u << outcome)) != 0) {
-            (void)fprintf(out, "  %3d  %s: %s\n", lk_outcome_exit_code((lk_outcome)outcome),
-                          lk_outcome_name((lk_outcome)outcome),
-                          lk_outcome_text((lk_outcome)outcome));
+    for (int code = 0; code <= EXIT_CODE_MAX; code++) {
+        for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+            if ((command->outcomes & (1u << outcome)) != 0
+                && lk_outcome_exit_code((lk_outcome)outcome) == code) {
+                (void)fprintf(out, "  %3d  %s: %s\n", code, lk_outcome_name((lk_outcome)outcome),
+                              lk_outcome_text((lk_outcome)outcome));
+            }
         }
     }
     for (const char *line = command->more_codes; line != NULL && *line != '\0';) {

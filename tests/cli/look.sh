@@ -1,0 +1,269 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lk ls, show, break, audit, doctor, schema, help and version.
+. "${0%/*}/harness.sh"
+
+entry='path ticket token state mode owner ttl_ms expires_in_ms age_ms'
+
+# a: db/t1 held. b: db/t1 + pool waiting for a. c: other held, shared, with a note.
+three_requests() {
+    lk acquire db/t1 --owner a --note why
+    lk acquire --queue db/t1 'pool?limit=5&units=2' --owner b
+    lk acquire 'other?shared' --owner c --ttl 3h
+}
+
+scenario 'ls of nothing says nothing'
+lk ls
+expect_code 0
+expect_out ''
+expect_err ''
+lk ls --json
+expect_code 0
+expect_out ''
+
+scenario 'ls --json: one object a part, in queue order'
+three_requests
+lk ls --json
+expect_code 0
+expect_err ''
+expect '.path' '"db/t1"
+"db/t1"
+"pool"
+"other"'
+expect 'keys_unsorted | join(" ")' '"path ticket token state mode owner note ttl_ms expires_in_ms age_ms"
+"path ticket state mode owner ttl_ms expires_in_ms age_ms"
+"path ticket state mode limit units owner ttl_ms expires_in_ms age_ms"
+"path ticket token state mode units owner ttl_ms expires_in_ms age_ms"'
+expect '[.owner, .state, .mode, .limit, .units, .note]' '["a","held","exclusive",null,null,"why"]
+["b","waiting","exclusive",null,null,null]
+["b","waiting","shared",5,2,null]
+["c","held","shared",null,1,null]'
+expect '.age_ms >= 0 and .age_ms < 60000 and .expires_in_ms <= .ttl_ms' 'true
+true
+true
+true'
+
+scenario 'a prefix matches whole segments'
+three_requests
+lk acquire db2 --owner d
+lk ls db --json
+expect .path '"db/t1"
+"db/t1"'
+lk ls db/t --json
+expect_out ''
+lk ls /db/t1/ --json
+expect .owner '"a"
+"b"'
+
+scenario 'ls for people: aligned, no colour where there is no terminal'
+three_requests
+lk ls
+expect_code 0
+expect_err ''
+grep -q "$(printf '\033')" "$work/out" && complain 'colour in a file'
+[ "$(wc -l <"$work/out")" -eq 5 ] || complain 'expected a title and four lines'
+head -1 "$work/out" | grep -qE '^PATH +STATE +MODE +OWNER +AGE +LEFT +TOKEN/TICKET +NOTE$' \
+    || complain 'the title'
+grep -qE '^db/t1 +held +exclusive +a +[0-9]+m?s +[0-9]+s +[0-9]{16} +why$' "$work/out" \
+    || complain 'the holder'
+grep -qE '^pool +waiting +shared 2/5 +b +' "$work/out" || complain 'the waiter'
+grep -qE '^other +held +shared +c +[0-9]+m?s +2h59m +[0-9]{16}$' "$work/out" || complain 'three hours'
+
+scenario 'what others have written cannot play tricks on a terminal'
+lk acquire db --owner "$(printf 'ev\033[2Jil')" --note "$(printf 'two\nlines')"
+lk ls
+grep -q 'ev\\x1b\[2Jil' "$work/out" || complain 'the owner'
+grep -q 'two\\x0alines$' "$work/out" || complain 'the note'
+lk acquire -n db --owner b
+failure 75 'lk: BUSY: db is held by ev\\x1b\[2Jil (two\\x0alines), *'
+
+scenario 'show --json: all parts of what is related, with blockers for what waits'
+three_requests
+lk show db --json
+expect_code 0
+expect '[.owner, .path]' '["a","db/t1"]
+["b","db/t1"]
+["b","pool"]'
+expect 'has("blockers")' 'false
+true
+true'
+expect '.blockers // [] | map([.owner, .path, .state, .note])' '[]
+[["a","db/t1","held","why"]]
+[["a","db/t1","held","why"]]'
+lk show db/t1/below --json
+expect .owner '"a"
+"b"
+"b"'
+lk show d --json
+expect_code 0
+expect_out ''
+
+scenario 'show for people'
+three_requests
+lk show db/t1
+expect_code 0
+grep -qE '^held +a: db/t1 exclusive; for [0-9]+m?s, [0-9]+s left, token [0-9]+, note: why$' \
+    "$work/out" || complain 'the holder'
+grep -qE '^waiting  b: db/t1 exclusive \+ pool shared 2/5; for ' "$work/out" || complain 'the waiter'
+grep -qE '^ +`- for a, who holds db/t1, [0-9]+s left, note: why$' "$work/out" || complain 'the blocker'
+lk show nobody
+expect_code 0
+expect_out 'nobody holds nobody or waits for it'
+
+scenario 'broken at once: the holder has lost it, the next one has it'
+lk acquire db --owner ana --json
+token=$(field .token)
+lk acquire --queue db --owner ben
+lk break db --owner ana --reason 'host is gone' --now
+expect_code 0
+expect_out 'broken 1'
+expect_err ''
+lk renew db --owner ana
+expect_code 78
+lk release db --owner ana --token "$token"
+expect_code 78
+lk acquire --queue db --owner ben --json
+expect .status '"granted"'
+
+scenario 'broken gently: revoked, held until its deadline or its release'
+lk acquire db --owner ana
+lk acquire --queue db --owner ben
+lk break db --owner ana --reason why --json
+expect_code 0
+expect_keys 'status broken'
+expect '[.status, .broken]' '["ok",1]'
+lk renew db --owner ana
+expect_code 78
+lk acquire -n db --owner ana
+expect_code 78
+lk acquire --queue db --owner ben
+expect_code 75
+lk show db
+grep -q '^revoked  ana: ' "$work/out" || complain 'revoked is shown'
+lk break db --owner ana --reason why --json
+expect .broken 0
+lk release db --owner ana
+expect_code 0
+lk acquire --queue db --owner ben
+expect_code 0
+
+scenario 'a break ends all at exactly the path, held and waiting'
+lk acquire db --owner a
+lk acquire --queue db --owner b
+lk acquire --queue db/t1 --owner c
+lk break db --reason why --now --json
+expect .broken 2
+lk ls --json
+expect '[.owner, .state]' '["c","held"]'
+
+scenario 'to break nothing is no failure'
+lk break db --reason why --json
+expect_code 0
+expect '[.status, .broken]' '["ok",0]'
+lk break -q db --reason why
+expect_code 0
+expect_out ''
+
+scenario 'a break needs its reason'
+lk acquire db --owner a
+lk break db --now
+failure 64 'lk: INVALID: *--reason*'
+lk break db --now --reason ''
+expect_code 64
+lk ls --json
+expect .owner '"a"'
+
+scenario 'breaks are on record'
+lk audit --json
+expect_code 0
+expect_out ''
+lk acquire db/t1 --owner ana --note nightly --json
+token=$(field .token)
+lk acquire --queue db/t1 --owner ben
+lk break db/t1 --reason 'host is gone' --now
+lk acquire db2 --owner cleo
+lk break db2 --reason other --now
+lk audit db --json
+expect_code 0
+expect 'keys_unsorted | join(" ")' '"at_ms by reason path owner ticket token state note"
+"at_ms by reason path owner ticket state"'
+expect '[.reason, .path, .owner, .state, .note]' '["host is gone","db/t1","ana","held","nightly"]
+["host is gone","db/t1","ben","waiting",null]'
+expect "select(.state == \"held\") | .token == $token and (.by | test(\"^[^@]+@.\"))" true
+lk audit --json
+expect .path '"db/t1"
+"db/t1"
+"db2"'
+lk audit
+expect_code 0
+grep -q ' by ana (nightly), ticket ' "$work/out" || complain 'what'
+grep -q '^    broken by .*@.*: host is gone$' "$work/out" || complain 'who and why'
+
+scenario 'doctor checks the store'
+lk doctor
+expect_code 0
+expect_err ''
+grep -q "^store: $LK_STORE" "$work/out" || complain 'which store'
+grep -qE '^round trip: [0-9]+ us$' "$work/out" || complain 'the round trip'
+lk doctor --json
+expect_code 0
+expect '[.status, (.report | type), (.warnings | type)]' '["ok","object","array"]'
+expect '.round_trip_us >= 0 and (.clock_offset_us | type) == "number"' true
+
+scenario 'doctor says when it cannot be reached'
+damage_store
+lk doctor
+failure 69 'lk: UNAVAILABLE: *'
+lk doctor --json
+expect_code 69
+expect_err ''
+expect_keys 'status error'
+expect .status '"unavailable"'
+
+scenario 'schema prints SQL that SQLite takes'
+lk schema
+expect_code 0
+grep -q 'CREATE TABLE' "$work/out" || complain 'no SQL'
+cp "$work/out" "$work/sql"
+lk schema sqlite
+cmp -s "$work/sql" "$work/out" || complain 'sqlite is the default'
+lk schema postgresql
+failure 79 'lk: UNSUPPORTED: *postgresql*'
+lk schema mysql --json
+expect_code 79
+expect .status '"unsupported"'
+lk schema oracle
+failure 64 'lk: INVALID: *oracle*'
+
+scenario 'every command has its help, with an example'
+for name in run acquire renew release break audit ls show doctor schema help version; do
+    lk help "$name"
+    expect_code 0
+    expect_err ''
+    cp "$work/out" "$work/help"
+    grep -q "^usage: lk $name " "$work/help" || complain 'usage'
+    grep -q '^Examples:$' "$work/help" || complain 'examples'
+    lk "$name" --help
+    expect_code 0
+    cmp -s "$work/help" "$work/out" || complain 'the same text by --help'
+done
+lk help
+expect_code 0
+grep -q '^  acquire ' "$work/out" || complain 'the list of commands'
+lk --help
+expect_code 0
+lk help nonsense
+failure 64 'lk: INVALID: *nonsense*'
+
+scenario 'the version'
+lk version
+expect_code 0
+grep -qxE 'lk [0-9]+\.[0-9]+\.[0-9]+' "$work/out" || complain 'name and version'
+cp "$work/out" "$work/version"
+lk --version
+cmp -s "$work/version" "$work/out" || complain 'the same by --version'
+lk version --json
+expect '.status' '"ok"'
+expect '.version | test("^[0-9.]+$")' true
+
+finish

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people read: durations, foreign text, columns, likenesses, help. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/help.h"
+#include "cli/human.h"
+#include "cli/likeness.h"
+#include "cli/owner.h"
+#include "cli/table.h"
+#include "unit.h"
+
+static void durations_have_two_units_at_most(void **state) {
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } good[] = {
+        {-5, "0ms"},       {0, "0ms"},          {850, "850ms"},        {999, "999ms"},
+        {1000, "1s"},      {59999, "59s"},      {60000, "1m"},         {200000, "3m20s"},
+        {3600000, "1h"},   {3659000, "1h"},     {7500000, "2h5m"},     {86400000, "1d"},
+        {345600000, "4d"}, {349200000, "4d1h"}, {31622400000, "366d"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        char text[LK_HUMAN_DURATION_SIZE];
+        lk_human_duration(good[i].ms, text);
+        assert_string_equal(text, good[i].text);
+    }
+    char text[LK_HUMAN_DURATION_SIZE];
+    lk_human_duration(INT64_MAX, text);
+    assert_string_equal(text, "106751991167d7h");
+}
+
+static void foreign_text_cannot_move_the_cursor(void **state) {
+    static const struct {
+        const char *text;
+        const char *visible;
+    } good[] = {
+        {"", ""},
+        {"plain caf\xC3\xA9 \xE2\x82\xAC", "plain caf\xC3\xA9 \xE2\x82\xAC"},
+        {"\x1b[2J", "\\x1b[2J"},
+        {"two\nlines\t\r", "two\\x0alines\\x09\\x0d"},
+        {"\x7f", "\\x7f"},
+        {"\xC2\x9B", "\\xc2\\x9b"},          /* CSI as one character */
+        {"\xE2\x80\xAE", "\\xe2\\x80\\xae"}, /* right-to-left override */
+        {"\xFF\xFE", "\\xff\\xfe"},
+        {"\xE2\x82", "\\xe2\\x82"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        char *visible = lk_human_visible(good[i].text);
+        assert_non_null(visible);
+        assert_string_equal(visible, good[i].visible);
+        free(visible);
+    }
+}
+
+static void columns_are_aligned_by_characters(void **state) {
+    static const char *const titles[] = {"A", "B", "C"};
+    struct lk_table table;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+
+    assert_non_null(out);
+    lk_table_open(&table, titles, 3);
+    lk_table_add(&table, "caf\xC3\xA9");
+    lk_table_add_number(&table, 12345);
+    lk_table_add(&table, "");
+    lk_table_add(&table, "x");
+    lk_table_add_duration(&table, 90000);
+    lk_table_add(&table, "note\n");
+    assert_true(lk_table_write(&table, out, false));
+    assert_true(lk_table_write(&table, out, true));
+    lk_table_close(&table);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, "A     B      C\n"
+                              "caf\xC3\xA9  12345\n"
+                              "x     1m30s  note\\x0a\n"
+                              "\x1b[1mA     B      C\x1b[0m\n"
+                              "caf\xC3\xA9  12345\n"
+                              "x     1m30s  note\\x0a\n");
+    free(text);
+}
+
+static void near_words_are_alike_and_far_ones_not(void **state) {
+    (void)state;
+
+    assert_int_equal(lk_likeness("acquire", 7, "acquire"), 0);
+    assert_int_equal(lk_likeness("aquire", 6, "acquire"), 1);
+    assert_int_equal(lk_likeness("acq", 3, "acquire"), 1);
+    assert_int_equal(lk_likeness("realese", 7, "release"), 2);
+    assert_true(lk_likeness("serve", 5, "release") == LK_LIKENESS_NONE);
+    assert_true(lk_likeness("", 0, "ls") == LK_LIKENESS_NONE);
+    assert_true(lk_likeness("zz", 2, "ls") == LK_LIKENESS_NONE);
+}
+
+static char *help_of(const struct lk_command *command) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    if (command != NULL) {
+        lk_help_command(out, command);
+    } else {
+        lk_help_overview(out);
+    }
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void every_command_has_its_help(void **state) {
+    char *overview = help_of(NULL);
+    (void)state;
+
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        char line[64];
+        char *text = help_of(command);
+
+        (void)snprintf(line, sizeof line, "\n  %s ", command->name);
+        assert_non_null(strstr(overview, line));
+        assert_non_null(strstr(overview, command->summary));
+
+        (void)snprintf(line, sizeof line, "usage: lk %s [options]", command->name);
+        assert_non_null(strstr(text, line));
+        assert_non_null(strstr(text, command->arguments));
+        assert_non_null(strstr(text, "\nExamples:\n"));
+        assert_non_null(command->examples[0].line);
+        assert_non_null(strstr(text, command->examples[0].line));
+        assert_non_null(strstr(text, "\nExit codes:\n"));
+        assert_non_null(strstr(text, "\n   64  invalid: "));
+        free(text);
+    }
+    free(overview);
+}
+
+static void help_names_the_command_s_options_and_no_others(void **state) {
+    (void)state;
+
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        char *text = help_of(command);
+        char *options = strstr(text, "\nOptions:\n");
+        char *examples = strstr(text, "\nExamples:\n");
+
+        assert_true(options != NULL && examples != NULL && options < examples);
+        *examples = '\0';
+        for (int id = 0; id < LK_OPTION_COUNT; id++) {
+            const struct lk_option *option = lk_option_at((enum lk_option_id)id);
+            char line[64];
+            (void)snprintf(line, sizeof line, "  %c%c%c --%s%s%s", option->letter != 0 ? '-' : ' ',
+                           option->letter != 0 ? option->letter : ' ',
+                           option->letter != 0 ? ',' : ' ', option->name,
+                           option->value != NULL ? " " : "",
+                           option->value != NULL ? option->value : "");
+            bool known = (command->options & LK_OPTION_BIT(id)) != 0;
+            assert_true((strstr(options, line) != NULL) == known);
+        }
+        free(text);
+    }
+}
+
+static void help_fits_a_terminal(void **state) {
+    (void)state;
+
+    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+        char *text = help_of(command);
+        for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
+            assert_true(strlen(line) <= 80);
+        }
+        free(text);
+    }
+}
+
+static void the_shell_s_owner_is_stable_and_fits(void **state) {
+    char owner[LK_OWNER_TEXT_SIZE];
+    char again[LK_OWNER_TEXT_SIZE];
+    char user[LK_OWNER_TEXT_SIZE];
+    (void)state;
+
+    lk_shell_owner(owner);
+    lk_shell_owner(again);
+    lk_shell_user(user);
+    assert_string_equal(owner, again);
+    assert_true(strlen(owner) <= 128);
+    assert_non_null(strchr(user, '@'));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_have_two_units_at_most),
+        cmocka_unit_test(foreign_text_cannot_move_the_cursor),
+        cmocka_unit_test(columns_are_aligned_by_characters),
+        cmocka_unit_test(near_words_are_alike_and_far_ones_not),
+        cmocka_unit_test(every_command_has_its_help),
+        cmocka_unit_test(help_names_the_command_s_options_and_no_others),
+        cmocka_unit_test(help_fits_a_terminal),
+        cmocka_unit_test(the_shell_s_owner_is_stable_and_fits),
+    };
+    return cmocka_run_group_tests_name("words", tests, NULL, NULL);
+}
