@@ -223,7 +223,7 @@ static bool has_quota(const struct lk_quotas *quotas) {
 
 static bool needs_all(const struct lk_sqlite_turn *turn, const struct lk_event *event,
                       const struct lk_path *prefix) {
-    return turn->store->options.load_all || (event->kind == LK_EVENT_TICK && prefix == NULL) ||
+    return (event->kind == LK_EVENT_TICK && prefix == NULL) ||
            (event->kind == LK_EVENT_ASK && has_quota(&turn->meta.quotas));
 }
 

@@ -20,7 +20,6 @@ struct lk_sqlite_options {
     const char *boot_id;               /* NULL: the machine's */
     int overdue_max; /* overdue requests from elsewhere that a call takes along */
     int page_max;    /* the file's greatest size in pages; 0: the disk's */
-    bool load_all;   /* load the whole store where the neighbourhood would do */
 };
 
 /* What `lk_engine_sqlite` opens with. */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ground for tests of the embedded store. */
+#include "ground.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define CLOCK_FIRST_US INT64_C(1000000000)           /* a quarter of an hour after the boot */
+#define CLOCK_FIRST_WALL_US INT64_C(1700000000000000) /* November 2023 */
+#define PATIENCE_US INT64_C(20000000)
+
+_Noreturn void ground_fail(const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)fprintf(stderr, "not testable: ");
+    (void)vfprintf(stderr, format, arguments);
+    (void)fprintf(stderr, "\n");
+    va_end(arguments);
+    abort();
+}
+
+/* ---- a directory ----------------------------------------------------------------------------- */
+
+struct ground ground_make(void) {
+    const char *parent = getenv("TMPDIR");
+    struct ground ground;
+
+    (void)snprintf(ground.directory, sizeof ground.directory, "%s/lk-sqlite-XXXXXX",
+                   parent != NULL && parent[0] != '\0' ? parent : "/tmp");
+    if (mkdtemp(ground.directory) == NULL) {
+        ground_fail("no directory %s", ground.directory);
+    }
+    (void)snprintf(ground.file, sizeof ground.file, "%s/locks.db", ground.directory);
+    return ground;
+}
+
+/* Calls unlink() where `remove`; returns how many files there are. */
+static size_t walk(const struct ground *ground, bool remove) {
+    DIR *directory = opendir(ground->directory);
+    size_t count = 0;
+
+    if (directory == NULL) {
+        ground_fail("cannot read %s", ground->directory);
+    }
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            count++;
+            if (remove) {
+                (void)unlinkat(dirfd(directory), entry->d_name, 0);
+            }
+        }
+    }
+    (void)closedir(directory);
+    return count;
+}
+
+size_t ground_count_files(const struct ground *ground) {
+    return walk(ground, false);
+}
+
+void ground_remove(struct ground *ground) {
+    (void)walk(ground, true);
+    if (rmdir(ground->directory) != 0) {
+        ground_fail("cannot remove %s", ground->directory);
+    }
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+struct lk_random ground_random(void) {
+    const char *given = getenv("LK_TEST_SEED");
+    struct lk_random random = {given != NULL ? strtoull(given, NULL, 0) : lk_random_draw()};
+
+    (void)printf("# LK_TEST_SEED=%llu\n", (unsigned long long)random.state);
+    (void)fflush(stdout);
+    return random;
+}
+
+unsigned ground_scaled(unsigned count) {
+    const char *given = getenv("LK_TEST_SCALE");
+    unsigned long percent = given != NULL ? strtoul(given, NULL, 10) : 100;
+    unsigned long scaled = count * percent / 100;
+
+    return scaled > 0 ? (unsigned)scaled : 1;
+}
+
+/* ---- a clock --------------------------------------------------------------------------------- */
+
+static int64_t clock_now_us(void *context) {
+    return ((struct ground_clock *)context)->now_us;
+}
+
+static int64_t clock_wall_us(void *context) {
+    return ((struct ground_clock *)context)->wall_us;
+}
+
+void ground_clock_init(struct ground_clock *clock) {
+    *clock = (struct ground_clock){
+        .source = {.now_us = clock_now_us, .wall_us = clock_wall_us, .context = clock},
+        .now_us = CLOCK_FIRST_US,
+        .wall_us = CLOCK_FIRST_WALL_US,
+    };
+}
+
+void ground_clock_advance(struct ground_clock *clock, int64_t duration_us) {
+    clock->now_us += duration_us;
+    clock->wall_us += duration_us;
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+struct lk_patience ground_patience(int64_t duration_us) {
+    return (struct lk_patience){.until_us = lk_clock_now_us() + duration_us};
+}
+
+struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_engine *engine = NULL;
+    char rest[PATH_MAX];
+    lk_error error;
+
+    (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", file);
+    if (lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, &error) != LK_OK) {
+        ground_fail("%s: %s", rest, error.text);
+    }
+    return engine;
+}
+
+void ground_close(struct lk_engine *engine) {
+    engine->ops->close(engine);
+}
+
+lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *options,
+                           lk_error *ret_error) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_engine *engine = NULL;
+    lk_outcome outcome;
+
+    *ret_error = (lk_error){.outcome = LK_OK};
+    outcome = lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, ret_error);
+    if (outcome == LK_OK) {
+        ground_close(engine);
+    } else if (ret_error->outcome != outcome || ret_error->text[0] == '\0') {
+        ground_fail("%s: refused without a sentence", rest);
+    }
+    return outcome;
+}
+
+int64_t ground_sql(const char *file, const char *text) {
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *statement = NULL;
+    int64_t value = 0;
+    int code = sqlite3_open(file, &handle);
+
+    (void)sqlite3_busy_timeout(handle, (int)(PATIENCE_US / 1000));
+    if (code == SQLITE_OK) {
+        code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    }
+    if (code == SQLITE_OK) {
+        code = sqlite3_step(statement);
+    }
+    if (code == SQLITE_ROW) {
+        value = sqlite3_column_int64(statement, 0);
+    } else if (code != SQLITE_DONE) {
+        ground_fail("%s: %s", text, sqlite3_errmsg(handle));
+    }
+    (void)sqlite3_finalize(statement);
+    (void)sqlite3_close(handle);
+    return value;
+}
+
+/* ---- asks in short --------------------------------------------------------------------------- */
+
+void ground_parts_parse(struct ground_parts *parts, const char *text) {
+    (void)snprintf(parts->text, sizeof parts->text, "%s", text);
+    parts->count = 0;
+    for (const char *at = parts->text; *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        lk_error error;
+        if (lk_part_parse((struct lk_slice){at, size}, NULL, &parts->parts[parts->count],
+                          &error) != LK_OK) {
+            ground_fail("%s: %s", text, error.text);
+        }
+        parts->count++;
+        at += size + (at[size] == ' ');
+    }
+}
+
+lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
+                      lk_style style, int64_t ttl_ms, lk_result *result) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_stand stand;
+    struct ground_parts parts;
+    struct lk_ask ask = {
+        .owner = lk_slice_of(owner), .style = style, .ttl_ms = ttl_ms, .blockers_max = 16};
+
+    ground_parts_parse(&parts, parts_text);
+    ask.parts = parts.parts;
+    ask.part_count = parts.count;
+    lk_result_clear(result);
+    return engine->ops->ask(engine, &ask, &patience, result, &stand);
+}
+
+lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
+                        uint64_t token, lk_result *result) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct ground_parts parts;
+    struct lk_renew renew = {.target = {.owner = lk_slice_of(owner), .token = token}};
+
+    ground_parts_parse(&parts, parts_text);
+    renew.target.parts = parts.parts;
+    renew.target.part_count = parts.count;
+    lk_result_clear(result);
+    return engine->ops->renew(engine, &renew, &patience, result);
+}
+
+lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts_text,
+                          uint64_t token, lk_result *result) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct ground_parts parts;
+    struct lk_target target = {.owner = lk_slice_of(owner), .token = token};
+
+    ground_parts_parse(&parts, parts_text);
+    target.parts = parts.parts;
+    target.part_count = parts.count;
+    lk_result_clear(result);
+    return engine->ops->release(engine, &target, &patience, result);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ground for tests of the embedded store: a directory of their own, a clock that they move, stores
+ * opened on it, and asks in short.
+ *
+ * Everything that goes wrong here ends the program with a sentence: it is not what is tested.
+ */
+#ifndef LK_TESTS_SQLITE_GROUND_H
+#define LK_TESTS_SQLITE_GROUND_H
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <sys/types.h>
+
+#include "base/random.h"
+#include "engine/reply.h"
+#include "engine/sqlite/sqlite.h"
+
+/* Ends the program with a sentence on stderr. */
+_Noreturn void ground_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- a directory ----------------------------------------------------------------------------- */
+
+struct ground {
+    char directory[PATH_MAX / 2];
+    char file[PATH_MAX / 2 + 32]; /* the store's, in that directory; not made yet */
+};
+
+struct ground ground_make(void);
+void ground_remove(struct ground *ground); /* the directory and all the files in it */
+
+/* How many files are in the directory. */
+size_t ground_count_files(const struct ground *ground);
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* From LK_TEST_SEED, or the kernel; printed either way. */
+struct lk_random ground_random(void);
+
+/* `count` times LK_TEST_SCALE percent, at least 1. */
+unsigned ground_scaled(unsigned count);
+
+/* ---- a clock --------------------------------------------------------------------------------- */
+
+struct ground_clock {
+    struct lk_time_source source;
+    int64_t now_us;
+    int64_t wall_us;
+};
+
+void ground_clock_init(struct ground_clock *clock); /* its source points into it */
+void ground_clock_advance(struct ground_clock *clock, int64_t duration_us);
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+/* Patience for `duration_us` from now. */
+struct lk_patience ground_patience(int64_t duration_us);
+
+/* Opens sqlite:FILE?durability=relaxed. */
+struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options);
+void ground_close(struct lk_engine *engine);
+
+/* The outcome of opening `rest`, closed again at once; its sentence into *ret_error. */
+lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *options,
+                           lk_error *ret_error);
+
+/* Runs SQL on the file by a connection of its own; the statement's first column, or 0. */
+int64_t ground_sql(const char *file, const char *text);
+
+/* ---- asks in short --------------------------------------------------------------------------- */
+
+/* An ask for `text`: parts as in cli.md, separated by a space. Ends what it points to itself. */
+struct ground_parts {
+    char text[2048];
+    struct lk_part parts[LK_PARTS_MAX];
+    size_t count;
+};
+void ground_parts_parse(struct ground_parts *parts, const char *text);
+
+/* Result of the last call; cleared by the next. */
+lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts,
+                      lk_style style, int64_t ttl_ms, lk_result *result);
+lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char *parts,
+                        uint64_t token, lk_result *result);
+lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts,
+                          uint64_t token, lk_result *result);
+
+#endif
