@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference's state, for the files of this folder only. */
+#ifndef LK_TESTS_REFERENCE_INSIDE_H
+#define LK_TESTS_REFERENCE_INSIDE_H
+
+#include "reference.h"
+
+/* R4: the last draw of a root. A root is never forgotten. */
+struct root {
+    struct lk_slice name;
+    uint64_t last_draw;
+};
+
+/* R3: a token that a release named and ended. */
+struct ended {
+    struct lk_slice owner;
+    struct lk_part parts[LK_PARTS_MAX];
+    size_t part_count;
+    uint64_t token;
+    int64_t ended_us;
+};
+
+/* R13: `from` waits for `to`. */
+struct edge {
+    struct lk_slice from;
+    struct lk_slice to;
+};
+
+struct lk_reference {
+    struct lk_quotas quotas;
+    uint64_t arrivals;
+    int64_t now_us; /* of the last step */
+
+    struct lk_reference_request *requests; /* the live ones, in the order of arrival */
+    size_t request_count;
+    struct root *roots;
+    size_t root_count;
+    struct ended *ended; /* oldest first */
+    size_t ended_count;
+    size_t ended_max;
+
+    struct lk_reference_answer answer;
+    struct lk_reference_request *blockers;
+    size_t blocker_count;
+    struct edge *edges; /* as they were when a cycle was last looked for */
+    size_t edge_count;
+};
+
+/* A ticket for a claim that comes after all who wait, and one for a claim that passes them. */
+#define TICKET_NEWEST UINT64_MAX
+#define TICKET_PASSES UINT64_C(0)
+
+/* ---- judge.c: R5 to R8, R13, R20, on lists of requests ---- */
+
+bool is_same_request(const struct lk_reference_request *request, struct lk_slice owner,
+                     const struct lk_part *parts, size_t part_count); /* R3 */
+bool is_stronger(const struct lk_reference_request *request, const struct lk_part *parts,
+                 size_t part_count); /* R9 */
+
+bool do_conflict(const struct lk_reference_request *a,
+                 const struct lk_reference_request *b); /* R6 */
+
+/* A claim is a request that may be in the list or not yet. */
+bool conflicts_with_a_lease(const struct lk_reference *reference,
+                            const struct lk_reference_request *claim); /* R7a */
+bool conflicts_with_one_ahead(const struct lk_reference *reference,
+                              const struct lk_reference_request *claim); /* R7b */
+bool has_room(const struct lk_reference *reference,
+              const struct lk_reference_request *claim); /* R7c */
+bool is_covered(const struct lk_reference *reference,
+                const struct lk_reference_request *claim); /* R8 */
+bool may_be_granted(const struct lk_reference *reference,
+                    const struct lk_reference_request *claim); /* R7, R8 */
+
+void list_blockers(struct lk_reference *reference,
+                   const struct lk_reference_request *claim); /* R20 */
+bool closes_a_cycle(struct lk_reference *reference,
+                    const struct lk_reference_request *request); /* R13 */
+
+/* The part of the request at this very path; NULL: none. */
+const struct lk_part *part_at(const struct lk_reference_request *request,
+                              const struct lk_path *path);
+bool is_same_path(const struct lk_path *a, const struct lk_path *b);
+
+/* ---- reference.c ---- */
+
+/* The live request that arrived as this one; NULL: none. */
+struct lk_reference_request *find_arrival(const struct lk_reference *reference, uint64_t arrival);
+
+/* realloc() that cannot fail. */
+void *grown(void *old, size_t count, size_t size);
+
+#endif
