@@ -1,0 +1,88 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""The arrows between the rooms of src/ (ARCHITECTURE.md): who may include what. Nothing points back."""
+
+import re
+
+import tap
+
+# A room, and the rooms whose headers it may include. Its own are always allowed.
+ARROWS = {
+    "base": [],
+    "model": ["base"],
+    "sql": ["base", "model"],
+    "engine": ["base", "model"],
+    "engine/memory": ["base", "model", "engine"],
+    "engine/sqlite": ["base", "model", "engine", "sql"],
+    "keeper": ["base", "model", "engine"],
+    "form": ["base", "model"],
+    "cli": ["base", "model", "sql", "keeper", "form", "cli/run"],
+    "cli/run": ["base", "model", "keeper", "cli"],
+}
+
+# Of the public headers these rooms see only the terms: they are below the library's calls.
+BELOW_THE_LIBRARY = ["base", "model", "sql"]
+
+INCLUDE = re.compile(r'^#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def room_of(path):
+    """The deepest room that the path (relative to src/) is in."""
+    rooms = [room for room in ARROWS if path.startswith(room + "/")]
+    return max(rooms, key=len, default=None)
+
+
+def objection(room, header):
+    if header.startswith("lockkeeper/"):
+        if room in BELOW_THE_LIBRARY and header != "lockkeeper/terms.h":
+            return f"{room} is below the library and may see of it only lockkeeper/terms.h"
+        return None
+    if "/" not in header and not (tap.ROOT / "src" / header).exists():
+        return None  # made by the build, in the room itself
+    target = room_of(header)
+    if target is None:
+        return "headers are named from src/ on: \"room/header.h\""
+    if target != room and target not in ARROWS[room]:
+        return f"no arrow leads from {target} to {room}"
+    return None
+
+
+def strangers():
+    for path in tap.files("*.c", "*.h", "*.in", rooms=["src"]):
+        if room_of(str(path.relative_to(tap.ROOT / "src"))) is None:
+            yield f"{tap.name(path)}: in no room that tests/lint/arrows.py knows"
+
+
+def breaches(room):
+    for path in tap.files("*.c", "*.h", "*.in", rooms=["src"]):
+        if room_of(str(path.relative_to(tap.ROOT / "src"))) != room:
+            continue
+        text = path.read_text()
+        for match in INCLUDE.finditer(text):
+            reason = objection(room, match.group(1))
+            if reason:
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{tap.name(path)}:{line}: {match.group(1)}: {reason}"
+
+
+def public_breaches():
+    for path in tap.files("*.h", rooms=["include"]):
+        for header in INCLUDE.findall(path.read_text()):
+            if not header.startswith("lockkeeper/"):
+                yield f"{tap.name(path)}: {header} is not public"
+
+
+def private_uses():
+    for path in tap.files("*.c", "*.h", rooms=["examples"]):
+        for header in INCLUDE.findall(path.read_text()):
+            if not header.startswith("lockkeeper/"):
+                yield f"{tap.name(path)}: {header} is not what a user has"
+
+
+report = tap.Report()
+report.case("every source is in a room", strangers())
+for each in ARROWS:
+    report.case(f"src/{each} includes along the arrows", breaches(each))
+report.case("public headers include public headers only", public_breaches())
+report.case("examples use public headers only", private_uses())
+report.finish()
