@@ -38,8 +38,10 @@ int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
         return code;
     }
     if (size == 0) {
-        *ret_identity = LK_SQL_IS_EMPTY;
-        return SQLITE_OK;
+        /* SQLite gives the size of a file of one byte as 0. */
+        code = file->pMethods->xRead(file, header, 1, 0);
+        *ret_identity = code == SQLITE_OK ? LK_SQL_IS_NO_DATABASE : LK_SQL_IS_EMPTY;
+        return code == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : code;
     }
     if (size < HEADER_BYTES) {
         *ret_identity = LK_SQL_IS_NO_DATABASE;

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store's file: what is made, what is refused, and that whatever is refused is left exactly as
+ * it was.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/sqlite/place.h"
+#include "ground.h"
+#include "sql/format.h"
+
+enum { CONTENT_MAX = 64 * 1024, RACERS = 50, NOBODY = 65534 };
+
+/* ---- helpers --------------------------------------------------------------------------------- */
+
+struct content {
+    char bytes[CONTENT_MAX];
+    size_t size;
+};
+
+static void write_file(const char *path, const void *bytes, size_t size) {
+    int file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+
+    assert_true(file >= 0);
+    assert_int_equal(write(file, bytes, size), (ssize_t)size);
+    assert_int_equal(close(file), 0);
+}
+
+static void read_file(const char *path, struct content *ret_content) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size;
+
+    assert_true(file >= 0);
+    size = read(file, ret_content->bytes, sizeof ret_content->bytes);
+    assert_true(size >= 0 && size < CONTENT_MAX);
+    ret_content->size = (size_t)size;
+    assert_int_equal(close(file), 0);
+}
+
+static lk_outcome try_open(const char *rest) {
+    lk_error error;
+
+    return ground_try_open(rest, &lk_sqlite_options_default, &error);
+}
+
+/* Opening `path` ends so, and leaves the file and its directory as they were. */
+static void assert_refused_untouched(const struct ground *ground, lk_outcome expected) {
+    static struct content before;
+    static struct content after;
+    size_t files = ground_count_files(ground);
+
+    read_file(ground->file, &before);
+    assert_int_equal(try_open(ground->file), expected);
+    read_file(ground->file, &after);
+    assert_int_equal(before.size, after.size);
+    assert_memory_equal(before.bytes, after.bytes, before.size);
+    assert_int_equal(ground_count_files(ground), files);
+}
+
+/* Runs `body` in a child as an ordinary user, who may not do all; its result must be 0. */
+static void as_nobody(const struct ground *ground, int (*body)(const struct ground *ground)) {
+    int status = 0;
+    pid_t child;
+
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
+            _exit(100);
+        }
+        _exit(body(ground));
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int setup(void **state) {
+    struct ground *ground = malloc(sizeof *ground);
+
+    if (ground == NULL) {
+        return 1;
+    }
+    *ground = ground_make();
+    *state = ground;
+    return 0;
+}
+
+static int teardown(void **state) {
+    struct ground *ground = *state;
+
+    (void)chmod(ground->directory, 0700);
+    ground_remove(ground);
+    free(ground);
+    return 0;
+}
+
+/* ---- URLs ------------------------------------------------------------------------------------ */
+
+static void urls_are_checked(void **state) {
+    struct lk_sqlite_place place = {.is_relaxed = false};
+    static const char *const wrong[] = {
+        "",         "?durability=full",      "f?durability=", "f?durability=maybe", "f?",
+        ":memory:", "f?durability=relaxed&", "f?mode=ro",     "file:x",
+    };
+    lk_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(lk_sqlite_place_parse(lk_slice_of(wrong[i]), &place, &error),
+                         LK_INVALID);
+        assert_true(error.text[0] != '\0');
+    }
+    assert_int_equal(lk_sqlite_place_parse(lk_slice_of("a/b?durability=relaxed"), &place, &error),
+                     LK_OK);
+    assert_true(place.is_relaxed);
+    assert_string_equal(place.path, "a/b");
+    assert_int_equal(lk_sqlite_place_parse(lk_slice_of("/c?durability=full"), &place, &error),
+                     LK_OK);
+    assert_false(place.is_relaxed);
+}
+
+static void durability_is_full_unless_relaxed(void **state) {
+    struct ground *ground = *state;
+    struct lk_patience patience = ground_patience(10000000);
+    struct lk_engine *engine = NULL;
+    lk_report *report = NULL;
+    lk_error error;
+
+    assert_int_equal(lk_sqlite_open(lk_slice_of(ground->file), &lk_sqlite_options_default,
+                                    &patience, &engine, &error),
+                     LK_OK);
+    assert_int_equal(engine->ops->examine(engine, &patience, &report, &error), LK_OK);
+    assert_non_null(strstr(report->text, "durability: full"));
+    assert_non_null(strstr(report->text, "journal mode: wal"));
+    assert_string_equal(report->warnings, "");
+    lk_report_free(report);
+    ground_close(engine);
+
+    engine = ground_open(ground->file, &lk_sqlite_options_default);
+    assert_int_equal(engine->ops->examine(engine, &patience, &report, &error), LK_OK);
+    assert_non_null(strstr(report->text, "durability: relaxed"));
+    lk_report_free(report);
+    ground_close(engine);
+}
+
+static void network_file_systems_are_known(void **state) {
+    (void)state;
+    assert_string_equal(lk_sqlite_place_network_name(0x6969), "NFS");
+    assert_string_equal(lk_sqlite_place_network_name(0xFF534D42), "CIFS");
+    assert_string_equal(lk_sqlite_place_network_name(0x01021997), "9p");
+    assert_string_equal(lk_sqlite_place_network_name(0x65735546), "FUSE");
+    assert_null(lk_sqlite_place_network_name(0xEF53));     /* ext4 */
+    assert_null(lk_sqlite_place_network_name(0x01021994)); /* tmpfs */
+    assert_null(lk_sqlite_place_network_name(0x794C7630)); /* overlayfs */
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static void a_new_file_is_its_owners_alone(void **state) {
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    struct ground *ground = *state;
+    mode_t mask = umask(0);
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+
+    (void)umask(mask);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char path[PATH_MAX];
+        struct stat status;
+        (void)snprintf(path, sizeof path, "%s%s", ground->file, suffixes[i]);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0600);
+    }
+    ground_close(engine);
+}
+
+static void an_empty_file_becomes_a_store(void **state) {
+    struct ground *ground = *state;
+
+    write_file(ground->file, "", 0);
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(ground_sql(ground->file, "PRAGMA application_id"), 1280012402);
+}
+
+static void a_missing_directory_is_invalid(void **state) {
+    struct ground *ground = *state;
+    char rest[PATH_MAX];
+    lk_error error;
+
+    (void)snprintf(rest, sizeof rest, "%s/none/locks.db", ground->directory);
+    assert_int_equal(ground_try_open(rest, &lk_sqlite_options_default, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "make it first"));
+    assert_int_equal(ground_count_files(ground), 0);
+}
+
+static void a_directory_is_no_file(void **state) {
+    struct ground *ground = *state;
+
+    assert_int_equal(try_open(ground->directory), LK_INVALID);
+    assert_int_equal(ground_count_files(ground), 0);
+}
+
+/* All at once, from nothing: each must find a whole store, and all the same one. */
+static void many_make_it_at_once(void **state) {
+    struct ground *ground = *state;
+    int gate[2];
+    lk_result result = {.outcome = LK_OK};
+    struct lk_engine *engine;
+
+    (void)fflush(NULL);
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < RACERS; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            char owner[32];
+            char byte;
+            (void)close(gate[1]);
+            (void)read(gate[0], &byte, 1); /* until the parent closes its end */
+            (void)snprintf(owner, sizeof owner, "racer %d", i);
+            engine = ground_open(ground->file, &lk_sqlite_options_default);
+            _exit(ground_ask(engine, owner, "x?limit=50", LK_TRY, 0, &result) == LK_GRANTED ? 0
+                                                                                           : 1);
+        }
+    }
+    (void)close(gate[0]);
+    (void)close(gate[1]);
+    for (int i = 0; i < RACERS; i++) {
+        int status = 0;
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), RACERS);
+    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM meta"), 1);
+}
+
+/*
+ * A process that dies while it writes the tables leaves the first pages and a journal that says the
+ * file was empty; the next one takes them back and begins anew.
+ */
+static void a_death_while_making_is_repaired(void **state) {
+    static const unsigned char journal[512] = {
+        0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, /* what a journal begins with */
+        0,    0,    0,    0,    1,    2,    3,    4,    /* pages kept: none; a nonce */
+        0,    0,    0,    0,    0,    0,    2,    0,    /* pages before: none; sector: 512 */
+        0,    0,    0x10, 0,                            /* page: 4096 */
+    };
+    struct ground *ground = *state;
+    static struct content content;
+    char path[PATH_MAX];
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    read_file(ground->file, &content);
+    /* The mode of a file that is being made is not yet the write-ahead log. */
+    content.bytes[18] = content.bytes[19] = 1;
+    write_file(ground->file, content.bytes, 4096);
+    (void)snprintf(path, sizeof path, "%s-journal", ground->file);
+    write_file(path, journal, sizeof journal);
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(ground_sql(ground->file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+/* ---- refusing -------------------------------------------------------------------------------- */
+
+static void garbage_is_refused(void **state) {
+    struct ground *ground = *state;
+    static char garbage[10000];
+    struct lk_random random = {1};
+
+    for (size_t i = 0; i < sizeof garbage; i++) {
+        garbage[i] = (char)lk_random_next(&random);
+    }
+    write_file(ground->file, garbage, sizeof garbage);
+    assert_refused_untouched(ground, LK_INVALID);
+    write_file(ground->file, "x", 1);
+    assert_refused_untouched(ground, LK_INVALID);
+    write_file(ground->file, "SQLite format 3", 16); /* and no more */
+    assert_refused_untouched(ground, LK_INVALID);
+}
+
+static void a_foreign_database_is_refused(void **state) {
+    struct ground *ground = *state;
+
+    (void)ground_sql(ground->file, "CREATE TABLE requests (id INTEGER PRIMARY KEY)");
+    assert_refused_untouched(ground, LK_INVALID);
+    (void)ground_sql(ground->file, "PRAGMA application_id = 7");
+    (void)ground_sql(ground->file, "PRAGMA journal_mode = WAL");
+    assert_refused_untouched(ground, LK_INVALID);
+}
+
+/* With a journal beside it that any reader would roll back. */
+static void a_foreign_database_in_trouble_is_left_alone(void **state) {
+    struct ground *ground = *state;
+    int status = 0;
+    pid_t child;
+
+    (void)fflush(NULL);
+    (void)ground_sql(ground->file, "CREATE TABLE mine (id INTEGER PRIMARY KEY)");
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        sqlite3 *handle = NULL;
+        if (sqlite3_open(ground->file, &handle) != SQLITE_OK ||
+            sqlite3_exec(handle, "BEGIN IMMEDIATE; INSERT INTO mine VALUES (1)", NULL, NULL,
+                         NULL) != SQLITE_OK) {
+            _exit(1);
+        }
+        (void)sqlite3_db_cacheflush(handle);
+        (void)raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(ground_count_files(ground), 2);
+    assert_refused_untouched(ground, LK_INVALID);
+}
+
+static void a_newer_format_is_refused_unless_it_lets_us(void **state) {
+    struct ground *ground = *state;
+    lk_error error;
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    (void)ground_sql(ground->file, "UPDATE meta SET format = 9, writable_from = 9");
+    assert_int_equal(ground_try_open(ground->file, &lk_sqlite_options_default, &error),
+                     LK_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "format 9"));
+    (void)ground_sql(ground->file, "UPDATE meta SET writable_from = 1");
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(ground_sql(ground->file, "SELECT format FROM meta"), 9);
+}
+
+/* Somebody's newer program migrates the file while we have it open. */
+static void a_newer_format_is_noticed_while_open(void **state) {
+    struct ground *ground = *state;
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    lk_result result = {.outcome = LK_OK};
+
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    (void)ground_sql(ground->file, "UPDATE meta SET format = 9, writable_from = 9");
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNSUPPORTED);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+static void steps_lead_from_an_older_format(void **state) {
+    static const char *const steps[] = {
+        NULL, "ALTER TABLE audit ADD COLUMN one INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
+    struct ground *ground = *state;
+    struct lk_sql sql;
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(lk_sql_open(&sql, ground->file, SQLITE_OPEN_READWRITE), SQLITE_OK);
+    assert_int_equal(lk_sql_begin_write(&sql), SQLITE_OK);
+    assert_int_equal(lk_sql_format_migrate(&sql, steps, 1, 3), SQLITE_OK);
+    assert_int_equal(lk_sql_commit(&sql), SQLITE_OK);
+    lk_sql_close(&sql);
+    assert_int_equal(ground_sql(ground->file, "SELECT format FROM meta"), 3);
+    assert_int_equal(ground_sql(ground->file, "SELECT count(one) + count(two) FROM audit"), 0);
+}
+
+static void impossible_rows_are_named(void **state) {
+    static const char *const damages[] = {
+        "UPDATE requests SET ttl_ms = -1",
+        "UPDATE requests SET deadline_us = 9223372036854775807",
+        "UPDATE requests SET owner = ''",
+        "UPDATE requests SET token = 0",
+        "UPDATE parts SET path = '/x'",
+        "UPDATE parts SET path = 'x', units = 9999999999",
+        "UPDATE parts SET request = request + 1",
+    };
+    struct ground *ground = *state;
+    lk_result result = {.outcome = LK_OK};
+
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+        struct lk_patience patience = ground_patience(10000000);
+        lk_listing *listing = NULL;
+        lk_error error;
+        assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+        (void)ground_sql(ground->file, damages[i]);
+        assert_int_equal(engine->ops->list(engine, NULL, &patience, &listing, &error),
+                         LK_UNAVAILABLE);
+        assert_non_null(strstr(error.text, "request "));
+        ground_close(engine);
+        (void)ground_sql(ground->file, "DELETE FROM requests");
+        (void)ground_sql(ground->file, "DELETE FROM parts");
+    }
+    lk_result_clear(&result);
+}
+
+static void a_damaged_file_is_unavailable(void **state) {
+    struct ground *ground = *state;
+    struct stat status;
+    static char noise[4096];
+    lk_error error;
+    int file;
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(stat(ground->file, &status), 0);
+    memset(noise, 0x5a, sizeof noise);
+    file = open(ground->file, O_WRONLY | O_CLOEXEC);
+    assert_true(file >= 0);
+    for (off_t at = 4096; at < status.st_size; at += 4096) {
+        assert_int_equal(pwrite(file, noise, sizeof noise, at), (ssize_t)sizeof noise);
+    }
+    assert_int_equal(close(file), 0);
+    assert_int_equal(ground_try_open(ground->file, &lk_sqlite_options_default, &error),
+                     LK_UNAVAILABLE);
+    assert_non_null(strstr(error.text, "damaged"));
+}
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+static int expect_denied(const struct ground *ground) {
+    lk_error error;
+    lk_outcome outcome = ground_try_open(ground->file, &lk_sqlite_options_default, &error);
+
+    if (outcome != LK_DENIED || error.text[0] == '\0') {
+        (void)fprintf(stderr, "%s: %s\n", lk_outcome_name(outcome), error.text);
+        return 1;
+    }
+    return 0;
+}
+
+static void a_file_that_may_not_be_written_is_denied(void **state) {
+    struct ground *ground = *state;
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(chmod(ground->directory, 0777), 0);
+    assert_int_equal(chmod(ground->file, 0444), 0);
+    as_nobody(ground, expect_denied);
+    assert_int_equal(chmod(ground->file, 0000), 0);
+    as_nobody(ground, expect_denied);
+    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), 0);
+}
+
+static void a_directory_that_may_not_be_written_is_denied(void **state) {
+    struct ground *ground = *state;
+
+    assert_int_equal(chmod(ground->directory, 0555), 0);
+    as_nobody(ground, expect_denied); /* no file can be made */
+    assert_int_equal(chmod(ground->directory, 0700), 0);
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(chmod(ground->file, 0666), 0);
+    assert_int_equal(chmod(ground->directory, 0555), 0);
+    as_nobody(ground, expect_denied); /* no log can be made beside it */
+}
+
+/* ---- a full disk ----------------------------------------------------------------------------- */
+
+#define FILL_PATH "%0180d/%d" /* long, so that it takes few */
+
+/* Asks until the store has no room left; returns how many were granted. */
+static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
+    lk_result result = {.outcome = LK_OK};
+    int granted = 0;
+
+    for (int i = 0; i < 100000; i++) {
+        char path[200];
+        (void)snprintf(path, sizeof path, FILL_PATH, 7, i);
+        *ret_outcome = ground_ask(engine, "A", path, LK_TRY, 0, &result);
+        if (*ret_outcome != LK_GRANTED) {
+            break;
+        }
+        granted++;
+    }
+    if (*ret_outcome == LK_UNAVAILABLE && result.error == NULL) {
+        granted = -1;
+    }
+    lk_result_clear(&result);
+    return granted;
+}
+
+static void a_full_file_is_unavailable_and_keeps_what_it_has(void **state) {
+    struct ground *ground = *state;
+    struct lk_sqlite_options options = {.overdue_max = 64, .page_max = 40};
+    struct lk_engine *engine = ground_open(ground->file, &options);
+    lk_result result = {.outcome = LK_OK};
+    lk_outcome outcome = LK_OK;
+    char path[200];
+    int granted = fill(engine, &outcome);
+
+    assert_true(granted > 0);
+    assert_int_equal(outcome, LK_UNAVAILABLE);
+    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), granted);
+    assert_int_equal(ground_sql(ground->file, "SELECT integrity_check = 'ok'"
+                                              " FROM pragma_integrity_check"),
+                     1);
+    /* What is there can still be ended, and makes room. */
+    for (int i = 0; i < granted; i++) {
+        (void)snprintf(path, sizeof path, FILL_PATH, 7, i);
+        assert_int_equal(ground_release(engine, "A", path, 0, &result), LK_OK);
+    }
+    assert_int_equal(ground_ask(engine, "A", path, LK_TRY, 0, &result), LK_GRANTED);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+/* The system refuses to let any file grow further, as a full disk does. */
+static int fill_limited(const struct ground *ground) {
+    struct rlimit limit = {.rlim_cur = 256 * 1024, .rlim_max = 256 * 1024};
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    lk_outcome outcome = LK_OK;
+    int granted;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+        return 1;
+    }
+    granted = fill(engine, &outcome);
+    if (outcome != LK_UNAVAILABLE || granted <= 0) {
+        return 2;
+    }
+    /* Another look at the file, by a connection without that bound in its way. */
+    if (ground_sql(ground->file, "SELECT count(*) FROM requests") != granted) {
+        return 3;
+    }
+    return 0;
+}
+
+static void a_disk_that_refuses_is_unavailable(void **state) {
+    struct ground *ground = *state;
+    lk_result result = {.outcome = LK_OK};
+    struct lk_engine *engine;
+
+    assert_int_equal(chmod(ground->directory, 0777), 0);
+    as_nobody(ground, fill_limited);
+    engine = ground_open(ground->file, &lk_sqlite_options_default);
+    assert_int_equal(ground_ask(engine, "B", "y", LK_TRY, 0, &result), LK_GRANTED);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+/* ---- a file that goes away, a process that forks --------------------------------------------- */
+
+static void a_deleted_file_is_unavailable(void **state) {
+    struct ground *ground = *state;
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    lk_result result = {.outcome = LK_OK};
+
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(unlink(ground->file), 0);
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNAVAILABLE);
+    assert_non_null(strstr(result.error, "open it anew"));
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+static void a_child_of_fork_is_told(void **state) {
+    struct ground *ground = *state;
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    lk_result result = {.outcome = LK_OK};
+    int status = 0;
+    pid_t child;
+
+    (void)fflush(NULL);
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    child = fork();
+    if (child == 0) {
+        lk_outcome outcome = ground_ask(engine, "A", "x", LK_TRY, 0, &result);
+        ground_close(engine); /* harmless */
+        _exit(outcome == LK_INTERNAL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(urls_are_checked),
+        cmocka_unit_test(network_file_systems_are_known),
+        IN_A_DIRECTORY(durability_is_full_unless_relaxed),
+        IN_A_DIRECTORY(a_new_file_is_its_owners_alone),
+        IN_A_DIRECTORY(an_empty_file_becomes_a_store),
+        IN_A_DIRECTORY(a_missing_directory_is_invalid),
+        IN_A_DIRECTORY(a_directory_is_no_file),
+        IN_A_DIRECTORY(many_make_it_at_once),
+        IN_A_DIRECTORY(a_death_while_making_is_repaired),
+        IN_A_DIRECTORY(garbage_is_refused),
+        IN_A_DIRECTORY(a_foreign_database_is_refused),
+        IN_A_DIRECTORY(a_foreign_database_in_trouble_is_left_alone),
+        IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_lets_us),
+        IN_A_DIRECTORY(a_newer_format_is_noticed_while_open),
+        IN_A_DIRECTORY(steps_lead_from_an_older_format),
+        IN_A_DIRECTORY(impossible_rows_are_named),
+        IN_A_DIRECTORY(a_damaged_file_is_unavailable),
+        IN_A_DIRECTORY(a_file_that_may_not_be_written_is_denied),
+        IN_A_DIRECTORY(a_directory_that_may_not_be_written_is_denied),
+        IN_A_DIRECTORY(a_full_file_is_unavailable_and_keeps_what_it_has),
+        IN_A_DIRECTORY(a_disk_that_refuses_is_unavailable),
+        IN_A_DIRECTORY(a_deleted_file_is_unavailable),
+        IN_A_DIRECTORY(a_child_of_fork_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
