@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conformance runner: every scenario on every store, each in a process of its own, several at
+ * a time because most of their time is pauses.
+ *
+ *     conformance [--jobs N] [--only TEXT] [--matrix FILE] --store URL... FILE.scenario...
+ *
+ * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
+ * {fresh} in a URL stands for a name that no other scenario of the run is given. Exit code 0: all
+ * passed or are unsupported by declaration; 1: something failed; 2: bad arguments or files.
+ */
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/engine.h"
+#include "matrix.h"
+#include "play.h"
+#include "scenario.h"
+
+enum {
+    SUBJECTS_MAX = 16,
+    FILES_MAX = 64,
+    PLAYED_MAX = 4096,
+    JOBS_MAX = 64,
+    JOBS_DEFAULT = 8,
+    STRETCH_MAX = 16,
+    SECONDS_MAX = 240, /* for one scenario, replays included */
+    URL_MAX = 1024,
+    FILE_BYTES_MAX = 1 << 20,
+};
+
+struct run {
+    struct subject subjects[SUBJECTS_MAX];
+    size_t subject_count;
+    struct scenario_file *files;
+    size_t file_count;
+    struct played played[PLAYED_MAX];
+    size_t played_count;
+    size_t jobs;
+    size_t lines;       /* of TAP */
+    const char *only;   /* NULL: all; else scenarios whose name or file contains it */
+    const char *matrix; /* NULL: printed only */
+    char folder[64];    /* where {fresh} names live */
+};
+
+/* A scenario that is being played by a child. */
+struct job {
+    pid_t child; /* 0: free */
+    size_t played;
+    FILE *report;
+};
+
+/* ---- arguments and files ---------------------------------------------------------------------- */
+
+static bool subject_add(struct run *run, const char *url) {
+    if (run->subject_count == SUBJECTS_MAX) {
+        fprintf(stderr, "conformance: more than %d stores\n", SUBJECTS_MAX);
+        return false;
+    }
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        size_t size = strlen(lk_engines[i]->scheme);
+        if (strncmp(url, lk_engines[i]->scheme, size) == 0 && url[size] == ':') {
+            run->subjects[run->subject_count++] =
+                (struct subject){.name = lk_engines[i]->scheme,
+                                 .url = url,
+                                 .capabilities = lk_engines[i]->capabilities};
+            return true;
+        }
+    }
+    fprintf(stderr, "conformance: no engine for %s in this build\n", url);
+    return false;
+}
+
+static bool file_add(struct run *run, const char *path) {
+    if (run->file_count == FILES_MAX) {
+        fprintf(stderr, "conformance: more than %d files\n", FILES_MAX);
+        return false;
+    }
+    FILE *in = fopen(path, "r");
+    char *text = malloc(FILE_BYTES_MAX + 1);
+    if (in == NULL || text == NULL) {
+        fprintf(stderr, "conformance: %s: %s\n", path, strerror(errno));
+        free(text);
+        return false;
+    }
+    size_t size = fread(text, 1, FILE_BYTES_MAX, in);
+    text[size] = '\0';
+    fclose(in);
+    char name[128];
+    const char *base = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
+    struct complaint complaint;
+    bool good = size < FILE_BYTES_MAX
+                && scenario_file_read(&run->files[run->file_count++], name, text, &complaint);
+    if (!good) {
+        fprintf(stderr, "conformance: %s\n", size < FILE_BYTES_MAX ? complaint.text : "too long");
+    }
+    free(text);
+    return good;
+}
+
+static bool option_take(struct run *run, const char *option, const char *value) {
+    if (value == NULL) {
+        fprintf(stderr, "conformance: %s needs a value\n", option);
+        return false;
+    }
+    if (strcmp(option, "--store") == 0) {
+        return subject_add(run, value);
+    }
+    if (strcmp(option, "--only") == 0) {
+        run->only = value;
+    } else if (strcmp(option, "--matrix") == 0) {
+        run->matrix = value;
+    } else if (strcmp(option, "--jobs") == 0) {
+        run->jobs = strtoul(value, NULL, 10);
+    } else {
+        fprintf(stderr, "conformance: unknown option %s\n", option);
+        return false;
+    }
+    return true;
+}
+
+static bool arguments_take(struct run *run, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            if (!option_take(run, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) {
+                return false;
+            }
+            i++;
+        } else if (!file_add(run, argv[i])) {
+            return false;
+        }
+    }
+    if (run->subject_count == 0 || run->file_count == 0 || run->jobs == 0 || run->jobs > JOBS_MAX) {
+        fputs("usage: conformance [--jobs N] [--only TEXT] [--matrix FILE] --store URL... "
+              "FILE.scenario...\n",
+              stderr);
+        return false;
+    }
+    return true;
+}
+
+/* ---- playing ---------------------------------------------------------------------------------- */
+
+/* The subject's URL with {fresh} replaced. */
+static void url_make(const struct run *run, size_t played, int64_t stretch, char *ret_url,
+                     size_t size) {
+    static const char mark[] = "{fresh}";
+    const char *template = run->played[played].subject->url;
+    const char *found = strstr(template, mark);
+    if (found == NULL) {
+        snprintf(ret_url, size, "%s", template);
+        return;
+    }
+    snprintf(ret_url, size, "%.*s%s/%zu-%lld%s", (int)(found - template), template, run->folder,
+             played, (long long)stretch, found + strlen(mark));
+}
+
+/* In the child: plays until the machine was fast enough for the scenario's durations. */
+static enum verdict play_patiently(const struct run *run, size_t played, FILE *report) {
+    const struct played *mine = &run->played[played];
+    bool persistent = (mine->subject->capabilities & LK_CAN_PERSIST) != 0;
+    for (int64_t stretch = 1; stretch <= STRETCH_MAX; stretch *= 2) {
+        char url[URL_MAX];
+        char *text = NULL;
+        size_t size = 0;
+        FILE *attempt = open_memstream(&text, &size);
+        if (attempt == NULL) {
+            return VERDICT_FAILED;
+        }
+        url_make(run, played, stretch, url, sizeof url);
+        enum verdict verdict = scenario_play(mine->scenario, url, persistent, stretch, attempt);
+        fclose(attempt);
+        if (verdict == VERDICT_FAILED) {
+            fwrite(text, 1, size, report);
+        }
+        free(text);
+        if (verdict != VERDICT_TOO_SLOW) {
+            return verdict;
+        }
+    }
+    fputs("    the machine was too slow, even with durations stretched\n", report);
+    return VERDICT_TOO_SLOW;
+}
+
+static bool job_start(const struct run *run, struct job *job, size_t played) {
+    job->report = tmpfile();
+    job->played = played;
+    fflush(stdout);
+    fflush(stderr);
+    job->child = job->report != NULL ? fork() : -1;
+    if (job->child < 0) {
+        fprintf(stderr, "conformance: cannot start a child: %s\n", strerror(errno));
+        return false;
+    }
+    if (job->child == 0) {
+        alarm(SECONDS_MAX);
+        enum verdict verdict = play_patiently(run, played, job->report);
+        fflush(job->report);
+        exit(verdict == VERDICT_PASSED ? 0 : verdict == VERDICT_FAILED ? 1 : 2);
+    }
+    return true;
+}
+
+/* One line of TAP. What is unsupported by declaration is a result like any other. */
+static void line_print(struct run *run, bool good, const struct played *played,
+                       const char *remark) {
+    printf("%s %zu - %s %s: %s%s\n", good ? "ok" : "not ok", ++run->lines, played->subject->name,
+           played->scenario->file, played->scenario->name, remark);
+}
+
+/* What a scenario needs and a store declares that it lacks. */
+static void unsupported_print(struct run *run, const struct played *played) {
+    char remark[256] = " (unsupported, as declared:";
+    unsigned lacking = played->scenario->needs & ~played->subject->capabilities;
+    for (const struct capability_name *known = capability_names; known->name != NULL; known++) {
+        if ((lacking & known->capability) != 0) {
+            size_t used = strlen(remark);
+            snprintf(remark + used, sizeof remark - used, " %s", known->name);
+        }
+    }
+    size_t used = strlen(remark);
+    snprintf(remark + used, sizeof remark - used, ")");
+    line_print(run, true, played, remark);
+}
+
+static void job_end(struct run *run, struct job *job, int status) {
+    struct played *played = &run->played[job->played];
+    char line[512];
+    if (WIFEXITED(status) && WEXITSTATUS(status) <= 2) {
+        static const enum verdict verdicts[] = {VERDICT_PASSED, VERDICT_FAILED, VERDICT_TOO_SLOW};
+        played->verdict = verdicts[WEXITSTATUS(status)];
+        line_print(run, played->verdict == VERDICT_PASSED, played, "");
+    } else {
+        played->verdict = VERDICT_FAILED;
+        line_print(run, false, played, "");
+        printf("#     its process died: %s %d\n", WIFSIGNALED(status) ? "signal" : "exit code",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    rewind(job->report);
+    while (fgets(line, sizeof line, job->report) != NULL) {
+        printf("# %s", line);
+    }
+    fclose(job->report);
+    job->child = 0;
+    fflush(stdout);
+}
+
+/* Waits for one child of ours and takes its verdict. */
+static void any_job_end(struct run *run, struct job *jobs) {
+    int status = 0;
+    pid_t child = waitpid(-1, &status, 0);
+    for (size_t i = 0; i < run->jobs; i++) {
+        if (child > 0 && jobs[i].child == child) {
+            job_end(run, &jobs[i], status);
+        }
+    }
+}
+
+static struct job *free_job(struct run *run, struct job *jobs) {
+    for (;;) {
+        for (size_t i = 0; i < run->jobs; i++) {
+            if (jobs[i].child == 0) {
+                return &jobs[i];
+            }
+        }
+        any_job_end(run, jobs);
+    }
+}
+
+static bool play_all(struct run *run) {
+    struct job jobs[JOBS_MAX] = {0};
+    bool good = true;
+    printf("1..%zu\n", run->played_count);
+    for (size_t i = 0; i < run->played_count && good; i++) {
+        struct played *played = &run->played[i];
+        if ((played->scenario->needs & ~played->subject->capabilities) != 0) {
+            played->verdict = VERDICT_UNSUPPORTED;
+            unsupported_print(run, played);
+            continue;
+        }
+        good = job_start(run, free_job(run, jobs), i);
+    }
+    for (size_t i = 0; i < run->jobs; i++) {
+        while (jobs[i].child > 0) {
+            any_job_end(run, jobs);
+        }
+    }
+    return good;
+}
+
+static bool is_chosen(const struct run *run, const struct scenario *scenario) {
+    return run->only == NULL || strstr(scenario->name, run->only) != NULL
+           || strstr(scenario->file, run->only) != NULL;
+}
+
+static bool choose(struct run *run) {
+    for (size_t s = 0; s < run->subject_count; s++) {
+        for (size_t f = 0; f < run->file_count; f++) {
+            for (size_t i = 0; i < run->files[f].count; i++) {
+                const struct scenario *scenario = &run->files[f].scenarios[i];
+                if (!is_chosen(run, scenario)) {
+                    continue;
+                }
+                if (run->played_count == PLAYED_MAX) {
+                    fprintf(stderr, "conformance: more than %d to play\n", PLAYED_MAX);
+                    return false;
+                }
+                run->played[run->played_count++] =
+                    (struct played){.scenario = scenario, .subject = &run->subjects[s]};
+            }
+        }
+    }
+    if (run->played_count == 0) {
+        fputs("conformance: no scenario is chosen\n", stderr);
+    }
+    return run->played_count > 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+static int conclude(const struct run *run) {
+    size_t failed = 0;
+    for (size_t i = 0; i < run->played_count; i++) {
+        enum verdict verdict = run->played[i].verdict;
+        failed += verdict == VERDICT_FAILED || verdict == VERDICT_TOO_SLOW ? 1 : 0;
+    }
+    FILE *out = run->matrix != NULL ? fopen(run->matrix, "w+") : tmpfile();
+    if (out == NULL) {
+        fprintf(stderr, "conformance: the matrix cannot be written: %s\n", strerror(errno));
+        return 2;
+    }
+    matrix_write(out, run->subjects, run->subject_count, run->played, run->played_count);
+    rewind(out);
+    char line[1024];
+    while (fgets(line, sizeof line, out) != NULL) {
+        printf("# %s", line);
+    }
+    fclose(out);
+    printf("# %zu played, %zu failed\n", run->played_count, failed);
+    return failed == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    struct run *run = calloc(1, sizeof *run);
+    int code = 2;
+    if (run == NULL || (run->files = calloc(FILES_MAX, sizeof *run->files)) == NULL) {
+        free(run);
+        return code;
+    }
+    run->jobs = JOBS_DEFAULT;
+    const char *temporary = getenv("TMPDIR");
+    snprintf(run->folder, sizeof run->folder, "%.40s/conformance-XXXXXX",
+             temporary != NULL ? temporary : "/tmp");
+    if (!arguments_take(run, argc, argv) || !choose(run)) {
+        goto done;
+    }
+    if (mkdtemp(run->folder) == NULL) {
+        fprintf(stderr, "conformance: %s: %s\n", run->folder, strerror(errno));
+        goto done;
+    }
+    if (play_all(run)) {
+        code = conclude(run);
+    }
+    nftw(run->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+done:
+    for (size_t i = 0; i < run->file_count; i++) {
+        scenario_file_free(&run->files[i]);
+    }
+    free(run->files);
+    free(run);
+    return code;
+}

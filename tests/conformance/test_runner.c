@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runner's own test: that it can fail. Wrong expectations must fail on a store that keeps the
+ * rules, and a file that is not as README.md says must be a complaint with its line.
+ */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "matrix.h"
+#include "play.h"
+#include "scenario.h"
+#include "witness.h"
+
+#define HEAD "needs exclusive queue roots deadlock break\nscenario \"s\"\nrules R1\n"
+
+/* Plays the first scenario of a text on mem: and says what came of it. */
+static enum verdict play_text(const char *text, char *ret_report, size_t size) {
+    struct scenario_file *file = calloc(1, sizeof *file);
+    struct complaint complaint = {0};
+    assert_non_null(file);
+    if (!scenario_file_read(file, "test", text, &complaint)) {
+        fail_msg("%s", complaint.text);
+    }
+    FILE *report = tmpfile();
+    assert_non_null(report);
+    enum verdict verdict = scenario_play(&file->scenarios[0], "mem:", false, 1, report);
+    rewind(report);
+    size_t read = fread(ret_report, 1, size - 1, report);
+    ret_report[read] = '\0';
+    fclose(report);
+    scenario_file_free(file);
+    free(file);
+    return verdict;
+}
+
+static void right_expectations_pass(void **state) {
+    (void)state;
+    char report[2048];
+    const char *text = HEAD "A asks x ttl 200ms note \"n\" -> granted, in use 0, token ticket\n"
+                            "B asks x -> waiting, position 1, blocked by A at x held note \"n\"\n"
+                            "list\n"
+                            "| A holds x, note \"n\"\n"
+                            "| B waits for x\n"
+                            "pause 300ms\n"
+                            "expect B holds x, token new\n"
+                            "expect A has nothing at x\n";
+    assert_int_equal(play_text(text, report, sizeof report), VERDICT_PASSED);
+    assert_string_equal(report, "");
+}
+
+/* Every line here is wrong behind the same beginning. */
+static void wrong_expectations_fail(void **state) {
+    (void)state;
+    static const char begin[] = HEAD "A asks x note \"n\" -> granted, keep token as t\n"
+                                     "B asks x -> waiting\n"
+                                     "P tries pool?limit=3&units=2 -> granted\n";
+    static const char *const wrong[] = {
+        "A asks x -> waiting",
+        "C asks x -> granted",
+        "C asks x -> waiting, position 1",
+        "C asks x -> waiting, blocked by A",
+        "C asks x -> waiting, blocked by B A",
+        "C asks x -> waiting, blocked by A held B held",
+        "C asks x -> waiting, blocked by A at y B",
+        "C asks x -> waiting, blocked by A note \"m\" B",
+        "C asks x -> waiting, blocked by nobody",
+        "C asks x -> waiting, created no",
+        "C asks x -> waiting, token ticket",
+        "C asks x -> waiting, ticket none",
+        "A asks x -> granted, token new",
+        "A asks x -> granted, token above t",
+        "A asks x -> granted, token above unknown",
+        "A asks x -> granted, ttl 61s",
+        "A asks x -> granted, expires within 1s",
+        "A asks x -> granted, expires after 61s",
+        "A asks x -> granted, fixed yes",
+        "A asks y -> granted, token same",
+        "P asks pool?limit=3&units=2 -> granted, in use 3",
+        "A tries \"a//b\" -> invalid, says \"R99\"",
+        "A releases x -> lost",
+        "B renews x -> ok",
+        "Admin breaks x reason \"r\" -> ok, count 1",
+        "expect A holds y",
+        "expect A holds x?shared",
+        "expect A waits for x",
+        "expect B holds x",
+        "expect B has nothing at x",
+        "expect A holds x, note \"m\"",
+        "expect A holds x, revoked yes",
+        "expect P holds pool?limit=3",
+        "expect nothing",
+        "expect nothing below pool",
+        "list",
+        "list\n| A holds x\n| P holds pool?limit=3&units=2\n| B waits for x",
+        "list x\n| A holds x",
+        "show x\n| A holds x\n| B waits for x, blocked by P",
+        "show x -> invalid",
+        "audit\n| Admin broke x held by A",
+        "A gets x -> granted",
+        "A cancels x -> cancelled",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[1024];
+        char report[2048];
+        snprintf(text, sizeof text, "%s%s\n", begin, wrong[i]);
+        if (play_text(text, report, sizeof report) != VERDICT_FAILED) {
+            fail_msg("this passed: %s", wrong[i]);
+        }
+        /* The report names the file, the line and the step. */
+        assert_non_null(strstr(report, "test.scenario:7: "));
+    }
+}
+
+static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
+    (void)state;
+    char report[2048];
+    /* The wait takes longer than A's lease lives on the scenario's own clock. */
+    const char *text = HEAD "A asks x ttl 200ms -> granted\n"
+                            "B asks y -> granted\n"
+                            "C waits for y within 300ms -> timeout\n"
+                            "expect A has nothing at x\n";
+    assert_int_equal(play_text(text, report, sizeof report), VERDICT_PASSED);
+    struct witness witness = {0};
+    const char *part = "x";
+    struct witness_record *record = witness_find(&witness, "A", &part, 1);
+    witness_promise(record, 1000, 200, 5000000);
+    assert_false(witness_overrun(&witness, 1100, 4999999));
+    assert_true(witness_overrun(&witness, 1100, 5000000));
+    assert_false(witness_overrun(&witness, 1300, 5000000));
+    assert_true(witness_in_doubt(&witness, 1190));
+    assert_false(witness_in_doubt(&witness, 1300));
+    witness_free(&witness);
+}
+
+static void bad_files_are_complaints(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *complaint; /* begins so */
+    } bad[] = {
+        {"", "test:0: no scenario"},
+        {"# only a comment\n", "test:1: no scenario"},
+        {"A asks x -> granted\n", "test:1: a step before the first scenario"},
+        {"scenario\n", "test:1: the scenario's name is missing"},
+        {"scenario \"s\"\nA tries p?limit=1 -> granted\n", "test:2: scenario \"s\" names no rules"},
+        {"scenario \"s\"\nrules R1\npause 1s\n", "test:3: scenario \"s\" expects nothing"},
+        {"scenario \"s\"\nrules X1\n", "test:2: rules are written R1"},
+        {"needs wings\n", "test:1: unknown capability 'wings'"},
+        {"scenario \"s\"\nrules R1\nA asks x -> granted\n", "test:3: this step needs 'exclusive'"},
+        {HEAD "A asks x\n", "test:4: '-> OUTCOME' is missing"},
+        {HEAD "A asks x -> grantd\n", "test:4: unknown outcome 'grantd'"},
+        {HEAD "A asks x -> granted, colour red\n", "test:4: unknown expectation 'colour'"},
+        {HEAD "A asks x -> granted position 1\n", "test:4: unexpected 'position'"},
+        {HEAD "A asks x loudly -> granted\n", "test:4: unknown option 'loudly'"},
+        {HEAD "A asks x ttl 3 -> granted\n", "test:4: a duration like"},
+        {HEAD "A asks x ttl 3weeks -> granted\n", "test:4: a duration like"},
+        {HEAD "A asks x + -> granted\n", "test:4: a part is missing"},
+        {HEAD "A sees x -> granted\n", "test:4: unknown step 'A sees'"},
+        {HEAD "A asks \"x -> granted\n", "test:4: a quoted text does not end"},
+        {HEAD "A asks \"\\q\" -> granted\n", "test:4: unknown escape"},
+        {HEAD "A asks \"\\{a*9999}\" -> granted\n", "test:4: unknown escape or too long"},
+        {HEAD "A asks x -> granted, position many\n", "test:4: a number is needed"},
+        {HEAD "A asks x -> granted, created maybe\n", "test:4: yes or no is needed"},
+        {HEAD "expect A likes x\n", "test:4: expect OWNER holds PARTS"},
+        {HEAD "| A holds x\n", "test:4: a line with '|' must follow"},
+        {HEAD "show\n", "test:4: one path is needed"},
+        {HEAD "pause\n", "test:4: a duration like"},
+        {HEAD "expect nothing\nscenario \"s\"\n", "test:5: a second scenario"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct scenario_file *file = calloc(1, sizeof *file);
+        struct complaint complaint = {0};
+        assert_non_null(file);
+        if (scenario_file_read(file, "test", bad[i].text, &complaint)) {
+            fail_msg("this was read: %s", bad[i].text);
+        }
+        if (strncmp(complaint.text, bad[i].complaint, strlen(bad[i].complaint)) != 0) {
+            fail_msg("'%s' in place of '%s'", complaint.text, bad[i].complaint);
+        }
+        scenario_file_free(file);
+        free(file);
+    }
+}
+
+static void what_a_store_lacks_shows_in_the_matrix(void **state) {
+    (void)state;
+    struct scenario scenarios[3] = {{.rules = {7}, .rule_count = 1},
+                                    {.rules = {7}, .rule_count = 1},
+                                    {.rules = {7, 13}, .rule_count = 2}};
+    struct subject subjects[2] = {{.name = "full", .capabilities = ~0u},
+                                  {.name = "small", .capabilities = LK_CAN_QUEUE}};
+    struct played played[6] = {{&scenarios[0], &subjects[0], VERDICT_PASSED},
+                               {&scenarios[1], &subjects[0], VERDICT_FAILED},
+                               {&scenarios[2], &subjects[0], VERDICT_PASSED},
+                               {&scenarios[0], &subjects[1], VERDICT_PASSED},
+                               {&scenarios[1], &subjects[1], VERDICT_PASSED},
+                               {&scenarios[2], &subjects[1], VERDICT_UNSUPPORTED}};
+    char text[4096];
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    matrix_write(out, subjects, 2, played, 6);
+    rewind(out);
+    text[fread(text, 1, sizeof text - 1, out)] = '\0';
+    fclose(out);
+    assert_non_null(strstr(text, "1 FAILED of 3"));
+    assert_non_null(strstr(text, "2 passed, 1 unsupported"));
+    assert_non_null(strstr(text, "| R13 "));
+    assert_null(strstr(text, "| R1 "));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_expectations_pass),
+        cmocka_unit_test(wrong_expectations_fail),
+        cmocka_unit_test(a_passed_deadline_is_too_slow_and_not_wrong),
+        cmocka_unit_test(bad_files_are_complaints),
+        cmocka_unit_test(what_a_store_lacks_shows_in_the_matrix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
