@@ -178,10 +178,14 @@ static struct lk_lease *first_due(const struct lk_keepalive *keepalive, int64_t 
     return first;
 }
 
-/* Until when one attempt may wait for the store, without making anybody else's end go unnoticed. */
-static int64_t attempt_until_us(const struct lk_keepalive *keepalive) {
+/*
+ * Until when one attempt to renew may wait for the store: so that there are several attempts
+ * before the lease's deadline, and nobody else's deadline goes unnoticed meanwhile.
+ */
+static int64_t attempt_until_us(const struct lk_keepalive *keepalive,
+                                const struct lk_lease *renewed) {
     int64_t now_us = lk_clock_now_us();
-    int64_t until_us = now_us + ATTEMPT_US_MAX;
+    int64_t until_us = now_us + smaller(ATTEMPT_US_MAX, renewed->ttl_ms * 1000 / 6);
 
     for (const struct lk_lease *lease = keepalive->leases; lease != NULL; lease = lease->next) {
         int64_t deadline_us = lk_promise_until_us(&lease->promise);
@@ -240,7 +244,7 @@ static void take_in(struct lk_keepalive *keepalive, struct lk_lease *lease, int6
 /* Called and left with the mutex held, which is free meanwhile. */
 static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     const struct lk_engine_ops *ops = keepalive->engine->ops;
-    const struct lk_patience patience = {.until_us = attempt_until_us(keepalive),
+    const struct lk_patience patience = {.until_us = attempt_until_us(keepalive, lease),
                                          .waker = &keepalive->waker};
     const struct lk_renew renew = {.target = lease->target, .ttl_ms = lease->ttl_ms};
     lk_result result = {.outcome = LK_OK};

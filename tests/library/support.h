@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of the library share: a fresh store for each test, short ways to ask, and waiting
+ * for conditions with a bound.
+ *
+ * A test program is run once for each engine, which its first argument names.
+ */
+#ifndef LK_TESTS_LIBRARY_SUPPORT_H
+#define LK_TESTS_LIBRARY_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs those four before it. */
+#include <cmocka.h>
+
+#include "lockkeeper/lockkeeper.h"
+
+enum { BOUND_MS = 20000 }; /* no condition takes longer, however busy the machine */
+
+struct fixture {
+    char directory[96];
+    char url[128];
+    lk_store *store;
+};
+
+/* "mem" or "sqlite". Fails the program when it is neither. */
+void choose_scheme(int argc, char **argv);
+
+/* cmocka's set-up and tear-down of one test: *state is a struct fixture. */
+int open_fixture(void **state);
+int close_fixture(void **state);
+
+/* The same store once more. */
+lk_store *open_again(const struct fixture *fixture);
+
+/* ---- short ways to ask ----------------------------------------------------------------------- */
+
+/* A request of one part that nobody has to wait for: LK_TRY. *part stays borrowed. */
+lk_request request_of(const char *owner, const char *const *part);
+
+lk_outcome try_part(lk_store *store, const char *owner, const char *part);
+lk_outcome queue_part(lk_store *store, const char *owner, const char *part);
+lk_outcome release_part(lk_store *store, const char *owner, const char *part);
+lk_outcome renew_part(lk_store *store, const char *owner, const char *part);
+size_t break_path(lk_store *store, const char *path, bool at_once);
+
+/* How many requests are live in the store, and how many of them wait. */
+size_t count_live(lk_store *store);
+size_t count_waiting(lk_store *store);
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+int64_t now_ms(void);
+
+/* Looks again and again, a few milliseconds apart; fails the test after BOUND_MS. */
+void wait_until_waiting(lk_store *store, size_t count);
+void wait_until_ms(int64_t instant_ms);
+
+/* A part of `count` by $LK_TEST_SCALE percent; at least 1. */
+int scaled(int count);
+
+#endif

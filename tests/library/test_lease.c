@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leases that are kept alive: on each engine, what keeps them, what loses them, what ends them. */
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static lk_store *store_of(void **state) {
+    return ((struct fixture *)*state)->store;
+}
+
+static lk_lease *acquire(lk_store *store, const char *part, int64_t ttl_ms) {
+    lk_request request = request_of(NULL, &part);
+    lk_lease *lease = NULL;
+    lk_result *result = NULL;
+
+    request.ttl_ms = ttl_ms;
+    assert_int_equal(lk_acquire(store, &request, &lease, &result, NULL), LK_GRANTED);
+    assert_non_null(lease);
+    assert_int_equal(lk_lease_token(lease), result->token);
+    assert_string_equal(lk_lease_owner(lease), result->owner);
+    lk_result_free(result);
+    return lease;
+}
+
+static void wait_until_lost(const lk_lease *lease) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (!lk_lease_is_lost(lease)) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+}
+
+/* ---- kept ------------------------------------------------------------------------------------ */
+
+static void test_kept_over_several_ttls(void **state) {
+    lk_store *store = store_of(state);
+    lk_lease *lease = acquire(store, "x", 600);
+
+    wait_until_ms(now_ms() + 2000);
+    assert_false(lk_lease_is_lost(lease));
+    assert_in_range(lk_lease_remaining_ms(lease), 1, 600);
+    assert_int_equal(try_part(store, "other", "x"), LK_BUSY);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    assert_int_equal(count_live(store), 0);
+}
+
+static void test_many_are_kept(void **state) {
+    enum { COUNT = 20 };
+    lk_store *store = store_of(state);
+    lk_lease *leases[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        leases[i] = acquire(store, "pool?limit=20", 2000 + i * 20);
+    }
+    wait_until_ms(now_ms() + 3000);
+    for (int i = 0; i < COUNT; i++) {
+        assert_false(lk_lease_is_lost(leases[i]));
+    }
+    assert_int_equal(count_live(store), COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(lk_lease_release(leases[i], NULL), LK_OK);
+    }
+}
+
+static void test_refused_without_a_lease(void **state) {
+    lk_store *store = store_of(state);
+    const char *part = "x";
+    lk_request request = request_of(NULL, &part);
+    lk_lease *untouched = (lk_lease *)&request;
+
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+    assert_int_equal(lk_acquire(store, &request, &untouched, NULL, NULL), LK_BUSY);
+    request.ttl_ms = 1;
+    assert_int_equal(lk_acquire(store, &request, &untouched, NULL, NULL), LK_INVALID);
+    assert_ptr_equal(untouched, &request);
+}
+
+static void test_abandoned_it_lives_on(void **state) {
+    lk_store *store = store_of(state);
+
+    lk_lease_abandon(acquire(store, "x", 1000));
+    assert_int_equal(try_part(store, "a", "x"), LK_BUSY);
+    wait_until_ms(now_ms() + 1001); /* and is not renewed any more */
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+    lk_lease_abandon(NULL);
+}
+
+static void test_fixed_end(void **state) {
+    const char *part = "x";
+    lk_request request = request_of(NULL, &part);
+    struct timespec now;
+    lk_lease *lease = NULL;
+
+    assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+    request.until_unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 300;
+    assert_int_equal(lk_acquire(store_of(state), &request, &lease, NULL, NULL), LK_GRANTED);
+    assert_in_range(lk_lease_remaining_ms(lease), 1, 300);
+    wait_until_lost(lease);
+    assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+    assert_true((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 >= request.until_unix_ms - 2);
+    wait_until_ms(now_ms() + 5); /* one's own deadline is never later than the store's */
+    assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
+}
+
+/* ---- lost ------------------------------------------------------------------------------------ */
+
+struct witness {
+    atomic_int calls;
+    lk_lease *lease;
+    atomic_bool was_lost;
+};
+
+static void see(void *context, lk_lease *lease) {
+    struct witness *witness = context;
+
+    atomic_store(&witness->was_lost, lk_lease_is_lost(lease) && lease == witness->lease);
+    atomic_fetch_add(&witness->calls, 1);
+}
+
+static void wait_until_called(struct witness *witness) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (atomic_load(&witness->calls) == 0) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+}
+
+static void test_broken_at_once_it_is_lost(void **state) {
+    lk_store *store = store_of(state);
+    struct witness witness = {.lease = acquire(store, "x", 600)};
+
+    lk_lease_on_lost(witness.lease, see, &witness);
+    assert_int_equal(break_path(store, "x", true), 1);
+    wait_until_called(&witness);
+    assert_true(witness.was_lost);
+    assert_true(lk_lease_is_lost(witness.lease));
+    assert_int_equal(lk_lease_remaining_ms(witness.lease), 0);
+    wait_until_ms(now_ms() + 700); /* another ttl: it is told once */
+    assert_int_equal(witness.calls, 1);
+    assert_int_equal(lk_lease_release(witness.lease, NULL), LK_LOST);
+}
+
+static void test_revoked_it_is_lost(void **state) {
+    lk_store *store = store_of(state);
+    lk_lease *lease = acquire(store, "x", 2000);
+
+    assert_int_equal(break_path(store, "x", false), 1);
+    wait_until_lost(lease); /* R12: by the answer to its next renewal */
+    assert_int_equal(lk_lease_release(lease, NULL),
+                     LK_OK); /* held to its deadline, and given back */
+}
+
+static void test_callback_set_when_lost_already(void **state) {
+    lk_store *store = store_of(state);
+    struct witness first = {.lease = acquire(store, "x", 300)};
+    struct witness second = {.lease = first.lease};
+
+    lk_lease_on_lost(first.lease, see, &first);
+    lk_lease_on_lost(first.lease, NULL, NULL);
+    assert_int_equal(break_path(store, "x", true), 1);
+    wait_until_lost(first.lease);
+    lk_lease_on_lost(second.lease, see, &second);
+    wait_until_called(&second);
+    assert_int_equal(first.calls, 0);
+    assert_int_equal(second.calls, 1);
+    lk_lease_abandon(second.lease);
+}
+
+/* ---- ended ----------------------------------------------------------------------------------- */
+
+static void test_closing_with_open_leases(void **state) {
+    lk_store *store = open_again(*state);
+    lk_lease *released = acquire(store, "x", 1000);
+    lk_lease *abandoned = acquire(store, "y", 1000);
+    lk_error error;
+
+    lk_close(store);
+    assert_int_equal(count_live(store_of(state)), 2);
+    wait_until_lost(released);
+    struct witness witness = {.lease = released};
+    lk_lease_on_lost(released, see, &witness);
+    assert_int_equal(witness.calls, 1);
+    assert_int_equal(lk_lease_release(released, &error), LK_UNAVAILABLE);
+    assert_true(error.text[0] != '\0');
+    lk_lease_abandon(abandoned);
+}
+
+/* What a child of fork() must find; returns its exit code. */
+static int look_as_child(lk_store *store, lk_lease *lease) {
+    const char *part = "x";
+    lk_request request = request_of("a", &part);
+    lk_listing *listing = NULL;
+    lk_error error;
+
+    if (lk_ask(store, &request, NULL, &error) != LK_INTERNAL || error.text[0] == '\0') {
+        return 1;
+    }
+    if (lk_release(store, &request, 0, NULL, NULL) != LK_INTERNAL
+        || lk_list(store, NULL, &listing, NULL) != LK_INTERNAL) {
+        return 2;
+    }
+    if (!lk_lease_is_lost(lease) || lk_lease_remaining_ms(lease) != 0) {
+        return 3;
+    }
+    if (lk_lease_release(lease, NULL) != LK_INTERNAL) {
+        return 4;
+    }
+    lk_close(store);
+    return 0;
+}
+
+static void test_a_child_has_nothing(void **state) {
+    lk_store *store = store_of(state);
+    lk_lease *lease = acquire(store, "x", 60000);
+    pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(look_as_child(store, lease));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_false(lk_lease_is_lost(lease)); /* the parent's is as it was */
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+        TEST(test_kept_over_several_ttls),
+        TEST(test_many_are_kept),
+        TEST(test_refused_without_a_lease),
+        TEST(test_abandoned_it_lives_on),
+        TEST(test_fixed_end),
+        TEST(test_broken_at_once_it_is_lost),
+        TEST(test_revoked_it_is_lost),
+        TEST(test_callback_set_when_lost_already),
+        TEST(test_closing_with_open_leases),
+        TEST(test_a_child_has_nothing),
+    };
+
+    choose_scheme(argc, argv);
+    return cmocka_run_group_tests_name(argv[1], tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the library does about a store that is away, slow, or loses answers. */
+#include "unsteady.h"
+#include "waiter.h"
+
+struct ground {
+    lk_store *store;
+    struct unsteady *unsteady;
+};
+
+static int open_ground(void **state) {
+    static struct ground ground;
+
+    ground.store = open_unsteady(&ground.unsteady);
+    *state = &ground;
+    return 0;
+}
+
+static int close_ground(void **state) {
+    lk_close(((struct ground *)*state)->store);
+    return 0;
+}
+
+static void be(struct ground *ground, enum unsteady_mood mood) {
+    atomic_store(&ground->unsteady->mood, mood);
+}
+
+static int calls(struct ground *ground) {
+    return atomic_load(&ground->unsteady->calls);
+}
+
+static void wait_for_calls(struct ground *ground, int count) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (calls(ground) < count) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 1);
+    }
+}
+
+static lk_lease *acquire(struct ground *ground, const char *part, int64_t ttl_ms) {
+    lk_request request = request_of(NULL, &part);
+    lk_lease *lease = NULL;
+
+    request.ttl_ms = ttl_ms;
+    assert_int_equal(lk_acquire(ground->store, &request, &lease, NULL, NULL), LK_GRANTED);
+    return lease;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void test_a_try_is_patient_as_told(void **state) {
+    struct ground *ground = *state;
+    const char *part = "x";
+    lk_request request = request_of("a", &part);
+    int64_t start_ms = now_ms();
+    lk_error error;
+
+    be(ground, HANGING);
+    request.patience_ms = 80;
+    assert_int_equal(lk_ask(ground->store, &request, NULL, &error), LK_UNAVAILABLE);
+    assert_string_equal(error.text, "away");
+    assert_true(now_ms() >= start_ms + 80);
+    assert_int_equal(calls(ground), 1);
+}
+
+static void test_an_answer_that_was_lost(void **state) {
+    struct ground *ground = *state;
+    const char *part = "x";
+    lk_request request = request_of("a", &part);
+    lk_result *result = NULL;
+
+    be(ground, DEAF);
+    assert_int_equal(lk_ask(ground->store, &request, NULL, NULL), LK_UNAVAILABLE);
+    be(ground, STEADY);
+    assert_int_equal(lk_ask(ground->store, &request, &result, NULL), LK_GRANTED); /* R3 */
+    assert_false(result->created);
+    assert_int_equal(count_live(ground->store), 1);
+    lk_result_free(result);
+}
+
+static void test_a_wait_outlasts_the_absence(void **state) {
+    struct ground *ground = *state;
+    struct waiter waiter;
+
+    be(ground, REFUSING);
+    waiter_prepare(&waiter, ground->store, "a", "x");
+    waiter_start(&waiter);
+    wait_for_calls(ground, 3);
+    be(ground, STEADY);
+    assert_int_equal(waiter_join(&waiter), LK_GRANTED);
+    waiter_done(&waiter);
+}
+
+static void test_a_bounded_wait_does_not(void **state) {
+    struct ground *ground = *state;
+    struct waiter waiter;
+    int64_t start_ms = now_ms();
+
+    be(ground, REFUSING);
+    waiter_prepare(&waiter, ground->store, "a", "x");
+    waiter.request.wait_ms = 200;
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
+    assert_true(now_ms() >= start_ms + 200);
+    assert_in_range(calls(ground), 2, 20); /* it tried again, and did not spin */
+    waiter_done(&waiter);
+    waiter_prepare(&waiter, ground->store, "a", "x");
+    waiter.request.patience_ms = 100; /* for ever in line, but not for the store */
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
+    waiter_done(&waiter);
+}
+
+static void test_cancelling_while_the_store_is_away(void **state) {
+    static const enum unsteady_mood moods[] = {REFUSING, HANGING};
+    struct ground *ground = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        lk_cancel *cancel = lk_cancel_new();
+        struct waiter waiter;
+        int before = calls(ground);
+
+        assert_non_null(cancel);
+        be(ground, moods[i]);
+        waiter_prepare(&waiter, ground->store, "a", "x");
+        waiter.request.cancel = cancel;
+        waiter_start(&waiter);
+        wait_for_calls(ground, before + 1);
+        lk_cancel_now(cancel);
+        assert_int_equal(waiter_join(&waiter), LK_CANCELLED);
+        assert_null(waiter.result->error);
+        waiter_done(&waiter);
+        lk_cancel_free(cancel);
+    }
+}
+
+/* A grant that took long to arrive may have little left to live: it is asked for again. */
+static void test_a_slow_grant_is_refreshed(void **state) {
+    struct ground *ground = *state;
+    struct waiter waiter;
+
+    be(ground, LATE);
+    atomic_store(&ground->unsteady->answer_at_ms, now_ms() + 300);
+    waiter_prepare(&waiter, ground->store, "a", "x");
+    waiter.request.ttl_ms = 600;
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_GRANTED);
+    assert_int_equal(calls(ground), 2);
+    assert_true(waiter.result->created);
+    assert_in_range(waiter.result->expires_in_ms, 300, 600);
+    waiter_done(&waiter);
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
+static void test_a_short_absence_loses_nothing(void **state) {
+    static const enum unsteady_mood moods[] = {REFUSING, HANGING, DEAF};
+    struct ground *ground = *state;
+    lk_lease *lease = acquire(ground, "x", 3000);
+
+    for (size_t i = 0; i < 3; i++) {
+        int before = calls(ground);
+
+        be(ground, moods[i]);
+        wait_for_calls(ground, before + 1); /* a renewal fails */
+        be(ground, STEADY);
+        wait_for_calls(ground, before + 3); /* and is made up for */
+        assert_false(lk_lease_is_lost(lease));
+    }
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+}
+
+struct witness {
+    atomic_int calls;
+};
+
+static void see(void *context, lk_lease *lease) {
+    struct witness *witness = context;
+
+    (void)lease;
+    atomic_fetch_add(&witness->calls, 1);
+}
+
+static void test_a_long_absence_loses_it_on_time(void **state) {
+    static const enum unsteady_mood moods[] = {REFUSING, HANGING};
+    struct ground *ground = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct witness witness = {.calls = 0};
+        int64_t start_ms = now_ms();
+        int64_t bound_ms = start_ms + BOUND_MS;
+
+        be(ground, STEADY);
+        lk_lease *lease = acquire(ground, "x", 400);
+        be(ground, moods[i]);
+        lk_lease_on_lost(lease, see, &witness);
+        while (!lk_lease_is_lost(lease)) { /* never blocks: this loop runs as the store hangs */
+            assert_true(now_ms() < bound_ms);
+            wait_until_ms(now_ms() + 1);
+        }
+        assert_true(now_ms() >= start_ms + 400);
+        while (atomic_load(&witness.calls) == 0) {
+            assert_true(now_ms() < bound_ms);
+            wait_until_ms(now_ms() + 1);
+        }
+        be(ground, STEADY);
+        assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
+        assert_int_equal(atomic_load(&witness.calls), 1);
+    }
+}
+
+/* A renewal that succeeds after its deadline was seen to pass changes nothing. */
+static void test_too_late_an_answer_revives_nothing(void **state) {
+    struct ground *ground = *state;
+    lk_lease *lease = acquire(ground, "x", 300);
+    int before = calls(ground);
+
+    be(ground, LATE);
+    atomic_store(&ground->unsteady->answer_at_ms, now_ms() + 500);
+    wait_for_calls(ground, before + 1);
+    wait_until_ms(atomic_load(&ground->unsteady->answer_at_ms) + 100);
+    assert_true(lk_lease_is_lost(lease));
+    assert_int_equal(lk_lease_remaining_ms(lease), 0);
+    lk_lease_abandon(lease);
+}
+
+static void test_closing_does_not_wait_for_the_store(void **state) {
+    struct ground *ground = *state;
+    lk_lease *lease = acquire(ground, "x", 60000);
+    lk_lease *short_lease = acquire(ground, "y", 1000);
+    int before = calls(ground);
+    int64_t start_ms;
+
+    be(ground, HANGING);
+    wait_for_calls(ground, before + 1); /* a renewal of y hangs */
+    start_ms = now_ms();
+    lk_close(ground->store);
+    assert_true(now_ms() < start_ms + 5000);
+    lk_lease_abandon(lease);
+    lk_lease_abandon(short_lease);
+    ground->store = NULL;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_ground, close_ground)
+        TEST(test_a_try_is_patient_as_told),
+        TEST(test_an_answer_that_was_lost),
+        TEST(test_a_wait_outlasts_the_absence),
+        TEST(test_a_bounded_wait_does_not),
+        TEST(test_cancelling_while_the_store_is_away),
+        TEST(test_a_slow_grant_is_refreshed),
+        TEST(test_a_short_absence_loses_nothing),
+        TEST(test_a_long_absence_loses_it_on_time),
+        TEST(test_too_late_an_answer_revives_nothing),
+        TEST(test_closing_does_not_wait_for_the_store),
+    };
+
+    return cmocka_run_group_tests_name("unsteady", tests, NULL, NULL);
+}
