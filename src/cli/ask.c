@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From options to a request. What the options mean for each other is decided here and nowhere else. */
+/* From options to a request: what the options mean for each other is decided here alone. */
 #include "cli/ask.h"
 
 #include <stdlib.h>

@@ -38,12 +38,7 @@ static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE 
 
 static int handle(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (lk_command_line_has(line, LK_OPTION_HELP)) {
-        if (line->command != NULL) {
-            lk_help_command(cli->out, line->command);
-        } else {
-            lk_help_overview(cli->out);
-        }
-        return 0;
+        return lk_help_say(cli, line->command);
     }
     if (lk_command_line_has(line, LK_OPTION_VERSION)) {
         return lk_cli_version(cli, line);

@@ -2,6 +2,7 @@
 /* Help and version. Nothing is said here that one of the tables could say. */
 #include "cli/help.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/say.h"
@@ -107,10 +108,44 @@ void lk_help_command(FILE *out, const struct lk_command *command) {
     write_exit_codes(out, command);
 }
 
+static void write_help(FILE *out, const struct lk_command *command) {
+    if (command != NULL) {
+        lk_help_command(out, command);
+    } else {
+        lk_help_overview(out);
+    }
+}
+
+/* Adds one text to a success. Takes over `object`; NULL when memory is exhausted. */
+static json_t *with_text(json_t *object, const char *name, const char *text) {
+    if (object != NULL && json_object_set_new(object, name, lk_form_text(text)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+int lk_help_say(const struct lk_cli *cli, const struct lk_command *command) {
+    char *text = NULL;
+    size_t size = 0;
+
+    if (!cli->json) {
+        write_help(cli->out, command);
+        return 0;
+    }
+    FILE *memory = open_memstream(&text, &size);
+    if (memory == NULL) {
+        return lk_say_object(cli, LK_OK, NULL);
+    }
+    write_help(memory, command);
+    json_t *object = fclose(memory) == 0 ? with_text(lk_form_ok(), "text", text) : NULL;
+    free(text);
+    return lk_say_object(cli, LK_OK, object);
+}
+
 int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (line->word_count == 0) {
-        lk_help_overview(cli->out);
-        return 0;
+        return lk_help_say(cli, NULL);
     }
     const struct lk_command *command = lk_command_by_name(line->words[0]);
     if (command == NULL) {
@@ -119,20 +154,13 @@ int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line) {
                        line->words[0]);
         return lk_say_failure(cli, LK_INVALID, text);
     }
-    lk_help_command(cli->out, command);
-    return 0;
+    return lk_help_say(cli, command);
 }
 
 int lk_cli_version(const struct lk_cli *cli, const struct lk_command_line *line) {
     (void)line;
     if (cli->json) {
-        json_t *object = lk_form_ok();
-        if (object != NULL
-            && json_object_set_new(object, "version", lk_form_text(lk_version())) != 0) {
-            json_decref(object);
-            object = NULL;
-        }
-        return lk_say_object(cli, LK_OK, object);
+        return lk_say_object(cli, LK_OK, with_text(lk_form_ok(), "version", lk_version()));
     }
     (void)fprintf(cli->out, "lk %s\n", lk_version());
     return 0;

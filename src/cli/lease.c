@@ -51,7 +51,7 @@ static int say_answer(const struct lk_cli *cli, const struct lease_call *call, l
     return lk_say_result(cli, result);
 }
 
-/* A signal came. What this call put there, it takes back, if the grant was faster than the signal. */
+/* A signal came. If the grant was faster, what this call put there is taken back. */
 static int end_by_signal(const struct lk_cli *cli, const struct lease_call *call,
                          const lk_result *result, int signal_number) {
     if (result != NULL && result->outcome == LK_GRANTED && result->created) {

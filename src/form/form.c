@@ -109,6 +109,8 @@ static bool is_failure(lk_outcome outcome) {
 static void add_judgement(struct builder *builder, const lk_result *result, bool lives) {
     if (is_judged(result->outcome)) {
         add_count(builder, "in_use", result->in_use);
+    }
+    if (is_judged(result->outcome) && result->outcome != LK_DEADLOCK) {
         add_count(builder, "position", result->position);
     }
     if (result->cycle_count > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store says of itself, as JSON: its lines of "name: value" become the fields of "report". */
+/* What a store says of itself, as JSON: lines of "name: value" become the fields of "report". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static json_t *form_bytes(const char *bytes, size_t size) {
     return string;
 }
 
-/* Adds one line to the object of a report. A line without ": " has no name, and is its own value. */
+/* Adds one line to the object of a report. A line without ": " is its own name and value. */
 static bool add_report_line(json_t *object, const char *line, size_t size) {
     const char *colon = memmem(line, size, ": ", 2);
     size_t name_size = colon != NULL ? (size_t)(colon - line) : size;

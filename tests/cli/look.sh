@@ -69,6 +69,15 @@ grep -qE '^db/t1 +held +exclusive +a +[0-9]+m?s +[0-9]+s +[0-9]{16} +why$' "$wor
 grep -qE '^pool +waiting +shared 2/5 +b +' "$work/out" || complain 'the waiter'
 grep -qE '^other +held +shared +c +[0-9]+m?s +2h59m +[0-9]{16}$' "$work/out" || complain 'three hours'
 
+scenario 'colour is for terminals, and can be declined'
+lk acquire db --owner a
+export LK_STORE
+TERM=xterm script -qec '"$LK_PROGRAM" ls' /dev/null >"$work/out"
+grep -q "$(printf '\033')" "$work/out" || complain 'no colour on a terminal'
+NO_COLOR=1 TERM=xterm script -qec '"$LK_PROGRAM" ls' /dev/null >"$work/out"
+grep -q '^db ' "$work/out" || complain 'no listing'
+grep -q "$(printf '\033')" "$work/out" && complain 'colour in spite of NO_COLOR'
+
 scenario 'what others have written cannot play tricks on a terminal'
 lk acquire db --owner "$(printf 'ev\033[2Jil')" --note "$(printf 'two\nlines')"
 lk ls
@@ -252,6 +261,10 @@ expect_code 0
 grep -q '^  acquire ' "$work/out" || complain 'the list of commands'
 lk --help
 expect_code 0
+lk help ls --json
+expect_code 0
+expect_keys 'status text'
+expect '[.status, (.text | startswith("lk ls: "))]' '["ok",true]'
 lk help nonsense
 failure 64 'lk: INVALID: *nonsense*'
 

@@ -237,7 +237,6 @@ static void mistakes_are_told_with_their_place(void **state) {
         {"lk release a --ttl 5", "release does not take --ttl"},
         {"lk ls --owner a", "ls does not take --owner"},
         {"lk acquire a --reason x", "acquire does not take --reason"},
-        {"lk help --json", "help does not take --json"},
         {"lk bogus --help", "unknown command"},
     };
     (void)state;

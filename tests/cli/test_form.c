@@ -107,7 +107,7 @@ static void deadlock_names_its_cycle(void **state) {
     result.cycle_count = 2;
     expect_line(lk_form_result(&result),
                 "{\"status\":\"deadlock\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
-                "\"position\":0,\"cycle\":[\"cleo\",\"ana\"],\"error\":\"waiting would close a "
+                "\"cycle\":[\"cleo\",\"ana\"],\"error\":\"waiting would close a "
                 "cycle of owners that wait for each other\"}");
 }
 
@@ -236,7 +236,7 @@ static void text_that_is_none_can_still_be_told(void **state) {
                 "\\n\\\"\"}");
 }
 
-/* ---- exhausted memory --------------------------------------------------------------------------- */
+/* ---- exhausted memory ---------------------------------------------------------------------- */
 
 static long allocations_left;
 
