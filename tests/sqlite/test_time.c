@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a store keeps over time: over a restart of the machine (R11), tokens that were ended (R3),
+ * draws of roots that were forgotten (R4), the record of breaks (R12).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "engine/sqlite/changes.h"
+#include "ground.h"
+
+#define SECOND_US INT64_C(1000000)
+
+struct scene {
+    struct ground ground;
+    struct ground_clock clock;
+    struct lk_sqlite_options options;
+    struct lk_engine *engine;
+    lk_result result;
+};
+
+static int setup(void **state) {
+    struct scene *scene = calloc(1, sizeof *scene);
+
+    if (scene == NULL) {
+        return 1;
+    }
+    scene->ground = ground_make();
+    ground_clock_init(&scene->clock);
+    scene->options = (struct lk_sqlite_options){
+        .time = &scene->clock.source, .boot_id = "first", .overdue_max = 64};
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state) {
+    struct scene *scene = *state;
+
+    lk_result_clear(&scene->result);
+    ground_close(scene->engine);
+    ground_remove(&scene->ground);
+    free(scene);
+    return 0;
+}
+
+/* The machine is down for `down_us`, and comes up with a clock that begins anew. */
+static void restart(struct scene *scene, const char *boot_id, int64_t down_us) {
+    ground_close(scene->engine);
+    scene->clock.now_us = 5 * SECOND_US;
+    scene->clock.wall_us += down_us;
+    scene->options.boot_id = boot_id;
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+}
+
+static lk_outcome ask(struct scene *scene, const char *owner, const char *parts, lk_style style,
+                      int64_t ttl_ms) {
+    return ground_ask(scene->engine, owner, parts, style, ttl_ms, &scene->result);
+}
+
+/* Milliseconds left of the one request at `path`; -1: there is none. */
+static int64_t left_ms(struct scene *scene, const char *path_text) {
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    lk_listing *listing = NULL;
+    int64_t left = -1;
+    struct lk_path path;
+    lk_error error;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(path_text), &path, &error), LK_OK);
+    assert_int_equal(scene->engine->ops->list(scene->engine, &path, &patience, &listing, &error),
+                     LK_OK);
+    assert_true(listing->count <= 1);
+    if (listing->count == 1) {
+        left = listing->entries[0].expires_in_ms;
+    }
+    lk_listing_free(listing);
+    return left;
+}
+
+/* ---- R11: restarts --------------------------------------------------------------------------- */
+
+static void what_lived_lives_at_least_a_minute_more(void **state) {
+    struct scene *scene = *state;
+
+    assert_int_equal(ask(scene, "A", "brief", LK_TRY, 10000), LK_GRANTED);
+    assert_int_equal(ask(scene, "A", "medium", LK_TRY, 600000), LK_GRANTED);
+    assert_int_equal(ask(scene, "A", "long", LK_TRY, 86400000), LK_GRANTED);
+    assert_int_equal(ask(scene, "B", "brief", LK_QUEUE, 20000), LK_WAITING);
+    restart(scene, "second", 3600 * SECOND_US);
+
+    assert_int_equal(ask(scene, "A", "brief", LK_TRY, 10000), LK_GRANTED);
+    assert_int_equal(left_ms(scene, "medium"), 60000);
+    assert_int_equal(left_ms(scene, "long"), 86400000 - 3600000);
+    assert_int_equal(ground_release(scene->engine, "A", "brief", 0, &scene->result), LK_OK);
+    assert_int_equal(left_ms(scene, "brief"), 20000); /* B's, granted now */
+}
+
+static void the_grace_is_given_once(void **state) {
+    struct scene *scene = *state;
+
+    assert_int_equal(ask(scene, "A", "once", LK_TRY, 60000), LK_GRANTED);
+    assert_int_equal(ask(scene, "A", "renewed", LK_TRY, 60000), LK_GRANTED);
+    restart(scene, "second", 3600 * SECOND_US);
+    ground_clock_advance(&scene->clock, 20 * SECOND_US);
+    assert_int_equal(ground_renew(scene->engine, "A", "renewed", 0, &scene->result), LK_OK);
+    restart(scene, "third", 30 * SECOND_US);
+    assert_int_equal(left_ms(scene, "once"), 10000);
+    assert_int_equal(left_ms(scene, "renewed"), 60000);
+    restart(scene, "fourth", 10 * SECOND_US);
+    assert_int_equal(left_ms(scene, "once"), -1);
+}
+
+static void what_was_dead_stays_dead(void **state) {
+    struct scene *scene = *state;
+
+    assert_int_equal(ask(scene, "A", "dead", LK_TRY, 1000), LK_GRANTED);
+    ground_clock_advance(&scene->clock, 2 * SECOND_US);
+    /* Nobody sweeps it: the store's options forbid it to those who do not pass by. */
+    ground_close(scene->engine);
+    scene->options.overdue_max = 0;
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+    assert_int_equal(ask(scene, "A", "alive", LK_TRY, 1000), LK_GRANTED);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM requests"), 2);
+    restart(scene, "second", 5 * SECOND_US);
+    assert_int_equal(left_ms(scene, "dead"), -1);
+    assert_int_equal(left_ms(scene, "alive"), 1000);
+    assert_int_equal(ground_renew(scene->engine, "A", "dead", 0, &scene->result), LK_LOST);
+}
+
+static void an_end_by_the_wall_clock_stays(void **state) {
+    struct scene *scene = *state;
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct ground_parts parts;
+    struct lk_ask fixed = {.owner = lk_slice_of("A"), .style = LK_TRY, .blockers_max = 1};
+    struct lk_stand stand;
+
+    ground_parts_parse(&parts, "soon");
+    fixed.parts = parts.parts;
+    fixed.part_count = parts.count;
+    fixed.until_us = scene->clock.wall_us + 30 * SECOND_US;
+    assert_int_equal(
+        scene->engine->ops->ask(scene->engine, &fixed, &patience, &scene->result, &stand),
+        LK_GRANTED);
+    ground_parts_parse(&parts, "late");
+    fixed.until_us = scene->clock.wall_us + 7200 * SECOND_US;
+    lk_result_clear(&scene->result);
+    assert_int_equal(
+        scene->engine->ops->ask(scene->engine, &fixed, &patience, &scene->result, &stand),
+        LK_GRANTED);
+    restart(scene, "second", 3600 * SECOND_US);
+    assert_int_equal(left_ms(scene, "soon"), -1);
+    assert_int_equal(left_ms(scene, "late"), 3600000);
+    assert_int_equal(ask(scene, "B", "soon", LK_TRY, 0), LK_GRANTED);
+}
+
+/* A wall clock that comes up in another century must not keep leases for ever. */
+static void a_lost_wall_clock_gives_no_more_than_the_ttl(void **state) {
+    struct scene *scene = *state;
+
+    assert_int_equal(ask(scene, "A", "x", LK_TRY, 120000), LK_GRANTED);
+    restart(scene, "second", -100000000 * SECOND_US);
+    assert_int_equal(left_ms(scene, "x"), 120000);
+    assert_int_equal(ask(scene, "B", "x", LK_QUEUE, 3600000), LK_WAITING);
+    ground_clock_advance(&scene->clock, 121 * SECOND_US);
+    assert_int_equal(ask(scene, "B", "x", LK_TRY, 0), LK_GRANTED);
+}
+
+/* ---- R3: ended tokens ------------------------------------------------------------------------ */
+
+static void a_release_may_be_repeated_for_five_minutes(void **state) {
+    struct scene *scene = *state;
+    uint64_t token;
+
+    assert_int_equal(ask(scene, "A", "x y?shared", LK_TRY, 0), LK_GRANTED);
+    token = scene->result.token;
+    assert_int_equal(ground_release(scene->engine, "A", "y x", token, &scene->result), LK_OK);
+    ground_close(scene->engine); /* another process may have the answer to give */
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+    ground_clock_advance(&scene->clock, 299 * SECOND_US);
+    assert_int_equal(ground_release(scene->engine, "A", "x y", token, &scene->result), LK_OK);
+    assert_int_equal(ground_release(scene->engine, "A", "x y", token + 1, &scene->result),
+                     LK_LOST);
+    assert_int_equal(ground_release(scene->engine, "B", "x y", token, &scene->result), LK_LOST);
+    assert_int_equal(ground_release(scene->engine, "A", "x", token, &scene->result), LK_LOST);
+    ground_clock_advance(&scene->clock, 2 * SECOND_US);
+    assert_int_equal(ground_release(scene->engine, "A", "x y", token, &scene->result), LK_LOST);
+}
+
+static void ended_tokens_are_swept(void **state) {
+    enum { ROUNDS = 100 };
+    struct scene *scene = *state;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_int_equal(ask(scene, "A", "x", LK_TRY, 0), LK_GRANTED);
+        assert_int_equal(ground_release(scene->engine, "A", "x", scene->result.token,
+                                        &scene->result),
+                         LK_OK);
+        ground_clock_advance(&scene->clock, 30 * SECOND_US);
+    }
+    /* Five minutes are ten rounds. */
+    assert_in_range(ground_sql(scene->ground.file, "SELECT count(*) FROM ended"), 10, 12);
+}
+
+static void ended_tokens_are_bounded(void **state) {
+    struct scene *scene = *state;
+    struct lk_sqlite *store = (struct lk_sqlite *)scene->engine;
+
+    (void)ground_sql(scene->ground.file,
+                     "INSERT INTO ended SELECT value, 'A', 'x', value FROM"
+                     " (WITH RECURSIVE n (value) AS"
+                     "  (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 1000)"
+                     "  SELECT value FROM n)");
+    assert_int_equal(lk_sql_ended_bound(&store->sql, 400), SQLITE_OK);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM ended"), 400);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT min(token) FROM ended"), 601);
+}
+
+/* ---- R4: forgotten roots --------------------------------------------------------------------- */
+
+static void upkeep(struct scene *scene) {
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_sqlite_turn turn;
+    lk_error error;
+
+    assert_int_equal(lk_sqlite_turn_begin((struct lk_sqlite *)scene->engine, LK_SQLITE_WRITE,
+                                          &patience, &turn, &error),
+                     LK_OK);
+    assert_int_equal(lk_sqlite_turn_end(&turn, lk_changes_upkeep(&turn, 0), &error), LK_OK);
+}
+
+static void unused_roots_are_forgotten_and_draws_still_rise(void **state) {
+    enum { ROOTS = 3000 };
+    struct scene *scene = *state;
+    uint64_t greatest = 0;
+
+    assert_int_equal(ask(scene, "A", "kept/x", LK_TRY, 3600000), LK_GRANTED);
+    for (int i = 0; i < ROOTS; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "root-%d/x", i);
+        assert_int_equal(ask(scene, "A", path, LK_TRY, 0), LK_GRANTED);
+        greatest = scene->result.token > greatest ? scene->result.token : greatest;
+        assert_int_equal(ground_release(scene->engine, "A", path, 0, &scene->result), LK_OK);
+    }
+    upkeep(scene);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM roots"), ROOTS + 1);
+    ground_clock_advance(&scene->clock, 61 * SECOND_US);
+    for (int i = 0; i < 2 * ROOTS / LK_SQLITE_UPKEEP_ROOTS; i++) {
+        upkeep(scene);
+    }
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM roots"), 1);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM roots"
+                                                    " WHERE root = 'kept'"),
+                     1);
+
+    /* Even for a wall clock that was set back, and a root that was forgotten. */
+    scene->clock.wall_us -= 1000000 * SECOND_US;
+    assert_int_equal(ask(scene, "A", "root-7/x", LK_TRY, 0), LK_GRANTED);
+    assert_true(scene->result.token > greatest);
+}
+
+/* ---- R12: the record of breaks --------------------------------------------------------------- */
+
+static size_t break_path(struct scene *scene, const char *path_text, bool at_once) {
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_break broken = {.at_once = at_once};
+    size_t count = 0;
+    lk_error error;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(path_text), &broken.path, &error), LK_OK);
+    assert_int_equal(scene->engine->ops->break_(scene->engine, &broken, lk_slice_of("root"),
+                                                lk_slice_of("it hangs"), &patience, &count,
+                                                &error),
+                     LK_OK);
+    return count;
+}
+
+static void breaks_are_on_record(void **state) {
+    struct scene *scene = *state;
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    lk_audit *audit = NULL;
+    struct lk_path path;
+    lk_error error;
+
+    assert_int_equal(ask(scene, "A", "db/x", LK_TRY, 0), LK_GRANTED);
+    assert_int_equal(ask(scene, "B", "db/x", LK_QUEUE, 0), LK_WAITING);
+    assert_int_equal(break_path(scene, "db/x", false), 2);
+    assert_int_equal(break_path(scene, "db/x", false), 0);
+    assert_int_equal(ground_renew(scene->engine, "A", "db/x", 0, &scene->result), LK_LOST);
+    assert_int_equal(break_path(scene, "db/x", true), 1);
+    assert_int_equal(break_path(scene, "db2", true), 0);
+
+    assert_int_equal(lk_path_parse(lk_slice_of("db"), &path, &error), LK_OK);
+    assert_int_equal(
+        scene->engine->ops->audit(scene->engine, &path, &patience, &audit, &error), LK_OK);
+    assert_int_equal(audit->count, 3);
+    assert_string_equal(audit->entries[2].owner, "A");
+    assert_string_equal(audit->entries[2].by, "root");
+    assert_string_equal(audit->entries[2].reason, "it hangs");
+    assert_true(audit->entries[2].held);
+    assert_int_equal(audit->entries[2].at_unix_ms, scene->clock.wall_us / 1000);
+    lk_audit_free(audit);
+
+    assert_int_equal(lk_path_parse(lk_slice_of("d"), &path, &error), LK_OK);
+    assert_int_equal(
+        scene->engine->ops->audit(scene->engine, &path, &patience, &audit, &error), LK_OK);
+    assert_int_equal(audit->count, 0);
+    lk_audit_free(audit);
+}
+
+static void the_record_is_bounded(void **state) {
+    struct scene *scene = *state;
+    struct lk_sqlite *store = (struct lk_sqlite *)scene->engine;
+    const struct lk_sql_audit audit = {.by = lk_slice_of("root"), .path = lk_slice_of("x")};
+
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(lk_sql_audit_save(&store->sql, &audit, 7), SQLITE_OK);
+    }
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM audit"), 7);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT max(id) FROM audit"), 20);
+}
+
+/* ---- what people read ------------------------------------------------------------------------ */
+
+static void the_view_is_for_people(void **state) {
+    struct scene *scene = *state;
+    struct lk_engine *engine = ground_open(scene->ground.file, &lk_sqlite_options_default);
+
+    /* By the machine's own clock, for the view reads no other. */
+    assert_int_equal(ground_ask(engine, "A", "db?limit=3&units=2", LK_TRY, 60000, &scene->result),
+                     LK_GRANTED);
+    assert_int_equal(ground_ask(engine, "B", "db", LK_QUEUE, 60000, &scene->result), LK_WAITING);
+    assert_int_equal(ground_sql(scene->ground.file,
+                                "SELECT count(*) FROM lk_locks WHERE path = 'db' AND"
+                                " ((owner = 'A' AND state = 'held' AND mode = 'shared' AND"
+                                "   unit_limit = 3 AND units = 2 AND token > 0) OR"
+                                "  (owner = 'B' AND state = 'waiting' AND mode = 'exclusive' AND"
+                                "   unit_limit IS NULL AND token IS NULL)) AND"
+                                " julianday(expires) - julianday(since) BETWEEN 59 / 86400.0 AND"
+                                "  61 / 86400.0"),
+                     2);
+    ground_close(engine);
+}
+
+#define SCENE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        SCENE(what_lived_lives_at_least_a_minute_more),
+        SCENE(the_grace_is_given_once),
+        SCENE(what_was_dead_stays_dead),
+        SCENE(an_end_by_the_wall_clock_stays),
+        SCENE(a_lost_wall_clock_gives_no_more_than_the_ttl),
+        SCENE(a_release_may_be_repeated_for_five_minutes),
+        SCENE(ended_tokens_are_swept),
+        SCENE(ended_tokens_are_bounded),
+        SCENE(unused_roots_are_forgotten_and_draws_still_rise),
+        SCENE(breaks_are_on_record),
+        SCENE(the_record_is_bounded),
+        SCENE(the_view_is_for_people),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
