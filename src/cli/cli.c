@@ -37,17 +37,17 @@ static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE 
 }
 
 static int handle(const struct lk_cli *cli, const struct lk_command_line *line) {
-    if (lk_command_line_has(line, LK_OPTION_HELP)) {
-        return lk_help_say(cli, line->command);
-    }
-    if (lk_command_line_has(line, LK_OPTION_VERSION)) {
-        return lk_cli_version(cli, line);
-    }
-    if (!line->command->has_tail) {
+    bool helps = lk_command_line_has(line, LK_OPTION_HELP);
+    bool tells_version = lk_command_line_has(line, LK_OPTION_VERSION);
+
+    if (helps || tells_version || !line->command->has_tail) {
         /* A reader that has gone is a write error like any other. CMD of `run` would inherit it. */
         (void)signal(SIGPIPE, SIG_IGN);
     }
-    return line->command->handle(cli, line);
+    if (helps) {
+        return lk_help_say(cli, line->command);
+    }
+    return tells_version ? lk_cli_version(cli, line) : line->command->handle(cli, line);
 }
 
 /* What was said must have arrived: a full disk or a closed pipe is no success. */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parser of command lines: where options may stand, what they mean, what is refused. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/command_line.h"
 #include "cli/value.h"
 #include "unit.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum { ARGUMENTS_MAX = 24, TEXT_MAX = 512 };
 
@@ -279,6 +284,81 @@ static void hostile_lengths_are_cut_not_followed(void **state) {
     }
 }
 
+/* ---- any words in any order ---------------------------------------------------------------- */
+
+/* xorshift64*: the same seed, the same lines. */
+static uint64_t draw(uint64_t *seed) {
+    *seed ^= *seed >> 12;
+    *seed ^= *seed << 25;
+    *seed ^= *seed >> 27;
+    return *seed * UINT64_C(2685821657736338717);
+}
+
+static const char *draw_word(uint64_t *seed) {
+    static const char *const plain[] = {
+        "acquire", "run", "release", "break",   "ls",    "help",     "a",        "b?shared", "--",
+        "-",       "''",  "5s",      "1.5",     "17:00", "-n",       "-nw",      "-w5",      "-sx",
+        "-E",      "-ES", "-q",      "--ttl=5", "--=",   "--store=", "\xff\xfe",
+    };
+    static char option[64];
+    uint64_t which = draw(seed) % (COUNT(plain) + LK_OPTION_COUNT);
+
+    if (which < COUNT(plain)) {
+        return plain[which];
+    }
+    (void)snprintf(option, sizeof option, "--%s",
+                   lk_option_at((enum lk_option_id)(which - COUNT(plain)))->name);
+    return option;
+}
+
+/* What must hold of every line that was accepted. */
+static void check_accepted(const struct typed *typed) {
+    const struct lk_command_line *line = &typed->line;
+
+    if (lk_command_line_has(line, LK_OPTION_HELP) || lk_command_line_has(line, LK_OPTION_VERSION)) {
+        return;
+    }
+    assert_non_null(line->command);
+    assert_int_equal(line->given & ~line->command->options, 0);
+    assert_in_range(line->word_count, (unsigned)line->command->words_min,
+                    (unsigned)line->command->words_max);
+    assert_true((line->tail != NULL) == line->command->has_tail);
+    for (int id = 0; id < LK_OPTION_COUNT; id++) {
+        const struct lk_option *option = lk_option_at((enum lk_option_id)id);
+        if (lk_command_line_has(line, (enum lk_option_id)id)) {
+            assert_int_equal(line->given & option->excludes, 0);
+            assert_true((line->values[id].text != NULL) == (option->kind != LK_KIND_FLAG));
+        }
+    }
+}
+
+static void any_words_are_accepted_soundly_or_refused_with_a_text(void **state) {
+    const char *given = getenv("LK_TEST_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    size_t accepted = 0;
+    (void)state;
+
+    seed |= 1; /* zero would stay zero */
+    print_message("# LK_TEST_SEED=%llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 100000; i++) {
+        struct typed typed;
+        char text[TEXT_MAX] = "lk";
+        for (uint64_t words = draw(&seed) % 8; words > 0; words--) {
+            strcat(strcat(text, " "), draw_word(&seed));
+        }
+        type(&typed, text);
+        if (typed.outcome == LK_OK) {
+            check_accepted(&typed);
+            accepted++;
+        } else {
+            assert_int_equal(typed.outcome, LK_INVALID);
+            assert_true(typed.error.text[0] != '\0');
+        }
+        lk_command_line_done(&typed.line);
+    }
+    assert_in_range(accepted, 1000, 99000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_stand_anywhere),
@@ -292,6 +372,7 @@ int main(void) {
         cmocka_unit_test(mistakes_are_told_with_their_place),
         cmocka_unit_test(json_is_seen_behind_a_mistake),
         cmocka_unit_test(hostile_lengths_are_cut_not_followed),
+        cmocka_unit_test(any_words_are_accepted_soundly_or_refused_with_a_text),
     };
     return cmocka_run_group_tests_name("command line", tests, NULL, NULL);
 }
