@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What everything stands on: bounded text, random numbers, wakers. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/condition.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/waker.h"
+#include "support.h"
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void test_text_within_its_bound(void **state) {
+    char bytes[8];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+
+    (void)state;
+    assert_string_equal(bytes, "");
+    lk_text_add(&text, lk_slice_of("abc"));
+    lk_text_format(&text, "%d", 1234);
+    assert_string_equal(bytes, "abc1234"); /* full to the last byte */
+    assert_false(text.is_cut);
+    lk_text_add(&text, lk_slice_of(NULL));
+    assert_false(text.is_cut);
+    lk_text_add(&text, lk_slice_of("x"));
+    assert_true(text.is_cut);
+    assert_string_equal(bytes, "abc1234");
+}
+
+static void test_text_is_cut_by_format(void **state) {
+    char bytes[5];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+
+    (void)state;
+    lk_text_format(&text, "%s", "12345");
+    assert_string_equal(bytes, "1234");
+    assert_int_equal(text.size, 4);
+    assert_true(text.is_cut);
+    lk_text_format(&text, "%s", "6");
+    assert_string_equal(bytes, "1234");
+}
+
+static void test_text_copy(void **state) {
+    char *copy = lk_text_copy((struct lk_slice){.bytes = "abcdef", .size = 3});
+    char *empty = lk_text_copy((struct lk_slice){.bytes = NULL, .size = 0});
+
+    (void)state;
+    assert_string_equal(copy, "abc");
+    assert_string_equal(empty, "");
+    free(copy);
+    free(empty);
+}
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+static void test_random_is_repeatable(void **state) {
+    struct lk_random one = {.state = 42};
+    struct lk_random other = {.state = 42};
+
+    (void)state;
+    assert_int_equal(lk_random_next(&one), lk_random_next(&other));
+    assert_int_not_equal(lk_random_next(&one), lk_random_next(&one));
+    assert_int_not_equal(lk_random_draw(), lk_random_draw());
+}
+
+static void test_random_between(void **state) {
+    struct lk_random random = {.state = 7};
+    bool is_low_seen = false;
+    bool is_high_seen = false;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        int64_t number = lk_random_between(&random, -2, 2);
+
+        assert_true(number >= -2 && number <= 2);
+        is_low_seen = is_low_seen || number == -2;
+        is_high_seen = is_high_seen || number == 2;
+    }
+    assert_true(is_low_seen && is_high_seen);
+    assert_int_equal(lk_random_between(&random, 5, 5), 5);
+}
+
+/* ---- clocks and wakers ----------------------------------------------------------------------- */
+
+static void test_clocks(void **state) {
+    int64_t before_us = lk_clock_now_us();
+
+    (void)state;
+    assert_true(before_us > 0);
+    assert_true(lk_clock_now_us() >= before_us);
+    assert_true(lk_clock_wall_us() > INT64_C(1500000000000000));
+    assert_true(lk_time_source_system.now_us(NULL) >= before_us);
+}
+
+static void test_instants_carry(void **state) {
+    struct timespec soon = lk_condition_instant(999999);
+    struct timespec past = lk_condition_instant(INT64_MIN);
+    struct timespec far = lk_condition_instant(INT64_MAX);
+
+    (void)state;
+    assert_in_range(soon.tv_nsec, 0, 999999999);
+    assert_true(past.tv_sec <= soon.tv_sec);
+    assert_true(far.tv_sec - past.tv_sec <= 24 * 60 * 60 + 1); /* cut, not overflowed */
+}
+
+static void *sleep_long(void *context) {
+    bool is_thrown = lk_waker_sleep(context, (int64_t)BOUND_MS * 1000);
+
+    return is_thrown ? context : NULL;
+}
+
+static void test_throwing_is_for_good(void **state) {
+    struct lk_waker waker;
+    pthread_t thread;
+    void *thrown = NULL;
+    int64_t start_ms = now_ms();
+
+    (void)state;
+    assert_true(lk_waker_init(&waker));
+    assert_false(lk_waker_is_thrown(&waker));
+    assert_int_equal(pthread_create(&thread, NULL, sleep_long, &waker), 0);
+    lk_waker_throw(&waker);
+    assert_int_equal(pthread_join(thread, &thrown), 0);
+    assert_ptr_equal(thrown, &waker);
+    assert_true(lk_waker_is_thrown(&waker));
+    assert_true(lk_waker_sleep(&waker, (int64_t)BOUND_MS * 1000));
+    assert_true(now_ms() < start_ms + BOUND_MS);
+    lk_waker_done(&waker);
+}
+
+static void test_a_nudge_ends_one_sleep(void **state) {
+    struct lk_waker waker;
+    int64_t start_ms = now_ms();
+
+    (void)state;
+    assert_true(lk_waker_init(&waker));
+    lk_waker_nudge(&waker);
+    assert_false(lk_waker_sleep(&waker, (int64_t)BOUND_MS * 1000));
+    assert_true(now_ms() < start_ms + BOUND_MS);
+    start_ms = now_ms();
+    assert_false(lk_waker_sleep(&waker, 20000)); /* the nudge is used up */
+    assert_true(now_ms() >= start_ms + 19);
+    lk_waker_done(&waker);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_within_its_bound),
+        cmocka_unit_test(test_text_is_cut_by_format),
+        cmocka_unit_test(test_text_copy),
+        cmocka_unit_test(test_random_is_repeatable),
+        cmocka_unit_test(test_random_between),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_instants_carry),
+        cmocka_unit_test(test_throwing_is_for_good),
+        cmocka_unit_test(test_a_nudge_ends_one_sleep),
+    };
+
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

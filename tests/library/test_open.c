@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* URLs, the store that is meant when none is named, and the owners that are made. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/engine.h"
+#include "keeper/url.h"
+#include "support.h"
+
+static void assert_refused(const char *url, lk_outcome outcome, const char *word) {
+    lk_store *untouched = (lk_store *)&outcome;
+    lk_error error;
+
+    assert_int_equal(lk_open(url, &untouched, &error), outcome);
+    assert_int_equal(error.outcome, outcome);
+    assert_ptr_equal(untouched, &outcome);
+    if (strstr(error.text, word) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", error.text, word);
+    }
+}
+
+static void test_refused_urls(void **state) {
+    char long_url[LK_URL_BYTES_MAX + 2];
+
+    (void)state;
+    memset(long_url, 'm', sizeof long_url);
+    long_url[sizeof long_url - 1] = '\0';
+    assert_refused(long_url, LK_INVALID, "4096 bytes");
+    assert_refused("", LK_INVALID, "scheme");
+    assert_refused("/var/lib/locks.db", LK_INVALID, "scheme");
+    assert_refused("Mem:", LK_INVALID, "scheme");
+    assert_refused(":", LK_INVALID, "scheme");
+    assert_refused("shm:counters", LK_UNSUPPORTED, "shm");
+    assert_refused("nonsense+x.y-1:", LK_UNSUPPORTED, "nonsense+x.y-1");
+    assert_refused("mem:a?b", LK_INVALID, "options");
+    long_url[300] = '\0';
+    memcpy(long_url, "mem:", 4);
+    assert_refused(long_url, LK_INVALID, "255 bytes");
+}
+
+static void test_the_refusal_names_what_there_is(void **state) {
+    (void)state;
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        char scheme[32];
+
+        (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->scheme);
+        assert_refused("redis://localhost", LK_UNSUPPORTED, scheme);
+    }
+    assert_refused("redis://me:secret@localhost", LK_UNSUPPORTED, "redis");
+}
+
+static void test_passwords_are_hidden(void **state) {
+    static const char *const urls[][2] = {
+        {"mem:", "mem:"},
+        {"sqlite:/a:b@c", "sqlite:/a:b@c"},
+        {"x://host/db", "x://host/db"},
+        {"x://me@host/db", "x://me@host/db"},
+        {"x://me:secret@host:1/db", "x://me@host:1/db"},
+        {"x://:secret@host", "x://@host"},
+        {"x://me:se:cr@et@host", "x://me@host"},
+        {"x://host/a:b@c", "x://host/a:b@c"},
+        {"x://host?password=secret", "x://host"},
+        {"x://host?a=1&password=secret", "x://host?a=1"},
+        {"x://host?password=secret&a=1", "x://host?a=1"},
+        {"x://host?a=1&password=secret&password=more&b=2", "x://host?a=1&b=2"},
+        {"x://host?nopassword=1", "x://host?nopassword=1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        char *shown = lk_url_without_password(urls[i][0]);
+
+        assert_string_equal(shown, urls[i][1]);
+        free(shown);
+    }
+}
+
+static void test_names_in_memory(void **state) {
+    lk_store *private_store = NULL;
+    lk_store *one = NULL;
+    lk_store *again = NULL;
+    lk_store *other = NULL;
+
+    (void)state;
+    assert_int_equal(lk_open("mem:", &private_store, NULL), LK_OK);
+    assert_int_equal(lk_open("mem:one", &one, NULL), LK_OK);
+    assert_int_equal(lk_open("mem:other", &other, NULL), LK_OK);
+    assert_int_equal(lk_open("mem:one", &again, NULL), LK_OK);
+    assert_string_equal(lk_store_url(one), "mem:one");
+    assert_int_equal(try_part(one, "a", "x"), LK_GRANTED);
+    assert_int_equal(try_part(again, "b", "x"), LK_BUSY);
+    assert_int_equal(try_part(other, "b", "x"), LK_GRANTED);
+    assert_int_equal(try_part(private_store, "b", "x"), LK_GRANTED);
+    lk_close(one);
+    assert_int_equal(count_live(again), 1);
+    lk_close(again);
+    assert_int_equal(lk_open("mem:one", &one, NULL), LK_OK);
+    assert_int_equal(count_live(one), 0); /* gone with the last that had it open */
+    lk_close(one);
+    lk_close(other);
+    lk_close(private_store);
+    lk_close(NULL);
+}
+
+/* ---- the default store ----------------------------------------------------------------------- */
+
+static void test_the_environment_names_a_store(void **state) {
+    lk_store *store = NULL;
+
+    (void)state;
+    assert_int_equal(setenv("LK_STORE", "mem:named", 1), 0);
+    assert_int_equal(lk_open(NULL, &store, NULL), LK_OK);
+    assert_string_equal(lk_store_url(store), "mem:named");
+    lk_close(store);
+    assert_int_equal(unsetenv("LK_STORE"), 0);
+}
+
+static void test_the_default_is_in_the_state_directory(void **state) {
+    char base[] = "/tmp/lk-default-XXXXXX";
+    char path[256];
+    char *url = NULL;
+    struct stat status;
+
+    (void)state;
+    assert_non_null(mkdtemp(base));
+    assert_int_equal(setenv("LK_STORE", "", 1), 0); /* says nothing */
+    assert_int_equal(setenv("HOME", base, 1), 0);
+    assert_int_equal(setenv("XDG_STATE_HOME", "relative", 1), 0); /* ignored, as XDG asks */
+    assert_int_equal(lk_url_default(&url, NULL), LK_OK);
+    (void)snprintf(path, sizeof path, "sqlite:%s/.local/state/lockkeeper/locks.db", base);
+    assert_string_equal(url, path);
+    free(url);
+    (void)snprintf(path, sizeof path, "%s/.local/state/lockkeeper", base);
+    assert_int_equal(stat(path, &status), 0);
+    assert_true(S_ISDIR(status.st_mode));
+    assert_int_equal(status.st_mode & 07777, 0700);
+    assert_int_equal(rmdir(path), 0);
+
+    (void)snprintf(path, sizeof path, "%s/.local/state", base);
+    assert_int_equal(setenv("XDG_STATE_HOME", path, 1), 0);
+    assert_int_equal(lk_url_default(&url, NULL), LK_OK);
+    assert_non_null(strstr(url, "/.local/state/lockkeeper/locks.db"));
+    free(url);
+    (void)snprintf(path, sizeof path, "rm -r '%s'", base);
+    assert_int_equal(system(path), 0);
+}
+
+static void test_no_place_for_a_default(void **state) {
+    (void)state;
+    assert_int_equal(unsetenv("LK_STORE"), 0);
+    assert_int_equal(unsetenv("HOME"), 0);
+    assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+    assert_refused(NULL, LK_INVALID, "HOME");
+    assert_int_equal(setenv("HOME", "/proc/self/status", 1), 0); /* no directory */
+    assert_refused(NULL, LK_UNAVAILABLE, "/proc/self/status");
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static void test_owners_are_unique_and_readable(void **state) {
+    char one[129];
+    char other[129];
+    char pid[32];
+
+    (void)state;
+    lk_owner_make(one);
+    lk_owner_make(other);
+    assert_string_not_equal(one, other);
+    assert_in_range(strlen(one), 16, 128);
+    (void)snprintf(pid, sizeof pid, ".%jd.", (intmax_t)getpid());
+    assert_non_null(strstr(one, pid));
+    for (const char *byte = one; *byte != '\0'; byte++) {
+        assert_true(*byte > ' ' && *byte <= '~');
+    }
+}
+
+static void test_version(void **state) {
+    (void)state;
+    assert_string_equal(lk_version(), LK_VERSION);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_urls),
+        cmocka_unit_test(test_the_refusal_names_what_there_is),
+        cmocka_unit_test(test_passwords_are_hidden),
+        cmocka_unit_test(test_names_in_memory),
+        cmocka_unit_test(test_the_environment_names_a_store),
+        cmocka_unit_test(test_the_default_is_in_the_state_directory),
+        cmocka_unit_test(test_no_place_for_a_default),
+        cmocka_unit_test(test_owners_are_unique_and_readable),
+        cmocka_unit_test(test_version),
+    };
+
+    return cmocka_run_group_tests_name("open", tests, NULL, NULL);
+}
