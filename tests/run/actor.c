@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command that behaves as the tests need it:
+ *
+ *   actor hold READY               waits to be ended
+ *   actor deaf READY               ignores SIGTERM and waits to be killed
+ *   actor report READY GOT CODE    writes the number of the first signal to GOT and exits with CODE
+ *   actor tick READY LOG           appends the milliseconds since boot to LOG, every 5 ms
+ *   actor daemon READY stay|leave  starts a deaf daemon outside its process group, READY names it
+ *
+ * When it is ready, READY appears with its process number in it.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEFECT = 99 };
+
+static void write_file(const char *path, const char *text) {
+    char draft[4096];
+
+    (void)snprintf(draft, sizeof draft, "%s.%ld", path, (long)getpid());
+    int descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (descriptor < 0 || write(descriptor, text, strlen(text)) != (ssize_t)strlen(text)
+        || close(descriptor) != 0 || rename(draft, path) != 0) {
+        _exit(DEFECT);
+    }
+}
+
+static void be_ready(const char *path) {
+    char number[32];
+
+    (void)snprintf(number, sizeof number, "%ld\n", (long)getpid());
+    write_file(path, number);
+}
+
+static _Noreturn void wait_for_end(void) {
+    for (;;) {
+        pause();
+    }
+}
+
+static int report(const char *ready, const char *got, int code) {
+    char number[32];
+    sigset_t all;
+    int signal;
+
+    sigemptyset(&all);
+    const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        sigaddset(&all, passed[i]);
+    }
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    be_ready(ready);
+    sigwait(&all, &signal);
+    (void)snprintf(number, sizeof number, "%d\n", signal);
+    write_file(got, number);
+    return code;
+}
+
+static _Noreturn void tick(const char *ready, const char *log) {
+    const struct timespec pause_between = {.tv_nsec = 5000000};
+    int descriptor = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    bool is_ready = false;
+
+    for (;;) {
+        struct timespec now;
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        if (dprintf(descriptor, "%lld\n", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000)
+            < 0) {
+            _exit(DEFECT);
+        }
+        if (!is_ready) {
+            be_ready(ready);
+            is_ready = true;
+        }
+        nanosleep(&pause_between, NULL);
+    }
+}
+
+static int start_daemon(const char *ready, bool stay) {
+    int gate[2];
+    char word;
+
+    if (pipe(gate) != 0) {
+        return DEFECT;
+    }
+    pid_t middle = fork();
+    if (middle == 0) {
+        setsid();
+        if (fork() != 0) {
+            _exit(0);
+        }
+        signal(SIGTERM, SIG_IGN);
+        be_ready(ready);
+        close(gate[0]);
+        close(gate[1]);
+        wait_for_end();
+    }
+    close(gate[1]);
+    waitpid(middle, NULL, 0);
+    (void)!read(gate[0], &word, 1); /* ends when the daemon is ready */
+    if (stay) {
+        wait_for_end();
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 2 ? argv[1] : "";
+
+    if (strcmp(part, "hold") == 0) {
+        be_ready(argv[2]);
+        wait_for_end();
+    }
+    if (strcmp(part, "deaf") == 0) {
+        signal(SIGTERM, SIG_IGN);
+        be_ready(argv[2]);
+        wait_for_end();
+    }
+    if (strcmp(part, "report") == 0 && argc == 5) {
+        return report(argv[2], argv[3], atoi(argv[4]));
+    }
+    if (strcmp(part, "tick") == 0 && argc == 4) {
+        tick(argv[2], argv[3]);
+    }
+    if (strcmp(part, "daemon") == 0 && argc == 4) {
+        return start_daemon(argv[2], strcmp(argv[3], "stay") == 0);
+    }
+    return DEFECT;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The instants at which CMD is asked to end and killed, in virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/run/deadline.h"
+
+enum { SECOND_US = 1000000, MS_US = 1000, MINUTE_MS = 60000 };
+
+/* Far from zero, as instants since boot are. */
+static const int64_t start_us = 5000LL * SECOND_US;
+
+static void check_margins(int64_t ttl_ms, int64_t terminate_before_us, int64_t kill_before_us) {
+    int64_t deadline_us = start_us + ttl_ms * MS_US;
+    struct lk_run_plan plan = lk_run_plan_deadline(ttl_ms, deadline_us);
+
+    assert_int_equal(deadline_us - plan.terminate_us, terminate_before_us);
+    assert_int_equal(deadline_us - plan.kill_us, kill_before_us);
+}
+
+static void margins_are_a_sixth_and_a_twentieth(void **state) {
+    (void)state;
+    check_margins(6000, 1000 * MS_US, 300 * MS_US);
+    check_margins(1200, 200 * MS_US, 60 * MS_US);
+}
+
+static void margins_of_long_leases_are_bounded(void **state) {
+    (void)state;
+    check_margins(MINUTE_MS, 10 * SECOND_US, SECOND_US);
+    check_margins(366LL * 86400 * 1000, 10 * SECOND_US, SECOND_US);
+    check_margins(20000, 20 * SECOND_US / 6, SECOND_US);
+}
+
+static void margins_of_short_leases_leave_time_to_kill(void **state) {
+    (void)state;
+    check_margins(400, 400 * MS_US / 6, 20 * MS_US);
+    check_margins(200, 200 * MS_US / 6, 20 * MS_US);
+    /* A sixth of the shortest ttl is less than what SIGKILL needs: both come together. */
+    check_margins(50, 20 * MS_US, 20 * MS_US);
+}
+
+static void steps_begin_at_their_instants(void **state) {
+    struct lk_run_plan plan = lk_run_plan_deadline(MINUTE_MS, start_us + 60 * SECOND_US);
+
+    (void)state;
+    assert_int_equal(lk_run_plan_step(plan, start_us), LK_RUN_GO_ON);
+    assert_int_equal(lk_run_plan_step(plan, start_us + 50 * SECOND_US - 1), LK_RUN_GO_ON);
+    assert_int_equal(lk_run_plan_step(plan, start_us + 50 * SECOND_US), LK_RUN_TERMINATE);
+    assert_int_equal(lk_run_plan_step(plan, start_us + 59 * SECOND_US - 1), LK_RUN_TERMINATE);
+    assert_int_equal(lk_run_plan_step(plan, start_us + 59 * SECOND_US), LK_RUN_KILL);
+    assert_int_equal(lk_run_plan_step(plan, start_us + 600LL * SECOND_US), LK_RUN_KILL);
+    assert_int_equal(lk_run_plan_step(lk_run_plan_none(), INT64_MAX - 1), LK_RUN_GO_ON);
+}
+
+static void lost_early_keeps_the_instant_of_kill(void **state) {
+    int64_t lost_us = start_us + 20 * SECOND_US;
+    struct lk_run_plan plan = lk_run_plan_lost(MINUTE_MS, start_us + 60 * SECOND_US, lost_us);
+
+    (void)state;
+    assert_int_equal(plan.terminate_us, lost_us);
+    assert_int_equal(plan.kill_us, start_us + 59 * SECOND_US);
+}
+
+static void lost_late_leaves_a_second(void **state) {
+    const int64_t instants[] = {start_us + 59 * SECOND_US, start_us + 60 * SECOND_US,
+                                start_us + 4000LL * SECOND_US};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof instants / sizeof instants[0]; i++) {
+        struct lk_run_plan plan =
+            lk_run_plan_lost(MINUTE_MS, start_us + 60 * SECOND_US, instants[i]);
+        assert_int_equal(plan.terminate_us, instants[i]);
+        assert_int_equal(plan.kill_us, instants[i] + SECOND_US);
+    }
+}
+
+static void max_time_leaves_at_least_a_second(void **state) {
+    struct lk_run_plan longer = lk_run_plan_max_time(MINUTE_MS, start_us);
+    struct lk_run_plan shorter = lk_run_plan_max_time(200, start_us);
+
+    (void)state;
+    assert_int_equal(longer.terminate_us, start_us);
+    assert_int_equal(longer.kill_us, start_us + 10 * SECOND_US);
+    assert_int_equal(shorter.terminate_us, start_us);
+    assert_int_equal(shorter.kill_us, start_us + SECOND_US);
+}
+
+static void the_sooner_plan_wins_instant_by_instant(void **state) {
+    struct lk_run_plan a = {.terminate_us = 10, .kill_us = 90};
+    struct lk_run_plan b = {.terminate_us = 20, .kill_us = 30};
+    struct lk_run_plan both = lk_run_plan_sooner(a, b);
+
+    (void)state;
+    assert_int_equal(both.terminate_us, 10);
+    assert_int_equal(both.kill_us, 30);
+    both = lk_run_plan_sooner(b, lk_run_plan_none());
+    assert_int_equal(both.terminate_us, 20);
+    assert_int_equal(both.kill_us, 30);
+}
+
+static void looks_every_sixth_and_at_each_instant(void **state) {
+    struct lk_run_plan plan = lk_run_plan_deadline(MINUTE_MS, start_us + 60 * SECOND_US);
+
+    (void)state;
+    assert_int_equal(lk_run_plan_look_us(plan, MINUTE_MS, start_us), start_us + 10 * SECOND_US);
+    assert_int_equal(lk_run_plan_look_us(plan, MINUTE_MS, start_us + 45 * SECOND_US),
+                     start_us + 50 * SECOND_US);
+    assert_int_equal(lk_run_plan_look_us(plan, MINUTE_MS, start_us + 50 * SECOND_US),
+                     start_us + 59 * SECOND_US);
+    assert_int_equal(lk_run_plan_look_us(lk_run_plan_none(), 0, start_us), LK_RUN_NEVER_US);
+}
+
+/*
+ * The promise in one sentence, for every ttl of a wide range: whatever the instant of the last
+ * look, SIGKILL is due before the deadline and never before SIGTERM.
+ */
+static void no_plan_outlives_its_deadline(void **state) {
+    (void)state;
+    for (int64_t ttl_ms = 50; ttl_ms < 40LL * 86400 * 1000; ttl_ms += 1 + ttl_ms / 7) {
+        int64_t deadline_us = start_us + ttl_ms * MS_US;
+        struct lk_run_plan plan = lk_run_plan_deadline(ttl_ms, deadline_us);
+        assert_true(plan.kill_us < deadline_us);
+        assert_true(plan.terminate_us <= plan.kill_us);
+        /* A renewal every third of the ttl is never overtaken by the end it prevents. */
+        assert_true(plan.terminate_us >= start_us + ttl_ms * MS_US / 3);
+        for (int part = 0; part < 20; part++) {
+            int64_t lost_us = start_us + ttl_ms * MS_US / 20 * part;
+            struct lk_run_plan lost = lk_run_plan_lost(ttl_ms, deadline_us, lost_us);
+            assert_true(lost.kill_us < deadline_us || lost_us >= plan.kill_us);
+            assert_true(lost.terminate_us < lost.kill_us);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(margins_are_a_sixth_and_a_twentieth),
+        cmocka_unit_test(margins_of_long_leases_are_bounded),
+        cmocka_unit_test(margins_of_short_leases_leave_time_to_kill),
+        cmocka_unit_test(steps_begin_at_their_instants),
+        cmocka_unit_test(lost_early_keeps_the_instant_of_kill),
+        cmocka_unit_test(lost_late_leaves_a_second),
+        cmocka_unit_test(max_time_leaves_at_least_a_second),
+        cmocka_unit_test(the_sooner_plan_wins_instant_by_instant),
+        cmocka_unit_test(looks_every_sixth_and_at_each_instant),
+        cmocka_unit_test(no_plan_outlives_its_deadline),
+    };
+    return cmocka_run_group_tests_name("run: deadlines", tests, NULL, NULL);
+}
