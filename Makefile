@@ -3,6 +3,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 OPTIONS ?=
+TESTS   ?=
 
 .PHONY: all test demo bench install uninstall clean format help
 
@@ -11,12 +12,12 @@ all:
 	@tools/configure $(BUILD) $(OPTIONS)
 	@ninja -C $(BUILD) product
 test:
-	@tools/test $(BUILD) $(OPTIONS)
+	@tools/test $(BUILD) $(OPTIONS) $(TESTS)
 demo: all
 	@tools/install-deps demo
 	@tools/demo/run $(BUILD)/lk
 bench: all
-	@tools/bench $(BUILD)
+	@ninja -C $(BUILD) bench
 install: all
 	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) $(OPTIONS)
 	@ninja -C $(BUILD) product
@@ -40,4 +41,5 @@ help:
 #: make clean               removes $(BUILD)
 #:
 #: BUILD=build              another build directory
-#: OPTIONS=-Dsqlite=disabled    meson's options; see meson_options.txt
+#: OPTIONS=-Doption=value   options of the build; see meson_options.txt
+#: TESTS='--suite model'    only those tests; see tests/README.md

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: install.sh SOURCE_ROOT BUILD_ROOT
+#
+# What `make install` puts in place is enough for a user who has nothing else: programs of
+# examples/ are compiled against it with pkg-config, shared and static, and run.
+set -eu
+source=$1
+build=$2
+stage=$(mktemp -d "${TMPDIR:-/tmp}/lk-install.XXXXXX")
+log=$build/meson-logs/install-log.txt
+number=0
+status=0
+
+# The build directory remembers its last installation for `make uninstall`. This is not one.
+[ ! -e "$log" ] || cp "$log" "$stage/install-log"
+finish() {
+    rm -f "$log"
+    [ ! -e "$stage/install-log" ] || mv "$stage/install-log" "$log"
+    rm -rf "$stage"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+check() { # WHAT COMMAND...
+    number=$((number + 1))
+    what=$1
+    shift
+    if "$@" >"$stage/said" 2>&1; then
+        echo "ok $number - $what"
+    else
+        sed 's/^/# /' "$stage/said"
+        echo "not ok $number - $what"
+        status=1
+    fi
+}
+
+is_there() { # NAME: a file below the staged installation
+    find "$stage/root" -name "$1" | grep .
+}
+
+check "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$stage/root"
+for file in lk liblockkeeper.so liblockkeeper.a lockkeeper.h terms.h lockkeeper.pc; do
+    check "$file is installed" is_there "$file"
+done
+
+libraries=$(dirname "$(is_there liblockkeeper.a)")
+PKG_CONFIG_PATH=$libraries/pkgconfig
+PKG_CONFIG_SYSROOT_DIR=$stage/root
+PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 # wherever the prefix is, /usr included
+PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+XDG_STATE_HOME=$stage/state
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS
+export PKG_CONFIG_ALLOW_SYSTEM_LIBS XDG_STATE_HOME
+unset LK_STORE
+
+compile_shared() {
+    # shellcheck disable=SC2046 # a list of options
+    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$stage/shared" \
+        $(pkg-config --cflags --libs lockkeeper)
+}
+
+compile_static() {
+    # shellcheck disable=SC2046 # a list of options
+    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$stage/static" \
+        $(pkg-config --cflags lockkeeper) -L"$libraries" -l:liblockkeeper.a \
+        $(pkg-config --static --libs lockkeeper | sed 's/-llockkeeper//')
+}
+
+check "the version is the header's" test \
+    "$(pkg-config --modversion lockkeeper)" = "$("$source/tools/version")"
+check "a program compiles against the shared library" compile_shared
+check "it runs" env LD_LIBRARY_PATH="$libraries" "$stage/shared"
+check "a program compiles against the static library" compile_static
+check "it runs without the shared one" "$stage/static"
+check "the installed lk runs" "$(is_there lk)" version
+echo "1..$number"
+exit "$status"
