@@ -323,7 +323,7 @@ static void ask_held(struct asking *asking, lk_id id, enum change change) {
     answer_state(asking, id);
 }
 
-/* R13: a waiting request that closes a cycle is withdrawn. Whether it was. */
+/* R13: a request that stood in line and closes a cycle is withdrawn. Whether it was. */
 static bool withdraw_if_deadlocked(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_touched touched;
@@ -363,9 +363,8 @@ static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
     if (change != UNCHANGED) {
         settle_around(asking, id);
     }
-    if (request->state == LK_STATE_WAITING && (change != UNCHANGED || model->has_overtaken)
-        && withdraw_if_deadlocked(asking, id)) {
-        return;
+    if ((change != UNCHANGED || model->has_overtaken) && withdraw_if_deadlocked(asking, id)) {
+        return; /* also when it has just been granted, past somebody whom its owner waits for */
     }
     answer_state(asking, id);
 }

@@ -3,8 +3,8 @@
  * A breadth-first search over the graph of owners, from the asker back to the asker.
  *
  * An edge leads from owner A to owner B where a request of B must end before a waiting request of
- * A can be granted. The queue and the way back are kept in the owners themselves, so that the
- * search needs no memory. Lines remember how far the search has looked into them: each place is
+ * A can be granted. The list and the way back are kept in the owners' queues, so that the search
+ * needs no memory. Lines remember how far the search has looked into them: each place is
  * looked at once however many wait behind it.
  */
 #include "model/deadlock.h"
@@ -18,21 +18,27 @@ struct search {
     lk_id asker;
     lk_id target; /* a granted request that somebody must wait for; 0: any of the asker's */
     lk_id owner;  /* whose requests are looked at now */
-    lk_id last;   /* end of the queue */
+    lk_id last;   /* end of the list of owners to look at */
     bool is_found;
     uint32_t room; /* of the limited part that is looked at now: who has more units is waited for */
 };
 
+/* Owners that do not wait lead nowhere. */
 static void enqueue(struct search *search, lk_id id) {
-    struct lk_owner *owner = lk_owner_at(search->model, id);
+    struct lk_queue *queue;
 
-    if (owner->queue_mark == search->mark) {
+    if (lk_owner_waiting(search->model, id) == 0) {
         return;
     }
-    owner->queue_mark = search->mark;
-    owner->queue_from = search->owner;
-    owner->queue_next = 0;
-    lk_owner_at(search->model, search->last)->queue_next = id;
+    queue = lk_queue_of(search->model, id);
+    if (queue->mark == search->mark) {
+        return;
+    }
+    queue->mark = search->mark;
+    queue->waited_by = search->owner;
+    queue->next_owner = 0;
+    queue->next_request = 0;
+    lk_queue_of(search->model, search->last)->next_owner = id;
     search->last = id;
 }
 
@@ -111,7 +117,7 @@ static bool expand(struct search *search, lk_id request) {
 }
 
 static bool expand_owner(struct search *search, lk_id id) {
-    lk_id first = lk_owner_at(search->model, id)->waiting;
+    lk_id first = lk_owner_waiting(search->model, id);
     lk_id at = first;
 
     search->owner = id;
@@ -131,11 +137,11 @@ static size_t name_cycle(const struct search *search) {
     size_t length = 1;
     size_t at;
 
-    for (lk_id o = search->owner; o != search->asker; o = lk_owner_at(model, o)->queue_from) {
+    for (lk_id o = search->owner; o != search->asker; o = lk_queue_of(model, o)->waited_by) {
         length++;
     }
     at = length;
-    for (lk_id o = search->owner; at-- > 0; o = lk_owner_at(model, o)->queue_from) {
+    for (lk_id o = search->owner; at-- > 0; o = lk_queue_of(model, o)->waited_by) {
         if (at < LK_CYCLE_MAX) {
             model->cycle[at] = lk_name_text(&lk_owner_at(model, o)->name);
         }
@@ -152,19 +158,20 @@ bool lk_deadlock_search(struct lk_model *model, lk_id id, size_t *ret_count) {
                             .owner = request->owner,
                             .last = request->owner};
 
-    if (held && lk_owner_at(model, request->owner)->waiting == 0) {
+    if (lk_owner_waiting(model, request->owner) == 0) {
         return false; /* it waits for nobody */
     }
     search.mark = ++model->mark;
-    lk_owner_at(model, search.asker)->queue_mark = search.mark;
-    lk_owner_at(model, search.asker)->queue_next = 0;
+    lk_queue_of(model, search.asker)->mark = search.mark;
+    lk_queue_of(model, search.asker)->next_owner = 0;
+    lk_queue_of(model, search.asker)->next_request = 0;
     if (held) {
         expand_owner(&search, search.asker);
     } else {
         expand(&search, id);
     }
-    for (lk_id at = lk_owner_at(model, search.asker)->queue_next; at != 0 && !search.is_found;
-         at = lk_owner_at(model, at)->queue_next) {
+    for (lk_id at = lk_queue_of(model, search.asker)->next_owner; at != 0 && !search.is_found;
+         at = lk_queue_of(model, at)->next_owner) {
         expand_owner(&search, at);
     }
     if (search.is_found) {

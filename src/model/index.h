@@ -1,39 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash index over the items of a pool: buckets of 32-bit ids, chained through the items.
+ * A hash index of items by their 32-bit ids: open addressing with linear probing.
  *
- * Every indexed item begins with a struct lk_indexed. The caller walks a bucket itself and
- * compares, so that no comparison function is called through a pointer.
+ * A slot keeps the hash beside the id, so that a look-up reads one line of slots and then only the
+ * item it is after. The caller compares, so that no function is called through a pointer:
+ *
+ *     uint32_t at = lk_index_start(index, hash);
+ *     while ((id = lk_index_next(index, hash, &at)) != 0 && !is_the_one(id)) {
+ *     }
  */
 #ifndef LK_MODEL_INDEX_H
 #define LK_MODEL_INDEX_H
 
 #include "model/pool.h"
 
-struct lk_indexed {
-    lk_id chain; /* the next item of the bucket */
+struct lk_slot {
     uint32_t hash;
+    lk_id id; /* 0: free */
 };
 
 struct lk_index {
-    const struct lk_pool *pool;
-    lk_id *buckets;
-    uint32_t bucket_count; /* 0, or a power of two */
+    const struct lk_allocator *allocator;
+    struct lk_slot *slots;
+    uint32_t slot_count; /* 0, or a power of two */
     uint32_t count;
 };
 
-void lk_index_init(struct lk_index *index, const struct lk_pool *pool);
+void lk_index_init(struct lk_index *index, const struct lk_allocator *allocator);
 void lk_index_done(struct lk_index *index);
 
 /* Makes room for `count` more items. false: memory is exhausted, nothing has changed. */
 bool lk_index_reserve(struct lk_index *index, uint32_t count);
 void lk_index_add(struct lk_index *index, lk_id id, uint32_t hash);
-void lk_index_remove(struct lk_index *index, lk_id id);
+
+/* Removes an item that was added with this hash. */
+void lk_index_remove(struct lk_index *index, lk_id id, uint32_t hash);
 uint64_t lk_index_bytes(const struct lk_index *index);
 
-/* The first item of the bucket of `hash`; go on with its `chain`. */
-static inline lk_id lk_index_first(const struct lk_index *index, uint32_t hash) {
-    return index->bucket_count == 0 ? 0 : index->buckets[hash & (index->bucket_count - 1)];
+/* Where to begin looking for a hash. */
+static inline uint32_t lk_index_start(const struct lk_index *index, uint32_t hash) {
+    return index->slot_count == 0 ? 0 : hash & (index->slot_count - 1);
+}
+
+/* The next item with this hash, from *at on, which moves behind it; 0: there is none. */
+static inline lk_id lk_index_next(const struct lk_index *index, uint32_t hash, uint32_t *at) {
+    if (index->slot_count == 0) {
+        return 0;
+    }
+    for (;;) {
+        const struct lk_slot *slot = &index->slots[*at];
+        if (slot->id == 0) {
+            return 0;
+        }
+        *at = (*at + 1) & (index->slot_count - 1);
+        if (slot->hash == hash) {
+            return slot->id;
+        }
+    }
 }
 
 #endif

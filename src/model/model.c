@@ -23,11 +23,12 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_pool_init(&model->requests, allocator, sizeof(struct lk_request));
     lk_pool_init(&model->stakes, allocator, sizeof(struct lk_stake));
     lk_pool_init(&model->owners, allocator, sizeof(struct lk_owner));
+    lk_pool_init(&model->queues, allocator, sizeof(struct lk_queue));
     lk_pool_init(&model->lines, allocator, sizeof(struct lk_line));
     lk_pool_init(&model->places, allocator, sizeof(struct lk_place));
-    lk_index_init(&model->node_index, &model->nodes);
-    lk_index_init(&model->request_index, &model->requests);
-    lk_index_init(&model->owner_index, &model->owners);
+    lk_index_init(&model->node_index, allocator);
+    lk_index_init(&model->request_index, allocator);
+    lk_index_init(&model->owner_index, allocator);
     lk_deadlines_init(&model->deadlines, allocator);
     lk_ended_init(&model->ended, allocator,
                   config != NULL && config->ended_max != 0 ? config->ended_max
@@ -47,18 +48,15 @@ static void free_far_bytes(struct lk_model *model) {
     for (uint32_t i = 0; i < model->deadlines.count; i++) {
         lk_note_free(model, lk_request_at(model, model->deadlines.ids[i])->note);
     }
-    for (uint32_t i = 0; i < model->owner_index.bucket_count; i++) {
-        for (lk_id id = model->owner_index.buckets[i]; id != 0;) {
-            struct lk_owner *owner = lk_owner_at(model, id);
-            id = owner->indexed.chain;
-            lk_name_done(&owner->name, model->allocator);
+    for (uint32_t i = 0; i < model->owner_index.slot_count; i++) {
+        if (model->owner_index.slots[i].id != 0) {
+            lk_name_done(&lk_owner_at(model, model->owner_index.slots[i].id)->name,
+                         model->allocator);
         }
     }
-    for (uint32_t i = 0; i < model->node_index.bucket_count; i++) {
-        for (lk_id id = model->node_index.buckets[i]; id != 0;) {
-            struct lk_node *node = lk_node_at(model, id);
-            id = node->indexed.chain;
-            lk_name_done(&node->name, model->allocator);
+    for (uint32_t i = 0; i < model->node_index.slot_count; i++) {
+        if (model->node_index.slots[i].id != 0) {
+            lk_name_done(&lk_node_at(model, model->node_index.slots[i].id)->name, model->allocator);
         }
     }
 }
@@ -79,6 +77,7 @@ void lk_model_free(struct lk_model *model) {
     lk_pool_done(&model->requests);
     lk_pool_done(&model->stakes);
     lk_pool_done(&model->owners);
+    lk_pool_done(&model->queues);
     lk_pool_done(&model->lines);
     lk_pool_done(&model->places);
     model->allocator->resize(model->allocator->context, model->changes, 0);

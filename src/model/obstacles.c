@@ -203,6 +203,11 @@ static bool is_met_first(const struct explanation *e, lk_id stake_id) {
     const struct lk_request *request =
         lk_request_at(e->model, lk_stake_at(e->model, stake_id)->request);
 
+    if (e->claim->count == 1 && request->stake_count == 1) {
+        /* What conflicts with one part does not count against its limit as well. */
+        const struct lk_stake *stake = lk_stake_at(e->model, stake_id);
+        return e->is_counting ? counts(e, 0, stake) : conflicts(e, 0, stake);
+    }
     for (size_t part = 0; part <= e->part; part++) {
         for (int counting = 0; counting <= 1; counting++) {
             lk_id at = request->first_stake;
@@ -247,12 +252,13 @@ static bool note_blocker(void *context, lk_id stake_id) {
         return true;
     }
     e->total++;
+    if (e->count == e->max
+        && !is_named_before(e->model, request, e->blockers[e->max - 1].request)) {
+        return true;
+    }
     at = e->count;
     while (at > 0 && is_named_before(e->model, request, e->blockers[at - 1].request)) {
         at--;
-    }
-    if (at == e->max) {
-        return true;
     }
     e->count += e->count < e->max;
     for (size_t i = e->count - 1; i > at; i--) {

@@ -14,14 +14,11 @@ static uint32_t owner_hash(const struct lk_model *model, struct lk_slice name) {
 
 lk_id lk_owner_find(const struct lk_model *model, struct lk_slice name) {
     uint32_t hash = owner_hash(model, name);
-    lk_id id = lk_index_first(&model->owner_index, hash);
+    uint32_t at = lk_index_start(&model->owner_index, hash);
+    lk_id id;
 
-    while (id != 0) {
-        const struct lk_owner *owner = lk_owner_at(model, id);
-        if (owner->indexed.hash == hash && lk_slice_equal(lk_name_text(&owner->name), name)) {
-            break;
-        }
-        id = owner->indexed.chain;
+    while ((id = lk_index_next(&model->owner_index, hash, &at)) != 0
+           && !lk_slice_equal(lk_name_text(&lk_owner_at(model, id)->name), name)) {
     }
     return id;
 }
@@ -45,8 +42,11 @@ static void owner_drop_if_unused(struct lk_model *model, lk_id id) {
     struct lk_owner *owner = lk_owner_at(model, id);
 
     if (owner->references == 0) {
-        assert(owner->live == 0 && owner->held == 0 && owner->waiting == 0);
-        lk_index_remove(&model->owner_index, id);
+        assert(owner->live == 0 && owner->held == 0 && lk_owner_waiting(model, id) == 0);
+        if (owner->queue != 0) {
+            lk_pool_give(&model->queues, owner->queue);
+        }
+        lk_index_remove(&model->owner_index, id, owner_hash(model, lk_name_text(&owner->name)));
         lk_name_done(&owner->name, model->allocator);
         lk_pool_give(&model->owners, id);
     }
@@ -139,6 +139,7 @@ static bool is_the_same(const struct lk_model *model, const struct lk_request *r
 lk_id lk_request_find(const struct lk_model *model, const struct lk_claim *claim) {
     uint64_t sum = 0;
     uint32_t hash;
+    uint32_t at;
     lk_id id;
 
     if (claim->owner == 0) {
@@ -151,15 +152,21 @@ lk_id lk_request_find(const struct lk_model *model, const struct lk_claim *claim
         sum += node_term(model, claim->parts[i].node);
     }
     hash = identity_hash(model, claim->owner, sum);
-    id = lk_index_first(&model->request_index, hash);
-    while (id != 0) {
-        const struct lk_request *request = lk_request_at(model, id);
-        if (request->indexed.hash == hash && is_the_same(model, request, claim)) {
-            break;
-        }
-        id = request->indexed.chain;
+    at = lk_index_start(&model->request_index, hash);
+    while ((id = lk_index_next(&model->request_index, hash, &at)) != 0
+           && !is_the_same(model, lk_request_at(model, id), claim)) {
     }
     return id;
+}
+
+/* The hash of a request as it stands. */
+static uint32_t hash_of(const struct lk_model *model, const struct lk_request *request) {
+    uint64_t sum = 0;
+
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        sum += node_term(model, lk_stake_at(model, at)->node);
+    }
+    return identity_hash(model, request->owner, sum);
 }
 
 /* ---- drafts ---- */
@@ -207,7 +214,8 @@ static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk
 }
 
 static bool reserve_for_request(struct lk_model *model, size_t count) {
-    return lk_pool_reserve(&model->requests, 1) && lk_pool_reserve(&model->stakes, (uint32_t)count)
+    return lk_pool_reserve(&model->requests, 1) && lk_pool_reserve(&model->queues, 1)
+           && lk_pool_reserve(&model->stakes, (uint32_t)count)
            && lk_index_reserve(&model->request_index, 1)
            && lk_deadlines_reserve(&model->deadlines, 1);
 }
@@ -273,7 +281,10 @@ void lk_request_attach(struct lk_model *model, lk_id id, enum lk_state state) {
     if (state == LK_STATE_HELD) {
         ring_insert(model, &owner->held, owner->held, id);
     } else {
-        ring_insert_by_ticket(model, &owner->waiting, id);
+        if (owner->queue == 0) {
+            owner->queue = lk_pool_take(&model->queues);
+        }
+        ring_insert_by_ticket(model, &lk_queue_of(model, request->owner)->first, id);
         model->waiting++;
     }
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
@@ -300,23 +311,20 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
     if (held) {
         ring_remove(model, &owner->held, id);
     } else {
-        if (owner->queue_mark == model->mark && owner->queue_from == id) {
+        struct lk_queue *queue = lk_queue_of(model, request->owner);
+        if (queue->mark == model->mark && queue->next_request == id) {
             /* A pass is about to look at it: let it look at the one behind. */
-            owner->queue_from = request->next != owner->waiting ? request->next : 0;
+            queue->next_request = request->next != queue->first ? request->next : 0;
         }
-        ring_remove(model, &owner->waiting, id);
+        ring_remove(model, &queue->first, id);
         model->waiting--;
     }
 }
 
 void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int64_t deadline_us) {
     struct lk_request *request = lk_request_at(model, id);
-    uint64_t sum = 0;
 
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        sum += node_term(model, lk_stake_at(model, at)->node);
-    }
-    lk_index_add(&model->request_index, id, identity_hash(model, request->owner, sum));
+    lk_index_add(&model->request_index, id, hash_of(model, request));
     lk_deadlines_add(model, id, deadline_us);
     lk_owner_at(model, request->owner)->live++;
     count_at_roots(model, request, 1);
@@ -328,7 +336,7 @@ void lk_request_leave(struct lk_model *model, lk_id id) {
     struct lk_request *request = lk_request_at(model, id);
 
     lk_request_detach(model, id);
-    lk_index_remove(&model->request_index, id);
+    lk_index_remove(&model->request_index, id, hash_of(model, request));
     lk_deadlines_remove(model, id);
     lk_owner_at(model, request->owner)->live--;
     count_at_roots(model, request, UINT32_MAX);

@@ -31,7 +31,7 @@ struct pass {
     struct lk_model *model;
     struct lk_times times;
     uint32_t mark;
-    lk_id first_owner; /* owners to look at by themselves, linked by queue_next */
+    lk_id first_owner; /* owners to look at by themselves, linked by next_owner */
     size_t front_count;
     struct front fronts[LK_PARTS_MAX];
 };
@@ -49,17 +49,18 @@ void lk_touched_by(const struct lk_model *model, lk_id request, struct lk_touche
 
 /* Looks at all the waiting requests of an owner again, from the first. */
 static void look_at_owner(struct pass *pass, lk_id id) {
-    struct lk_owner *owner = lk_owner_at(pass->model, id);
+    struct lk_queue *queue;
 
-    if (owner->waiting == 0) {
+    if (lk_owner_waiting(pass->model, id) == 0) {
         return;
     }
-    if (owner->queue_mark != pass->mark) {
-        owner->queue_mark = pass->mark;
-        owner->queue_next = pass->first_owner;
+    queue = lk_queue_of(pass->model, id);
+    if (queue->mark != pass->mark) {
+        queue->mark = pass->mark;
+        queue->next_owner = pass->first_owner;
         pass->first_owner = id;
     }
-    owner->queue_from = owner->waiting;
+    queue->next_request = queue->first;
 }
 
 /*
@@ -106,6 +107,9 @@ static void judge(struct pass *pass, lk_id id) {
     size_t part;
     enum lk_verdict verdict;
 
+    if (lk_request_deadline(pass->model, lk_request_at(pass->model, id)) <= pass->times.now_us) {
+        return; /* R11: dead at this very moment, and nothing revives it */
+    }
     lk_claim_of_request(pass->model, id, &claim);
     claim.pass = pass->mark;
     verdict = lk_claim_judge(pass->model, &claim, &part);
@@ -204,8 +208,8 @@ static lk_id next_candidate(const struct pass *pass) {
             }
         }
     }
-    for (lk_id o = pass->first_owner; o != 0; o = lk_owner_at(model, o)->queue_next) {
-        lk_id request = lk_owner_at(model, o)->queue_from;
+    for (lk_id o = pass->first_owner; o != 0; o = lk_queue_of(model, o)->next_owner) {
+        lk_id request = lk_queue_of(model, o)->next_request;
         if (request != 0 && (best == 0 || lk_request_at(model, request)->ticket < best_ticket)) {
             best = request;
             best_ticket = lk_request_at(model, best)->ticket;
@@ -260,12 +264,12 @@ static void drop_exhausted(const struct pass *pass, struct front *front) {
     }
 }
 
-static void step_owner(const struct pass *pass, lk_id id, lk_id request) {
-    struct lk_owner *owner = lk_owner_at(pass->model, id);
+static void step_owner(const struct pass *pass, lk_id owner, lk_id request) {
+    struct lk_queue *queue = lk_queue_of(pass->model, owner);
 
-    if (owner->queue_mark == pass->mark && owner->queue_from == request) {
+    if (queue->mark == pass->mark && queue->next_request == request) {
         lk_id next = lk_request_at(pass->model, request)->next;
-        owner->queue_from = next != owner->waiting ? next : 0;
+        queue->next_request = next != queue->first ? next : 0;
     }
 }
 

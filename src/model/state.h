@@ -6,6 +6,7 @@
  *   stake     one part of a request, at its node: in the ring of holders there while held
  *   request   who asks for what (R3); in the list of its owner, in the heap of deadlines
  *   owner     who asks; exists while it has a live request
+ *   queue     of an owner: its waiting requests
  *   line      of a node: who waits there or below, in the order of tickets; exists while one does
  *   place     one waiting stake in one line
  *
@@ -25,8 +26,7 @@
 #define LK_ROOT_BIT (UINT32_C(1) << 31)
 
 struct lk_node {
-    struct lk_indexed indexed; /* by parent and name */
-    uint32_t above;            /* the parent; of a root: its struct lk_root, with LK_ROOT_BIT */
+    uint32_t above; /* the parent; of a root: its struct lk_root, with LK_ROOT_BIT */
     lk_id first_child;
     lk_id next_sibling;
     lk_id previous_sibling;
@@ -45,7 +45,6 @@ struct lk_root {
 };
 
 struct lk_request {
-    struct lk_indexed indexed; /* by owner and set of paths (R3) */
     lk_id owner;
     lk_id previous; /* ring of the owner's held requests, or of its waiting ones by ticket */
     lk_id next;
@@ -79,15 +78,20 @@ struct lk_stake {
 };
 
 struct lk_owner {
-    struct lk_indexed indexed; /* by name */
-    lk_id held;                /* ring of held requests */
-    lk_id waiting;             /* ring of waiting requests, smallest ticket first */
-    uint32_t live;
+    lk_id held;          /* ring of held requests */
+    lk_id queue;         /* its struct lk_queue, once it has waited; 0: it never has */
+    uint32_t live;       /* requests */
     uint32_t references; /* live requests, and those that the last step ended */
-    lk_id queue_next;    /* links the owners that a pass or search still has to look at */
-    uint32_t queue_mark; /* the pass or search that has put it there */
-    lk_id queue_from;    /* a search: the owner that waits for it; a pass: its next request */
     struct lk_name name;
+};
+
+/* The waiting requests of an owner, and where a pass or a search stands in them. */
+struct lk_queue {
+    lk_id first;        /* ring, the smallest ticket first; 0: none waits now */
+    uint32_t mark;      /* of the pass or search that has this owner in its list */
+    lk_id next_owner;   /* in that list */
+    lk_id next_request; /* a pass: the one to look at next */
+    lk_id waited_by;    /* a search: the owner through which it came here */
 };
 
 struct lk_place {
@@ -147,11 +151,12 @@ struct lk_model {
     struct lk_pool requests;
     struct lk_pool stakes;
     struct lk_pool owners;
+    struct lk_pool queues;
     struct lk_pool lines;
     struct lk_pool places;
-    struct lk_index node_index;
-    struct lk_index request_index;
-    struct lk_index owner_index;
+    struct lk_index node_index;    /* by parent and name */
+    struct lk_index request_index; /* by owner and set of paths (R3) */
+    struct lk_index owner_index;   /* by name */
     struct lk_deadlines deadlines;
     struct lk_ended ended;
     lk_id first_root; /* siblings, as the children of a node are */
@@ -190,6 +195,16 @@ static inline struct lk_stake *lk_stake_at(const struct lk_model *model, lk_id i
 
 static inline struct lk_owner *lk_owner_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->owners, id);
+}
+
+/* The queue of an owner that has waited. */
+static inline struct lk_queue *lk_queue_of(const struct lk_model *model, lk_id owner) {
+    return lk_pool_at(&model->queues, lk_owner_at(model, owner)->queue);
+}
+
+/* The first waiting request of an owner, 0: it does not wait. */
+static inline lk_id lk_owner_waiting(const struct lk_model *model, lk_id owner) {
+    return lk_owner_at(model, owner)->queue != 0 ? lk_queue_of(model, owner)->first : 0;
 }
 
 static inline struct lk_line *lk_line_at(const struct lk_model *model, lk_id id) {

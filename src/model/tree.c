@@ -10,15 +10,14 @@ static uint32_t node_hash(const struct lk_model *model, lk_id parent, struct lk_
 
 static lk_id find_child(const struct lk_model *model, lk_id parent, struct lk_slice name,
                         uint32_t hash) {
-    lk_id id = lk_index_first(&model->node_index, hash);
+    uint32_t at = lk_index_start(&model->node_index, hash);
+    lk_id id;
 
-    while (id != 0) {
+    while ((id = lk_index_next(&model->node_index, hash, &at)) != 0) {
         const struct lk_node *node = lk_node_at(model, id);
-        if (node->indexed.hash == hash && lk_node_parent(node) == parent
-            && lk_slice_equal(lk_name_text(&node->name), name)) {
+        if (lk_node_parent(node) == parent && lk_slice_equal(lk_name_text(&node->name), name)) {
             break;
         }
-        id = node->indexed.chain;
     }
     return id;
 }
@@ -110,7 +109,7 @@ static void drop_node(struct lk_model *model, lk_id id) {
     if (parent == 0) {
         forget_root(model, node);
     }
-    lk_index_remove(&model->node_index, id);
+    lk_index_remove(&model->node_index, id, node_hash(model, parent, lk_name_text(&node->name)));
     lk_name_done(&node->name, model->allocator);
     lk_pool_give(&model->nodes, id);
 }
