@@ -85,7 +85,8 @@ struct lk_slice lk_sql_column_text(sqlite3_stmt *statement, int column) {
     const unsigned char *bytes = sqlite3_column_text(statement, column);
     int size = sqlite3_column_bytes(statement, column);
 
-    return (struct lk_slice){.bytes = (const char *)bytes, .size = bytes != NULL ? (size_t)size : 0};
+    return (struct lk_slice){.bytes = (const char *)bytes,
+                             .size = bytes != NULL ? (size_t)size : 0};
 }
 
 int lk_sql_run(sqlite3_stmt *statement) {
@@ -146,8 +147,7 @@ static lk_outcome explain_corrupt(const struct lk_sql *sql, lk_error *error) {
                         sql->path);
 }
 
-static lk_outcome explain_cannot_open(const struct lk_sql *sql, int system_error,
-                                      lk_error *error) {
+static lk_outcome explain_cannot_open(const struct lk_sql *sql, int system_error, lk_error *error) {
     if (system_error == EACCES || system_error == EPERM || system_error == EROFS) {
         return lk_error_set(error, LK_DENIED,
                             "the store needs the right to write its file, the two beside it "
@@ -155,13 +155,11 @@ static lk_outcome explain_cannot_open(const struct lk_sql *sql, int system_error
                             sql->path);
     }
     return lk_error_set(error, LK_UNAVAILABLE, "the store's file cannot be opened (%s): %s",
-                        system_error != 0 ? strerror(system_error) : "no reason given",
-                        sql->path);
+                        system_error != 0 ? strerror(system_error) : "no reason given", sql->path);
 }
 
 lk_outcome lk_sql_explain(const struct lk_sql *sql, int code, lk_error *error) {
-    int system_error =
-        sql->handle != NULL ? sqlite3_system_errno(sql->handle) : sql->system_error;
+    int system_error = sql->handle != NULL ? sqlite3_system_errno(sql->handle) : sql->system_error;
 
     switch (code & 0xff) {
     case SQLITE_FULL:
@@ -192,10 +190,9 @@ lk_outcome lk_sql_explain(const struct lk_sql *sql, int code, lk_error *error) {
     case SQLITE_NOMEM:
         break;
     default:
-        return lk_error_set(error, LK_INTERNAL, "sql: SQLite answered %d (%s) on %s", code,
-                            sql->handle != NULL ? sqlite3_errmsg(sql->handle)
-                                                : sqlite3_errstr(code),
-                            sql->path);
+        return lk_error_set(
+            error, LK_INTERNAL, "sql: SQLite answered %d (%s) on %s", code,
+            sql->handle != NULL ? sqlite3_errmsg(sql->handle) : sqlite3_errstr(code), sql->path);
     }
     return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }

@@ -12,9 +12,9 @@
 enum { LK_SQL_LINE_LOOK_MAX = 64 }; /* rows looked at for each path and each path above it */
 
 struct lk_sql_line {
-    bool is_standing;       /* the request is there and waits */
-    size_t ahead;           /* waiting requests related to it with smaller tickets, as far as seen */
-    int64_t next_due_us;    /* the earliest deadline of those in front of it; LK_NEVER: none seen */
+    bool is_standing;    /* the request is there and waits */
+    size_t ahead;        /* waiting requests related to it with smaller tickets, as far as seen */
+    int64_t next_due_us; /* the earliest deadline of those in front of it; LK_NEVER: none seen */
 };
 
 int lk_sql_line_load(struct lk_sql *sql, uint64_t request, struct lk_sql_line *ret_line);

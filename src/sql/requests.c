@@ -68,13 +68,11 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     } else {
         return "its state is neither waiting nor held";
     }
-    if (!copy_column(statement, COLUMN_OWNER, request->owner, sizeof request->owner,
-                     &record->owner)
+    if (!copy_column(statement, COLUMN_OWNER, request->owner, sizeof request->owner, &record->owner)
         || record->owner.size == 0) {
         return "its owner has not 1 to 128 bytes";
     }
-    if (!copy_column(statement, COLUMN_NOTE, request->note, sizeof request->note,
-                     &record->note)) {
+    if (!copy_column(statement, COLUMN_NOTE, request->note, sizeof request->note, &record->note)) {
         return "its note has more than 255 bytes";
     }
     record->id = id;
@@ -160,8 +158,8 @@ int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *
     return wrong != NULL ? complain(sql, id, wrong) : code;
 }
 
-int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record,
-                        int64_t expires_unix_us, bool graced) {
+int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int64_t expires_unix_us,
+                        bool graced) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_REQUEST_SAVE, &statement);
     const char *state = record->state == LK_STATE_HELD ? held_text : waiting_text;

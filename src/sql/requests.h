@@ -27,8 +27,8 @@ int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *
  * Writes the request without its parts, new or changed. `expires_unix_us` and `graced` are kept as
  * they are in the file when the deadline is the same.
  */
-int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record,
-                        int64_t expires_unix_us, bool graced);
+int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int64_t expires_unix_us,
+                        bool graced);
 
 /* Writes its parts; those that are as they were cost no write. */
 int lk_sql_parts_save(struct lk_sql *sql, const struct lk_record *record);
@@ -44,8 +44,7 @@ typedef int lk_sql_visit(void *context, uint64_t id);
 
 int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context);
 int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
-int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
-                      void *context);
+int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                            void *context);
 

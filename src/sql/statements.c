@@ -15,8 +15,7 @@ static const char *const texts[] = {
     [LK_SQL_META_LOAD] = "SELECT format, writable_from, boot_id, draw_floor, sweep_root, live_max,"
                          " live_per_owner_max, live_per_root_max, waiters_per_path_max FROM meta",
     [LK_SQL_META_SET_BOOT] = "UPDATE meta SET boot_id = ?1",
-    [LK_SQL_META_RAISE_FLOOR] =
-        "UPDATE meta SET draw_floor = max(draw_floor, ?1), sweep_root = ?2",
+    [LK_SQL_META_RAISE_FLOOR] = "UPDATE meta SET draw_floor = max(draw_floor, ?1), sweep_root = ?2",
 
     [LK_SQL_REQUEST_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"

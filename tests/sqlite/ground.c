@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-#define CLOCK_FIRST_US INT64_C(1000000000)           /* a quarter of an hour after the boot */
+#define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
 #define CLOCK_FIRST_WALL_US INT64_C(1700000000000000) /* November 2023 */
 #define PATIENCE_US INT64_C(20000000)
 
@@ -119,17 +119,26 @@ struct lk_patience ground_patience(int64_t duration_us) {
     return (struct lk_patience){.until_us = lk_clock_now_us() + duration_us};
 }
 
-struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options) {
+static struct lk_engine *open_or_fail(const char *rest, const struct lk_sqlite_options *options) {
     struct lk_patience patience = ground_patience(PATIENCE_US);
     struct lk_engine *engine = NULL;
-    char rest[PATH_MAX];
     lk_error error;
 
-    (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", file);
     if (lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, &error) != LK_OK) {
         ground_fail("%s: %s", rest, error.text);
     }
     return engine;
+}
+
+struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options) {
+    char rest[PATH_MAX];
+
+    (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", file);
+    return open_or_fail(rest, options);
+}
+
+struct lk_engine *ground_open_durable(const char *file) {
+    return open_or_fail(file, &lk_sqlite_options_default);
 }
 
 void ground_close(struct lk_engine *engine) {
@@ -183,8 +192,8 @@ void ground_parts_parse(struct ground_parts *parts, const char *text) {
     for (const char *at = parts->text; *at != '\0';) {
         size_t size = strcspn(at, " ");
         lk_error error;
-        if (lk_part_parse((struct lk_slice){at, size}, NULL, &parts->parts[parts->count],
-                          &error) != LK_OK) {
+        if (lk_part_parse((struct lk_slice){at, size}, NULL, &parts->parts[parts->count], &error)
+            != LK_OK) {
             ground_fail("%s: %s", text, error.text);
         }
         parts->count++;

@@ -56,8 +56,9 @@ void ground_clock_advance(struct ground_clock *clock, int64_t duration_us);
 /* Patience for `duration_us` from now. */
 struct lk_patience ground_patience(int64_t duration_us);
 
-/* Opens sqlite:FILE?durability=relaxed. */
+/* Opens sqlite:FILE?durability=relaxed; or as the machine's own users do, durably. */
 struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options);
+struct lk_engine *ground_open_durable(const char *file);
 void ground_close(struct lk_engine *engine);
 
 /* The outcome of opening `rest`, closed again at once; its sentence into *ret_error. */

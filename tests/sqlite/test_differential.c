@@ -8,15 +8,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
 #include "ground.h"
 
 enum { STORES = 3, HISTORIES = 60, STEPS = 250, TOKENS = 16 };
 
-static const char *const paths[] = {"a",   "a/x", "a/x/p", "a/x/q", "a/y", "a0",
-                                    "b",   "b/x", "b/x/p", "c",     "c/x", "d"};
+static const char *const paths[] = {"a", "a/x", "a/x/p", "a/x/q", "a/y", "a0",
+                                    "b", "b/x", "b/x/p", "c",     "c/x", "d"};
 enum { PATHS = sizeof paths / sizeof paths[0] };
 
 static const char *const owners[] = {"Ann", "Bob", "Cy", "Dee", "Eve"};
@@ -168,8 +167,8 @@ static _Noreturn void differ(const struct play *play, const char *what) {
 
     fail_msg("%s, step %u (%s of %s for %s, style %d): the store and the model differ in %s",
              play->variant->name, play->step, kinds[play->event.kind], play->owner,
-             play->parts.text,
-             play->event.kind == LK_EVENT_ASK ? (int)play->event.ask.style : -1, what);
+             play->parts.text, play->event.kind == LK_EVENT_ASK ? (int)play->event.ask.style : -1,
+             what);
     abort();
 }
 
@@ -188,9 +187,9 @@ static const char *compare_blockers(const struct play *play, const lk_blocker_in
         return "the number of blockers";
     }
     for (size_t i = 0; i < a_count; i++) {
-        if (!is_same_text(a[i].path, b[i].path) || !is_same_text(a[i].owner, b[i].owner) ||
-            !is_same_text(a[i].note, b[i].note) ||
-            !is_same_draw(play, a[i].ticket, b[i].ticket) || a[i].held != b[i].held || a[i].expires_in_ms != b[i].expires_in_ms) {
+        if (!is_same_text(a[i].path, b[i].path) || !is_same_text(a[i].owner, b[i].owner)
+            || !is_same_text(a[i].note, b[i].note) || !is_same_draw(play, a[i].ticket, b[i].ticket)
+            || a[i].held != b[i].held || a[i].expires_in_ms != b[i].expires_in_ms) {
             return "a blocker";
         }
     }
@@ -215,22 +214,20 @@ static const char *compare_results(const struct play *play, const lk_result *a,
         return "units in use, position or whether it is new";
     }
     /* Where an ask closes several cycles, any of them may be named. */
-    if ((a->cycle_count == 0) != (b->cycle_count == 0) ||
-        (a->cycle_count > 0 && !is_same_text(a->cycle[0], b->cycle[0]))) {
+    if ((a->cycle_count == 0) != (b->cycle_count == 0)
+        || (a->cycle_count > 0 && !is_same_text(a->cycle[0], b->cycle[0]))) {
         return "the cycle";
     }
     return compare_blockers(play, a->blockers, a->blocker_count, b->blockers, b->blocker_count);
 }
 
-static const char *compare_entries(const struct play *play, const lk_entry *a,
-                                   const lk_entry *b) {
-    if (!is_same_text(a->path, b->path) || !is_same_text(a->owner, b->owner) ||
-        !is_same_text(a->note, b->note) || !is_same_draw(play, a->ticket, b->ticket)) {
+static const char *compare_entries(const struct play *play, const lk_entry *a, const lk_entry *b) {
+    if (!is_same_text(a->path, b->path) || !is_same_text(a->owner, b->owner)
+        || !is_same_text(a->note, b->note) || !is_same_draw(play, a->ticket, b->ticket)) {
         return "who is listed";
     }
-    if (!is_same_draw(play, a->token, b->token) || a->held != b->held ||
-        a->shared != b->shared || a->revoked != b->revoked || a->limit != b->limit ||
-        a->units != b->units) {
+    if (!is_same_draw(play, a->token, b->token) || a->held != b->held || a->shared != b->shared
+        || a->revoked != b->revoked || a->limit != b->limit || a->units != b->units) {
         return "the state listed";
     }
     if (a->ttl_ms != b->ttl_ms || a->expires_in_ms != b->expires_in_ms) {
@@ -262,9 +259,8 @@ static void play_break(struct play *play, struct lk_engine *engine,
     struct lk_patience patience = ground_patience(20000000);
     size_t count = 0;
     lk_error error;
-    lk_outcome outcome =
-        engine->ops->break_(engine, &play->event.broken, lk_slice_of("root"),
-                            lk_slice_of("for a test"), &patience, &count, &error);
+    lk_outcome outcome = engine->ops->break_(engine, &play->event.broken, lk_slice_of("root"),
+                                             lk_slice_of("for a test"), &patience, &count, &error);
 
     if (outcome != effects->answer.outcome || count != effects->answer.broken) {
         differ(play, "the count of the broken");
@@ -293,9 +289,9 @@ static void play_answered(struct play *play, struct lk_engine *engine,
     }
     difference = compare_results(play, &result, &expected);
     if (difference != NULL) {
-        (void)fprintf(stderr, "store: %s (%s), model: %s (%s)\n",
-                      lk_outcome_name(result.outcome), result.error ? result.error : "",
-                      lk_outcome_name(expected.outcome), expected.error ? expected.error : "");
+        (void)fprintf(stderr, "store: %s (%s), model: %s (%s)\n", lk_outcome_name(result.outcome),
+                      result.error ? result.error : "", lk_outcome_name(expected.outcome),
+                      expected.error ? expected.error : "");
     }
     lk_result_clear(&result);
     lk_result_clear(&expected);
@@ -313,15 +309,15 @@ static void look_around(struct play *play, struct lk_engine *engine) {
     const struct lk_path *prefix = chance(play, 50) ? NULL : &path;
     lk_error error;
 
-    assert_int_equal(
-        lk_path_parse(lk_slice_of(paths[between(play, 0, PATHS - 1)]), &path, &error), LK_OK);
+    assert_int_equal(lk_path_parse(lk_slice_of(paths[between(play, 0, PATHS - 1)]), &path, &error),
+                     LK_OK);
     assert_int_equal(engine->ops->list(engine, prefix, &patience, &listing, &error), LK_OK);
     assert_int_equal(lk_listing_from_model(play->model, &times, prefix, &expected), LK_OK);
     compare_listings(play, listing, expected);
 
     assert_int_equal(engine->ops->show(engine, &path, &patience, &listing, &error), LK_OK);
-    assert_int_equal(
-        lk_listing_from_model_with_blockers(play->model, &times, &path, &expected), LK_OK);
+    assert_int_equal(lk_listing_from_model_with_blockers(play->model, &times, &path, &expected),
+                     LK_OK);
     compare_listings(play, listing, expected);
 }
 
@@ -396,14 +392,12 @@ static void play_variant(const struct variant *variant) {
 
 static void busy_store_answers_like_the_model(void **state) {
     (void)state;
-    play_variant(&(struct variant){
-        .name = "busy", .overdue_max = 1000, .pause_max_us = 60000});
+    play_variant(&(struct variant){.name = "busy", .overdue_max = 1000, .pause_max_us = 60000});
 }
 
 static void quiet_store_answers_like_the_model(void **state) {
     (void)state;
-    play_variant(&(struct variant){
-        .name = "quiet", .overdue_max = 1000, .pause_max_us = 1000000});
+    play_variant(&(struct variant){.name = "quiet", .overdue_max = 1000, .pause_max_us = 1000000});
 }
 
 /* Overdue requests elsewhere are left alone until somebody comes by (R11). */

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 #include "engine/sqlite/place.h"
@@ -112,15 +111,15 @@ static int teardown(void **state) {
 static void urls_are_checked(void **state) {
     struct lk_sqlite_place place = {.is_relaxed = false};
     static const char *const wrong[] = {
-        "",         "?durability=full",      "f?durability=", "f?durability=maybe", "f?",
-        ":memory:", "f?durability=relaxed&", "f?mode=ro",     "file:x",
+        "",       "?durability=full", "f?durability=",         "f?durability=maybe",
+        "f?",     ":memory:",         "f?durability=relaxed&", "f?mode=ro",
+        "file:x",
     };
     lk_error error;
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(lk_sqlite_place_parse(lk_slice_of(wrong[i]), &place, &error),
-                         LK_INVALID);
+        assert_int_equal(lk_sqlite_place_parse(lk_slice_of(wrong[i]), &place, &error), LK_INVALID);
         assert_true(error.text[0] != '\0');
     }
     assert_int_equal(lk_sqlite_place_parse(lk_slice_of("a/b?durability=relaxed"), &place, &error),
@@ -232,7 +231,7 @@ static void many_make_it_at_once(void **state) {
             (void)snprintf(owner, sizeof owner, "racer %d", i);
             engine = ground_open(ground->file, &lk_sqlite_options_default);
             _exit(ground_ask(engine, owner, "x?limit=50", LK_TRY, 0, &result) == LK_GRANTED ? 0
-                                                                                           : 1);
+                                                                                            : 1);
         }
     }
     (void)close(gate[0]);
@@ -315,9 +314,10 @@ static void a_foreign_database_in_trouble_is_left_alone(void **state) {
     assert_true(child >= 0);
     if (child == 0) {
         sqlite3 *handle = NULL;
-        if (sqlite3_open(ground->file, &handle) != SQLITE_OK ||
-            sqlite3_exec(handle, "BEGIN IMMEDIATE; INSERT INTO mine VALUES (1)", NULL, NULL,
-                         NULL) != SQLITE_OK) {
+        if (sqlite3_open(ground->file, &handle) != SQLITE_OK
+            || sqlite3_exec(handle, "BEGIN IMMEDIATE; INSERT INTO mine VALUES (1)", NULL, NULL,
+                            NULL)
+                   != SQLITE_OK) {
             _exit(1);
         }
         (void)sqlite3_db_cacheflush(handle);

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
 #include "engine/sqlite/changes.h"
@@ -182,8 +181,7 @@ static void a_release_may_be_repeated_for_five_minutes(void **state) {
     scene->engine = ground_open(scene->ground.file, &scene->options);
     ground_clock_advance(&scene->clock, 299 * SECOND_US);
     assert_int_equal(ground_release(scene->engine, "A", "x y", token, &scene->result), LK_OK);
-    assert_int_equal(ground_release(scene->engine, "A", "x y", token + 1, &scene->result),
-                     LK_LOST);
+    assert_int_equal(ground_release(scene->engine, "A", "x y", token + 1, &scene->result), LK_LOST);
     assert_int_equal(ground_release(scene->engine, "B", "x y", token, &scene->result), LK_LOST);
     assert_int_equal(ground_release(scene->engine, "A", "x", token, &scene->result), LK_LOST);
     ground_clock_advance(&scene->clock, 2 * SECOND_US);
@@ -196,9 +194,8 @@ static void ended_tokens_are_swept(void **state) {
 
     for (int i = 0; i < ROUNDS; i++) {
         assert_int_equal(ask(scene, "A", "x", LK_TRY, 0), LK_GRANTED);
-        assert_int_equal(ground_release(scene->engine, "A", "x", scene->result.token,
-                                        &scene->result),
-                         LK_OK);
+        assert_int_equal(
+            ground_release(scene->engine, "A", "x", scene->result.token, &scene->result), LK_OK);
         ground_clock_advance(&scene->clock, 30 * SECOND_US);
     }
     /* Five minutes are ten rounds. */
@@ -272,8 +269,7 @@ static size_t break_path(struct scene *scene, const char *path_text, bool at_onc
 
     assert_int_equal(lk_path_parse(lk_slice_of(path_text), &broken.path, &error), LK_OK);
     assert_int_equal(scene->engine->ops->break_(scene->engine, &broken, lk_slice_of("root"),
-                                                lk_slice_of("it hangs"), &patience, &count,
-                                                &error),
+                                                lk_slice_of("it hangs"), &patience, &count, &error),
                      LK_OK);
     return count;
 }
@@ -294,8 +290,8 @@ static void breaks_are_on_record(void **state) {
     assert_int_equal(break_path(scene, "db2", true), 0);
 
     assert_int_equal(lk_path_parse(lk_slice_of("db"), &path, &error), LK_OK);
-    assert_int_equal(
-        scene->engine->ops->audit(scene->engine, &path, &patience, &audit, &error), LK_OK);
+    assert_int_equal(scene->engine->ops->audit(scene->engine, &path, &patience, &audit, &error),
+                     LK_OK);
     assert_int_equal(audit->count, 3);
     assert_string_equal(audit->entries[2].owner, "A");
     assert_string_equal(audit->entries[2].by, "root");
@@ -305,8 +301,8 @@ static void breaks_are_on_record(void **state) {
     lk_audit_free(audit);
 
     assert_int_equal(lk_path_parse(lk_slice_of("d"), &path, &error), LK_OK);
-    assert_int_equal(
-        scene->engine->ops->audit(scene->engine, &path, &patience, &audit, &error), LK_OK);
+    assert_int_equal(scene->engine->ops->audit(scene->engine, &path, &patience, &audit, &error),
+                     LK_OK);
     assert_int_equal(audit->count, 0);
     lk_audit_free(audit);
 }

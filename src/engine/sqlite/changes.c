@@ -56,8 +56,9 @@ int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effect
             code = write_draws(&hood->store->sql, record);
         }
         /* What changed twice in a row is written once. */
-        if (code == SQLITE_OK && (i + 1 == effects->change_count ||
-                                  effects->changes[i + 1].request != change->request)) {
+        if (code == SQLITE_OK
+            && (i + 1 == effects->change_count
+                || effects->changes[i + 1].request != change->request)) {
             code = write_request(hood, effects, change->request, times);
         }
     }

@@ -25,8 +25,7 @@ static int load_ended(struct lk_neighbourhood *hood, const struct lk_target *tar
     if (code == SQLITE_EMPTY) {
         return SQLITE_OK;
     }
-    if (code == SQLITE_OK &&
-        lk_model_restore_ended(hood->model, target, ended_us) == LK_INTERNAL) {
+    if (code == SQLITE_OK && lk_model_restore_ended(hood->model, target, ended_us) == LK_INTERNAL) {
         code = SQLITE_NOMEM;
     }
     return code;

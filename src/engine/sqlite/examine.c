@@ -77,9 +77,8 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
     lk_text_format(text, "sqlite: %s\n", sqlite3_libversion());
     lk_text_format(text, "journal mode: %s\n", findings->journal_mode);
     lk_text_format(text, "durability: %s\n",
-                   store->place.is_relaxed
-                       ? "relaxed (a power cut may undo the last moments)"
-                       : "full (what is answered survives a power cut)");
+                   store->place.is_relaxed ? "relaxed (a power cut may undo the last moments)"
+                                           : "full (what is answered survives a power cut)");
     lk_text_format(text, "file size: %lld bytes, write-ahead log %lld\n",
                    (long long)size_beside(store, "", &mode), (long long)findings->wal_bytes);
     lk_text_format(text, "live requests: %lld\n", (long long)findings->live);
@@ -117,8 +116,8 @@ static int find_out(struct lk_sqlite_turn *turn, struct findings *findings) {
     findings->meta = turn->meta;
     findings->wal_bytes = size_beside(store, "-wal", &mode);
     if (code == SQLITE_OK) {
-        code = read_journal_mode(&store->sql, findings->journal_mode,
-                                 sizeof findings->journal_mode);
+        code =
+            read_journal_mode(&store->sql, findings->journal_mode, sizeof findings->journal_mode);
     }
     return code;
 }

@@ -72,8 +72,8 @@ static int load_draw(struct lk_neighbourhood *hood, const struct lk_path *path) 
         return SQLITE_OK;
     }
     code = lk_sql_root_load(&hood->store->sql, root, &last_draw);
-    if (code == SQLITE_OK && last_draw > 0 &&
-        lk_model_restore_draw(hood->model, root, last_draw) != LK_OK) {
+    if (code == SQLITE_OK && last_draw > 0
+        && lk_model_restore_draw(hood->model, root, last_draw) != LK_OK) {
         code = SQLITE_NOMEM;
     }
     return code;
@@ -103,8 +103,8 @@ static bool stands_at(const struct lk_record *record, const struct lk_path *path
 
 /* S2: whether the request waits, or may end by this very event. */
 static bool is_unsettled(const struct lk_neighbourhood *hood, const struct lk_record *record) {
-    return record->state == LK_STATE_WAITING || record->deadline_us <= hood->now_us ||
-           (hood->broken != NULL && stands_at(record, hood->broken));
+    return record->state == LK_STATE_WAITING || record->deadline_us <= hood->now_us
+           || (hood->broken != NULL && stands_at(record, hood->broken));
 }
 
 /* Loads a request, once, and wants what follows from it. */
@@ -146,8 +146,7 @@ static int expand(struct lk_neighbourhood *hood, struct lk_slice wanted) {
     memcpy(bytes, wanted.bytes, wanted.size);
     for (size_t end = 1; end <= path.size; end++) {
         if (end == path.size || bytes[end] == '/') {
-            int code =
-                lk_sql_each_at(sql, (struct lk_slice){bytes, end}, load_request, hood);
+            int code = lk_sql_each_at(sql, (struct lk_slice){bytes, end}, load_request, hood);
             if (code != SQLITE_OK) {
                 return code;
             }
@@ -217,14 +216,15 @@ static int want_event(struct lk_neighbourhood *hood, const struct lk_event *even
 }
 
 static bool has_quota(const struct lk_quotas *quotas) {
-    return (quotas->live_max | quotas->live_per_owner_max | quotas->live_per_root_max |
-            quotas->waiters_per_path_max) != 0;
+    return (quotas->live_max | quotas->live_per_owner_max | quotas->live_per_root_max
+            | quotas->waiters_per_path_max)
+           != 0;
 }
 
 static bool needs_all(const struct lk_sqlite_turn *turn, const struct lk_event *event,
                       const struct lk_path *prefix) {
-    return (event->kind == LK_EVENT_TICK && prefix == NULL) ||
-           (event->kind == LK_EVENT_ASK && has_quota(&turn->meta.quotas));
+    return (event->kind == LK_EVENT_TICK && prefix == NULL)
+           || (event->kind == LK_EVENT_ASK && has_quota(&turn->meta.quotas));
 }
 
 /* The next id: above all that live, and by the clock above those that lived and were forgotten. */

@@ -28,8 +28,7 @@ static lk_outcome parse_parameter(struct lk_slice parameter, bool *is_relaxed, l
 
 lk_outcome lk_sqlite_place_parse(struct lk_slice rest, struct lk_sqlite_place *ret_place,
                                  lk_error *error) {
-    const char *question =
-        rest.size > 0 ? (const char *)memchr(rest.bytes, '?', rest.size) : NULL;
+    const char *question = rest.size > 0 ? (const char *)memchr(rest.bytes, '?', rest.size) : NULL;
     struct lk_slice path = rest;
     bool is_relaxed = false;
 
@@ -66,10 +65,22 @@ static const struct {
     unsigned long type;
     const char *name;
 } network_file_systems[] = {
-    {0x6969, "NFS"},          {0xFF534D42, "CIFS"},  {0xFE534D42, "SMB"},  {0x517B, "SMB"},
-    {0x01021997, "9p"},       {0x65735546, "FUSE"},  {0x5346414F, "AFS"},  {0x6B414653, "AFS"},
-    {0x73757245, "Coda"},     {0x00C36400, "Ceph"},  {0x0BD00BD0, "Lustre"}, {0x7461636F, "OCFS2"},
-    {0x01161970, "GFS2"},     {0x564C, "NCP"},       {0x19830326, "BeeGFS"}, {0x47504653, "GPFS"},
+    {0x6969, "NFS"},
+    {0xFF534D42, "CIFS"},
+    {0xFE534D42, "SMB"},
+    {0x517B, "SMB"},
+    {0x01021997, "9p"},
+    {0x65735546, "FUSE"},
+    {0x5346414F, "AFS"},
+    {0x6B414653, "AFS"},
+    {0x73757245, "Coda"},
+    {0x00C36400, "Ceph"},
+    {0x0BD00BD0, "Lustre"},
+    {0x7461636F, "OCFS2"},
+    {0x01161970, "GFS2"},
+    {0x564C, "NCP"},
+    {0x19830326, "BeeGFS"},
+    {0x47504653, "GPFS"},
     {0x786F4256, "VirtualBox shared folder"},
 };
 
@@ -161,8 +172,9 @@ static lk_outcome make_file(const char *path, lk_error *error) {
         return refuse_by_errno("the store's file cannot be looked at", path, errno, error);
     }
     if (!S_ISREG(status.st_mode)) {
-        return lk_error_set(error, LK_INVALID, "the store must be a plain file, which this is not: "
-                                               "%s",
+        return lk_error_set(error, LK_INVALID,
+                            "the store must be a plain file, which this is not: "
+                            "%s",
                             path);
     }
     return LK_OK;

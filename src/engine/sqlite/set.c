@@ -31,8 +31,7 @@ struct lk_slice lk_set_at(const struct lk_set *set, size_t index) {
 static size_t slot_of(const struct lk_set *set, struct lk_slice key) {
     size_t slot = (size_t)hash_of(key) & (set->slot_count - 1);
 
-    while (set->slots[slot] != 0 &&
-           !lk_slice_equal(lk_set_at(set, set->slots[slot] - 1), key)) {
+    while (set->slots[slot] != 0 && !lk_slice_equal(lk_set_at(set, set->slots[slot] - 1), key)) {
         slot = (slot + 1) & (set->slot_count - 1);
     }
     return slot;

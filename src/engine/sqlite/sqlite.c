@@ -110,8 +110,8 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     int64_t format = 0;
     int64_t writable_from = 0;
     lk_outcome outcome = LK_UNAVAILABLE;
-    int code = lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'",
-                              &has_tables);
+    int code =
+        lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", &has_tables);
 
     if (code == SQLITE_OK && has_tables == 0) {
         code = make_tables(store);
@@ -252,8 +252,8 @@ static void close_engine(struct lk_engine *engine) {
 const struct lk_engine_ops lk_engine_sqlite = {
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK |
-                    LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
+                    | LK_CAN_PERSIST,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_sqlite_ask,

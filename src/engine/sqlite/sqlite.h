@@ -18,8 +18,8 @@ extern const struct lk_engine_ops lk_engine_sqlite;
 struct lk_sqlite_options {
     const struct lk_time_source *time; /* borrowed for the engine's life; NULL: the machine's */
     const char *boot_id;               /* NULL: the machine's */
-    int overdue_max; /* overdue requests from elsewhere that a call takes along */
-    int page_max;    /* the file's greatest size in pages; 0: the disk's */
+    int overdue_max;                   /* overdue requests from elsewhere that a call takes along */
+    int page_max;                      /* the file's greatest size in pages; 0: the disk's */
 };
 
 /* What `lk_engine_sqlite` opens with. */

@@ -18,12 +18,12 @@
 #include "sql/requests.h"
 
 enum {
-    LK_SQLITE_OVERDUE_MAX = 64,   /* overdue requests from elsewhere taken along by a call */
-    LK_SQLITE_ENDED_MAX = 65536,  /* ended tokens kept (R3), give or take one upkeep's worth */
-    LK_SQLITE_AUDIT_MAX = 65536,  /* breaks kept on record (R12) */
-    LK_SQLITE_UPKEEP_EVERY = 256, /* one in so many writing turns looks after old rows */
+    LK_SQLITE_OVERDUE_MAX = 64,    /* overdue requests from elsewhere taken along by a call */
+    LK_SQLITE_ENDED_MAX = 65536,   /* ended tokens kept (R3), give or take one upkeep's worth */
+    LK_SQLITE_AUDIT_MAX = 65536,   /* breaks kept on record (R12) */
+    LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many writing turns looks after old rows */
     LK_SQLITE_UPKEEP_ROOTS = 1024, /* roots looked at by each */
-    LK_SQLITE_ENDED_SWEEP = 16,   /* ended tokens looked at by each release */
+    LK_SQLITE_ENDED_SWEEP = 16,    /* ended tokens looked at by each release */
 };
 #define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
 
@@ -55,8 +55,8 @@ struct lk_sqlite_turn {
  * what the file's state makes of it. A turn on another boot than the file's re-bases it first.
  */
 lk_outcome lk_sqlite_turn_begin(struct lk_sqlite *store, enum lk_sqlite_access access,
-                                const struct lk_patience *patience,
-                                struct lk_sqlite_turn *ret_turn, lk_error *error);
+                                const struct lk_patience *patience, struct lk_sqlite_turn *ret_turn,
+                                lk_error *error);
 
 /*
  * Ends it: commits if `code` is SQLITE_OK, else rolls back. LK_OK only if it is committed.
@@ -99,8 +99,8 @@ lk_outcome lk_sqlite_break(struct lk_engine *engine, const struct lk_break *brok
                            struct lk_slice by, struct lk_slice reason,
                            const struct lk_patience *patience, size_t *ret_count,
                            struct lk_error *error);
-lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_stand *stand,
-                           int64_t until_us, struct lk_waker *waker);
+lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
+                           struct lk_waker *waker);
 lk_outcome lk_sqlite_list(struct lk_engine *engine, const struct lk_path *prefix,
                           const struct lk_patience *patience, lk_listing **ret_listing,
                           struct lk_error *error);

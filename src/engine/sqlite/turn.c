@@ -111,8 +111,8 @@ static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_turn *turn
     lk_outcome outcome;
     int code = begin(sql, turn->access, &turn->meta);
 
-    if (code == SQLITE_OK && turn->access == LK_SQLITE_READ &&
-        strcmp(turn->meta.boot_id, store->boot_id) != 0) {
+    if (code == SQLITE_OK && turn->access == LK_SQLITE_READ
+        && strcmp(turn->meta.boot_id, store->boot_id) != 0) {
         /* Somebody has to re-base the rows before they can be read at all. */
         lk_sql_rollback(sql);
         turn->access = LK_SQLITE_WRITE;
@@ -137,8 +137,8 @@ static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_turn *turn
 }
 
 lk_outcome lk_sqlite_turn_begin(struct lk_sqlite *store, enum lk_sqlite_access access,
-                                const struct lk_patience *patience,
-                                struct lk_sqlite_turn *ret_turn, lk_error *error) {
+                                const struct lk_patience *patience, struct lk_sqlite_turn *ret_turn,
+                                lk_error *error) {
     int64_t delay_us = 0;
     lk_outcome outcome;
 

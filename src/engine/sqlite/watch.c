@@ -48,8 +48,9 @@ static int look(struct watch *watch) {
     int64_t version = 0;
     int code = lk_sql_data_version(&store->sql, &version);
 
-    if (code != SQLITE_OK || (watch->has_looked && version == watch->data_version &&
-                              store->own_commits == watch->own_commits)) {
+    if (code != SQLITE_OK
+        || (watch->has_looked && version == watch->data_version
+            && store->own_commits == watch->own_commits)) {
         return code;
     }
     code = lk_sql_begin_read(&store->sql);
@@ -93,15 +94,15 @@ static int64_t due_us(const struct watch *watch) {
 
 static int64_t interval_us(struct watch *watch) {
     int64_t quiet_us = lk_clock_now_us() - watch->changed_us;
-    int64_t head_us = smaller(LOOK_FIRST_US + quiet_us / 16, LOOK_QUIET_US);
+    int64_t head_us = smaller(LOOK_FIRST_US + quiet_us / 32, LOOK_QUIET_US);
     int64_t places = smaller((int64_t)watch->line.ahead, LOOK_MAX_US / LOOK_FIRST_US);
     int64_t mean_us = smaller(head_us * (1 + places), LOOK_MAX_US);
 
     return lk_random_between(&watch->random, mean_us * 3 / 4, mean_us * 5 / 4);
 }
 
-lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_stand *stand,
-                           int64_t until_us, struct lk_waker *waker) {
+lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
+                           struct lk_waker *waker) {
     struct lk_sqlite *store = lk_sqlite_of(engine);
     struct watch watch = {
         .store = store,

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting: for the store itself, which another process may keep to itself, and for a grant.
+ * Nothing here sleeps to synchronise; where a wait must end, the test's own timeout is the bound.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "ground.h"
+
+#define SECOND_US INT64_C(1000000)
+
+struct scene {
+    struct ground ground;
+    struct lk_engine *engine;
+    struct lk_engine *other;
+    lk_result result;
+};
+
+static int setup(void **state) {
+    struct scene *scene = calloc(1, sizeof *scene);
+
+    if (scene == NULL) {
+        return 1;
+    }
+    scene->ground = ground_make();
+    scene->engine = ground_open(scene->ground.file, &lk_sqlite_options_default);
+    scene->other = ground_open(scene->ground.file, &lk_sqlite_options_default);
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state) {
+    struct scene *scene = *state;
+
+    lk_result_clear(&scene->result);
+    ground_close(scene->engine);
+    ground_close(scene->other);
+    ground_remove(&scene->ground);
+    free(scene);
+    return 0;
+}
+
+/* ---- for the store itself -------------------------------------------------------------------- */
+
+/* A process that takes the write lock and is then stopped, until it is killed. */
+static pid_t start_stopped_writer(const char *file) {
+    int status = 0;
+    pid_t child;
+
+    (void)fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        sqlite3 *handle = NULL;
+        if (sqlite3_open(file, &handle) != SQLITE_OK
+            || sqlite3_exec(handle, "BEGIN IMMEDIATE; UPDATE meta SET sweep_root = 'half'", NULL,
+                            NULL, NULL)
+                   != SQLITE_OK) {
+            _exit(1);
+        }
+        (void)raise(SIGSTOP);
+        _exit(2);
+    }
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    return child;
+}
+
+static void kill_writer(pid_t child) {
+    int status = 0;
+
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static lk_outcome ask_with(struct scene *scene, const char *owner,
+                           const struct lk_patience *patience) {
+    struct ground_parts parts;
+    struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_TRY};
+    struct lk_stand stand;
+
+    ground_parts_parse(&parts, "x");
+    ask.parts = parts.parts;
+    ask.part_count = parts.count;
+    lk_result_clear(&scene->result);
+    return scene->engine->ops->ask(scene->engine, &ask, patience, &scene->result, &stand);
+}
+
+static void a_stopped_writer_ends_patience(void **state) {
+    struct scene *scene = *state;
+    pid_t writer = start_stopped_writer(scene->ground.file);
+    int64_t begun_us = lk_clock_now_us();
+    struct lk_patience patience = ground_patience(SECOND_US / 5);
+    struct lk_engine *late = NULL;
+    lk_listing *listing = NULL;
+    lk_error error;
+
+    assert_int_equal(ask_with(scene, "A", &patience), LK_UNAVAILABLE);
+    assert_non_null(strstr(scene->result.error, "write lock"));
+    assert_true(lk_clock_now_us() - begun_us >= SECOND_US / 5);
+    /* Whoever only looks is not kept, and neither is whoever opens. */
+    assert_int_equal(scene->engine->ops->list(scene->engine, NULL, &patience, &listing, &error),
+                     LK_OK);
+    lk_listing_free(listing);
+    assert_int_equal(lk_sqlite_open(lk_slice_of(scene->ground.file), &lk_sqlite_options_default,
+                                    &patience, &late, &error),
+                     LK_OK);
+    ground_close(late);
+
+    kill_writer(writer);
+    patience = ground_patience(20 * SECOND_US);
+    assert_int_equal(ask_with(scene, "A", &patience), LK_GRANTED);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM meta"
+                                                    " WHERE sweep_root = 'half'"),
+                     0);
+}
+
+static void a_waker_ends_patience(void **state) {
+    struct scene *scene = *state;
+    pid_t writer = start_stopped_writer(scene->ground.file);
+    struct lk_waker waker;
+    struct lk_patience patience = {.until_us = LK_NEVER, .waker = &waker};
+
+    assert_true(lk_waker_init(&waker));
+    lk_waker_throw(&waker);
+    assert_int_equal(ask_with(scene, "A", &patience), LK_CANCELLED);
+    lk_waker_done(&waker);
+    kill_writer(writer);
+}
+
+/* ---- for a grant ----------------------------------------------------------------------------- */
+
+struct sleeper {
+    pthread_t thread;
+    struct lk_engine *engine;
+    struct lk_stand stand;
+    int64_t until_us;
+    struct lk_waker *waker;
+    lk_outcome outcome;
+};
+
+/* Puts `owner` in line for `parts`, by this engine. */
+static void stand_in_line(struct sleeper *sleeper, struct lk_engine *engine, const char *owner,
+                          const char *parts_text) {
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    lk_result result = {.outcome = LK_OK};
+    struct ground_parts parts;
+    struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_QUEUE, .blockers_max = 1};
+
+    *sleeper = (struct sleeper){.engine = engine, .until_us = LK_NEVER};
+    ground_parts_parse(&parts, parts_text);
+    ask.parts = parts.parts;
+    ask.part_count = parts.count;
+    assert_int_equal(engine->ops->ask(engine, &ask, &patience, &result, &sleeper->stand),
+                     LK_WAITING);
+    assert_true(sleeper->stand.id != 0);
+    lk_result_clear(&result);
+}
+
+static void *sleep_on(void *context) {
+    struct sleeper *sleeper = context;
+
+    sleeper->outcome = sleeper->engine->ops->await(sleeper->engine, &sleeper->stand,
+                                                   sleeper->until_us, sleeper->waker);
+    return NULL;
+}
+
+static void start(struct sleeper *sleeper) {
+    assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_on, sleeper), 0);
+}
+
+static void join(struct sleeper *sleeper) {
+    assert_int_equal(pthread_join(sleeper->thread, NULL), 0);
+}
+
+static void a_release_elsewhere_ends_the_wait(void **state) {
+    struct scene *scene = *state;
+    struct sleeper sleeper;
+
+    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    stand_in_line(&sleeper, scene->other, "B", "x");
+    start(&sleeper);
+    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    join(&sleeper);
+    assert_int_equal(sleeper.outcome, LK_OK);
+    assert_int_equal(ground_ask(scene->other, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+}
+
+/* Commits of one's own connection are not in its data version. */
+static void a_release_by_another_thread_ends_the_wait(void **state) {
+    struct scene *scene = *state;
+    struct sleeper sleeper;
+
+    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    stand_in_line(&sleeper, scene->engine, "B", "x");
+    start(&sleeper);
+    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    join(&sleeper);
+    assert_int_equal(sleeper.outcome, LK_OK);
+    assert_int_equal(ground_ask(scene->engine, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+}
+
+/* Nobody is there to sweep the dead holder but the waiter. */
+static void a_deadline_in_front_ends_the_wait(void **state) {
+    struct scene *scene = *state;
+    struct sleeper sleeper;
+
+    assert_int_equal(ground_ask(scene->engine, "A", "x/y", LK_TRY, 300, &scene->result),
+                     LK_GRANTED);
+    stand_in_line(&sleeper, scene->other, "B", "x");
+    start(&sleeper);
+    join(&sleeper);
+    assert_int_equal(sleeper.outcome, LK_OK);
+    assert_int_equal(ground_ask(scene->other, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+}
+
+static void a_break_ends_the_wait(void **state) {
+    struct scene *scene = *state;
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_break broken = {.at_once = true, .owner = lk_slice_of("B")};
+    struct sleeper sleeper;
+    size_t count = 0;
+    lk_error error;
+
+    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    stand_in_line(&sleeper, scene->other, "B", "x");
+    start(&sleeper);
+    assert_int_equal(lk_path_parse(lk_slice_of("x"), &broken.path, &error), LK_OK);
+    assert_int_equal(scene->engine->ops->break_(scene->engine, &broken, lk_slice_of("root"),
+                                                lk_slice_of("enough"), &patience, &count, &error),
+                     LK_OK);
+    assert_int_equal(count, 1);
+    join(&sleeper);
+    assert_int_equal(sleeper.outcome, LK_OK);
+}
+
+static void a_waker_ends_the_wait(void **state) {
+    struct scene *scene = *state;
+    struct sleeper sleeper;
+    struct lk_waker waker;
+
+    assert_true(lk_waker_init(&waker));
+    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    stand_in_line(&sleeper, scene->other, "B", "x");
+    sleeper.waker = &waker;
+    start(&sleeper);
+    lk_waker_throw(&waker);
+    join(&sleeper);
+    assert_int_equal(sleeper.outcome, LK_CANCELLED);
+    lk_waker_done(&waker);
+}
+
+/* Watching is looking: the file's counter of changes stands still. */
+static void waiting_writes_nothing(void **state) {
+    struct scene *scene = *state;
+    struct sleeper sleeper;
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *version = NULL;
+    int64_t before;
+
+    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    stand_in_line(&sleeper, scene->other, "B", "x");
+    assert_int_equal(sqlite3_open(scene->ground.file, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(handle, "PRAGMA data_version", -1, &version, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(version), SQLITE_ROW);
+    before = sqlite3_column_int64(version, 0);
+    assert_int_equal(sqlite3_reset(version), SQLITE_OK);
+
+    sleeper.until_us = lk_clock_now_us() + SECOND_US / 5;
+    (void)sleep_on(&sleeper);
+    assert_int_equal(sleeper.outcome, LK_OK);
+    assert_true(lk_clock_now_us() >= sleeper.until_us);
+    assert_int_equal(sqlite3_step(version), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(version, 0), before);
+    assert_int_equal(sqlite3_finalize(version), SQLITE_OK);
+    assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+}
+
+#define SCENE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        SCENE(a_stopped_writer_ends_patience),
+        SCENE(a_waker_ends_patience),
+        SCENE(a_release_elsewhere_ends_the_wait),
+        SCENE(a_release_by_another_thread_ends_the_wait),
+        SCENE(a_deadline_in_front_ends_the_wait),
+        SCENE(a_break_ends_the_wait),
+        SCENE(a_waker_ends_the_wait),
+        SCENE(waiting_writes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

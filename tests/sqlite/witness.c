@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The judge of what clients saw: every pair of leases is looked at, with no cleverness. */
+#include "witness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "ground.h"
+#include "model/rules.h"
+
+enum { SAID_MAX = 10 };
+
+struct witness *witness_make(void) {
+    struct witness *witness =
+        mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (witness == MAP_FAILED) {
+        ground_fail("no memory to share");
+    }
+    return witness;
+}
+
+struct witnessed *witness_add(struct witness *witness) {
+    size_t index = atomic_fetch_add(&witness->count, 1);
+
+    if (index >= LEASES_MAX) {
+        ground_fail("more leases than can be witnessed");
+    }
+    return &witness->leases[index];
+}
+
+static bool is_related(const struct witnessed_part *a, const struct witnessed_part *b) {
+    struct lk_path left;
+    struct lk_path right;
+
+    return lk_path_parse(lk_slice_of(a->path), &left, NULL) == LK_OK
+           && lk_path_parse(lk_slice_of(b->path), &right, NULL) == LK_OK
+           && lk_path_related(&left, &right);
+}
+
+static bool conflicts(const struct witnessed *a, const struct witnessed *b) {
+    for (size_t i = 0; i < a->part_count; i++) {
+        for (size_t j = 0; j < b->part_count; j++) {
+            if (is_related(&a->parts[i], &b->parts[j])
+                && (!a->parts[i].shared || !b->parts[j].shared)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Units that `lease` holds at exactly this path. */
+static uint32_t units_at(const struct witnessed *lease, const char *path) {
+    for (size_t i = 0; i < lease->part_count; i++) {
+        if (lease->parts[i].shared && strcmp(lease->parts[i].path, path) == 0) {
+            return lease->parts[i].units;
+        }
+    }
+    return 0;
+}
+
+static void say(unsigned *wrong, const char *what, const struct witnessed *a,
+                const struct witnessed *b) {
+    if ((*wrong)++ < SAID_MAX) {
+        (void)printf("# %s: %s (owner %d, token %llu) and %s (owner %d, token %llu)\n", what,
+                     a->parts[0].path, a->owner, (unsigned long long)a->token, b->parts[0].path,
+                     b->owner, (unsigned long long)b->token);
+    }
+}
+
+static int by_grant(const void *a, const void *b) {
+    int64_t left = (*(struct witnessed *const *)a)->granted_us;
+    int64_t right = (*(struct witnessed *const *)b)->granted_us;
+
+    return (left > right) - (left < right);
+}
+
+/* The lease against those granted before it. */
+static void judge_lease(struct witnessed *const *order, size_t at, unsigned *wrong) {
+    const struct witnessed *lease = order[at];
+    uint64_t units[LEASE_PARTS_MAX] = {0};
+
+    for (size_t i = 0; i < at; i++) {
+        const struct witnessed *former = order[i];
+        bool is_held = former->until_us > lease->granted_us;
+        if (former->owner != lease->owner && conflicts(former, lease)) {
+            if (is_held) {
+                say(wrong, "held at the same time", former, lease);
+            }
+            if (former->token >= lease->token) {
+                say(wrong, "tokens do not rise", former, lease);
+            }
+        }
+        for (size_t p = 0; is_held && p < lease->part_count; p++) {
+            units[p] += units_at(former, lease->parts[p].path);
+        }
+    }
+    for (size_t p = 0; p < lease->part_count; p++) {
+        if (lease->parts[p].limit != 0
+            && units[p] + lease->parts[p].units > lease->parts[p].limit) {
+            say(wrong, "over the limit", lease, lease);
+        }
+    }
+}
+
+unsigned witness_judge(struct witness *witness, size_t *ret_leases) {
+    static struct witnessed *order[LEASES_MAX];
+    unsigned wrong = (unsigned)witness->lost;
+    size_t count = 0;
+
+    for (size_t i = 0; i < witness->count; i++) {
+        if (witness->leases[i].granted_us != 0) {
+            order[count++] = &witness->leases[i];
+        }
+    }
+    qsort(order, count, sizeof order[0], by_grant);
+    for (size_t i = 0; i < count; i++) {
+        judge_lease(order, i, &wrong);
+    }
+    if (witness->lost > 0) {
+        (void)printf("# %d leases were denied while they were promised\n", witness->lost);
+    }
+    *ret_leases = count;
+    return wrong;
+}
