@@ -216,7 +216,33 @@ static void ended_tokens_are_bounded(void **state) {
     assert_int_equal(ground_sql(scene->ground.file, "SELECT min(token) FROM ended"), 601);
 }
 
-/* ---- R4: forgotten roots --------------------------------------------------------------------- */
+/* ---- R4: draws and forgotten roots --------------------------------------------------------------------- */
+
+static uint64_t draw_at(struct scene *scene, const char *parts) {
+    uint64_t token;
+
+    assert_int_equal(ask(scene, "A", parts, LK_TRY, 0), LK_GRANTED);
+    token = scene->result.token;
+    assert_int_equal(ground_release(scene->engine, "A", parts, 0, &scene->result), LK_OK);
+    return token;
+}
+
+static void draws_rise_when_the_wall_clock_is_set_back(void **state) {
+    struct scene *scene = *state;
+    uint64_t last = draw_at(scene, "x");
+
+    scene->clock.wall_us -= 3600 * SECOND_US;
+    assert_int_equal(draw_at(scene, "x/below"), last + 1);
+    assert_true(draw_at(scene, "y") < last);
+    assert_int_equal(draw_at(scene, "y x"), last + 2);
+    assert_int_equal(draw_at(scene, "y"), last + 3); /* remembered by each */
+    assert_int_equal(ask(scene, "A", "x", LK_TRY, 0), LK_GRANTED);
+    assert_int_equal(ask(scene, "B", "x", LK_QUEUE, 0), LK_WAITING);
+    last = scene->result.ticket;
+    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(ask(scene, "B", "x", LK_TRY, 0), LK_GRANTED);
+    assert_int_equal(scene->result.token, last + 1);
+}
 
 static void upkeep(struct scene *scene) {
     struct lk_patience patience = ground_patience(20 * SECOND_US);
@@ -353,6 +379,7 @@ int main(void) {
         SCENE(a_release_may_be_repeated_for_five_minutes),
         SCENE(ended_tokens_are_swept),
         SCENE(ended_tokens_are_bounded),
+        SCENE(draws_rise_when_the_wall_clock_is_set_back),
         SCENE(unused_roots_are_forgotten_and_draws_still_rise),
         SCENE(breaks_are_on_record),
         SCENE(the_record_is_bounded),

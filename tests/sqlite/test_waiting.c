@@ -4,6 +4,7 @@
  * Nothing here sleeps to synchronise; where a wait must end, the test's own timeout is the bound.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -195,18 +196,40 @@ static void a_release_elsewhere_ends_the_wait(void **state) {
     assert_int_equal(ground_ask(scene->other, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
 }
 
+/* A clock that tells when it is read: await() reads it after each look. */
+static int64_t read_and_tell(void *context) {
+    (void)sem_post(context);
+    return lk_clock_now_us();
+}
+
+static int64_t read_wall(void *context) {
+    (void)context;
+    return lk_clock_wall_us();
+}
+
 /* Commits of one's own connection are not in its data version. */
 static void a_release_by_another_thread_ends_the_wait(void **state) {
     struct scene *scene = *state;
+    sem_t readings;
+    const struct lk_time_source time = {read_and_tell, read_wall, &readings};
+    const struct lk_sqlite_options options = {.time = &time, .overdue_max = 64};
     struct sleeper sleeper;
+    struct lk_engine *engine;
 
-    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
-    stand_in_line(&sleeper, scene->engine, "B", "x");
+    assert_int_equal(sem_init(&readings, 0, 0), 0);
+    engine = ground_open(scene->ground.file, &options);
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    stand_in_line(&sleeper, engine, "B", "x");
+    while (sem_trywait(&readings) == 0) {
+    }
     start(&sleeper);
-    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(sem_wait(&readings), 0); /* it has looked, and found itself waiting */
+    assert_int_equal(ground_release(engine, "A", "x", 0, &scene->result), LK_OK);
     join(&sleeper);
     assert_int_equal(sleeper.outcome, LK_OK);
-    assert_int_equal(ground_ask(scene->engine, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    assert_int_equal(ground_ask(engine, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    ground_close(engine);
+    (void)sem_destroy(&readings);
 }
 
 /* Nobody is there to sweep the dead holder but the waiter. */
