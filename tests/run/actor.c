@@ -7,6 +7,7 @@
  *   actor report READY GOT CODE    writes the number of the first signal to GOT and exits with CODE
  *   actor tick READY LOG           appends the milliseconds since boot to LOG, every 5 ms
  *   actor daemon READY stay|leave  starts a deaf daemon outside its process group, READY names it
+ *   actor descriptors LIST         writes the numbers of its open descriptors
  *
  * When it is ready, READY appears with its process number in it.
  */
@@ -84,6 +85,19 @@ static _Noreturn void tick(const char *ready, const char *log) {
     }
 }
 
+static int list_descriptors(const char *list) {
+    char text[4096] = "";
+    size_t size = 0;
+
+    for (int descriptor = 0; descriptor < 1024 && size < sizeof text - 8; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) >= 0) {
+            size += (size_t)snprintf(text + size, sizeof text - size, "%d ", descriptor);
+        }
+    }
+    write_file(list, text);
+    return 0;
+}
+
 static int start_daemon(const char *ready, bool stay) {
     int gate[2];
     char word;
@@ -129,6 +143,9 @@ int main(int argc, char **argv) {
     }
     if (strcmp(part, "tick") == 0 && argc == 4) {
         tick(argv[2], argv[3]);
+    }
+    if (strcmp(part, "descriptors") == 0) {
+        return list_descriptors(argv[2]);
     }
     if (strcmp(part, "daemon") == 0 && argc == 4) {
         return start_daemon(argv[2], strcmp(argv[3], "stay") == 0);

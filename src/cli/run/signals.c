@@ -83,12 +83,15 @@ void lk_run_signal_pass(int signal, pid_t command) {
     }
 }
 
-void lk_run_signals_stop_here(bool whole_group) {
+bool lk_run_signals_stop_here(bool whole_group) {
     sigset_t stop;
+    sigset_t pending;
 
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
     kill(whole_group ? 0 : getpid(), SIGTSTP);
     pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    /* Whoever was stopped was continued by a SIGCONT, which is blocked and still there. */
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }

@@ -40,9 +40,9 @@ void lk_run_signal_pass(int signal, pid_t command);
 
 /*
  * Stops this process (and with `whole_group` its process group, which is the shell's job) as
- * SIGTSTP does, and returns when it is continued: at once in an orphaned process group, where
- * nobody could continue it.
+ * SIGTSTP does, and returns when it is continued. Returns at once, and false, in an orphaned
+ * process group, where nobody could continue it, and where SIGTSTP is ignored.
  */
-void lk_run_signals_stop_here(bool whole_group);
+bool lk_run_signals_stop_here(bool whole_group);
 
 #endif

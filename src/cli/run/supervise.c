@@ -20,8 +20,10 @@
 #include "cli/run/timer.h"
 
 enum {
-    STOP_PATIENCE_US = 1000000, /* how long CMD may take to stop by itself on SIGTSTP */
-    SWEEP_INTERVAL_US = 10000,  /* between two rounds of SIGKILL to whoever was born meanwhile */
+    STOP_PATIENCE_US = 1000000,  /* how long CMD may take to stop by itself on SIGTSTP */
+    SWEEP_INTERVAL_US = 10000,   /* between two rounds of SIGKILL to whoever was born meanwhile */
+    SWEEP_PATIENCE_US = 1000000, /* who survives it for so long is out of reach (sudo) ... */
+    SLOW_SWEEP_US = 1000000,     /* ... but CMD itself is waited for */
 };
 
 struct supervision {
@@ -41,6 +43,8 @@ struct supervision {
     bool is_stop_asked;   /* lk was asked to stop and waits for CMD to do so first */
     int64_t stop_due_us;  /* when CMD is stopped by force */
     int64_t sweep_due_us; /* the next round of SIGKILL */
+    int64_t give_up_us;   /* when who is left is taken to be out of reach */
+    bool is_hung_up;      /* CMD was told that no terminal will come */
 };
 
 static bool is_warning_only(const struct supervision *supervision) {
@@ -131,9 +135,14 @@ static void act(struct supervision *supervision) {
         }
     }
     if (asked == LK_RUN_KILL && supervision->now_us >= supervision->sweep_due_us) {
-        supervision->step = LK_RUN_KILL;
+        if (supervision->step != LK_RUN_KILL) {
+            supervision->step = LK_RUN_KILL;
+            supervision->give_up_us = supervision->now_us + SWEEP_PATIENCE_US;
+        }
         signal_all(supervision, SIGKILL);
-        supervision->sweep_due_us = supervision->now_us + SWEEP_INTERVAL_US;
+        supervision->sweep_due_us =
+            supervision->now_us
+            + (supervision->now_us < supervision->give_up_us ? SWEEP_INTERVAL_US : SLOW_SWEEP_US);
     }
 }
 
@@ -155,13 +164,25 @@ static void go_on(struct supervision *supervision) {
     }
 }
 
-/* CMD is stopped: lk too, until somebody continues it. */
-static void stop_with_command(struct supervision *supervision) {
+/*
+ * CMD is stopped: lk too, until somebody continues it. Where nobody could (an orphaned process
+ * group) lk does not stop, and CMD goes on at once; unless it wants the terminal: then it is told
+ * what the kernel tells those who can never have it, once, and stays stopped after that.
+ */
+static void stop_with_command(struct supervision *supervision, int signal) {
+    bool is_of_terminal = signal == SIGTTIN || signal == SIGTTOU;
     /* A stop by the terminal is meant for the whole job; it has reached CMD's group alone. */
     bool whole_group = !supervision->is_stop_asked;
 
     lk_run_terminal_take_back(supervision->charge->terminal);
-    lk_run_signals_stop_here(whole_group);
+    bool was_stopped = lk_run_signals_stop_here(whole_group);
+    if (!was_stopped && is_of_terminal) {
+        if (supervision->is_hung_up) {
+            return;
+        }
+        supervision->is_hung_up = true;
+        kill(-supervision->command, SIGHUP);
+    }
     go_on(supervision);
 }
 
@@ -171,7 +192,7 @@ static void ask_to_stop(struct supervision *supervision) {
     }
     supervision->is_stop_asked = true;
     if (supervision->is_stopped) {
-        stop_with_command(supervision);
+        stop_with_command(supervision, SIGTSTP);
     } else {
         supervision->stop_due_us = supervision->now_us + STOP_PATIENCE_US;
         kill(-supervision->command, SIGTSTP);
@@ -189,7 +210,7 @@ static void note_stop(struct supervision *supervision, int signal) {
         /* lk's job came to the front without a word to CMD. */
         kill(-supervision->command, SIGCONT);
     } else if (supervision->is_stop_asked || is_of_terminal || signal == SIGTSTP) {
-        stop_with_command(supervision);
+        stop_with_command(supervision, signal);
     }
     /* SIGSTOP is somebody's wish for CMD alone: the lease is kept. */
 }
@@ -271,13 +292,21 @@ static void look_at_command(struct supervision *supervision) {
     }
 }
 
+/* What an ended command leaves behind goes with it; by itself it may leave what it likes. */
 static bool is_over(const struct supervision *supervision) {
     if (supervision->own_end < 0) {
         return false;
     }
-    /* What an ended command leaves behind goes with it; by itself it may leave what it likes. */
-    return supervision->step == LK_RUN_GO_ON
-           || lk_run_descendants_signal(supervision->charge->guard->pid, 0, 0) == 0;
+    if (supervision->step == LK_RUN_GO_ON
+        || lk_run_descendants_signal(supervision->charge->guard->pid, 0, 0) == 0) {
+        return true;
+    }
+    if (supervision->step == LK_RUN_KILL && supervision->now_us >= supervision->give_up_us) {
+        lk_run_notice(supervision->is_lost ? "LOST" : "TIMEOUT",
+                      "the command left processes that cannot be ended");
+        return true;
+    }
+    return false;
 }
 
 static int64_t smaller(int64_t a, int64_t b) {

@@ -13,7 +13,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "cli/run/notice.h"
+#include "base/clock.h"
+
+enum { SAME_SIGNAL_US = 1000000 };
 
 /* The thread's task. The main thread reads the outcome only after joining it. */
 struct task {
@@ -22,6 +24,7 @@ struct task {
     const lk_request *asked;   /* names the cancel that ends with the thread */
     const lk_request *request; /* the caller's, which outlives the narrator */
     int done_descriptor;       /* eventfd: readable when all is done */
+    int64_t signalled_us;      /* when the first signal came that ends the wait */
 };
 
 static void ask(struct task *task) {
@@ -47,19 +50,32 @@ static void *run_task(void *context) {
     return NULL;
 }
 
-static void obey_signals(struct lk_run_wait *wait, const struct lk_run_signals *signals,
+/*
+ * A signal withdraws the request. A later one means that the store is away and whoever sits there
+ * has no patience; the ttl has to do it then. One that comes together with the first, as a closed
+ * terminal and its shell send them, says nothing new.
+ */
+static void obey_end(struct task *task, int signal, lk_cancel *cancel) {
+    int64_t now_us = lk_clock_now_us();
+
+    if (task->wait->signal == 0) {
+        task->wait->signal = signal;
+        task->signalled_us = now_us;
+        lk_cancel_now(cancel);
+    } else if (now_us - task->signalled_us >= SAME_SIGNAL_US) {
+        _exit(LK_RUN_EXIT_SIGNAL + signal);
+    }
+}
+
+static void obey_signals(struct task *task, const struct lk_run_signals *signals,
                          lk_cancel *cancel) {
     int signal;
 
     while ((signal = lk_run_signals_next(signals)) != 0) {
         if (signal == SIGTSTP) {
             lk_run_signals_stop_here(false);
-        } else if (lk_run_signal_is_end(signal) && wait->signal != 0) {
-            /* The store is away and whoever sits there has no patience: the ttl has to do it. */
-            _exit(LK_RUN_EXIT_SIGNAL + signal);
         } else if (lk_run_signal_is_end(signal)) {
-            wait->signal = signal;
-            lk_cancel_now(cancel);
+            obey_end(task, signal, cancel);
         }
     }
 }
@@ -72,7 +88,7 @@ static void wait_for_task(struct task *task, const struct lk_run_signals *signal
     while (turn[0].revents == 0) {
         poll(turn, 2, -1);
         if (turn[1].revents != 0) {
-            obey_signals(task->wait, signals, cancel);
+            obey_signals(task, signals, cancel);
         }
     }
 }

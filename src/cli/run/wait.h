@@ -19,9 +19,9 @@ struct lk_run_wait {
 };
 
 /*
- * Asks as `request` says, which names its owner and lives until lk_run_wait_done(). Blocks until there is an outcome or a signal has
- * ended the wait; a second signal, while the first one's withdrawal is still under way, ends the
- * program at once.
+ * Asks as `request` says, which names its owner and lives until lk_run_wait_done().
+ * Blocks until there is an outcome or a signal has ended the wait; another signal a second
+ * later, while the withdrawal is still under way, ends the program at once.
  */
 void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
                  const lk_request *request, const struct lk_run_signals *signals);
