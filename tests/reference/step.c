@@ -76,13 +76,17 @@ static void grant(struct lk_reference *reference, struct lk_reference_request *r
     }
 }
 
-/* Grants the waiting request with the smallest ticket that R7 or R8 allows, until there is none. */
+/*
+ * Grants the waiting request with the smallest ticket that R7 or R8 allows, until there is none.
+ * R11: whose deadline is this very moment is dead already, and nothing revives it.
+ */
 static void promote(struct lk_reference *reference, struct lk_times times) {
     for (;;) {
         struct lk_reference_request *first = NULL;
         for (size_t i = 0; i < reference->request_count; i++) {
             struct lk_reference_request *request = &reference->requests[i];
-            if (request->state == LK_STATE_WAITING && may_be_granted(reference, request)
+            if (request->state == LK_STATE_WAITING && request->deadline_us > times.now_us
+                && may_be_granted(reference, request)
                 && (first == NULL || request->ticket < first->ticket)) {
                 first = request;
             }
@@ -94,16 +98,27 @@ static void promote(struct lk_reference *reference, struct lk_times times) {
     }
 }
 
-/* R11: deadlines take effect in their order; at its deadline a request is dead. */
-static void perish(struct lk_reference *reference, struct lk_times times) {
-    struct lk_times moment = times;
+/* The request whose deadline comes first, among equals the one with the smallest ticket. */
+static const struct lk_reference_request *first_to_perish(const struct lk_reference *reference) {
+    const struct lk_reference_request *first = NULL;
 
-    while ((moment.now_us = lk_reference_next_deadline(reference)) <= times.now_us) {
-        for (size_t i = reference->request_count; i-- > 0;) {
-            if (reference->requests[i].deadline_us == moment.now_us) {
-                end(reference, reference->requests[i].arrival);
-            }
+    for (size_t i = 0; i < reference->request_count; i++) {
+        const struct lk_reference_request *request = &reference->requests[i];
+        if (first == NULL || request->deadline_us < first->deadline_us
+            || (request->deadline_us == first->deadline_us && request->ticket < first->ticket)) {
+            first = request;
         }
+    }
+    return first;
+}
+
+/* R11: deadlines take effect in their order, each with the grants that it makes possible. */
+static void perish(struct lk_reference *reference, struct lk_times times) {
+    const struct lk_reference_request *first;
+
+    while ((first = first_to_perish(reference)) != NULL && first->deadline_us <= times.now_us) {
+        struct lk_times moment = {.now_us = first->deadline_us, .wall_us = times.wall_us};
+        end(reference, first->arrival);
         promote(reference, moment);
     }
 }
@@ -505,6 +520,9 @@ const struct lk_reference_answer *lk_reference_step(struct lk_reference *referen
         break;
     case LK_EVENT_TICK:
         answer(reference, LK_OK, 0);
+        break;
+    default:
+        answer(reference, LK_UNSUPPORTED, 0); /* values and items are no matter of requests */
         break;
     }
     return &reference->answer;

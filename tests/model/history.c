@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+/* ---- words ---- */
+
+static bool is_blank(char character) {
+    return character == ' ' || character == '\t' || character == '\n' || character == '\r';
+}
+
+struct lk_slice history_word(struct lk_slice *text) {
+    struct lk_slice word;
+
+    while (text->size > 0 && is_blank(text->bytes[0])) {
+        text->bytes++;
+        text->size--;
+    }
+    word = (struct lk_slice){.bytes = text->bytes, .size = 0};
+    while (text->size > 0 && !is_blank(text->bytes[0])) {
+        word.size++;
+        text->bytes++;
+        text->size--;
+    }
+    return word;
+}
+
+bool history_is(struct lk_slice word, const char *name) {
+    return lk_slice_equal(word, lk_slice_of(name));
+}
+
+/* Whether the word starts with `name`; then what is behind it. */
+static bool starts_with(struct lk_slice word, const char *name, struct lk_slice *ret_rest) {
+    size_t size = strlen(name);
+
+    if (word.size < size || memcmp(word.bytes, name, size) != 0) {
+        return false;
+    }
+    *ret_rest = (struct lk_slice){.bytes = word.bytes + size, .size = word.size - size};
+    return true;
+}
+
+static bool read_number(struct lk_slice digits, uint64_t *ret_number) {
+    uint64_t number = 0;
+
+    if (digits.size == 0 || digits.size > 18) {
+        return false;
+    }
+    for (size_t i = 0; i < digits.size; i++) {
+        if (digits.bytes[i] < '0' || digits.bytes[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(digits.bytes[i] - '0');
+    }
+    *ret_number = number;
+    return true;
+}
+
+static bool read_signed(struct lk_slice digits, int64_t *ret_number) {
+    uint64_t number;
+    bool negative = digits.size > 0 && digits.bytes[0] == '-';
+
+    if (negative) {
+        digits.bytes++;
+        digits.size--;
+    }
+    if (!read_number(digits, &number)) {
+        return false;
+    }
+    *ret_number = negative ? -(int64_t)number : (int64_t)number;
+    return true;
+}
+
+bool history_number(struct lk_slice word, const char *name, const struct history_tokens *tokens,
+                    uint64_t *ret_number) {
+    struct lk_slice value;
+
+    if (!starts_with(word, name, &value) || value.size < 2 || value.bytes[0] != '=') {
+        return false;
+    }
+    value.bytes++;
+    value.size--;
+    if (value.bytes[0] == '$' && value.size == 2 && tokens != NULL && value.bytes[1] >= 'a'
+        && value.bytes[1] <= 'z') {
+        *ret_number = tokens->of[(size_t)value.bytes[1]];
+        return true;
+    }
+    return read_number(value, ret_number);
+}
+
+/* ---- reading ---- */
+
+struct lk_times history_start(void) {
+    return (struct lk_times){.now_us = 0, .wall_us = HISTORY_WALL_US};
+}
+
+/* `+NOW/WALL` */
+static bool read_clocks(struct lk_slice word, struct lk_times *times) {
+    const char *slash = memchr(word.bytes, '/', word.size);
+    int64_t now_us;
+    int64_t wall_us;
+
+    if (slash == NULL) {
+        return false;
+    }
+    if (!read_signed((struct lk_slice){word.bytes + 1, (size_t)(slash - word.bytes) - 1}, &now_us)
+        || !read_signed((struct lk_slice){slash + 1, (size_t)(word.bytes + word.size - slash) - 1},
+                        &wall_us)) {
+        return false;
+    }
+    times->now_us += now_us;
+    times->wall_us += wall_us;
+    return true;
+}
+
+static const char *read_ask_word(struct lk_slice word, struct lk_times times, struct lk_ask *ask) {
+    uint64_t number;
+
+    if (history_number(word, "ttl", NULL, &number)) {
+        ask->ttl_ms = (int64_t)number;
+    } else if (history_number(word, "until", NULL, &number)) {
+        ask->until_us = times.wall_us + (int64_t)number * 1000;
+    } else if (history_number(word, "max", NULL, &number)) {
+        ask->blockers_max = number;
+    } else if (starts_with(word, "note=", &ask->note)) {
+        ask->note_given = true;
+    } else {
+        return "an ask has no such word";
+    }
+    return NULL;
+}
+
+/* Parts, up to the first word with a `=` before any `?`. */
+static const char *read_parts(struct lk_slice *text, struct history_event *event,
+                              size_t *ret_count) {
+    size_t count = 0;
+
+    for (;;) {
+        struct lk_slice rest = *text;
+        struct lk_slice word = history_word(&rest);
+        const char *equals = word.size > 0 ? memchr(word.bytes, '=', word.size) : NULL;
+        const char *mark = word.size > 0 ? memchr(word.bytes, '?', word.size) : NULL;
+        if (word.size == 0 || (equals != NULL && (mark == NULL || equals < mark))) {
+            break;
+        }
+        if (count == LK_PARTS_MAX
+            || lk_part_parse(word, NULL, &event->parts[count], NULL) != LK_OK) {
+            return "not a part";
+        }
+        count++;
+        *text = rest;
+    }
+    *ret_count = count;
+    return NULL;
+}
+
+static const char *read_ask(struct lk_slice owner, lk_style style, struct lk_slice text,
+                            struct history_event *ret_event) {
+    struct lk_ask *ask = &ret_event->event.ask;
+    const char *wrong;
+
+    ret_event->event.kind = LK_EVENT_ASK;
+    *ask = (struct lk_ask){
+        .owner = owner, .parts = ret_event->parts, .style = style, .blockers_max = 16};
+    wrong = read_parts(&text, ret_event, &ask->part_count);
+    for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
+         word = history_word(&text)) {
+        wrong = read_ask_word(word, ret_event->event.times, ask);
+    }
+    return wrong;
+}
+
+/* Renewals and releases. */
+static const char *read_target(struct lk_slice owner, bool renews, struct lk_slice text,
+                               const struct history_tokens *tokens,
+                               struct history_event *ret_event) {
+    struct lk_target target = {.owner = owner, .parts = ret_event->parts};
+    uint64_t ttl_ms = 0;
+    const char *wrong = read_parts(&text, ret_event, &target.part_count);
+
+    for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
+         word = history_word(&text)) {
+        if (!history_number(word, "token", tokens, &target.token)
+            && !(renews && history_number(word, "ttl", NULL, &ttl_ms))) {
+            wrong = "a renewal or release has no such word";
+        }
+    }
+    if (renews) {
+        ret_event->event.kind = LK_EVENT_RENEW;
+        ret_event->event.renew = (struct lk_renew){.target = target, .ttl_ms = (int64_t)ttl_ms};
+    } else {
+        ret_event->event.kind = LK_EVENT_RELEASE;
+        ret_event->event.release = target;
+    }
+    return wrong;
+}
+
+static const char *read_break(struct lk_slice text, struct history_event *ret_event) {
+    struct lk_break *broken = &ret_event->event.broken;
+
+    ret_event->event.kind = LK_EVENT_BREAK;
+    *broken = (struct lk_break){.at_once = false};
+    if (lk_path_parse(history_word(&text), &broken->path, NULL) != LK_OK) {
+        return "not a path";
+    }
+    for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
+        if (history_is(word, "now")) {
+            broken->at_once = true;
+        } else if (!starts_with(word, "owner=", &broken->owner)) {
+            return "a break has no such word";
+        }
+    }
+    return NULL;
+}
+
+static const char *read_pass(struct lk_slice text, struct lk_times *times,
+                             struct history_event *ret_event) {
+    struct lk_slice word = history_word(&text);
+    uint64_t pass_ms = 0;
+
+    if (word.size > 0 && !read_number(word, &pass_ms)) {
+        return "not a number of milliseconds";
+    }
+    times->now_us += (int64_t)pass_ms * 1000;
+    times->wall_us += (int64_t)pass_ms * 1000;
+    ret_event->event.kind = LK_EVENT_TICK;
+    ret_event->event.times = *times;
+    return NULL;
+}
+
+static const char *read_of_owner(struct lk_slice owner, struct lk_slice text,
+                                 const struct history_tokens *tokens,
+                                 struct history_event *ret_event) {
+    struct lk_slice verb = history_word(&text);
+
+    if (history_is(verb, "try")) {
+        return read_ask(owner, LK_TRY, text, ret_event);
+    }
+    if (history_is(verb, "queue")) {
+        return read_ask(owner, LK_QUEUE, text, ret_event);
+    }
+    if (history_is(verb, "wait")) {
+        return read_ask(owner, LK_WAIT, text, ret_event);
+    }
+    if (history_is(verb, "renew")) {
+        return read_target(owner, true, text, tokens, ret_event);
+    }
+    if (history_is(verb, "release")) {
+        return read_target(owner, false, text, tokens, ret_event);
+    }
+    return "no such verb";
+}
+
+const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,
+                         struct lk_times *times, struct history_event *ret_event) {
+    struct lk_slice text = {.bytes = line, .size = size};
+    struct lk_slice word = history_word(&text);
+
+    if (word.size > 0 && word.bytes[0] == '+') {
+        if (!read_clocks(word, times)) {
+            return "not +NOW/WALL";
+        }
+        word = history_word(&text);
+    } else {
+        times->now_us += HISTORY_STEP_US;
+        times->wall_us += HISTORY_STEP_US;
+    }
+    ret_event->event.times = *times;
+    if (history_is(word, "pass")) {
+        return read_pass(text, times, ret_event);
+    }
+    if (history_is(word, "break")) {
+        return read_break(text, ret_event);
+    }
+    return read_of_owner(word, text, tokens, ret_event);
+}
+
+/* ---- writing ---- */
+
+struct writer {
+    char *line;
+    size_t size;
+};
+
+static void put(struct writer *writer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put(struct writer *writer, const char *format, ...) {
+    va_list arguments;
+    int written;
+
+    va_start(arguments, format);
+    written =
+        vsnprintf(writer->line + writer->size, HISTORY_LINE_MAX - writer->size, format, arguments);
+    va_end(arguments);
+    if (written > 0) {
+        writer->size += (size_t)written;
+    }
+    if (writer->size >= HISTORY_LINE_MAX) {
+        writer->size = HISTORY_LINE_MAX - 1;
+    }
+}
+
+static void put_parts(struct writer *writer, const struct lk_part *parts, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        put(writer, " %.*s", (int)parts[i].path.size, parts[i].path.bytes);
+        if (parts[i].limit != 0) {
+            put(writer, "?limit=%" PRIu32 "&units=%" PRIu32, parts[i].limit, parts[i].units);
+        } else if (parts[i].mode == LK_SHARED) {
+            put(writer, "?shared");
+        }
+    }
+}
+
+static void put_ask(struct writer *writer, const struct lk_ask *ask, struct lk_times times) {
+    static const char *const verbs[] = {[LK_TRY] = "try", [LK_QUEUE] = "queue", [LK_WAIT] = "wait"};
+
+    put(writer, " %.*s %s", (int)ask->owner.size, ask->owner.bytes, verbs[ask->style]);
+    put_parts(writer, ask->parts, ask->part_count);
+    if (ask->ttl_ms != 0) {
+        put(writer, " ttl=%" PRId64, ask->ttl_ms);
+    }
+    if (ask->until_us != 0) {
+        put(writer, " until=%" PRId64, (ask->until_us - times.wall_us) / 1000);
+    }
+    if (ask->note_given) {
+        put(writer, " note=%.*s", (int)ask->note.size, ask->note.bytes);
+    }
+    put(writer, " max=%zu", ask->blockers_max);
+}
+
+static void put_target(struct writer *writer, const char *verb, const struct lk_target *target) {
+    put(writer, " %.*s %s", (int)target->owner.size, target->owner.bytes, verb);
+    put_parts(writer, target->parts, target->part_count);
+    if (target->token != 0) {
+        put(writer, " token=%" PRIu64, target->token);
+    }
+}
+
+void history_write(const struct lk_event *event, struct lk_times before,
+                   char ret_line[HISTORY_LINE_MAX]) {
+    struct writer writer = {.line = ret_line};
+
+    put(&writer, "+%" PRId64 "/%" PRId64, event->times.now_us - before.now_us,
+        event->times.wall_us - before.wall_us);
+    switch (event->kind) {
+    case LK_EVENT_ASK:
+        put_ask(&writer, &event->ask, event->times);
+        break;
+    case LK_EVENT_RENEW:
+        put_target(&writer, "renew", &event->renew.target);
+        if (event->renew.ttl_ms != 0) {
+            put(&writer, " ttl=%" PRId64, event->renew.ttl_ms);
+        }
+        break;
+    case LK_EVENT_RELEASE:
+        put_target(&writer, "release", &event->release);
+        break;
+    case LK_EVENT_BREAK:
+        put(&writer, " break %.*s", (int)event->broken.path.size, event->broken.path.bytes);
+        if (event->broken.owner.size > 0) {
+            put(&writer, " owner=%.*s", (int)event->broken.owner.size, event->broken.owner.bytes);
+        }
+        put(&writer, "%s", event->broken.at_once ? " now" : "");
+        break;
+    default:
+        put(&writer, " pass");
+        break;
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Histories as text: one event a line, so that a failing one can be read, replayed and shortened.
+ *
+ *   OWNER try|queue|wait PART... [ttl=MS] [until=MS] [note=TEXT] [max=BLOCKERS]
+ *   OWNER renew PATH... [ttl=MS] [token=N]
+ *   OWNER release PATH... [token=N]
+ *   break PATH [owner=OWNER] [now]
+ *   pass [MS]
+ *
+ * A line may begin with `+NOW/WALL`: by how many microseconds both clocks move before it; else
+ * each moves by one millisecond. `until` counts from the wall clock of the event. `token=$x` is
+ * the token kept as x.
+ */
+#ifndef LK_TESTS_MODEL_HISTORY_H
+#define LK_TESTS_MODEL_HISTORY_H
+
+#include <stdio.h>
+
+#include "model/model.h"
+
+#define HISTORY_STEP_US INT64_C(1000)
+#define HISTORY_WALL_US INT64_C(1700000000000000) /* where the wall clock of a history starts */
+
+enum { HISTORY_LINE_MAX = 4096 };
+
+/* An event with the parts that it points to: it must not be copied. */
+struct history_event {
+    struct lk_event event;
+    struct lk_part parts[LK_PARTS_MAX];
+};
+
+struct history_tokens {
+    uint64_t of['z' + 1];
+};
+
+/* The clocks before the first event. */
+struct lk_times history_start(void);
+
+/*
+ * Reads one line that ends at `size`; the event borrows it. `times` are those of the event
+ * before, and become those of this one. NULL: read; otherwise what is wrong with the line.
+ */
+const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,
+                         struct lk_times *times, struct history_event *ret_event);
+
+/* Writes the event as a line without its end. `before` are the times of the event before it. */
+void history_write(const struct lk_event *event, struct lk_times before,
+                   char ret_line[HISTORY_LINE_MAX]);
+
+/* Whether the word is `name=NUMBER` or `name=$x`; then its number. */
+bool history_number(struct lk_slice word, const char *name, const struct history_tokens *tokens,
+                    uint64_t *ret_number);
+
+/* Cuts the next word off the text; an empty one at its end. */
+struct lk_slice history_word(struct lk_slice *text);
+bool history_is(struct lk_slice word, const char *name);
+
+#endif

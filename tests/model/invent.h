@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Invents histories, line by line (history.h), from a number: the same number, the same history.
+ * A line leans on what lives in the reference, so that most events meet something: conversions,
+ * renewals and releases of what is there, tokens that are or were right, deadlines that fall on
+ * the same instant.
+ */
+#ifndef LK_TESTS_MODEL_INVENT_H
+#define LK_TESTS_MODEL_INVENT_H
+
+#include "history.h"
+#include "reference.h"
+
+enum {
+    INVENT_PATHS_MAX = 16,
+    INVENT_ENDED_MAX = 8,
+    INVENT_TARGET_MAX = 2048,
+};
+
+/* Something that had this token: `OWNER release PATH...` ends in a word more. */
+struct invent_target {
+    char owner[16];
+    char paths[INVENT_TARGET_MAX];
+    uint64_t token;
+};
+
+struct invent {
+    uint64_t random;
+    size_t owner_count;
+    const char *paths[INVENT_PATHS_MAX];
+    size_t path_count;
+    /* The wall clock stands, falls back and leaps. Then no token is named: model and reference may
+     * draw different numbers, in the same order. */
+    bool has_odd_clock;
+    bool is_hasty; /* most requests perish soon */
+    bool has_limits;
+    bool has_modes; /* exclusive and shared ones */
+    struct lk_quotas quotas;
+    uint32_t ended_max;
+    struct invent_target targets[INVENT_ENDED_MAX]; /* tokens of requests seen lately */
+    size_t target_count;
+};
+
+/* Decides owners, paths, quotas and manners of a whole history. */
+void invent_open(struct invent *invent, uint64_t number);
+
+/* The next line, for a history that has come this far. */
+void invent_line(struct invent *invent, const struct lk_reference *reference, struct lk_times times,
+                 char ret_line[HISTORY_LINE_MAX]);
+
+/* A number from 0 to below - 1. */
+uint64_t invent_below(struct invent *invent, uint64_t below);
+
+#endif

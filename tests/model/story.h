@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stories in virtual time: lines that read like the worked examples of docs/rules.md, told to the
+ * model and the reference at once.
+ *
+ *   EVENT -> OUTCOME [EXPECTATION...]        the event as in history.h
+ *       for=A,B      whose requests are in the way, holders first, then by ticket
+ *       cycle=A,B    the owners of a deadlock
+ *       in_use=N  broken=N
+ *       created, again                       whether this ask put the request there
+ *       keep=x       keeps its token as $x   token=$x, token>$x: compared with one kept
+ *   ? OWNER PATH... STATE [EXPECTATION...]   how a request stands: held, waiting, gone
+ *       left=MS      until its deadline      note=TEXT, revoked, token=$x, token>$x
+ *   ? live N                                 how many requests live
+ */
+#ifndef LK_TESTS_MODEL_STORY_H
+#define LK_TESTS_MODEL_STORY_H
+
+#include "model/model.h"
+
+/* Tells the story; fails the test with the line that does not come true. */
+void story_tell(const struct lk_quotas *quotas, const char *const *lines, size_t count);
+
+#define STORY(...)                                                                                 \
+    story_tell(NULL, (const char *const[]){__VA_ARGS__},                                           \
+               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+#endif
