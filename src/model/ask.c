@@ -3,8 +3,10 @@
  * The ask: a new request (R7, R8, R10, R13, R22) or one that is there already (R3).
  *
  * Where cycles of owners (R13) can come to be: with an ask that waits, with one that is granted or
- * converted past somebody, and, unseen, with a grant past a smaller ticket in settle.c. So a
- * repeated ask that changes nothing is searched only after such a grant.
+ * converted past somebody. And, unseen by the asker's search: with a grant past a smaller ticket
+ * in settle.c; when a lease that covered what its owner waits for (R8) ends, is revoked or
+ * weakens; when a weaker request counts where it did not (R7c). So a repeated ask that changes
+ * nothing is searched only after one of these.
  */
 #include <stdio.h>
 
@@ -244,6 +246,7 @@ static void convert(struct asking *asking, lk_id id, uint64_t ticket, uint64_t t
     struct lk_request *request = lk_request_at(model, id);
     enum lk_state state = (enum lk_state)request->state;
 
+    model->may_hide_cycle = true;
     lk_request_detach(model, id);
     lk_request_convert(model, id, asking->ask->parts, asking->ask->part_count);
     request->ticket = ticket;
@@ -363,7 +366,7 @@ static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
     if (change != UNCHANGED) {
         settle_around(asking, id);
     }
-    if ((change != UNCHANGED || model->has_overtaken) && withdraw_if_deadlocked(asking, id)) {
+    if ((change != UNCHANGED || model->may_hide_cycle) && withdraw_if_deadlocked(asking, id)) {
         return; /* also when it has just been granted, past somebody whom its owner waits for */
     }
     answer_state(asking, id);

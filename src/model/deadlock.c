@@ -25,20 +25,20 @@ struct search {
 
 /* Owners that do not wait lead nowhere. */
 static void enqueue(struct search *search, lk_id id) {
-    struct lk_queue *queue;
+    struct lk_waits *waits;
 
     if (lk_owner_waiting(search->model, id) == 0) {
         return;
     }
-    queue = lk_queue_of(search->model, id);
-    if (queue->mark == search->mark) {
+    waits = lk_waits_of(search->model, id);
+    if (waits->mark == search->mark) {
         return;
     }
-    queue->mark = search->mark;
-    queue->waited_by = search->owner;
-    queue->next_owner = 0;
-    queue->next_request = 0;
-    lk_queue_of(search->model, search->last)->next_owner = id;
+    waits->mark = search->mark;
+    waits->waited_by = search->owner;
+    waits->next_owner = 0;
+    waits->next_request = 0;
+    lk_waits_of(search->model, search->last)->next_owner = id;
     search->last = id;
 }
 
@@ -137,11 +137,11 @@ static size_t name_cycle(const struct search *search) {
     size_t length = 1;
     size_t at;
 
-    for (lk_id o = search->owner; o != search->asker; o = lk_queue_of(model, o)->waited_by) {
+    for (lk_id o = search->owner; o != search->asker; o = lk_waits_of(model, o)->waited_by) {
         length++;
     }
     at = length;
-    for (lk_id o = search->owner; at-- > 0; o = lk_queue_of(model, o)->waited_by) {
+    for (lk_id o = search->owner; at-- > 0; o = lk_waits_of(model, o)->waited_by) {
         if (at < LK_CYCLE_MAX) {
             model->cycle[at] = lk_name_text(&lk_owner_at(model, o)->name);
         }
@@ -162,16 +162,16 @@ bool lk_deadlock_search(struct lk_model *model, lk_id id, size_t *ret_count) {
         return false; /* it waits for nobody */
     }
     search.mark = ++model->mark;
-    lk_queue_of(model, search.asker)->mark = search.mark;
-    lk_queue_of(model, search.asker)->next_owner = 0;
-    lk_queue_of(model, search.asker)->next_request = 0;
+    lk_waits_of(model, search.asker)->mark = search.mark;
+    lk_waits_of(model, search.asker)->next_owner = 0;
+    lk_waits_of(model, search.asker)->next_request = 0;
     if (held) {
         expand_owner(&search, search.asker);
     } else {
         expand(&search, id);
     }
-    for (lk_id at = lk_queue_of(model, search.asker)->next_owner; at != 0 && !search.is_found;
-         at = lk_queue_of(model, at)->next_owner) {
+    for (lk_id at = lk_waits_of(model, search.asker)->next_owner; at != 0 && !search.is_found;
+         at = lk_waits_of(model, at)->next_owner) {
         expand_owner(&search, at);
     }
     if (search.is_found) {

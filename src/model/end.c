@@ -121,6 +121,7 @@ static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
         return false;
     }
     request->revoked = true;
+    model->may_hide_cycle = true; /* it covers nothing any more */
     lk_change_add(model, LK_CHANGE_REVOKED, id);
     return true;
 }

@@ -23,7 +23,7 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_pool_init(&model->requests, allocator, sizeof(struct lk_request));
     lk_pool_init(&model->stakes, allocator, sizeof(struct lk_stake));
     lk_pool_init(&model->owners, allocator, sizeof(struct lk_owner));
-    lk_pool_init(&model->queues, allocator, sizeof(struct lk_queue));
+    lk_pool_init(&model->waits, allocator, sizeof(struct lk_waits));
     lk_pool_init(&model->lines, allocator, sizeof(struct lk_line));
     lk_pool_init(&model->places, allocator, sizeof(struct lk_place));
     lk_index_init(&model->node_index, allocator);
@@ -77,7 +77,7 @@ void lk_model_free(struct lk_model *model) {
     lk_pool_done(&model->requests);
     lk_pool_done(&model->stakes);
     lk_pool_done(&model->owners);
-    lk_pool_done(&model->queues);
+    lk_pool_done(&model->waits);
     lk_pool_done(&model->lines);
     lk_pool_done(&model->places);
     model->allocator->resize(model->allocator->context, model->changes, 0);
@@ -153,7 +153,7 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_e
     model->now_us = times.now_us;
     reset_effects(model);
     if (model->waiting == 0) {
-        model->has_overtaken = false;
+        model->may_hide_cycle = false;
     }
     if (!lk_step_perish(model, times) || !settle_restored(model, times)) {
         lk_answer_exhausted(model);

@@ -140,7 +140,7 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
     ret_stats->nodes = model->node_index.count;
     ret_stats->bytes = sizeof *model + lk_pool_bytes(&model->nodes) + lk_pool_bytes(&model->roots)
                        + lk_pool_bytes(&model->requests) + lk_pool_bytes(&model->stakes)
-                       + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->queues)
+                       + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->waits)
                        + lk_pool_bytes(&model->lines) + lk_pool_bytes(&model->places)
                        + lk_index_bytes(&model->node_index) + lk_index_bytes(&model->request_index)
                        + lk_index_bytes(&model->owner_index) + lk_deadlines_bytes(&model->deadlines)

@@ -86,7 +86,7 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
     remember_draws(model, request);
     lk_model_restore_next_id(model, record->id + 1);
     model->is_unsettled = true;
-    model->has_overtaken = true; /* it may have been so before */
+    model->may_hide_cycle = true; /* it may have been so before */
     return LK_OK;
 }
 

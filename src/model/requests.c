@@ -43,8 +43,8 @@ static void owner_drop_if_unused(struct lk_model *model, lk_id id) {
 
     if (owner->references == 0) {
         assert(owner->live == 0 && owner->held == 0 && lk_owner_waiting(model, id) == 0);
-        if (owner->queue != 0) {
-            lk_pool_give(&model->queues, owner->queue);
+        if (owner->waits != 0) {
+            lk_pool_give(&model->waits, owner->waits);
         }
         lk_index_remove(&model->owner_index, id, owner_hash(model, lk_name_text(&owner->name)));
         lk_name_done(&owner->name, model->allocator);
@@ -214,7 +214,7 @@ static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk
 }
 
 static bool reserve_for_request(struct lk_model *model, size_t count) {
-    return lk_pool_reserve(&model->requests, 1) && lk_pool_reserve(&model->queues, 1)
+    return lk_pool_reserve(&model->requests, 1) && lk_pool_reserve(&model->waits, 1)
            && lk_pool_reserve(&model->stakes, (uint32_t)count)
            && lk_index_reserve(&model->request_index, 1)
            && lk_deadlines_reserve(&model->deadlines, 1);
@@ -281,10 +281,10 @@ void lk_request_attach(struct lk_model *model, lk_id id, enum lk_state state) {
     if (state == LK_STATE_HELD) {
         ring_insert(model, &owner->held, owner->held, id);
     } else {
-        if (owner->queue == 0) {
-            owner->queue = lk_pool_take(&model->queues);
+        if (owner->waits == 0) {
+            owner->waits = lk_pool_take(&model->waits);
         }
-        ring_insert_by_ticket(model, &lk_queue_of(model, request->owner)->first, id);
+        ring_insert_by_ticket(model, &lk_waits_of(model, request->owner)->first, id);
         model->waiting++;
     }
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
@@ -311,12 +311,12 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
     if (held) {
         ring_remove(model, &owner->held, id);
     } else {
-        struct lk_queue *queue = lk_queue_of(model, request->owner);
-        if (queue->mark == model->mark && queue->next_request == id) {
+        struct lk_waits *waits = lk_waits_of(model, request->owner);
+        if (waits->mark == model->mark && waits->next_request == id) {
             /* A pass is about to look at it: let it look at the one behind. */
-            queue->next_request = request->next != queue->first ? request->next : 0;
+            waits->next_request = request->next != waits->first ? request->next : 0;
         }
-        ring_remove(model, &queue->first, id);
+        ring_remove(model, &waits->first, id);
         model->waiting--;
     }
 }
@@ -347,6 +347,9 @@ void lk_request_leave(struct lk_model *model, lk_id id) {
 void lk_request_end(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
     struct lk_request *request = lk_request_at(model, id);
 
+    if (request->state == LK_STATE_HELD && lk_owner_at(model, request->owner)->waits != 0) {
+        model->may_hide_cycle = true; /* it may have covered what its owner waits for */
+    }
     lk_request_leave(model, id);
     request->next = model->ended_first;
     model->ended_first = id;

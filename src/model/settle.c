@@ -49,18 +49,18 @@ void lk_touched_by(const struct lk_model *model, lk_id request, struct lk_touche
 
 /* Looks at all the waiting requests of an owner again, from the first. */
 static void look_at_owner(struct pass *pass, lk_id id) {
-    struct lk_queue *queue;
+    struct lk_waits *waits;
 
     if (lk_owner_waiting(pass->model, id) == 0) {
         return;
     }
-    queue = lk_queue_of(pass->model, id);
-    if (queue->mark != pass->mark) {
-        queue->mark = pass->mark;
-        queue->next_owner = pass->first_owner;
+    waits = lk_waits_of(pass->model, id);
+    if (waits->mark != pass->mark) {
+        waits->mark = pass->mark;
+        waits->next_owner = pass->first_owner;
         pass->first_owner = id;
     }
-    queue->next_request = queue->first;
+    waits->next_request = waits->first;
 }
 
 /*
@@ -73,7 +73,7 @@ static void note_overtaking(struct lk_model *model, const struct lk_request *req
         lk_id line = lk_node_at(model, stake->node)->line;
         lk_id first = line != 0 ? lk_line_at(model, line)->lists[LK_HERE_SHARED].first : 0;
         if (first != 0 && lk_place_ticket(model, lk_place_at(model, first)) < request->ticket) {
-            model->has_overtaken = true;
+            model->may_hide_cycle = true;
         }
     }
 }
@@ -208,8 +208,8 @@ static lk_id next_candidate(const struct pass *pass) {
             }
         }
     }
-    for (lk_id o = pass->first_owner; o != 0; o = lk_queue_of(model, o)->next_owner) {
-        lk_id request = lk_queue_of(model, o)->next_request;
+    for (lk_id o = pass->first_owner; o != 0; o = lk_waits_of(model, o)->next_owner) {
+        lk_id request = lk_waits_of(model, o)->next_request;
         if (request != 0 && (best == 0 || lk_request_at(model, request)->ticket < best_ticket)) {
             best = request;
             best_ticket = lk_request_at(model, best)->ticket;
@@ -265,11 +265,11 @@ static void drop_exhausted(const struct pass *pass, struct front *front) {
 }
 
 static void step_owner(const struct pass *pass, lk_id owner, lk_id request) {
-    struct lk_queue *queue = lk_queue_of(pass->model, owner);
+    struct lk_waits *waits = lk_waits_of(pass->model, owner);
 
-    if (queue->mark == pass->mark && queue->next_request == request) {
+    if (waits->mark == pass->mark && waits->next_request == request) {
         lk_id next = lk_request_at(pass->model, request)->next;
-        queue->next_request = next != queue->first ? next : 0;
+        waits->next_request = next != waits->first ? next : 0;
     }
 }
 

@@ -6,7 +6,7 @@
  *   stake     one part of a request, at its node: in the ring of holders there while held
  *   request   who asks for what (R3); in the list of its owner, in the heap of deadlines
  *   owner     who asks; exists while it has a live request
- *   queue     of an owner: its waiting requests
+ *   waits     of an owner: its waiting requests
  *   line      of a node: who waits there or below, in the order of tickets; exists while one does
  *   place     one waiting stake in one line
  *
@@ -79,14 +79,14 @@ struct lk_stake {
 
 struct lk_owner {
     lk_id held;          /* ring of held requests */
-    lk_id queue;         /* its struct lk_queue, once it has waited; 0: it never has */
+    lk_id waits;         /* its struct lk_waits, once it has waited; 0: it never has */
     uint32_t live;       /* requests */
     uint32_t references; /* live requests, and those that the last step ended */
     struct lk_name name;
 };
 
 /* The waiting requests of an owner, and where a pass or a search stands in them. */
-struct lk_queue {
+struct lk_waits {
     lk_id first;        /* ring, the smallest ticket first; 0: none waits now */
     uint32_t mark;      /* of the pass or search that has this owner in its list */
     lk_id next_owner;   /* in that list */
@@ -151,7 +151,7 @@ struct lk_model {
     struct lk_pool requests;
     struct lk_pool stakes;
     struct lk_pool owners;
-    struct lk_pool queues;
+    struct lk_pool waits;
     struct lk_pool lines;
     struct lk_pool places;
     struct lk_index node_index;    /* by parent and name */
@@ -167,7 +167,7 @@ struct lk_model {
     uint32_t waiting;
     uint32_t mark;      /* numbers the passes and searches */
     bool is_unsettled;  /* restored since the last step: somebody may be grantable */
-    bool has_overtaken; /* a wider limit was granted past a smaller ticket: see ask.c */
+    bool may_hide_cycle; /* of owners, that no ask has seen come to be: see ask.c */
     lk_id ended_first;  /* requests that the last step ended, still readable */
     int64_t now_us;     /* of the last step */
 
@@ -198,13 +198,13 @@ static inline struct lk_owner *lk_owner_at(const struct lk_model *model, lk_id i
 }
 
 /* The queue of an owner that has waited. */
-static inline struct lk_queue *lk_queue_of(const struct lk_model *model, lk_id owner) {
-    return lk_pool_at(&model->queues, lk_owner_at(model, owner)->queue);
+static inline struct lk_waits *lk_waits_of(const struct lk_model *model, lk_id owner) {
+    return lk_pool_at(&model->waits, lk_owner_at(model, owner)->waits);
 }
 
 /* The first waiting request of an owner, 0: it does not wait. */
 static inline lk_id lk_owner_waiting(const struct lk_model *model, lk_id owner) {
-    return lk_owner_at(model, owner)->queue != 0 ? lk_queue_of(model, owner)->first : 0;
+    return lk_owner_at(model, owner)->waits != 0 ? lk_waits_of(model, owner)->first : 0;
 }
 
 static inline struct lk_line *lk_line_at(const struct lk_model *model, lk_id id) {
