@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@
 #include "ground.h"
 #include "sql/format.h"
 
-enum { CONTENT_MAX = 64 * 1024, RACERS = 50, NOBODY = 65534 };
+enum { CONTENT_MAX = 64 * 1024, RACERS = 50 };
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -67,25 +66,6 @@ static void assert_refused_untouched(const struct ground *ground, lk_outcome exp
     assert_int_equal(ground_count_files(ground), files);
 }
 
-/* Runs `body` in a child as an ordinary user, who may not do all; its result must be 0. */
-static void as_nobody(const struct ground *ground, int (*body)(const struct ground *ground)) {
-    int status = 0;
-    pid_t child;
-
-    (void)fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
-            _exit(100);
-        }
-        _exit(body(ground));
-    }
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 static int setup(void **state) {
     struct ground *ground = malloc(sizeof *ground);
 
@@ -100,7 +80,6 @@ static int setup(void **state) {
 static int teardown(void **state) {
     struct ground *ground = *state;
 
-    (void)chmod(ground->directory, 0700);
     ground_remove(ground);
     free(ground);
     return 0;
@@ -423,166 +402,6 @@ static void a_damaged_file_is_unavailable(void **state) {
     assert_non_null(strstr(error.text, "damaged"));
 }
 
-/* ---- rights ---------------------------------------------------------------------------------- */
-
-static int expect_denied(const struct ground *ground) {
-    lk_error error;
-    lk_outcome outcome = ground_try_open(ground->file, &lk_sqlite_options_default, &error);
-
-    if (outcome != LK_DENIED || error.text[0] == '\0') {
-        (void)fprintf(stderr, "%s: %s\n", lk_outcome_name(outcome), error.text);
-        return 1;
-    }
-    return 0;
-}
-
-static void a_file_that_may_not_be_written_is_denied(void **state) {
-    struct ground *ground = *state;
-
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(chmod(ground->directory, 0777), 0);
-    assert_int_equal(chmod(ground->file, 0444), 0);
-    as_nobody(ground, expect_denied);
-    assert_int_equal(chmod(ground->file, 0000), 0);
-    as_nobody(ground, expect_denied);
-    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), 0);
-}
-
-static void a_directory_that_may_not_be_written_is_denied(void **state) {
-    struct ground *ground = *state;
-
-    assert_int_equal(chmod(ground->directory, 0555), 0);
-    as_nobody(ground, expect_denied); /* no file can be made */
-    assert_int_equal(chmod(ground->directory, 0700), 0);
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(chmod(ground->file, 0666), 0);
-    assert_int_equal(chmod(ground->directory, 0555), 0);
-    as_nobody(ground, expect_denied); /* no log can be made beside it */
-}
-
-/* ---- a full disk ----------------------------------------------------------------------------- */
-
-#define FILL_PATH "%0180d/%d" /* long, so that it takes few */
-
-/* Asks until the store has no room left; returns how many were granted. */
-static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
-    lk_result result = {.outcome = LK_OK};
-    int granted = 0;
-
-    for (int i = 0; i < 100000; i++) {
-        char path[200];
-        (void)snprintf(path, sizeof path, FILL_PATH, 7, i);
-        *ret_outcome = ground_ask(engine, "A", path, LK_TRY, 0, &result);
-        if (*ret_outcome != LK_GRANTED) {
-            break;
-        }
-        granted++;
-    }
-    if (*ret_outcome == LK_UNAVAILABLE && result.error == NULL) {
-        granted = -1;
-    }
-    lk_result_clear(&result);
-    return granted;
-}
-
-static void a_full_file_is_unavailable_and_keeps_what_it_has(void **state) {
-    struct ground *ground = *state;
-    struct lk_sqlite_options options = {.overdue_max = 64, .page_max = 40};
-    struct lk_engine *engine = ground_open(ground->file, &options);
-    lk_result result = {.outcome = LK_OK};
-    lk_outcome outcome = LK_OK;
-    char path[200];
-    int granted = fill(engine, &outcome);
-
-    assert_true(granted > 0);
-    assert_int_equal(outcome, LK_UNAVAILABLE);
-    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), granted);
-    assert_int_equal(ground_sql(ground->file, "SELECT integrity_check = 'ok'"
-                                              " FROM pragma_integrity_check"),
-                     1);
-    /* What is there can still be ended, and makes room. */
-    for (int i = 0; i < granted; i++) {
-        (void)snprintf(path, sizeof path, FILL_PATH, 7, i);
-        assert_int_equal(ground_release(engine, "A", path, 0, &result), LK_OK);
-    }
-    assert_int_equal(ground_ask(engine, "A", path, LK_TRY, 0, &result), LK_GRANTED);
-    lk_result_clear(&result);
-    ground_close(engine);
-}
-
-/* The system refuses to let any file grow further, as a full disk does. */
-static int fill_limited(const struct ground *ground) {
-    struct rlimit limit = {.rlim_cur = 256 * 1024, .rlim_max = 256 * 1024};
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
-    lk_outcome outcome = LK_OK;
-    int granted;
-
-    (void)signal(SIGXFSZ, SIG_IGN);
-    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
-        return 1;
-    }
-    granted = fill(engine, &outcome);
-    if (outcome != LK_UNAVAILABLE || granted <= 0) {
-        return 2;
-    }
-    /* Another look at the file, by a connection without that bound in its way. */
-    if (ground_sql(ground->file, "SELECT count(*) FROM requests") != granted) {
-        return 3;
-    }
-    return 0;
-}
-
-static void a_disk_that_refuses_is_unavailable(void **state) {
-    struct ground *ground = *state;
-    lk_result result = {.outcome = LK_OK};
-    struct lk_engine *engine;
-
-    assert_int_equal(chmod(ground->directory, 0777), 0);
-    as_nobody(ground, fill_limited);
-    engine = ground_open(ground->file, &lk_sqlite_options_default);
-    assert_int_equal(ground_ask(engine, "B", "y", LK_TRY, 0, &result), LK_GRANTED);
-    lk_result_clear(&result);
-    ground_close(engine);
-}
-
-/* ---- a file that goes away, a process that forks --------------------------------------------- */
-
-static void a_deleted_file_is_unavailable(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
-    lk_result result = {.outcome = LK_OK};
-
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    assert_int_equal(unlink(ground->file), 0);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNAVAILABLE);
-    assert_non_null(strstr(result.error, "open it anew"));
-    lk_result_clear(&result);
-    ground_close(engine);
-}
-
-static void a_child_of_fork_is_told(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
-    lk_result result = {.outcome = LK_OK};
-    int status = 0;
-    pid_t child;
-
-    (void)fflush(NULL);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    child = fork();
-    if (child == 0) {
-        lk_outcome outcome = ground_ask(engine, "A", "x", LK_TRY, 0, &result);
-        ground_close(engine); /* harmless */
-        _exit(outcome == LK_INTERNAL ? 0 : 1);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    lk_result_clear(&result);
-    ground_close(engine);
-}
-
 #define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -604,12 +423,6 @@ int main(void) {
         IN_A_DIRECTORY(steps_lead_from_an_older_format),
         IN_A_DIRECTORY(impossible_rows_are_named),
         IN_A_DIRECTORY(a_damaged_file_is_unavailable),
-        IN_A_DIRECTORY(a_file_that_may_not_be_written_is_denied),
-        IN_A_DIRECTORY(a_directory_that_may_not_be_written_is_denied),
-        IN_A_DIRECTORY(a_full_file_is_unavailable_and_keeps_what_it_has),
-        IN_A_DIRECTORY(a_disk_that_refuses_is_unavailable),
-        IN_A_DIRECTORY(a_deleted_file_is_unavailable),
-        IN_A_DIRECTORY(a_child_of_fork_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
