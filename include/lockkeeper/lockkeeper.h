@@ -10,10 +10,12 @@
  *     const char *parts[] = {"mydatabase/mytest"};
  *     lk_request request = lk_request_init(parts, 1);
  *
- *     if (lk_open(NULL, &store, &error) == LK_OK
- *         && lk_acquire(store, &request, &lease, NULL, &error) == LK_GRANTED) {
- *         write_somewhere(lk_lease_token(lease), ...);  // the resource refuses smaller tokens
- *         lk_lease_release(lease, &error);
+ *     if (lk_open(NULL, &store, &error) == LK_OK) {
+ *         if (lk_acquire(store, &request, &lease, NULL, &error) == LK_GRANTED) {
+ *             write_somewhere(lk_lease_token(lease), ...);  // the resource refuses smaller tokens
+ *             lk_lease_release(lease, &error);
+ *         }
+ *         lk_close(store);
  *     }
  *
  * What is promised. Between the grant and the deadline of a lease no other owner holds anything
@@ -25,8 +27,12 @@
  *    swapped out or suspended past its deadline goes on believing. Keep-alive, the lost callback
  *    and lk_lease_is_lost() make that rare and short; only the token makes it harmless: hand it to
  *    the resource and let the resource refuse smaller ones.
- *  - LK_UNAVAILABLE means unknown: the ask may have taken effect. Repeat it; repeating is safe.
- *  - Nothing survives fork(): the child must open its own store, and must not touch the parent's.
+ *  - LK_UNAVAILABLE means unknown: the ask may have taken effect. Repeat it; repeating is safe, if
+ *    it names its owner (a fresh one is another owner each time).
+ *  - Nothing survives fork(): the child opens its own store. What it does with the parent's is
+ *    answered LK_INTERNAL, and the parent's leases are lost to it.
+ *  - Steps of the wall clock move no deadline. `until_unix_ms` is read off it once, when the
+ *    request arrives.
  *
  * Conventions. Durations are milliseconds in `_ms`; instants of Unix time are `_unix_ms`. Outputs
  * are named `ret_*` and are untouched unless the call's success says otherwise. "Borrowed" means
@@ -74,8 +80,9 @@ LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *er
 
 /*
  * Closes the store; accepts NULL. Leases that are still open are no longer kept alive: they
- * perish by their ttl, and their handles may still be freed. Waits of other threads must have
- * been cancelled before.
+ * perish by their ttl, without their callback being called; their handles may still be looked at
+ * and must still be freed. Other threads' calls to this store must have ended before (cancel their
+ * waits), but for those to its leases.
  */
 LK_PUBLIC void lk_close(lk_store *store);
 
@@ -93,18 +100,20 @@ typedef struct lk_request {
     size_t size;              /* sizeof(lk_request), so that later versions can grow it */
     const char *const *parts; /* 1 to 16 of PATH[?shared][?limit=N[&units=U]] */
     size_t part_count;
-    const char *owner;   /* NULL: a fresh unique one, which the result names */
-    lk_style style;      /* LK_WAIT unless set */
-    int64_t wait_ms;     /* LK_WAIT: at most this long, then LK_TIMEOUT; LK_FOREVER unless set */
-    int64_t ttl_ms;      /* 50 ms to 366 days; 0: 60 s */
-    int64_t until_unix_ms; /* a fixed end in place of ttl_ms; 0: none */
-    bool shared;         /* for every part that names no mode */
-    uint32_t limit;      /* for every part that names none; 0: none */
-    uint32_t units;      /* for every part that names none; 0: unsaid */
-    const char *note;    /* up to 255 bytes, shown wherever the request is; NULL: none, or as it is */
-    size_t blockers_max; /* how many blockers the result names; 16 unless set */
-    lk_cancel *cancel;   /* lets another thread end the wait; NULL: none */
-    int64_t patience_ms; /* how long to wait for the store itself before LK_UNAVAILABLE; 0: 10 s */
+    const char *owner;     /* NULL: a fresh unique one, which the result names */
+    lk_style style;        /* LK_WAIT unless set */
+    int64_t wait_ms;       /* LK_WAIT: for how long, then LK_TIMEOUT; LK_FOREVER unless set;
+                              0 is a try */
+    int64_t ttl_ms;        /* 50 ms to 366 days; 0: 60 s */
+    int64_t until_unix_ms; /* a fixed end in place of ttl_ms, within 366 days; 0: none */
+    bool shared;           /* for every part that names no mode */
+    uint32_t limit;        /* for every part that names none; 0: none */
+    uint32_t units;        /* for every part that names none; 0: unsaid */
+    const char *note;      /* up to 255 bytes, shown with the request; NULL: none, or as it is */
+    size_t blockers_max;   /* how many blockers the result names, up to 1024; 16 unless set */
+    lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
+    int64_t patience_ms;   /* how long the store itself is waited for before LK_UNAVAILABLE;
+                              0: 10 s, and in an LK_WAIT as long as the wait lasts */
 } lk_request;
 
 static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {
@@ -125,7 +134,7 @@ typedef struct lk_blocker_info {
     char *owner;
     char *note; /* NULL: none */
     uint64_t ticket;
-    bool held;  /* else waiting, ahead in line */
+    bool held; /* else waiting, ahead in line */
     int64_t expires_in_ms;
 } lk_blocker_info;
 
@@ -156,8 +165,9 @@ LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
  * Asks, and leaves what it got to live until its ttl: for those who keep it alive themselves.
  * Ends in LK_GRANTED; LK_WAITING (LK_QUEUE only: in line); LK_BUSY, LK_TIMEOUT, LK_CANCELLED
  * (what this call put in line is withdrawn; an earlier request of the same owner and paths stays);
- * LK_DEADLOCK; LK_LOST (an administrator has revoked this very lease); LK_INVALID; LK_FULL;
- * LK_DENIED; LK_UNSUPPORTED; LK_UNAVAILABLE (unknown: ask again); LK_INTERNAL.
+ * LK_DEADLOCK; LK_LOST (an administrator has revoked this very lease, or somebody else ended the
+ * request while this call waited: nothing of it is left in line); LK_INVALID; LK_FULL; LK_DENIED;
+ * LK_UNSUPPORTED; LK_UNAVAILABLE (unknown: ask again); LK_INTERNAL.
  * ret_result may be NULL; otherwise *ret_result is always set (NULL only when memory is gone).
  */
 LK_PUBLIC lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_result,
@@ -191,11 +201,17 @@ typedef struct lk_lease lk_lease;
  * every third of its ttl until it is released or lost. (A lease with until_unix_ms needs no
  * renewal and is watched only for its end.) On LK_GRANTED *ret_lease is set and ends with
  * lk_lease_release() or lk_lease_abandon(); on every other outcome it is untouched.
+ * One owner and one set of paths are one lease, however many handles there are: releasing it by
+ * one handle ends it for all, and so does a conversion that draws a new token for all older ones.
  */
 LK_PUBLIC lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret_lease,
                                 lk_result **ret_result, lk_error *error);
 
-/* Ends the lease and frees the handle in every case. LK_OK; LK_LOST: it was not held any more. */
+/*
+ * Ends the lease and frees the handle in every case, once its lost callback, if it runs just now,
+ * has returned. LK_OK: it was held all the time; LK_LOST: it was not held any more;
+ * LK_UNAVAILABLE: the store is away or closed, and the lease ends at its deadline.
+ */
 LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
 
 /* Stops keeping it alive and frees the handle; the lease lives on until its deadline. */
@@ -206,7 +222,8 @@ LK_PUBLIC const char *lk_lease_owner(const lk_lease *lease); /* valid as long as
 
 /*
  * Whether the lease is known, or must be feared, to be gone: the store said so, or the deadline
- * last promised has passed on this machine's clock (which counts suspended time). Never blocks.
+ * last promised has passed on this machine's clock (which counts suspended time). Once true it
+ * stays true. Never blocks, whatever the store does.
  */
 LK_PUBLIC bool lk_lease_is_lost(const lk_lease *lease);
 
@@ -217,15 +234,17 @@ LK_PUBLIC bool lk_lease_is_lost(const lk_lease *lease);
 LK_PUBLIC int64_t lk_lease_remaining_ms(const lk_lease *lease);
 
 /*
- * Calls `callback` once, from the keep-alive thread, when the lease is found lost; at once if it
- * is already. It must not release the lease and should return soon. NULL unsets.
+ * Calls `callback` once, from the store's keep-alive thread, when the lease is found lost; at once
+ * if it is already. It must not release or abandon a lease, and should return soon: meanwhile no
+ * lease of this store is renewed. No lock is held while it runs. NULL unsets; when this returns,
+ * the callback that was set before does not run any more, unless this is called from within it.
  */
 LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
                                 void *context);
 
 /* ---- cancelling a wait ------------------------------------------------------------------------ */
 
-LK_PUBLIC lk_cancel *lk_cancel_new(void);        /* NULL when memory is exhausted */
+LK_PUBLIC lk_cancel *lk_cancel_new(void);         /* NULL when memory is exhausted */
 LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may be using it */
 
 /* Ends every present and future wait that names it with LK_CANCELLED. May be called anywhere
@@ -249,7 +268,7 @@ typedef struct lk_entry {
     int64_t ttl_ms;
     int64_t expires_in_ms;
     int64_t age_ms;
-    size_t request_index; /* parts of one request share it */
+    size_t request_index;      /* parts of one request share it */
     lk_blocker_info *blockers; /* lk_show() only: what is in the way of a waiting request */
     size_t blocker_count;
     size_t position;
@@ -312,8 +331,8 @@ LK_PUBLIC lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit
 
 /* What a store is and can do, for people: lines of "name: value", and warnings. */
 typedef struct lk_report {
-    char *text;      /* one "name: value" a line */
-    char *warnings;  /* one a line; empty when all is well */
+    char *text;     /* one "name: value" a line */
+    char *warnings; /* one a line; empty when all is well */
     int64_t round_trip_us;
     int64_t clock_offset_us; /* the store's wall clock less this machine's */
 } lk_report;

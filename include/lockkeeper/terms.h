@@ -38,10 +38,10 @@ typedef enum lk_outcome {
     LK_DENIED = 8,       /* not allowed */
     LK_FULL = 9,         /* a configured bound is reached */
     LK_UNSUPPORTED = 10, /* this store cannot do that */
-    LK_UNAVAILABLE = 11, /* the store cannot be reached; unknown whether it took effect: ask again */
+    LK_UNAVAILABLE = 11, /* the store cannot be reached; unknown whether it took effect */
     LK_INTERNAL = 12,    /* a defect or exhausted memory; the text names its place */
     LK_NONE = 13,        /* nothing there (reading a value) */
-    LK_CANCELLED = 14    /* lk_cancel() ended the wait; what it had put in line is withdrawn */
+    LK_CANCELLED = 14    /* lk_cancel_now() ended the wait; what it had put in line is withdrawn */
 } lk_outcome;
 
 enum { LK_OUTCOME_COUNT = 15, LK_ERROR_TEXT_MAX = 384 };

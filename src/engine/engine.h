@@ -19,15 +19,15 @@
 
 /* What an engine can. What it lacks is answered LK_UNSUPPORTED, by name. */
 enum lk_capability {
-    LK_CAN_QUEUE = 1u << 0,      /* waiting in line, R7-R12 */
-    LK_CAN_ROOTS = 1u << 1,      /* several roots in one decision, R14 */
-    LK_CAN_DEADLOCK = 1u << 2,   /* R13 */
-    LK_CAN_BREAK = 1u << 3,      /* R12 break and audit */
-    LK_CAN_EXCLUSIVE = 1u << 4,  /* exclusive and unlimited shared parts, not limits alone */
-    LK_CAN_PERSIST = 1u << 5,    /* survives the death of every process */
+    LK_CAN_QUEUE = 1u << 0,     /* waiting in line, R7-R12 */
+    LK_CAN_ROOTS = 1u << 1,     /* several roots in one decision, R14 */
+    LK_CAN_DEADLOCK = 1u << 2,  /* R13 */
+    LK_CAN_BREAK = 1u << 3,     /* R12 break and audit */
+    LK_CAN_EXCLUSIVE = 1u << 4, /* exclusive and unlimited shared parts, not limits alone */
+    LK_CAN_PERSIST = 1u << 5,   /* survives the death of every process */
 };
 
-/* How long a call may wait for the store itself (its file lock, its network), and what ends that. */
+/* How long a call may wait for the store itself (file lock, network), and what ends that. */
 struct lk_patience {
     int64_t until_us;       /* an instant of lk_clock_now_us(); LK_NEVER: for ever */
     struct lk_waker *waker; /* NULL: none. Woken: give up with LK_CANCELLED */

@@ -36,7 +36,7 @@ struct lk_lease {
     struct lk_lease *previous;
 };
 
-/* NULL when memory or the system is exhausted. The engine is borrowed until lk_keepalive_close(). */
+/* NULL when the system is exhausted. The engine is borrowed until lk_keepalive_close(). */
 struct lk_keepalive *lk_keepalive_new(struct lk_engine *engine);
 
 /* The store closes: ends the thread, waits for calls under way; leases perish by their ttl. */

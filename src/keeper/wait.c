@@ -136,6 +136,11 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
         return lk_result_fail(result, LK_LOST,
                               "the request was ended from outside while it waited");
     }
+    if (outcome == LK_INVALID && wait->stands_until_us != 0) {
+        /* It was valid when it was put in line: its fixed end has come (R11). */
+        wait->end_us = 0;
+        return LK_WAITING;
+    }
     wait->is_ours = wait->is_ours || result->created;
     result->created = wait->is_ours;
     if (outcome == LK_WAITING) {

@@ -180,7 +180,7 @@ static void test_a_fixed_end_ends_the_wait(void **state) {
 
     assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
     assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
-    request.until_unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 150;
+    request.until_unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1000;
     request.style = LK_WAIT;
     assert_int_equal(lk_ask(store, &request, NULL, NULL), LK_TIMEOUT);
     assert_int_equal(count_waiting(store), 0);
