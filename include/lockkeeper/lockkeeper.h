@@ -192,7 +192,7 @@ LK_PUBLIC lk_outcome lk_release(lk_store *store, const lk_request *request, uint
 /* A fresh owner, unique in place and time, into ret_owner (128 bytes and the end). */
 LK_PUBLIC void lk_owner_make(char ret_owner[129]);
 
-/* ---- leases that are kept alive --------------------------------------------------------------- */
+/* ---- leases that are kept alive -------------------------------------------------------------- */
 
 typedef struct lk_lease lk_lease;
 
@@ -242,7 +242,7 @@ LK_PUBLIC int64_t lk_lease_remaining_ms(const lk_lease *lease);
 LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
                                 void *context);
 
-/* ---- cancelling a wait ------------------------------------------------------------------------ */
+/* ---- cancelling a wait ----------------------------------------------------------------------- */
 
 LK_PUBLIC lk_cancel *lk_cancel_new(void);         /* NULL when memory is exhausted */
 LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may be using it */
@@ -251,7 +251,7 @@ LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may b
  * but from a signal handler. */
 LK_PUBLIC void lk_cancel_now(lk_cancel *cancel);
 
-/* ---- looking and administering ---------------------------------------------------------------- */
+/* ---- looking and administering --------------------------------------------------------------- */
 
 /* One part of a live request. */
 typedef struct lk_entry {
