@@ -35,8 +35,6 @@
 
 #include <stdio.h>
 
-#include "base/random.h"
-
 static struct lk_slice slice_of_path(const struct lk_path *path) {
     return (struct lk_slice){path->bytes, path->size};
 }
@@ -242,7 +240,7 @@ static int restore_next_id(struct lk_neighbourhood *hood, int64_t wall_us) {
 int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
                           const struct lk_event *event, const struct lk_path *prefix) {
     const struct lk_model_config config = {.quotas = turn->meta.quotas,
-                                           .hash_seed = lk_random_draw()};
+                                           .hash_seed = lk_random_next(&turn->store->random)};
     struct lk_sql *sql = &turn->store->sql;
     int code;
 
