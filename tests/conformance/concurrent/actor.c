@@ -53,7 +53,7 @@ static uint64_t draw(struct actor *actor, uint64_t below) {
     return (mixed ^ (mixed >> 31)) % below;
 }
 
-/* ---- the log ---------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static void write_line(const struct actor *actor, const char *line, size_t size) {
     if (write(actor->log, line, size) != (ssize_t)size) {
@@ -84,7 +84,7 @@ static void log_answer(struct actor *actor, lk_outcome outcome, const lk_result 
     write_line(actor, line, (size_t)size);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 struct parts {
     char texts[PARTS_MAX][PART_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One owner that asks, waits, renews, converts and releases at random, and writes down what it sees. */
+/* One owner that asks, waits, renews and releases at random, and writes down what it sees. */
 #ifndef CONFORMANCE_ACTOR_H
 #define CONFORMANCE_ACTOR_H
 

@@ -33,7 +33,7 @@ static bool may_print(size_t count) {
     return count <= PRINTED_MAX;
 }
 
-/* ---- two holders, and limits -------------------------------------------------------------------- */
+/* ---- two holders, and limits ----------------------------------------------------------------- */
 
 static int compare_holds(const void *a, const void *b) {
     const struct hold *left = a;
@@ -126,7 +126,7 @@ static void compare_holders(const struct sightings *sightings, struct tally *tal
     free(active);
 }
 
-/* ---- order of grants ---------------------------------------------------------------------------- */
+/* ---- order of grants ------------------------------------------------------------------------- */
 
 /* Whether the owner may have held something else meanwhile, which may have covered it (R8). */
 static bool may_be_covered(const struct sightings *sightings, const struct arrival *arrival) {
@@ -179,7 +179,7 @@ static void compare_order(const struct sightings *sightings, struct tally *tally
     }
 }
 
-/* ---- draws -------------------------------------------------------------------------------------- */
+/* ---- draws ----------------------------------------------------------------------------------- */
 
 static int compare_known(const void *a, const void *b) {
     const struct drawn *left = *(const struct drawn *const *)a;
@@ -265,7 +265,7 @@ static void compare_draws(const struct sightings *sightings, struct tally *tally
     free(at);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static size_t found_of(const struct tally *tally, const struct sightings *sightings,
                        const char *kind) {

@@ -75,7 +75,7 @@ static void sleep_ms(int64_t duration_ms) {
     }
 }
 
-/* ---- actors ----------------------------------------------------------------------------------- */
+/* ---- actors ---------------------------------------------------------------------------------- */
 
 static void actor_prepare(struct history *history, struct slot *slot) {
     char path[PATH_BYTES_MAX];
@@ -155,7 +155,7 @@ static void actor_end(struct history *history, struct slot *slot, bool kill_it) 
     history->kills += kill_it ? 1 : 0;
 }
 
-/* ---- the history ------------------------------------------------------------------------------ */
+/* ---- the history ----------------------------------------------------------------------------- */
 
 static void play(struct history *history) {
     for (unsigned i = 0; i < ACTORS; i++) {

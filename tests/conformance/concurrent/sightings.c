@@ -46,7 +46,7 @@ static int64_t greatest(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* ---- what is put down ------------------------------------------------------------------------- */
+/* ---- what is put down ------------------------------------------------------------------------ */
 
 /* The certain hold ends here at the latest, or goes on with other parts or another token. */
 static void put_hold(struct sightings *sightings, const struct call *call,
@@ -97,7 +97,7 @@ static void told_early(struct sightings *sightings, const struct call *call, con
            call->owner, what, call->number, call->called_us);
 }
 
-/* ---- one call --------------------------------------------------------------------------------- */
+/* ---- one call -------------------------------------------------------------------------------- */
 
 /* While an ask that may convert is under way, only the weaker of both modes is certain. */
 static void weaken(struct followed *followed, const struct call *call) {
@@ -264,7 +264,7 @@ static void see_release(struct sightings *sightings, const struct call *call,
     *followed = (struct followed){0};
 }
 
-/* ---- all calls -------------------------------------------------------------------------------- */
+/* ---- all calls ------------------------------------------------------------------------------- */
 
 static bool same_request(const struct call *a, const struct call *b) {
     if (a->part_count != b->part_count || strcmp(a->owner, b->owner) != 0) {

@@ -2,7 +2,7 @@
 /*
  * What actors' logs tell: the calls as they were made, and what must have been true at the store,
  * whatever happened inside it. A hold is *certain* from the answer that granted it to the call that
- * may end or weaken it, or to the deadline promised; the store may have held it longer, never shorter.
+ * may end or weaken it, or to the deadline promised; it may have lasted longer, never shorter.
  */
 #ifndef CONFORMANCE_SIGHTINGS_H
 #define CONFORMANCE_SIGHTINGS_H
@@ -52,7 +52,7 @@ struct hold {
     int64_t to_us;
     uint64_t token;
     struct sighting_part parts[SIGHTING_PARTS_MAX];
-    /* What the token was drawn for: R7c judged this, and conversions that are no stronger did not. */
+    /* What the token was drawn for: R7c judged this; what became no stronger was not judged. */
     struct sighting_part drawn_for[SIGHTING_PARTS_MAX];
     size_t part_count;
 };
