@@ -229,7 +229,7 @@ static void ended_tokens_are_bounded(void **state) {
     assert_int_equal(ground_sql(scene->ground.file, "SELECT min(token) FROM ended"), 601);
 }
 
-/* ---- R4: draws and forgotten roots --------------------------------------------------------------------- */
+/* ---- R4: draws and forgotten roots ----------------------------------------------------------- */
 
 static uint64_t draw_at(struct scene *scene, const char *parts) {
     uint64_t token;
