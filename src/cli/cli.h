@@ -23,6 +23,7 @@ struct lk_cli {
     bool quiet;
     int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless said */
     bool colour;            /* stdout is a terminal that wants it */
+    bool drawn;             /* stdout is a terminal that shows lines drawn with UTF-8 */
 };
 
 /* Runs `lk` with these arguments and streams. Returns the exit code. */
