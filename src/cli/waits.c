@@ -214,6 +214,7 @@ static bool add_link(struct lk_chain *chain, struct lk_chain_link link) {
         last->unnamed = last->blocker != NULL ? 1 : last->unnamed;
         last->blocker = NULL;
         last->is_last = true;
+        last->depth = link.depth < last->depth ? link.depth : last->depth;
         last->unnamed += link.blocker != NULL ? 1 : link.unnamed;
         return false;
     }
