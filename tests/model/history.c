@@ -260,7 +260,7 @@ const char *history_read(const char *line, size_t size, const struct history_tok
             return "not +NOW/WALL";
         }
         word = history_word(&text);
-    } else {
+    } else if (!history_is(word, "pass")) {
         times->now_us += HISTORY_STEP_US;
         times->wall_us += HISTORY_STEP_US;
     }
