@@ -22,6 +22,7 @@
 #include "model/index.h"
 #include "model/model.h"
 #include "model/name.h"
+#include "model/rules.h"
 
 #define LK_ROOT_BIT (UINT32_C(1) << 31)
 
@@ -165,11 +166,11 @@ struct lk_model {
     uint64_t next_id;
     uint32_t live;
     uint32_t waiting;
-    uint32_t mark;      /* numbers the passes and searches */
-    bool is_unsettled;  /* restored since the last step: somebody may be grantable */
+    uint32_t mark;       /* numbers the passes and searches */
+    bool is_unsettled;   /* restored since the last step: somebody may be grantable */
     bool may_hide_cycle; /* of owners, that no ask has seen come to be: see ask.c */
-    lk_id ended_first;  /* requests that the last step ended, still readable */
-    int64_t now_us;     /* of the last step */
+    lk_id ended_first;   /* requests that the last step ended, still readable */
+    int64_t now_us;      /* of the last step */
 
     struct lk_effects effects;
     struct lk_change *changes;
@@ -221,7 +222,7 @@ static inline lk_id lk_node_parent(const struct lk_node *node) {
 }
 
 static inline bool lk_stake_is_exclusive(const struct lk_stake *stake) {
-    return stake->units == 0;
+    return lk_mode_of_units(stake->units) == LK_EXCLUSIVE;
 }
 
 static inline lk_id lk_stake_owner(const struct lk_model *model, const struct lk_stake *stake) {
