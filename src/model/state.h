@@ -217,7 +217,7 @@ static inline struct lk_place *lk_place_at(const struct lk_model *model, lk_id i
     return lk_pool_at(&model->places, id);
 }
 
-/* Units held at exactly this node (R7c). Conversions check no limit (R9), so 32 bits are too few. */
+/* Units held at exactly this node (R7c). Conversions check no limit (R9): 32 bits are too few. */
 static inline uint64_t lk_node_units_held(const struct lk_node *node) {
     return (uint64_t)node->units_held_high << 32 | node->units_held_low;
 }
