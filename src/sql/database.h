@@ -21,6 +21,9 @@
 
 enum { LK_SQL_COMPLAINT_MAX = 160 };
 
+/* No instant and no draw of a sound store is greater; the sum of two cannot overflow. */
+#define LK_SQL_INSTANT_MAX (INT64_MAX / 4)
+
 struct lk_sql {
     sqlite3 *handle;
     sqlite3_stmt *prepared[LK_SQL_STATEMENT_COUNT];

@@ -7,7 +7,7 @@
 /* ---- the store itself ------------------------------------------------------------------------ */
 
 static int complain(struct lk_sql *sql, const char *about) {
-    (void)snprintf(sql->complaint, sizeof sql->complaint, "table meta: %s", about);
+    (void)snprintf(sql->complaint, sizeof sql->complaint, "%s", about);
     return SQLITE_CORRUPT;
 }
 
@@ -17,21 +17,34 @@ static uint64_t unsigned_column(sqlite3_stmt *statement, int column) {
     return value > 0 ? (uint64_t)value : 0;
 }
 
+/* R4: a last draw or a floor; false if no store has come that far. */
+static bool draw_column(sqlite3_stmt *statement, int column, uint64_t *ret_draw) {
+    int64_t value = sqlite3_column_int64(statement, column);
+
+    if (value < 0 || value > LK_SQL_INSTANT_MAX) {
+        return false;
+    }
+    *ret_draw = (uint64_t)value;
+    return true;
+}
+
 static int decode_meta(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_sql_meta *meta) {
     struct lk_slice boot_id = lk_sql_column_text(statement, 2);
     struct lk_slice sweep_root = lk_sql_column_text(statement, 4);
 
     if (boot_id.size > LK_SQL_BOOT_ID_MAX) {
-        return complain(sql, "boot_id is too long");
+        return complain(sql, "boot_id in table meta is too long");
     }
     if (sweep_root.size > LK_SEGMENT_BYTES_MAX) {
-        return complain(sql, "sweep_root is too long");
+        return complain(sql, "sweep_root in table meta is too long");
+    }
+    if (!draw_column(statement, 3, &meta->draw_floor)) {
+        return complain(sql, "draw_floor in table meta is out of range");
     }
     meta->format = sqlite3_column_int64(statement, 0);
     meta->writable_from = sqlite3_column_int64(statement, 1);
     memcpy(meta->boot_id, boot_id.bytes != NULL ? boot_id.bytes : "", boot_id.size);
     meta->boot_id[boot_id.size] = '\0';
-    meta->draw_floor = unsigned_column(statement, 3);
     memcpy(meta->sweep_root, sweep_root.bytes != NULL ? sweep_root.bytes : "", sweep_root.size);
     meta->sweep_root_size = sweep_root.size;
     meta->quotas = (struct lk_quotas){
@@ -54,7 +67,7 @@ int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta) {
     if (code == SQLITE_ROW) {
         code = decode_meta(sql, statement, ret_meta);
     } else if (code == SQLITE_DONE) {
-        code = complain(sql, "it has no row");
+        code = complain(sql, "table meta has no row");
     }
     return lk_sql_done(statement, code);
 }
@@ -82,8 +95,8 @@ int lk_sql_root_load(struct lk_sql *sql, struct lk_slice root, uint64_t *ret_las
     }
     (void)lk_sql_bind_text(statement, 1, root);
     code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) {
-        last_draw = unsigned_column(statement, 0);
+    if (code == SQLITE_ROW && !draw_column(statement, 0, &last_draw)) {
+        code = complain(sql, "a last_draw in table roots is out of range");
     }
     code = lk_sql_done(statement, code);
     if (code == SQLITE_OK) {
@@ -145,9 +158,13 @@ int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint6
     (void)lk_sql_bind_integer(statement, 3, max);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct lk_slice root = lk_sql_column_text(statement, 0);
-        uint64_t last_draw = unsigned_column(statement, 1);
+        uint64_t last_draw = 0;
         if (root.size > sizeof last) {
             code = complain(sql, "a root in table roots is too long");
+            break;
+        }
+        if (!draw_column(statement, 1, &last_draw)) {
+            code = complain(sql, "a last_draw in table roots is out of range");
             break;
         }
         memcpy(last, root.bytes != NULL ? root.bytes : "", root.size);

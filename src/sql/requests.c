@@ -50,9 +50,13 @@ static bool copy_column(sqlite3_stmt *statement, int column, char *buffer, size_
     return true;
 }
 
-/* Far enough from the ends of int64_t to be reckoned with. */
 static bool is_instant(int64_t instant_us) {
-    return instant_us > INT64_MIN / 4 && instant_us < INT64_MAX / 4;
+    return instant_us >= -LK_SQL_INSTANT_MAX && instant_us <= LK_SQL_INSTANT_MAX;
+}
+
+/* R4: a reading of the wall clock, or a little more; 0: none. */
+static bool is_draw(int64_t draw) {
+    return draw >= 0 && draw <= LK_SQL_INSTANT_MAX;
 }
 
 /* Everything but the parts. Returns what is wrong with it, or NULL. */
@@ -87,6 +91,9 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     request->expires_unix_us = sqlite3_column_int64(statement, COLUMN_EXPIRES);
     if (record->ttl_ms < 0 || record->ttl_ms > LK_TTL_MAX_MS) {
         return "its ttl is out of range";
+    }
+    if (!is_draw((int64_t)record->ticket) || !is_draw((int64_t)record->token)) {
+        return "its ticket or its token is out of range";
     }
     if (!is_instant(record->deadline_us) || !is_instant(request->expires_unix_us)) {
         return "its deadline is out of range";
