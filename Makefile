@@ -5,7 +5,7 @@ PREFIX  ?= /usr/local
 OPTIONS ?=
 TESTS   ?=
 
-.PHONY: all test demo bench install uninstall clean format help
+.PHONY: all test demo bench deb install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -18,6 +18,8 @@ demo: all
 	@tools/demo/run $(BUILD)/lk
 bench: all
 	@ninja -C $(BUILD) bench
+deb:
+	@tools/deb $(BUILD)-deb
 install: all
 	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) $(OPTIONS)
 	@ninja -C $(BUILD) product
@@ -36,6 +38,7 @@ help:
 #: make test                every test; the last line is `N passed, N failed`
 #: make bench               what things cost, beside their bars and peers
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
+#: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
 #: make uninstall           removes what the last `make install` put there
 #: make format              clang-format, in place
 #: make clean               removes $(BUILD)
