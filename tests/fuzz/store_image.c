@@ -212,9 +212,25 @@ static const char *const values[] = {
     "9223372036854775806",
 };
 
+uint8_t store_image_place_count(void) {
+    return sizeof columns / sizeof columns[0];
+}
+
+uint8_t store_image_nonsense_count(void) {
+    return sizeof values / sizeof values[0];
+}
+
+const char *store_image_place(uint8_t place) {
+    return columns[place % store_image_place_count()];
+}
+
+const char *store_image_nonsense(uint8_t nonsense) {
+    return values[nonsense % store_image_nonsense_count()];
+}
+
 static void spoil_once(sqlite3 *handle, const uint8_t spoil[SPOIL_BYTES]) {
-    const char *column = columns[spoil[0] % (sizeof columns / sizeof columns[0])];
-    const char *value = values[spoil[1] % (sizeof values / sizeof values[0])];
+    const char *column = store_image_place(spoil[0]);
+    const char *value = store_image_nonsense(spoil[1]);
     char table[16] = "";
     char statement[512];
 

@@ -39,6 +39,14 @@ void store_image_put(const struct store_image *image, const struct ground *groun
 /* Writes nonsense into rows of the file in place, by SQL, three bytes a row. */
 void store_image_spoil(const struct ground *ground, const uint8_t *data, size_t size);
 
+/* How many places and how many kinds of nonsense it knows: its first two bytes, counted from 0. */
+uint8_t store_image_place_count(void);
+uint8_t store_image_nonsense_count(void);
+
+/* What it writes, in words. */
+const char *store_image_place(uint8_t place);
+const char *store_image_nonsense(uint8_t nonsense);
+
 /* A number made of all that the file's tables say; false if anything is wrong with the file. */
 bool store_image_digest(const struct ground *ground, uint64_t *ret_digest);
 

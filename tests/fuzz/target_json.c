@@ -2,7 +2,7 @@
 /*
  * Records as JSON: texts, separated by zero bytes, and a number stand in every field of each. What
  * comes out is one line of JSON that another reader takes, without a name given twice; a text that
- * is UTF-8 comes back letter by letter.
+ * is UTF-8 comes back letter by letter, and of any other what is ASCII in it.
  */
 #include <string.h>
 
@@ -41,11 +41,29 @@ static json_t *read_back(json_t *object) {
     return again;
 }
 
+static const char *next_ascii(const char *text) {
+    while ((*text & 0x80) != 0) {
+        text++;
+    }
+    return text;
+}
+
+static bool has_same_ascii(const char *a, const char *b) {
+    for (a = next_ascii(a), b = next_ascii(b); *a == *b; a = next_ascii(a + 1)) {
+        if (*a == '\0') {
+            return true;
+        }
+        b = next_ascii(b + 1);
+    }
+    return false;
+}
+
 static void demand_text(const json_t *object, const char *name, const char *text) {
     const char *got = json_string_value(json_object_get(object, name));
     json_t *plain = json_string(text); /* NULL: not UTF-8 */
 
-    FUZZ_DEMAND(got != NULL && (plain == NULL || strcmp(got, text) == 0));
+    FUZZ_DEMAND(got != NULL && has_same_ascii(got, text));
+    FUZZ_DEMAND(plain == NULL || strcmp(got, text) == 0);
     json_decref(plain);
 }
 
