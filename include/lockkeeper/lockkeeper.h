@@ -114,6 +114,7 @@ typedef struct lk_request {
     lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
     int64_t patience_ms;   /* how long the store itself is waited for before LK_UNAVAILABLE;
                               0: 10 s, and in an LK_WAIT as long as the wait lasts */
+    bool value;            /* ask for the first part's value: it comes with the grant (rule R15) */
 } lk_request;
 
 static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {
@@ -157,6 +158,9 @@ typedef struct lk_result {
     size_t blocker_count;
     char **cycle; /* LK_DEADLOCK: owners, the asker first */
     size_t cycle_count;
+    void *value; /* asked for and there (rule R15), value_size bytes and a 0; else NULL */
+    size_t value_size;
+    bool in_doubt; /* the value: its last holder perished; what it describes may be half done */
 } lk_result;
 
 LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
@@ -191,6 +195,141 @@ LK_PUBLIC lk_outcome lk_release(lk_store *store, const lk_request *request, uint
 
 /* A fresh owner, unique in place and time, into ret_owner (128 bytes and the end). */
 LK_PUBLIC void lk_owner_make(char ret_owner[129]);
+
+/* ---- values (rule R15) ------------------------------------------------------------------------ */
+
+#define LK_VALUE_MAX 65536 /* bytes */
+
+/*
+ * lk_release() that writes a value to the first part's path in the same exchange. LK_OK: released
+ * and written. LK_LOST: it was not held, or not as an exclusive lease; nothing was written, and a
+ * lease that is there stays.
+ */
+LK_PUBLIC lk_outcome lk_release_put(lk_store *store, const lk_request *request, uint64_t token,
+                                    const void *value, size_t value_size, lk_result **ret_result,
+                                    lk_error *error);
+
+typedef struct lk_value {
+    void *bytes; /* `size` bytes and a terminating 0 */
+    size_t size;
+    bool in_doubt; /* a holder that had asked for it perished since it was written */
+} lk_value;
+
+LK_PUBLIC void lk_value_free(lk_value *value); /* accepts NULL */
+
+/* Reads a value; never refused because of a lock. LK_OK with *ret_value; LK_NONE; or an error. */
+LK_PUBLIC lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value,
+                                  lk_error *error);
+
+/*
+ * Writes a value, which ends any doubt; `bytes` NULL deletes it (what is not there: LK_OK).
+ * owner NULL: nobody who holds anything. LK_BUSY: another owner holds an exclusive lease that
+ * covers the path. With a token: only while that owner's lease covers the path, else LK_LOST.
+ */
+LK_PUBLIC lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner,
+                                  uint64_t token, const void *bytes, size_t size, lk_error *error);
+
+/* ---- work (rule R16) -------------------------------------------------------------------------- */
+
+typedef struct lk_push_request {
+    size_t size;       /* sizeof(lk_push_request) */
+    const char *queue; /* a path */
+    const char *id;    /* one segment of a path */
+    const void *value; /* up to LK_VALUE_MAX bytes; NULL: none */
+    size_t value_size;
+    int64_t delay_ms;         /* not claimed before so long */
+    const char *const *needs; /* parts that its work locks as well, up to 15 */
+    size_t need_count;
+} lk_push_request;
+
+/* Adds an item. LK_OK, with *ret_added false when one with this id was there: it stays as it is. */
+LK_PUBLIC lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
+                             lk_error *error);
+
+typedef struct lk_claim_request {
+    size_t size; /* sizeof(lk_claim_request) */
+    const char *queue;
+    const char *owner;     /* NULL: a fresh unique one */
+    int64_t wait_ms;       /* 0: a try; LK_FOREVER */
+    int64_t ttl_ms;        /* 0: 60 s */
+    uint32_t max_attempts; /* 0: no maximum; else an item is parked after so many */
+    const char *note;
+    lk_cancel *cancel;
+    int64_t patience_ms;
+} lk_claim_request;
+
+/* One item that was claimed. Free with lk_claim_free(). */
+typedef struct lk_claim_info {
+    char *queue;
+    char *id;
+    char *owner;
+    void *value; /* `value_size` bytes and a terminating 0; NULL: none */
+    size_t value_size;
+    uint64_t token;
+    uint32_t attempt; /* 1: the first */
+    bool is_stolen;   /* its former claim perished */
+    int64_t ttl_ms;
+    int64_t expires_in_ms;
+} lk_claim_info;
+
+LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
+
+/*
+ * Leases the oldest item that is due and free to be locked. LK_GRANTED with *ret_claim; LK_BUSY or
+ * LK_TIMEOUT: nothing to claim; LK_CANCELLED. Keep it alive with lk_renew() on the part QUEUE/ID.
+ */
+LK_PUBLIC lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
+                                   lk_claim_info **ret_claim, lk_error *error);
+
+/* Ends a claim: the item is removed. LK_LOST: it is not claimed by this owner (any more). */
+LK_PUBLIC lk_outcome lk_done(lk_store *store, const char *queue, const char *id, const char *owner,
+                             uint64_t token, lk_error *error);
+
+/* Gives an item back, to be claimed again after `delay_ms`, or parked. LK_LOST: as above. */
+LK_PUBLIC lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const char *owner,
+                              uint64_t token, int64_t delay_ms, lk_error *error);
+
+/* Makes a parked item ready again, its attempts forgotten. LK_LOST: there is no such one. */
+LK_PUBLIC lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_error *error);
+
+typedef struct lk_item_info {
+    char *id;
+    char *owner; /* claimant; NULL unless claimed */
+    void *value;
+    size_t value_size;
+    const char *state; /* "ready", "delayed", "claimed", "parked"; static */
+    uint32_t attempts;
+    int64_t due_in_ms;     /* -1 unless delayed */
+    int64_t expires_in_ms; /* of the claim; -1 unless claimed */
+    char **needs;
+    size_t need_count;
+} lk_item_info;
+
+typedef struct lk_item_list {
+    lk_item_info *items; /* oldest first */
+    size_t count;
+} lk_item_list;
+
+LK_PUBLIC void lk_item_list_free(lk_item_list *list); /* accepts NULL */
+LK_PUBLIC lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list,
+                              lk_error *error);
+
+typedef struct lk_queue_stats {
+    uint64_t pushed;
+    uint64_t duplicates;
+    uint64_t claims;
+    uint64_t steals;
+    uint64_t done;
+    uint64_t retried;
+    uint64_t parked;
+    uint64_t ready_now;
+    uint64_t delayed_now;
+    uint64_t claimed_now;
+    uint64_t parked_now;
+} lk_queue_stats;
+
+LK_PUBLIC lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats *ret_stats,
+                              lk_error *error);
 
 /* ---- leases that are kept alive --------------------------------------------------------------- */
 

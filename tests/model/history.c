@@ -191,7 +191,7 @@ static const char *read_target(struct lk_slice owner, bool renews, struct lk_sli
         ret_event->event.renew = (struct lk_renew){.target = target, .ttl_ms = (int64_t)ttl_ms};
     } else {
         ret_event->event.kind = LK_EVENT_RELEASE;
-        ret_event->event.release = target;
+        ret_event->event.release.target = target;
     }
     return wrong;
 }
@@ -355,7 +355,7 @@ void history_write(const struct lk_event *event, struct lk_times before,
         }
         break;
     case LK_EVENT_RELEASE:
-        put_target(&writer, "release", &event->release);
+        put_target(&writer, "release", &event->release.target);
         break;
     case LK_EVENT_BREAK:
         put(&writer, " break %.*s", (int)event->broken.path.size, event->broken.path.bytes);

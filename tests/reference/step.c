@@ -513,7 +513,7 @@ const struct lk_reference_answer *lk_reference_step(struct lk_reference *referen
         step_renew(reference, &event->renew, event->times);
         break;
     case LK_EVENT_RELEASE:
-        step_release(reference, &event->release, event->times);
+        step_release(reference, &event->release.target, event->times);
         break;
     case LK_EVENT_BREAK:
         step_break(reference, &event->broken, event->times);

@@ -149,7 +149,7 @@ static void make_event(struct play *play) {
         event->renew.ttl_ms = chance(play, 50) ? 0 : between(play, 50, 2000);
     } else if (dice <= 96) {
         event->kind = LK_EVENT_RELEASE;
-        make_target(play, &event->release);
+        make_target(play, &event->release.target);
     } else {
         event->kind = LK_EVENT_BREAK;
         event->broken = (struct lk_break){

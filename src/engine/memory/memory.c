@@ -109,7 +109,7 @@ static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
 
 static lk_outcome release(struct lk_engine *engine, const struct lk_target *target,
                           const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *target};
+    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = {.target = *target}};
 
     (void)patience;
     return decide(store_of(engine), &event, result, NULL);

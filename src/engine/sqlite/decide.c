@@ -40,7 +40,7 @@ static int decide(struct lk_sqlite_turn *turn, struct lk_event *event,
     event->times = turn->times;
     code = lk_neighbourhood_load(hood, turn, event, NULL);
     if (code == SQLITE_OK && event->kind == LK_EVENT_RELEASE) {
-        code = load_ended(hood, &event->release);
+        code = load_ended(hood, &event->release.target);
     }
     if (code != SQLITE_OK) {
         return code;
@@ -48,7 +48,7 @@ static int decide(struct lk_sqlite_turn *turn, struct lk_event *event,
     effects = lk_model_step(hood->model, event);
     code = lk_changes_write(hood, effects, &turn->times);
     if (code == SQLITE_OK && event->kind == LK_EVENT_RELEASE) {
-        code = lk_changes_remember(hood, effects, &event->release, turn->times.now_us);
+        code = lk_changes_remember(hood, effects, &event->release.target, turn->times.now_us);
     }
     if (code == SQLITE_OK && effects->change_count > 0) {
         code = lk_changes_upkeep(turn, lk_random_draw());
@@ -120,7 +120,7 @@ lk_outcome lk_sqlite_renew(struct lk_engine *engine, const struct lk_renew *rene
 
 lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_target *target,
                              const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *target};
+    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = {.target = *target}};
 
     return answer(engine, &event, patience, result, NULL);
 }

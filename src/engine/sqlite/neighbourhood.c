@@ -206,7 +206,7 @@ static int want_event(struct lk_neighbourhood *hood, const struct lk_event *even
     case LK_EVENT_RENEW:
         return want_parts(hood, event->renew.target.parts, event->renew.target.part_count);
     case LK_EVENT_RELEASE:
-        return want_parts(hood, event->release.parts, event->release.part_count);
+        return want_parts(hood, event->release.target.parts, event->release.target.part_count);
     case LK_EVENT_BREAK:
         return want_path(hood, &event->broken.path);
     case LK_EVENT_TICK:
