@@ -12,6 +12,7 @@
 
 #include "model/claim.h"
 #include "model/deadlock.h"
+#include "model/keep.h"
 #include "model/obstacles.h"
 #include "model/rules.h"
 #include "model/settle.h"
@@ -57,6 +58,9 @@ static void answer_state(struct asking *asking, lk_id id) {
 
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);
+        if (asking->ask->wants_value) {
+            model->effects.answer.value = lk_value_find(model, asking->claim.parts[0].node);
+        }
     } else {
         lk_claim_of_request(model, id, &asking->claim);
         answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
@@ -97,6 +101,7 @@ static void refresh(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_request *request = lk_request_at(model, id);
 
+    request->wants_value = request->wants_value || asking->ask->wants_value;
     if (request->fixed) {
         request->attended = asking->ask->style == LK_WAIT;
         lk_deadlines_move(model, id, lk_request_deadline(model, request));
@@ -113,11 +118,8 @@ static void refresh(struct asking *asking, lk_id id) {
 
 /* ---- a new request ---- */
 
-/* R22. NULL: there is room. */
-static const char *full_bound(const struct asking *asking, bool waits) {
-    const struct lk_model *model = asking->model;
+const char *lk_full_bound(const struct lk_model *model, const struct lk_claim *claim, bool waits) {
     const struct lk_quotas *quotas = &model->quotas;
-    const struct lk_claim *claim = &asking->claim;
 
     if (quotas->live_max != 0 && model->live >= quotas->live_max) {
         return "live requests in all";
@@ -141,6 +143,11 @@ static const char *full_bound(const struct asking *asking, bool waits) {
     return NULL;
 }
 
+void lk_answer_full(struct lk_model *model, const char *bound) {
+    lk_answer(model, LK_FULL, 0);
+    snprintf(model->text, sizeof model->text, "R22: the store's bound on %s is reached", bound);
+}
+
 static lk_id draft(struct asking *asking) {
     struct lk_model *model = asking->model;
     const struct lk_ask *ask = asking->ask;
@@ -150,6 +157,7 @@ static lk_id draft(struct asking *asking) {
     if (id != 0) {
         struct lk_request *request = lk_request_at(model, id);
         request->id = model->next_id++;
+        request->wants_value = ask->wants_value;
         request->ticket = lk_request_draw(model, id, asking->times.wall_us);
         lk_claim_of_request(model, id, &asking->claim);
     }
@@ -191,10 +199,9 @@ static void ask_new(struct asking *asking) {
         answer_refused(asking, LK_BUSY, 0, &asking->claim);
         return;
     }
-    bound = full_bound(asking, !granted);
+    bound = lk_full_bound(model, &asking->claim, !granted);
     if (bound != NULL) {
-        lk_answer(model, LK_FULL, 0);
-        snprintf(model->text, sizeof model->text, "R22: the store's bound on %s is reached", bound);
+        lk_answer_full(model, bound);
         return;
     }
     id = draft(asking);

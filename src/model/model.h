@@ -357,7 +357,7 @@ enum lk_item_state {
 struct lk_item_record {
     struct lk_path queue;
     struct lk_slice id;
-    uint64_t sequence; /* the smaller, the older; given by the model on arrival, never changed */
+    uint64_t sequence; /* the smaller, the older; a draw of the queue's root (R4) */
     enum lk_item_state state;
     int64_t due_us;    /* on the now_us axis; LK_ITEM_DELAYED only */
     uint32_t attempts; /* claims so far */

@@ -324,7 +324,11 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
 void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int64_t deadline_us) {
     struct lk_request *request = lk_request_at(model, id);
 
-    lk_index_add(&model->request_index, id, hash_of(model, request));
+    if (request->is_claim) {
+        model->claims++; /* R16: found by its item, not by R3 */
+    } else {
+        lk_index_add(&model->request_index, id, hash_of(model, request));
+    }
     lk_deadlines_add(model, id, deadline_us);
     lk_owner_at(model, request->owner)->live++;
     count_at_roots(model, request, 1);
@@ -336,7 +340,11 @@ void lk_request_leave(struct lk_model *model, lk_id id) {
     struct lk_request *request = lk_request_at(model, id);
 
     lk_request_detach(model, id);
-    lk_index_remove(&model->request_index, id, hash_of(model, request));
+    if (request->is_claim) {
+        model->claims--;
+    } else {
+        lk_index_remove(&model->request_index, id, hash_of(model, request));
+    }
     lk_deadlines_remove(model, id);
     lk_owner_at(model, request->owner)->live--;
     count_at_roots(model, request, UINT32_MAX);
@@ -446,5 +454,5 @@ bool lk_changes_reserve(struct lk_model *model, size_t extra) {
 
 void lk_change_add(struct lk_model *model, enum lk_change_kind kind, lk_id request) {
     assert(model->effects.change_count < model->change_capacity);
-    model->changes[model->effects.change_count++] = (struct lk_change){kind, request};
+    model->changes[model->effects.change_count++] = (struct lk_change){.kind = kind, .request = request};
 }
