@@ -16,6 +16,12 @@ int64_t bench_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t bench_processor_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 uint64_t bench_resident_bytes(void) {
     unsigned long pages = 0;
     FILE *in = fopen("/proc/self/statm", "r");
@@ -106,6 +112,14 @@ static int compare_figures(const void *a, const void *b) {
 double bench_median(double *figures, size_t count) {
     qsort(figures, count, sizeof *figures, compare_figures);
     return figures[count / 2];
+}
+
+double bench_least(const double *figures, size_t count) {
+    double least = figures[0];
+    for (size_t i = 1; i < count; i++) {
+        least = figures[i] < least ? figures[i] : least;
+    }
+    return least;
 }
 
 void bench_give_up(const char *format, ...) {

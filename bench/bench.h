@@ -9,6 +9,12 @@
 
 int64_t bench_now_ns(void);
 
+/*
+ * Processor time of this process: what a loop that never sleeps costs, whatever else the machine
+ * does. Reading it costs more than a short step does; there bench_now_ns() and a median tell more.
+ */
+int64_t bench_processor_ns(void);
+
 /* Resident memory of this process. */
 uint64_t bench_resident_bytes(void);
 
@@ -32,6 +38,8 @@ void bench_at_least_print(const char *what, double got, double bar, const char *
 
 /* The middle of `count` figures, which are put in order. */
 double bench_median(double *figures, size_t count);
+
+double bench_least(const double *figures, size_t count);
 
 /* Ends the program with a sentence: a benchmark that cannot go on has nothing to say. */
 _Noreturn void bench_give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));

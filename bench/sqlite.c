@@ -53,7 +53,7 @@ static void sleep_until(int64_t until_ns) {
     }
 }
 
-/* ---- bare SQLite ------------------------------------------------------------------------------ */
+/* ---- bare SQLite ----------------------------------------------------------------------------- */
 
 static void must_do(sqlite3 *database, const char *sql) {
     if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK) {
@@ -124,7 +124,7 @@ static uint64_t bare_side(const char *folder, bool relaxed, unsigned process,
     return pairs;
 }
 
-/* ---- the library ------------------------------------------------------------------------------ */
+/* ---- the library ----------------------------------------------------------------------------- */
 
 static uint64_t library_side(const char *folder, bool relaxed, unsigned process,
                              const struct round *round) {
@@ -157,7 +157,7 @@ static uint64_t library_side(const char *folder, bool relaxed, unsigned process,
     return pairs;
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* Pairs per second of `processes` processes. */
 static double play_round(side *which, const char *folder, bool relaxed, unsigned processes) {
@@ -216,8 +216,8 @@ static void compare(const char *folder, bool relaxed, unsigned processes) {
 }
 
 /*
- * What one flush costs here, of a block that is there already, as a log that is used again has them:
- * without it nobody can read the figures below.
+ * What one flush costs here, of a block that is there already, as a log that is used again has
+ * them: without it nobody can read the figures below.
  */
 static void measure_disk(const char *folder) {
     char path[PATH_MAX_BYTES];

@@ -331,7 +331,7 @@ typedef struct lk_queue_stats {
 LK_PUBLIC lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats *ret_stats,
                               lk_error *error);
 
-/* ---- leases that are kept alive --------------------------------------------------------------- */
+/* ---- leases that are kept alive -------------------------------------------------------------- */
 
 typedef struct lk_lease lk_lease;
 
@@ -381,7 +381,7 @@ LK_PUBLIC int64_t lk_lease_remaining_ms(const lk_lease *lease);
 LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
                                 void *context);
 
-/* ---- cancelling a wait ------------------------------------------------------------------------ */
+/* ---- cancelling a wait ----------------------------------------------------------------------- */
 
 LK_PUBLIC lk_cancel *lk_cancel_new(void);         /* NULL when memory is exhausted */
 LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may be using it */
@@ -390,7 +390,7 @@ LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may b
  * but from a signal handler. */
 LK_PUBLIC void lk_cancel_now(lk_cancel *cancel);
 
-/* ---- looking and administering ---------------------------------------------------------------- */
+/* ---- looking and administering --------------------------------------------------------------- */
 
 /* One part of a live request. */
 typedef struct lk_entry {

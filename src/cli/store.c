@@ -6,7 +6,7 @@
 #include "cli/human.h"
 #include "cli/say.h"
 #include "form/form.h"
-#include "sql/format.h"
+#include "sql/schema.h"
 
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code) {

@@ -454,5 +454,6 @@ bool lk_changes_reserve(struct lk_model *model, size_t extra) {
 
 void lk_change_add(struct lk_model *model, enum lk_change_kind kind, lk_id request) {
     assert(model->effects.change_count < model->change_capacity);
-    model->changes[model->effects.change_count++] = (struct lk_change){.kind = kind, .request = request};
+    model->changes[model->effects.change_count++] =
+        (struct lk_change){.kind = kind, .request = request};
 }

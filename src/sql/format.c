@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "schema.sql.h"
+#include "sql/schema.h"
 
 enum {
     HEADER_BYTES = 100,         /* of every SQLite file (sqlite.org/fileformat2.html) */
@@ -16,10 +16,6 @@ static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
 
 /* Format 0 never was: schema.sql makes format 1. */
 const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {NULL};
-
-const char *lk_sql_schema_sqlite(void) {
-    return schema_text;
-}
 
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
     sqlite3_file *file = NULL;
@@ -63,7 +59,7 @@ int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
 
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id) {
     char insert[256];
-    int code = lk_sql_execute(sql, schema_text);
+    int code = lk_sql_execute(sql, lk_sql_schema_sqlite());
 
     if (code != SQLITE_OK) {
         return code;

@@ -27,9 +27,6 @@ enum lk_sql_identity {
  */
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
 
-/* The text of schema.sql, for `lk schema`. Static storage. */
-const char *lk_sql_schema_sqlite(void);
-
 /* Makes the tables, inside a write transaction on an empty file. */
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id);
 

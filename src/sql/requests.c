@@ -274,6 +274,19 @@ int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit
     return walk_text(sql, LK_SQL_AT, path, visit, context);
 }
 
+int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,
+                      lk_sql_visit *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_AT_OF, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, path);
+    (void)lk_sql_bind_text(statement, 2, owner);
+    return walk(statement, visit, context);
+}
+
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                            void *context) {
     return walk_text(sql, LK_SQL_WAITING_OF, owner, visit, context);

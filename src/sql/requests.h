@@ -39,11 +39,16 @@ int lk_sql_request_delete(struct lk_sql *sql, uint64_t id);
 /* The greatest id in use; 0: none. */
 int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id);
 
-/* Called for an id; a code other than SQLITE_OK ends the walk and is its result. */
+/*
+ * Called for an id; a code other than SQLITE_OK ends the walk and is its result, SQLITE_DONE as
+ * SQLITE_OK.
+ */
 typedef int lk_sql_visit(void *context, uint64_t id);
 
 int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context);
 int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
+int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,
+                      lk_sql_visit *visit, void *context);
 int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                            void *context);

@@ -50,6 +50,8 @@ static const char *const texts[] = {
 
     [LK_SQL_ALL] = "SELECT id FROM requests",
     [LK_SQL_AT] = "SELECT request FROM parts WHERE path = ?1",
+    [LK_SQL_AT_OF] = "SELECT request FROM parts CROSS JOIN requests ON requests.id = parts.request"
+                     " WHERE path = ?1 AND owner = ?2",
     [LK_SQL_BELOW] = "SELECT request FROM parts WHERE path > ?1 AND path < ?2",
     [LK_SQL_OVERDUE] =
         "SELECT id FROM requests WHERE deadline_us <= ?1 ORDER BY deadline_us LIMIT ?2",

@@ -25,6 +25,7 @@ enum lk_sql_statement {
 
     LK_SQL_ALL,
     LK_SQL_AT,
+    LK_SQL_AT_OF,
     LK_SQL_BELOW,
     LK_SQL_OVERDUE,
     LK_SQL_WAITING_OF,

@@ -55,7 +55,7 @@ struct job {
     FILE *report;
 };
 
-/* ---- arguments and files ---------------------------------------------------------------------- */
+/* ---- arguments and files --------------------------------------------------------------------- */
 
 static bool subject_add(struct run *run, const char *url) {
     if (run->subject_count == SUBJECTS_MAX) {
@@ -145,7 +145,7 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
     return true;
 }
 
-/* ---- playing ---------------------------------------------------------------------------------- */
+/* ---- playing --------------------------------------------------------------------------------- */
 
 /* The subject's URL with {fresh} replaced. */
 static void url_make(const struct run *run, size_t played, int64_t stretch, char *ret_url,
@@ -322,7 +322,7 @@ static bool choose(struct run *run) {
     return run->played_count > 0;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status;

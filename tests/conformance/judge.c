@@ -13,7 +13,7 @@ int64_t stretched(int64_t duration_ms, int64_t stretch) {
                : duration_ms;
 }
 
-/* ---- words for reports ------------------------------------------------------------------------ */
+/* ---- words for reports ----------------------------------------------------------------------- */
 
 struct writer {
     char *buffer;
@@ -74,7 +74,7 @@ const char *entry_part(const lk_entry *entry, char *buffer, size_t size) {
     return buffer;
 }
 
-/* ---- single expectations ---------------------------------------------------------------------- */
+/* ---- single expectations --------------------------------------------------------------------- */
 
 /* An owner as the scenario names it: itself, or one that was kept by that name. */
 static bool is_owner(const struct witness *witness, const char *name, const char *owner) {

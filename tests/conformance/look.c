@@ -27,7 +27,7 @@ static struct sight sight_of_entry(const lk_entry *entry) {
     };
 }
 
-/* ---- one request ------------------------------------------------------------------------------ */
+/* ---- one request ----------------------------------------------------------------------------- */
 
 /* The parts of one request in a listing, from its entry at `first` on. */
 struct seen {
@@ -156,7 +156,7 @@ bool look_is_there(const struct look *look, const struct step *step) {
     return found;
 }
 
-/* ---- listings --------------------------------------------------------------------------------- */
+/* ---- listings -------------------------------------------------------------------------------- */
 
 static bool judge_entry(const struct look *look, const lk_entry *entry,
                         const struct entry_check *expected, struct complaint *complaint) {

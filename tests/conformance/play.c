@@ -131,7 +131,7 @@ static struct sight sight_of(const struct answer *answer, bool blockers_asked) {
     return sight;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static bool make_call(struct scene *scene, const struct step *step, const lk_request *request,
                       struct answer *ret_answer, struct complaint *complaint) {

@@ -32,7 +32,7 @@ static struct scenario *present_scenario(const struct reader *reader) {
     return reader->file->count == 0 ? NULL : &reader->file->scenarios[reader->file->count - 1];
 }
 
-/* ---- what a step needs ------------------------------------------------------------------------ */
+/* ---- what a step needs ----------------------------------------------------------------------- */
 
 static size_t root_size(const char *part) {
     return strcspn(part, "/?");
@@ -86,7 +86,7 @@ unsigned step_needs(const struct step *step) {
     return needs;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* PART [+ PART]... */
 static bool parts_read(struct arena *arena, struct words *words, struct step *step,
@@ -356,7 +356,7 @@ static bool step_line_read(struct reader *reader, struct words *words, const cha
     return true;
 }
 
-/* ---- what stands around steps ------------------------------------------------------------------ */
+/* ---- what stands around steps ---------------------------------------------------------------- */
 
 static bool needs_read(struct reader *reader, struct words *words, struct complaint *complaint) {
     struct scenario *scenario = present_scenario(reader);

@@ -11,7 +11,7 @@ void answer_done(struct answer *answer) {
     answer->result = NULL;
 }
 
-/* ---- stores ----------------------------------------------------------------------------------- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
 lk_store *stage_store(struct stage *stage, const char *owner, struct complaint *complaint) {
     const char *user = stage->share || owner == NULL ? "" : owner;
@@ -36,7 +36,7 @@ lk_store *stage_store(struct stage *stage, const char *owner, struct complaint *
     return store;
 }
 
-/* ---- waits in the background ------------------------------------------------------------------ */
+/* ---- waits in the background ----------------------------------------------------------------- */
 
 static void *wait_in_background(void *context) {
     struct begun *begun = context;

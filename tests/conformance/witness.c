@@ -20,7 +20,7 @@ void witness_free(struct witness *witness) {
     memset(witness, 0, sizeof *witness);
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static int compare_texts(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -78,7 +78,7 @@ static struct witness_record *record_of(struct witness *witness, const struct si
                         sight->path_count);
 }
 
-/* ---- draws ------------------------------------------------------------------------------------ */
+/* ---- draws ----------------------------------------------------------------------------------- */
 
 static bool is_root_of(const char *root, const char *path) {
     size_t size = strcspn(path, "/");
@@ -125,7 +125,7 @@ void witness_remember(struct witness *witness, const struct sight *sight) {
     }
 }
 
-/* ---- laws ------------------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------------------ */
 
 static bool granted_laws(const struct sight *sight, struct complaint *complaint) {
     if (sight->token == 0 || sight->ticket == 0) {
@@ -187,7 +187,7 @@ bool witness_laws(struct witness *witness, const struct sight *sight, struct com
     return true;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const struct witness_name *witness_kept(const struct witness *witness, const char *name) {
     for (size_t i = witness->name_count; i > 0; i--) {
@@ -209,7 +209,7 @@ void witness_keep(struct witness *witness, const char *name, const char *text, u
         .token = token};
 }
 
-/* ---- deadlines -------------------------------------------------------------------------------- */
+/* ---- deadlines ------------------------------------------------------------------------------- */
 
 void witness_promise(struct witness_record *record, int64_t now_ms, int64_t ttl_ms,
                      int64_t earliest_us) {

@@ -85,6 +85,27 @@ static void test_grants_follow_the_line(void **state) {
     }
 }
 
+/* Who sleeps is woken, and does not just look again when its next look is due. */
+static void test_hand_offs_are_prompt(void **state) {
+    enum { HAND_OFFS = 8, ALL_MS = 4000 };
+    lk_store *store = store_of(state);
+    int64_t start_ms = now_ms();
+
+    for (int i = 0; i < HAND_OFFS; i++) {
+        struct waiter waiter;
+
+        assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+        waiter_prepare(&waiter, store, "b", "x");
+        waiter_start(&waiter);
+        wait_until_waiting(store, 1);
+        assert_int_equal(release_part(store, "a", "x"), LK_OK);
+        assert_int_equal(waiter_join(&waiter), LK_GRANTED);
+        assert_int_equal(release_part(store, "b", "x"), LK_OK);
+        waiter_done(&waiter);
+    }
+    assert_true(now_ms() < start_ms + ALL_MS);
+}
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 static void test_timeout_withdraws_its_own(void **state) {
@@ -342,6 +363,7 @@ int main(int argc, char **argv) {
         TEST(test_release_grants),
         TEST(test_another_handle_grants),
         TEST(test_grants_follow_the_line),
+        TEST(test_hand_offs_are_prompt),
         TEST(test_timeout_withdraws_its_own),
         TEST(test_timeout_leaves_what_was_there),
         TEST(test_wait_of_no_time_is_a_try),

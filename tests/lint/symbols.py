@@ -14,7 +14,8 @@ import tap
 # All that the model may need: memory and text without I/O, and the end of a failed assertion.
 # The names with __ are what the compiler makes of them, or puts in beside them.
 MODEL_NEEDS = {
-    "__assert_fail", "bcmp", "memchr", "memcmp", "memcpy", "memmove", "memset", "snprintf", "strlen",
+    "__assert_fail", "bcmp", "memchr", "memcmp", "memcpy", "memmove", "memset", "snprintf",
+    "strlen",
     "__memcpy_chk", "__memmove_chk", "__memset_chk", "__snprintf_chk", "__stack_chk_fail",
     "_GLOBAL_OFFSET_TABLE_",
     # from src/base: the allocator that is used when none is given, and error texts

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading histories, word by word. */
 #include "history.h"
-
-#include <inttypes.h>
-#include <stdarg.h>
 
 /* ---- words ---- */
 
@@ -274,98 +272,4 @@ const char *history_read(const char *line, size_t size, const struct history_tok
         return read_break(text, ret_event);
     }
     return read_of_owner(word, text, tokens, ret_event);
-}
-
-/* ---- writing ---- */
-
-struct writer {
-    char *line;
-    size_t size;
-};
-
-static void put(struct writer *writer, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put(struct writer *writer, const char *format, ...) {
-    va_list arguments;
-    int written;
-
-    va_start(arguments, format);
-    written =
-        vsnprintf(writer->line + writer->size, HISTORY_LINE_MAX - writer->size, format, arguments);
-    va_end(arguments);
-    if (written > 0) {
-        writer->size += (size_t)written;
-    }
-    if (writer->size >= HISTORY_LINE_MAX) {
-        writer->size = HISTORY_LINE_MAX - 1;
-    }
-}
-
-static void put_parts(struct writer *writer, const struct lk_part *parts, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        put(writer, " %.*s", (int)parts[i].path.size, parts[i].path.bytes);
-        if (parts[i].limit != 0) {
-            put(writer, "?limit=%" PRIu32 "&units=%" PRIu32, parts[i].limit, parts[i].units);
-        } else if (parts[i].mode == LK_SHARED) {
-            put(writer, "?shared");
-        }
-    }
-}
-
-static void put_ask(struct writer *writer, const struct lk_ask *ask, struct lk_times times) {
-    static const char *const verbs[] = {[LK_TRY] = "try", [LK_QUEUE] = "queue", [LK_WAIT] = "wait"};
-
-    put(writer, " %.*s %s", (int)ask->owner.size, ask->owner.bytes, verbs[ask->style]);
-    put_parts(writer, ask->parts, ask->part_count);
-    if (ask->ttl_ms != 0) {
-        put(writer, " ttl=%" PRId64, ask->ttl_ms);
-    }
-    if (ask->until_us != 0) {
-        put(writer, " until=%" PRId64, (ask->until_us - times.wall_us) / 1000);
-    }
-    if (ask->note_given) {
-        put(writer, " note=%.*s", (int)ask->note.size, ask->note.bytes);
-    }
-    put(writer, " max=%zu", ask->blockers_max);
-}
-
-static void put_target(struct writer *writer, const char *verb, const struct lk_target *target) {
-    put(writer, " %.*s %s", (int)target->owner.size, target->owner.bytes, verb);
-    put_parts(writer, target->parts, target->part_count);
-    if (target->token != 0) {
-        put(writer, " token=%" PRIu64, target->token);
-    }
-}
-
-void history_write(const struct lk_event *event, struct lk_times before,
-                   char ret_line[HISTORY_LINE_MAX]) {
-    struct writer writer = {.line = ret_line};
-
-    put(&writer, "+%" PRId64 "/%" PRId64, event->times.now_us - before.now_us,
-        event->times.wall_us - before.wall_us);
-    switch (event->kind) {
-    case LK_EVENT_ASK:
-        put_ask(&writer, &event->ask, event->times);
-        break;
-    case LK_EVENT_RENEW:
-        put_target(&writer, "renew", &event->renew.target);
-        if (event->renew.ttl_ms != 0) {
-            put(&writer, " ttl=%" PRId64, event->renew.ttl_ms);
-        }
-        break;
-    case LK_EVENT_RELEASE:
-        put_target(&writer, "release", &event->release.target);
-        break;
-    case LK_EVENT_BREAK:
-        put(&writer, " break %.*s", (int)event->broken.path.size, event->broken.path.bytes);
-        if (event->broken.owner.size > 0) {
-            put(&writer, " owner=%.*s", (int)event->broken.owner.size, event->broken.owner.bytes);
-        }
-        put(&writer, "%s", event->broken.at_once ? " now" : "");
-        break;
-    default:
-        put(&writer, " pass");
-        break;
-    }
 }

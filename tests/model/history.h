@@ -44,10 +44,6 @@ struct lk_times history_start(void);
 const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,
                          struct lk_times *times, struct history_event *ret_event);
 
-/* Writes the event as a line without its end. `before` are the times of the event before it. */
-void history_write(const struct lk_event *event, struct lk_times before,
-                   char ret_line[HISTORY_LINE_MAX]);
-
 /* Whether the word is `name=NUMBER` or `name=$x`; then its number. */
 bool history_number(struct lk_slice word, const char *name, const struct history_tokens *tokens,
                     uint64_t *ret_number);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The manners of a history, and its lines. */
 #include "invent.h"
 
 #include <inttypes.h>

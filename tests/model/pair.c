@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Stepping both, and every comparison that follows. */
 #include "pair.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Telling stories: each line is stepped on both sides, then its expectations are looked at. */
 #include "story.h"
 
 #include <setjmp.h>

@@ -110,12 +110,16 @@ const char *stage_path(struct stage *stage, const char *name) {
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static _Noreturn void become(struct stage *stage, char *const *words) {
+static _Noreturn void become(struct stage *stage, char *const *words, bool is_alone) {
     int in = open("/dev/null", O_RDONLY);
     int out = open(stage_path(stage, "out"), O_WRONLY | O_CREAT | O_APPEND, 0600);
     int err = open(stage_path(stage, "err"), O_WRONLY | O_CREAT | O_APPEND, 0600);
 
-    setpgid(0, 0);
+    if (is_alone) {
+        setsid();
+    } else {
+        setpgid(0, 0);
+    }
     if (in < 0 || out < 0 || err < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) {
         _exit(99);
     }
@@ -124,7 +128,7 @@ static _Noreturn void become(struct stage *stage, char *const *words) {
     _exit(99);
 }
 
-pid_t stage_start_words(struct stage *stage, const char *const *words) {
+static pid_t start(struct stage *stage, const char *const *words, bool is_alone) {
     char *line[WORDS_MAX + 2] = {getenv("LK_TEST_LK")};
     size_t count = 1;
 
@@ -137,9 +141,11 @@ pid_t stage_start_words(struct stage *stage, const char *const *words) {
     pid_t process = fork();
     assert_true(process >= 0);
     if (process == 0) {
-        become(stage, line);
+        become(stage, line, is_alone);
     }
-    setpgid(process, process);
+    if (!is_alone) {
+        setpgid(process, process);
+    }
     stage->processes[stage->process_count++] = process;
     return process;
 }
@@ -155,7 +161,11 @@ pid_t stage_start(struct stage *stage, ...) {
         words[count] = va_arg(arguments, const char *);
     } while (words[count++] != NULL);
     va_end(arguments);
-    return stage_start_words(stage, words);
+    return start(stage, words, false);
+}
+
+pid_t stage_start_alone(struct stage *stage, const char *const *words) {
+    return start(stage, words, true);
 }
 
 static void forget(struct stage *stage, pid_t process) {

@@ -52,7 +52,9 @@ const char *stage_text(struct stage *stage, const char *format, ...)
  * store in LK_STORE. stdin is empty, stdout and stderr go to the files `out` and `err`.
  */
 pid_t stage_start(struct stage *stage, ...) __attribute__((sentinel));
-pid_t stage_start_words(struct stage *stage, const char *const *words);
+
+/* The same in a session of its own: an orphaned process group, which nobody stops. */
+pid_t stage_start_alone(struct stage *stage, const char *const *words);
 
 /* Waits until it has ended. Its exit code, or STAGE_DIED + N. */
 int stage_end(struct stage *stage, pid_t process);

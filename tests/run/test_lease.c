@@ -130,12 +130,12 @@ static void a_waiter_that_slept_through_its_turn_waits_again(void **state) {
 static void a_short_lease_is_kept_alive(void **state) {
     struct stage *stage = *state;
     const char *ready = stage_path(stage, "ready");
-    pid_t run = STAGE_START(stage, "run", "x", "--owner", "me", "--ttl", "500ms", "--",
-                            stage_actor(), "hold", ready);
+    pid_t run = STAGE_START(stage, "run", "x", "--owner", "me", "--ttl", "1s", "--", stage_actor(),
+                            "hold", ready);
     int64_t until_ms;
 
     stage_await(ready);
-    until_ms = stage_now_ms() + 1500;
+    until_ms = stage_now_ms() + 2500;
     while (stage_now_ms() < until_ms) {
         assert_int_equal(STAGE_RUN(stage, "run", "-q", "x", "--try", "--", "true"), 75);
     }
@@ -232,12 +232,13 @@ static void a_stopped_lk_does_not_let_its_command_run_on(void **state) {
     pid_t run =
         STAGE_START(stage, "run", "x", "--ttl", "1s", "--", stage_actor(), "tick", ready, log);
 
-    stage_await(ready);
+    pid_t command = (pid_t)stage_await(ready);
     pid_t next = STAGE_START(stage, "run", "x", "--", stage_actor(), "tick",
                              stage_path(stage, "next"), next_log);
     stage_await_listed(stage, "x", "waiting");
     kill(run, SIGSTOP);
     stage_await(stage_path(stage, "next"));
+    assert_true(stage_is_dead(command));
     int64_t last_ms = stage_last_number(stage, log);
     int64_t first_ms = strtoll(stage_read(stage, next_log), NULL, 10);
     assert_true(last_ms < first_ms);
@@ -304,6 +305,7 @@ static void a_store_that_stays_away_ends_the_command_in_time(void **state) {
      * of the ttl before that deadline. */
     assert_true(stage_last_number(stage, log) <= away_ms + 1500 - 250 + 100);
     assert_non_null(strstr(stage_read(stage, stage_path(stage, "err")), "lk: LOST: "));
+    assert_true(stage_now_ms() <= away_ms + 1500 + 1000); /* nobody waits for it any longer */
     give_store_back(away);
 }
 

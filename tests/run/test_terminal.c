@@ -65,9 +65,28 @@ static _Noreturn void be_shell(int terminal, int orders, int news, char *const *
     }
 }
 
+/* A shell that has left its job alone in the background: nobody will ever bring it to the front. */
+static _Noreturn void be_forgetful_shell(int terminal, int orders, char *const *words) {
+    char order;
+
+    login_tty(terminal);
+    pid_t middle = fork();
+    if (middle == 0) {
+        setpgid(0, 0);
+        if (fork() == 0) {
+            execv(words[0], words);
+            _exit(99);
+        }
+        _exit(0);
+    }
+    waitpid(middle, NULL, 0);
+    (void)!read(orders, &order, 1);
+    _exit(0);
+}
+
 /* ---- the test's side ------------------------------------------------------------------------- */
 
-static struct terminal open_terminal(const char *const *arguments) {
+static struct terminal open_terminal(const char *const *arguments, bool is_forgetful) {
     struct terminal terminal;
     char *words[32] = {getenv("LK_TEST_LK")};
     int slave;
@@ -87,6 +106,9 @@ static struct terminal open_terminal(const char *const *arguments) {
         close(terminal.master);
         close(orders[1]);
         close(news[0]);
+        if (is_forgetful) {
+            be_forgetful_shell(slave, orders[0], words);
+        }
         be_shell(slave, orders[0], news[1], words);
     }
     close(slave);
@@ -147,7 +169,8 @@ static void close_terminal(const struct terminal *terminal) {
     close(terminal->master);
 }
 
-#define OPEN_TERMINAL(...) open_terminal((const char *const[]){__VA_ARGS__, NULL})
+#define OPEN_TERMINAL(...) open_terminal((const char *const[]){__VA_ARGS__, NULL}, false)
+#define OPEN_FORGETFUL_TERMINAL(...) open_terminal((const char *const[]){__VA_ARGS__, NULL}, true)
 
 static const char reader[] = "echo $$ >\"$0\"; read line; echo \"$line\" >\"$1\"; exit 6";
 
@@ -291,6 +314,18 @@ static void a_waiting_job_stops_and_goes_on(void **state) {
     close_terminal(&terminal);
 }
 
+static void an_orphan_that_reads_is_hung_up(void **state) {
+    struct stage *stage = *state;
+    const char *log = stage_path(stage, "cleanup");
+    const char *cleanup = stage_text(stage, "echo $LK_EXIT >%s", log);
+    struct terminal terminal =
+        OPEN_FORGETFUL_TERMINAL("run", "x", "--cleanup", cleanup, "--", "sh", "-c", reader,
+                                stage_path(stage, "ready"), stage_path(stage, "typed"));
+
+    assert_int_equal(stage_await(log), 128 + SIGHUP);
+    close_terminal(&terminal);
+}
+
 /* ---- without a terminal ---------------------------------------------------------------------- */
 
 static void a_stop_reaches_both(void **state) {
@@ -304,6 +339,21 @@ static void a_stop_reaches_both(void **state) {
     stage_await_stopped(command);
     stage_await_stopped(run);
     kill(run, SIGCONT);
+    kill(run, SIGUSR1);
+    assert_int_equal(stage_end(stage, run), 43);
+    assert_int_equal(stage_await(got), SIGUSR1);
+}
+
+/* In an orphaned process group nobody could continue lk: it does not stop, and CMD goes on. */
+static void an_orphan_does_not_stop(void **state) {
+    struct stage *stage = *state;
+    const char *ready = stage_path(stage, "ready");
+    const char *got = stage_path(stage, "got");
+    const char *const words[] = {"run", "x", "--", stage_actor(), "report", ready, got, "43", NULL};
+    pid_t run = stage_start_alone(stage, words);
+
+    stage_await(ready);
+    kill(run, SIGTSTP);
     kill(run, SIGUSR1);
     assert_int_equal(stage_end(stage, run), 43);
     assert_int_equal(stage_await(got), SIGUSR1);
@@ -328,13 +378,13 @@ static void who_does_not_stop_is_stopped(void **state) {
 static void a_command_stopped_by_somebody_keeps_its_lease(void **state) {
     struct stage *stage = *state;
     const char *ready = stage_path(stage, "ready");
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "400ms", "--", stage_actor(), "report",
-                            ready, stage_path(stage, "got"), "0");
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "1s", "--", stage_actor(), "report", ready,
+                            stage_path(stage, "got"), "0");
     pid_t command = (pid_t)stage_await(ready);
 
     kill(command, SIGSTOP);
     stage_await_stopped(command);
-    int64_t until_ms = stage_now_ms() + 900; /* well behind the first deadline */
+    int64_t until_ms = stage_now_ms() + 1800; /* well behind the first deadline */
     while (stage_now_ms() < until_ms) {
         assert_int_equal(STAGE_RUN(stage, "run", "x", "--try", "-q", "--", "true"), 75);
     }
@@ -354,6 +404,8 @@ int main(void) {
         STORY(a_job_stopped_past_its_deadline_does_not_go_on),
         STORY(a_waiting_job_stops_and_goes_on),
         STORY(a_stop_reaches_both),
+        STORY(an_orphan_does_not_stop),
+        STORY(an_orphan_that_reads_is_hung_up),
         STORY(who_does_not_stop_is_stopped),
         STORY(a_command_stopped_by_somebody_keeps_its_lease),
     };

@@ -12,7 +12,7 @@
 
 #include "ground.h"
 
-enum { STORES = 3, HISTORIES = 60, STEPS = 250, TOKENS = 16 };
+enum { STORES = 3, HISTORIES = 40, STEPS = 250, TOKENS = 16 };
 
 static const char *const paths[] = {"a", "a/x", "a/x/p", "a/x/q", "a/y", "a0",
                                     "b", "b/x", "b/x/p", "c",     "c/x", "d"};

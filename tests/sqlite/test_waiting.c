@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -309,6 +310,64 @@ static void waiting_writes_nothing(void **state) {
     assert_int_equal(sqlite3_close(handle), SQLITE_OK);
 }
 
+/* ---- threads on one store -------------------------------------------------------------------- */
+
+enum { THREADS = 4, TURNS = 40 };
+
+struct contender {
+    pthread_t thread;
+    struct lk_engine *engine;
+    char owner[16];
+    atomic_int *inside; /* shared by all */
+    int wrong;
+};
+
+/* Gets the lock, finds itself alone in it, and gives it back; again and again. */
+static void *contend(void *context) {
+    struct contender *contender = context;
+    struct lk_engine *engine = contender->engine;
+    lk_result result = {.outcome = LK_OK};
+    struct ground_parts parts;
+    struct lk_ask ask = {.owner = lk_slice_of(contender->owner), .style = LK_WAIT};
+
+    ground_parts_parse(&parts, "x");
+    ask.parts = parts.parts;
+    ask.part_count = parts.count;
+    for (int i = 0; i < TURNS; i++) {
+        struct lk_patience patience = ground_patience(20 * SECOND_US);
+        struct lk_stand stand;
+        lk_result_clear(&result);
+        while (engine->ops->ask(engine, &ask, &patience, &result, &stand) == LK_WAITING) {
+            lk_result_clear(&result);
+            (void)engine->ops->await(engine, &stand, LK_NEVER, NULL);
+        }
+        contender->wrong += result.outcome != LK_GRANTED;
+        contender->wrong += atomic_fetch_add(contender->inside, 1) != 0;
+        (void)atomic_fetch_sub(contender->inside, 1);
+        contender->wrong +=
+            ground_release(engine, contender->owner, "x", result.token, &result) != LK_OK;
+    }
+    lk_result_clear(&result);
+    return NULL;
+}
+
+static void threads_may_share_one_store(void **state) {
+    struct scene *scene = *state;
+    struct contender contenders[THREADS];
+    atomic_int inside = 0;
+
+    for (int i = 0; i < THREADS; i++) {
+        contenders[i] = (struct contender){.engine = i % 2 == 0 ? scene->engine : scene->other,
+                                           .inside = &inside};
+        (void)snprintf(contenders[i].owner, sizeof contenders[i].owner, "thread %d", i);
+        assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(contenders[i].thread, NULL), 0);
+        assert_int_equal(contenders[i].wrong, 0);
+    }
+}
+
 #define SCENE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -321,6 +380,7 @@ int main(void) {
         SCENE(a_break_ends_the_wait),
         SCENE(a_waker_ends_the_wait),
         SCENE(waiting_writes_nothing),
+        SCENE(threads_may_share_one_store),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,21 @@ static void note_lost(void *context, lk_lease *lease) {
     eventfd_write(run->lost_descriptor, 1);
 }
 
+/*
+ * A lost lease may still be in somebody's way until its deadline: broken without "now", or CMD was
+ * ended before it because the store did not answer. It is given back if that works until then.
+ */
+static void give_back_lost(struct run *run, int64_t deadline_us) {
+    int64_t left_ms = (deadline_us - lk_clock_now_us()) / 1000;
+
+    if (left_ms > 0) {
+        lk_request release = run->request;
+        release.patience_ms = left_ms;
+        lk_release(run->wait.store, &release, run->wait.result->token, NULL, NULL);
+    }
+    lk_lease_abandon(run->wait.lease);
+}
+
 /* Returns the exit code, LOST considered. */
 static int give_back(struct run *run, const struct lk_run_end *end) {
     lk_error error;
@@ -118,20 +133,19 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
         return end->exit_code;
     }
     lk_lease_on_lost(run->wait.lease, NULL, NULL);
-    if (end->is_lost && lk_clock_now_us() >= end->deadline_us) {
-        lk_lease_abandon(run->wait.lease); /* it has perished: there is nothing to give back */
+    if (end->is_lost) {
+        give_back_lost(run, end->deadline_us);
         return end->exit_code;
     }
     lk_outcome outcome = lk_lease_release(run->wait.lease, &error);
-    if (outcome == LK_OK || end->is_lost) {
-        return end->exit_code;
-    }
     if (outcome == LK_LOST) {
         lk_run_notice("LOST", "the lease was not held any more when the command ended");
         return lk_outcome_exit_code(LK_LOST);
     }
-    lk_run_notice("UNAVAILABLE", "the lease could not be released and ends by its ttl: %s",
-                  error.text);
+    if (outcome != LK_OK) {
+        lk_run_notice("UNAVAILABLE", "the lease could not be released and ends by its ttl: %s",
+                      error.text);
+    }
     return end->exit_code;
 }
 

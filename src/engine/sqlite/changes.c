@@ -67,14 +67,10 @@ int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effect
 
 int lk_changes_remember(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
                         const struct lk_target *target, int64_t now_us) {
-    struct lk_sql *sql = &hood->store->sql;
-    int code;
-
     if (target->token == 0 || effects->answer.outcome != LK_OK || effects->answer.request == 0) {
         return SQLITE_OK;
     }
-    code = lk_sql_ended_sweep(sql, now_us - LK_ENDED_MEMORY_US, LK_SQLITE_ENDED_SWEEP);
-    return code == SQLITE_OK ? lk_sql_ended_save(sql, target, now_us) : code;
+    return lk_sql_ended_save(&hood->store->sql, target, now_us);
 }
 
 int lk_changes_record(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
@@ -111,8 +107,12 @@ int lk_changes_upkeep(struct lk_sqlite_turn *turn, uint64_t draw) {
     int64_t before_us = turn->times.wall_us - LK_SQLITE_ROOT_IDLE_US;
     int code;
 
-    if (draw % LK_SQLITE_UPKEEP_EVERY != 0) {
+    if (draw % LK_SQLITE_SWEEP_EVERY != 0) {
         return SQLITE_OK;
+    }
+    code = lk_sql_ended_sweep(sql, turn->times.now_us - LK_ENDED_MEMORY_US, LK_SQLITE_SWEEP_ENDED);
+    if (code != SQLITE_OK || draw % LK_SQLITE_UPKEEP_EVERY != 0) {
+        return code;
     }
     code = lk_sql_ended_bound(sql, LK_SQLITE_ENDED_MAX);
     if (code == SQLITE_OK && before_us > 0) {

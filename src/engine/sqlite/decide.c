@@ -9,7 +9,6 @@
  * writes nothing.
  */
 #include "base/error.h"
-#include "base/random.h"
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
 
@@ -51,7 +50,7 @@ static int decide(struct lk_sqlite_turn *turn, struct lk_event *event,
         code = lk_changes_remember(hood, effects, &event->release.target, turn->times.now_us);
     }
     if (code == SQLITE_OK && effects->change_count > 0) {
-        code = lk_changes_upkeep(turn, lk_random_draw());
+        code = lk_changes_upkeep(turn, lk_random_next(&turn->store->random));
     }
     *ret_effects = effects;
     return code;

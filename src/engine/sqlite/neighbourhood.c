@@ -4,7 +4,8 @@
  *
  * To *expand* a path is to load every request with a part related to it (R5). Loaded are
  *
- *   S1  all that is related to the event's own paths: those asked for, renewed, ended, broken;
+ *   S1  all that is related to the event's own paths: those asked for, ended, broken; for a renewal
+ *       nothing but the request itself, which lives on and lets nobody in;
  *   S2  every request that waits or is overdue or may be broken among what is loaded: all that is
  *       related to each of its parts;
  *   S3  for an ask: everything that waits of each owner that is loaded, and of the asker;
@@ -34,8 +35,6 @@
 #include "engine/sqlite/neighbourhood.h"
 
 #include <stdio.h>
-
-#include "base/random.h"
 
 static struct lk_slice slice_of_path(const struct lk_path *path) {
     return (struct lk_slice){path->bytes, path->size};
@@ -194,6 +193,42 @@ static int want_parts(struct lk_neighbourhood *hood, const struct lk_part *parts
     return code;
 }
 
+static bool has_paths(const struct lk_record *record, const struct lk_target *target) {
+    for (size_t i = 0; i < target->part_count; i++) {
+        if (!stands_at(record, &target->parts[i].path)) {
+            return false;
+        }
+    }
+    return record->part_count == target->part_count;
+}
+
+struct own {
+    struct lk_neighbourhood *hood;
+    const struct lk_target *target;
+};
+
+/* Of the requests of this owner at the target's first path, up to the target itself. */
+static int load_own(void *context, uint64_t id) {
+    const struct own *own = context;
+    int code = load_request(own->hood, id);
+
+    if (code == SQLITE_OK && has_paths(&own->hood->store->request.record, own->target)) {
+        code = SQLITE_DONE;
+    }
+    return code;
+}
+
+/*
+ * S1 of a renewal. With a long line at the path it matters that a lease stands early in it; if it
+ * is overdue, what it keeps waiting follows (S2).
+ */
+static int want_own(struct lk_neighbourhood *hood, const struct lk_target *target) {
+    struct own own = {.hood = hood, .target = target};
+
+    return lk_sql_each_at_of(&hood->store->sql, slice_of_path(&target->parts[0].path),
+                             target->owner, load_own, &own);
+}
+
 /* S1, and the asker for S3. */
 static int want_event(struct lk_neighbourhood *hood, const struct lk_event *event,
                       const struct lk_path *prefix) {
@@ -204,7 +239,7 @@ static int want_event(struct lk_neighbourhood *hood, const struct lk_event *even
         code = want_parts(hood, event->ask.parts, event->ask.part_count);
         return code == SQLITE_OK ? want_owner(hood, event->ask.owner) : code;
     case LK_EVENT_RENEW:
-        return want_parts(hood, event->renew.target.parts, event->renew.target.part_count);
+        return want_own(hood, &event->renew.target);
     case LK_EVENT_RELEASE:
         return want_parts(hood, event->release.target.parts, event->release.target.part_count);
     case LK_EVENT_BREAK:
@@ -242,7 +277,7 @@ static int restore_next_id(struct lk_neighbourhood *hood, int64_t wall_us) {
 int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
                           const struct lk_event *event, const struct lk_path *prefix) {
     const struct lk_model_config config = {.quotas = turn->meta.quotas,
-                                           .hash_seed = lk_random_draw()};
+                                           .hash_seed = lk_random_next(&turn->store->random)};
     struct lk_sql *sql = &turn->store->sql;
     int code;
 

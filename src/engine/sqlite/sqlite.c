@@ -226,6 +226,7 @@ lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *
         store->options.time = &lk_time_source_system;
     }
     store->process = getpid();
+    store->random.state = lk_random_draw();
     outcome = open_store(store, patience, error);
     if (outcome != LK_OK) {
         free_store(store);

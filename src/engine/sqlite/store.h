@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "base/random.h"
 #include "engine/sqlite/place.h"
 #include "engine/sqlite/sqlite.h"
 #include "sql/ledger.h"
@@ -21,9 +22,10 @@ enum {
     LK_SQLITE_OVERDUE_MAX = 64,    /* overdue requests from elsewhere taken along by a call */
     LK_SQLITE_ENDED_MAX = 65536,   /* ended tokens kept (R3), give or take one upkeep's worth */
     LK_SQLITE_AUDIT_MAX = 65536,   /* breaks kept on record (R12) */
-    LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many writing turns looks after old rows */
+    LK_SQLITE_SWEEP_EVERY = 16,    /* one in so many writing turns sweeps ended tokens */
+    LK_SQLITE_SWEEP_ENDED = 64,    /* ended tokens looked at by each */
+    LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many counts them, and looks after unused roots */
     LK_SQLITE_UPKEEP_ROOTS = 1024, /* roots looked at by each */
-    LK_SQLITE_ENDED_SWEEP = 16,    /* ended tokens looked at by each release */
 };
 #define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
 
@@ -36,6 +38,7 @@ struct lk_sqlite {
 
     pthread_mutex_t mutex; /* guards what follows */
     struct lk_sql sql;
+    struct lk_random random;
     uint64_t own_commits;          /* PRAGMA data_version does not count them */
     struct lk_sql_request request; /* the row in hand; too large for the stack */
 };

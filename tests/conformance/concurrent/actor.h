@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One owner that asks, waits, renews and releases at random, and writes down what it sees. */
+#ifndef CONFORMANCE_ACTOR_H
+#define CONFORMANCE_ACTOR_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "lockkeeper/lockkeeper.h"
+
+enum { ACTOR_OWNER_MAX = 32 };
+
+struct actor {
+    lk_store *store;
+    char owner[ACTOR_OWNER_MAX];
+    int log; /* a file of its own, appended to; a line is one write(), so that kills cut cleanly */
+    uint64_t random;
+    int64_t until_us;      /* of actor_now_us() */
+    atomic_bool *stop;     /* NULL: none. Set: leave everything as it is */
+    unsigned requests_max; /* how many it may have at once */
+    unsigned long calls;
+};
+
+/* The clock of all logs: one for the whole machine. */
+int64_t actor_now_us(void);
+
+/* Plays until `until_us` or told to stop; what is held then is left to perish. */
+void actor_play(struct actor *actor);
+
+/* One wait for an exclusive lease and its release, written down as any other. */
+lk_outcome actor_close(struct actor *actor, const char *path, int64_t wait_ms);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Judges a concurrent history from outside: sees nothing but the actors' logs.
+ *
+ *     checker LOG...                      exit code 0: the rules were kept; 1: they were not
+ *     checker --must-find KIND LOG...     0: exactly violations of this kind were found
+ *
+ * The kinds: two-holders (R6, R7a), limit (R7c), order (R7b: a smaller ticket overtaken), draw (R4:
+ * a number that does not rise, or is used twice), lost-early (R11: a promise not kept). What cannot
+ * be told for certain from outside is not judged; how much was judged is printed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sightings.h"
+
+struct tally {
+    size_t two_holders;
+    size_t limit;
+    size_t order;
+    size_t draw;
+    size_t pairs;    /* of holds at the same time, compared */
+    size_t sums;     /* of units, compared with a limit */
+    size_t arrivals; /* pairs of conflicting arrivals, compared */
+    size_t draws;
+};
+
+enum { PRINTED_MAX = 20 };
+
+static bool may_print(size_t count) {
+    return count <= PRINTED_MAX;
+}
+
+/* ---- two holders, and limits ----------------------------------------------------------------- */
+
+static int compare_holds(const void *a, const void *b) {
+    const struct hold *left = a;
+    const struct hold *right = b;
+    return (left->from_us > right->from_us) - (left->from_us < right->from_us);
+}
+
+static void compare_pair(struct tally *tally, const struct hold *earlier,
+                         const struct hold *later) {
+    if (strcmp(earlier->owner, later->owner) == 0) {
+        return;
+    }
+    tally->pairs++;
+    for (size_t i = 0; i < earlier->part_count; i++) {
+        for (size_t j = 0; j < later->part_count; j++) {
+            if (sighting_parts_conflict(&earlier->parts[i], &later->parts[j])
+                && may_print(++tally->two_holders)) {
+                printf("# violation two-holders: %s holds %s until %" PRId64
+                       " at least, %s holds %s from %" PRId64 " on\n",
+                       earlier->owner, earlier->parts[i].path, earlier->to_us, later->owner,
+                       later->parts[j].path, later->from_us);
+            }
+        }
+    }
+}
+
+static const struct sighting_part *find_part(const struct sighting_part *parts, size_t count,
+                                             const char *path) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(parts[i].path, path) == 0) {
+            return &parts[i];
+        }
+    }
+    return NULL;
+}
+
+/* Units that stand at the path since the token was drawn: they only shrink under one token. */
+static uint64_t lasting_units(const struct hold *hold, const char *path) {
+    const struct sighting_part *now = find_part(hold->parts, hold->part_count, path);
+    const struct sighting_part *then = find_part(hold->drawn_for, hold->part_count, path);
+    if (now == NULL || then == NULL) {
+        return 0;
+    }
+    return now->units < then->units ? now->units : then->units;
+}
+
+/* Whoever drew a token later was judged with those there that hold a smaller one. */
+static void compare_limit(struct tally *tally, const struct hold *const *active, size_t count,
+                          const struct hold *judged) {
+    for (size_t i = 0; i < judged->part_count; i++) {
+        const struct sighting_part *part = &judged->drawn_for[i];
+        uint64_t sum = 0;
+        if (part->limit == 0) {
+            continue;
+        }
+        for (size_t j = 0; j < count; j++) {
+            sum += active[j]->token <= judged->token ? lasting_units(active[j], part->path) : 0;
+        }
+        tally->sums++;
+        if (sum > part->limit && may_print(++tally->limit)) {
+            printf("# violation limit: %s holds %s with limit %" PRIu32 " and token %" PRIu64
+                   ", where %" PRIu64 " units are held\n",
+                   judged->owner, part->path, part->limit, judged->token, sum);
+        }
+    }
+}
+
+static void compare_holders(const struct sightings *sightings, struct tally *tally) {
+    const struct hold **active = calloc(sightings->hold_count + 1, sizeof(const struct hold *));
+    size_t count = 0;
+    if (active == NULL) {
+        exit(2);
+    }
+    qsort(sightings->holds, sightings->hold_count, sizeof *sightings->holds, compare_holds);
+    for (size_t i = 0; i < sightings->hold_count; i++) {
+        const struct hold *hold = &sightings->holds[i];
+        size_t kept = 0;
+        for (size_t j = 0; j < count; j++) {
+            if (active[j]->to_us > hold->from_us) {
+                compare_pair(tally, active[j], hold);
+                active[kept++] = active[j];
+            }
+        }
+        active[kept++] = hold;
+        count = kept;
+        for (size_t j = 0; j < count; j++) {
+            compare_limit(tally, active, count, active[j]);
+        }
+    }
+    free(active);
+}
+
+/* ---- order of grants ------------------------------------------------------------------------- */
+
+/* Whether the owner may have held something else meanwhile, which may have covered it (R8). */
+static bool may_be_covered(const struct sightings *sightings, const struct arrival *arrival) {
+    for (size_t i = 0; i < sightings->presence_count; i++) {
+        const struct presence *presence = &sightings->presences[i];
+        if (strcmp(presence->owner, arrival->owner) == 0 && presence->ticket != arrival->ticket
+            && presence->from_us < arrival->granted_us && presence->to_us > arrival->called_us) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool arrivals_conflict(const struct arrival *a, const struct arrival *b) {
+    for (size_t i = 0; i < a->part_count; i++) {
+        for (size_t j = 0; j < b->part_count; j++) {
+            if (sighting_parts_conflict(&a->parts[i], &b->parts[j])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * Both were granted, and a ticket is kept as long as the request lives: so the one with the smaller
+ * ticket stood in line from its arrival to its grant, and whoever conflicts came behind it.
+ */
+static void compare_order(const struct sightings *sightings, struct tally *tally) {
+    for (size_t i = 0; i < sightings->arrival_count; i++) {
+        const struct arrival *later = &sightings->arrivals[i];
+        if (later->token == 0 || !later->same_parts || may_be_covered(sightings, later)) {
+            continue;
+        }
+        for (size_t j = 0; j < sightings->arrival_count; j++) {
+            const struct arrival *earlier = &sightings->arrivals[j];
+            if (earlier->token == 0 || !earlier->same_parts || earlier->ticket >= later->ticket
+                || strcmp(earlier->owner, later->owner) == 0
+                || !arrivals_conflict(earlier, later)) {
+                continue;
+            }
+            tally->arrivals++;
+            if (later->token < earlier->token && may_print(++tally->order)) {
+                printf("# violation order: %s at %s (ticket %" PRIu64 ", token %" PRIu64
+                       ") overtook %s (ticket %" PRIu64 ", token %" PRIu64 ")\n",
+                       later->owner, later->parts[0].path, later->ticket, later->token,
+                       earlier->owner, earlier->ticket, earlier->token);
+            }
+        }
+    }
+}
+
+/* ---- draws ----------------------------------------------------------------------------------- */
+
+static int compare_known(const void *a, const void *b) {
+    const struct drawn *left = *(const struct drawn *const *)a;
+    const struct drawn *right = *(const struct drawn *const *)b;
+    return (left->known_us > right->known_us) - (left->known_us < right->known_us);
+}
+
+static int compare_not_before(const void *a, const void *b) {
+    const struct drawn *left = *(const struct drawn *const *)a;
+    const struct drawn *right = *(const struct drawn *const *)b;
+    return (left->not_before_us > right->not_before_us)
+           - (left->not_before_us < right->not_before_us);
+}
+
+static int compare_values(const void *a, const void *b) {
+    const struct drawn *left = *(const struct drawn *const *)a;
+    const struct drawn *right = *(const struct drawn *const *)b;
+    return (left->value > right->value) - (left->value < right->value);
+}
+
+static void tell_draw(struct tally *tally, const struct drawn *drawn, const struct drawn *other,
+                      const char *what) {
+    if (may_print(++tally->draw)) {
+        printf("# violation draw: %s was told %" PRIu64 " at root %s, %s %s was told %" PRIu64 "\n",
+               drawn->seen->owner, drawn->value, drawn->root, what, other->seen->owner,
+               other->value);
+    }
+}
+
+/* What was drawn after another was known must be greater; no two are the same. */
+static void compare_draws_at(struct tally *tally, const struct drawn **draws, size_t count) {
+    const struct drawn **known = calloc(count + 1, sizeof(const struct drawn *));
+    const struct drawn *greatest = NULL;
+    size_t next = 0;
+    if (known == NULL) {
+        exit(2);
+    }
+    memcpy(known, draws, count * sizeof(const struct drawn *));
+    qsort(known, count, sizeof(const struct drawn *), compare_known);
+    qsort(draws, count, sizeof(const struct drawn *), compare_not_before);
+    for (size_t i = 0; i < count; i++) {
+        while (next < count && known[next]->known_us < draws[i]->not_before_us) {
+            if (greatest == NULL || known[next]->value > greatest->value) {
+                greatest = known[next];
+            }
+            next++;
+        }
+        tally->draws++;
+        if (greatest != NULL && draws[i]->value <= greatest->value) {
+            tell_draw(tally, draws[i], greatest, "after");
+        }
+    }
+    qsort(draws, count, sizeof(const struct drawn *), compare_values);
+    for (size_t i = 1; i < count; i++) {
+        if (draws[i]->value == draws[i - 1]->value) {
+            tell_draw(tally, draws[i], draws[i - 1], "and");
+        }
+    }
+    free(known);
+}
+
+static void compare_draws(const struct sightings *sightings, struct tally *tally) {
+    const struct drawn **at = calloc(sightings->draw_count + 1, sizeof(const struct drawn *));
+    if (at == NULL) {
+        exit(2);
+    }
+    for (size_t i = 0; i < sightings->draw_count; i++) {
+        size_t count = 0;
+        bool is_first = true;
+        for (size_t j = 0; j < sightings->draw_count; j++) {
+            if (strcmp(sightings->draws[i].root, sightings->draws[j].root) == 0) {
+                is_first = is_first && j >= i;
+                at[count++] = &sightings->draws[j];
+            }
+            if (!is_first) {
+                break; /* this root has been looked at */
+            }
+        }
+        if (is_first) {
+            compare_draws_at(tally, at, count);
+        }
+    }
+    free(at);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static size_t found_of(const struct tally *tally, const struct sightings *sightings,
+                       const char *kind) {
+    const struct {
+        const char *kind;
+        size_t count;
+    } found[] = {{"two-holders", tally->two_holders},
+                 {"limit", tally->limit},
+                 {"order", tally->order},
+                 {"draw", tally->draw},
+                 {"lost-early", sightings->lost_early}};
+    size_t sum = 0;
+    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        sum += kind == NULL || strcmp(kind, found[i].kind) == 0 ? found[i].count : 0;
+    }
+    return sum;
+}
+
+static size_t count_outcomes(const struct sightings *sightings, lk_outcome outcome) {
+    size_t count = 0;
+    for (size_t i = 0; i < sightings->call_count; i++) {
+        const struct call *call = &sightings->calls[i];
+        count += call->answered_us != SIGHTING_NEVER && call->outcome == outcome ? 1 : 0;
+    }
+    return count;
+}
+
+static void print_tally(const struct sightings *sightings, const struct tally *tally) {
+    printf("# %zu calls: %zu granted, %zu waiting, %zu busy, %zu timeout, %zu lost, %zu deadlock\n",
+           sightings->call_count, count_outcomes(sightings, LK_GRANTED),
+           count_outcomes(sightings, LK_WAITING), count_outcomes(sightings, LK_BUSY),
+           count_outcomes(sightings, LK_TIMEOUT), count_outcomes(sightings, LK_LOST),
+           count_outcomes(sightings, LK_DEADLOCK));
+    printf("# judged: %zu pairs of holds, %zu sums of units, %zu pairs in line, %zu draws\n",
+           tally->pairs, tally->sums, tally->arrivals, tally->draws);
+    printf("# %zu violations\n", found_of(tally, sightings, NULL));
+}
+
+/* A history in which nothing could be judged shows nothing. */
+static bool says_something(const struct tally *tally) {
+    return tally->pairs > 0 && tally->arrivals > 0 && tally->draws > 0;
+}
+
+int main(int argc, char **argv) {
+    struct sightings sightings = {0};
+    struct tally tally = {0};
+    const char *must_find = NULL;
+    int first = 1;
+    if (argc > 2 && strcmp(argv[1], "--must-find") == 0) {
+        must_find = argv[2];
+        first = 3;
+    }
+    if (first >= argc) {
+        fputs("usage: checker [--must-find KIND] LOG...\n", stderr);
+        return 2;
+    }
+    for (int i = first; i < argc; i++) {
+        if (!sightings_read(&sightings, argv[i])) {
+            sightings_free(&sightings);
+            return 2;
+        }
+    }
+    sightings_derive(&sightings);
+    compare_holders(&sightings, &tally);
+    compare_order(&sightings, &tally);
+    compare_draws(&sightings, &tally);
+    print_tally(&sightings, &tally);
+    size_t found = found_of(&tally, &sightings, NULL);
+    bool good = must_find == NULL ? found == 0 && says_something(&tally)
+                                  : found > 0 && found == found_of(&tally, &sightings, must_find);
+    sightings_free(&sightings);
+    return good ? 0 : 1;
+}

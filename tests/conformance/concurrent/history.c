@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes a concurrent history: several actors on one store, some of them killed at random moments
+ * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
+ * which this program runs on the logs at the end.
+ *
+ *     history STORE_URL CHECKER
+ *
+ * {fresh} in the URL stands for a fresh name. Where the store outlives its users, actors are
+ * processes and are killed with SIGKILL; else they are threads that stop in mid-air. LK_TEST_SEED
+ * chooses the history, LK_TEST_SCALE (percent) how long it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "actor.h"
+#include "engine/engine.h"
+
+enum {
+    ACTORS = 8,
+    DURATION_MS = 4000, /* at 100 percent */
+    DURATION_MIN_MS = 1500,
+    KILL_EVERY_MS = 150, /* about */
+    CLOSE_WAIT_MS = 20000,
+    ARGUMENTS_MAX = 1024,
+    URL_MAX = 512,
+    PATH_BYTES_MAX = 256,
+};
+
+struct history {
+    char folder[64];
+    char url[URL_MAX];
+    bool processes;
+    lk_store *shared; /* threads only */
+    uint64_t random;
+    int64_t until_us;
+    unsigned incarnations;
+    unsigned kills;
+    struct slot {
+        pid_t process;
+        pthread_t thread;
+        atomic_bool stop;
+        struct actor actor;
+        unsigned requests_max;
+    } slots[ACTORS];
+};
+
+static _Noreturn void give_up(const char *what) {
+    fprintf(stderr, "history: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+static uint64_t draw(struct history *history, uint64_t below) {
+    uint64_t mixed = (history->random += UINT64_C(0x9e3779b97f4a7c15));
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (mixed ^ (mixed >> 31)) % below;
+}
+
+static void sleep_ms(int64_t duration_ms) {
+    struct timespec left = {.tv_sec = (time_t)(duration_ms / 1000),
+                            .tv_nsec = (long)(duration_ms % 1000 * 1000000)};
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+/* ---- actors ---------------------------------------------------------------------------------- */
+
+static void actor_prepare(struct history *history, struct slot *slot) {
+    char path[PATH_BYTES_MAX];
+    struct actor *actor = &slot->actor;
+    unsigned number = history->incarnations++;
+    *actor = (struct actor){.random = draw(history, UINT64_MAX),
+                            .until_us = history->until_us,
+                            .requests_max = slot->requests_max,
+                            .store = history->shared};
+    snprintf(actor->owner, sizeof actor->owner, "actor%u", number);
+    snprintf(path, sizeof path, "%s/%u.log", history->folder, number);
+    actor->log = open(path, O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    if (actor->log < 0) {
+        give_up(path);
+    }
+}
+
+static lk_store *open_store(const struct history *history) {
+    lk_store *store = NULL;
+    lk_error error = {0};
+    if (lk_open(history->url, &store, &error) != LK_OK) {
+        fprintf(stderr, "history: %s: %s\n", history->url, error.text);
+        exit(2);
+    }
+    return store;
+}
+
+static void *play_in_thread(void *context) {
+    struct slot *slot = context;
+    actor_play(&slot->actor);
+    return NULL;
+}
+
+static void actor_start(struct history *history, struct slot *slot) {
+    actor_prepare(history, slot);
+    if (!history->processes) {
+        atomic_store(&slot->stop, false);
+        slot->actor.stop = &slot->stop;
+        if (pthread_create(&slot->thread, NULL, play_in_thread, slot) != 0) {
+            give_up("no thread");
+        }
+        return;
+    }
+    fflush(stdout);
+    slot->process = fork();
+    if (slot->process < 0) {
+        give_up("no process");
+    }
+    if (slot->process == 0) {
+        slot->actor.store = open_store(history);
+        actor_play(&slot->actor);
+        lk_close(slot->actor.store);
+        exit(0);
+    }
+}
+
+/* Takes an actor away; `kill_it` in mid-air, else when its time is over. */
+static void actor_end(struct history *history, struct slot *slot, bool kill_it) {
+    if (!history->processes) {
+        atomic_store(&slot->stop, kill_it);
+        pthread_join(slot->thread, NULL);
+    } else {
+        int status = 0;
+        if (kill_it) {
+            kill(slot->process, SIGKILL);
+        }
+        if (waitpid(slot->process, &status, 0) < 0) {
+            give_up("waiting for an actor");
+        }
+        if (!WIFEXITED(status) ? !kill_it : WEXITSTATUS(status) != 0) {
+            fprintf(stderr, "history: %s ended with status %#x\n", slot->actor.owner,
+                    (unsigned)status);
+            exit(1);
+        }
+    }
+    close(slot->actor.log);
+    history->kills += kill_it ? 1 : 0;
+}
+
+/* ---- the history ----------------------------------------------------------------------------- */
+
+static void play(struct history *history) {
+    for (unsigned i = 0; i < ACTORS; i++) {
+        /* Most have one request at a time, so that the order of grants can be told from outside. */
+        history->slots[i].requests_max = i % 4 == 3 ? 3 : 1;
+        actor_start(history, &history->slots[i]);
+    }
+    while (actor_now_us() < history->until_us) {
+        struct slot *victim = &history->slots[draw(history, ACTORS)];
+        sleep_ms(KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS));
+        if (actor_now_us() < history->until_us) {
+            actor_end(history, victim, true);
+            actor_start(history, victim);
+        }
+    }
+    for (unsigned i = 0; i < ACTORS; i++) {
+        actor_end(history, &history->slots[i], false);
+    }
+}
+
+/* Whatever the killed left must perish: then each root can be had alone. */
+static bool close_roots(struct history *history) {
+    static const char *const roots[] = {"r", "pool", "t"};
+    struct slot *slot = &history->slots[0];
+    bool good = true;
+    actor_prepare(history, slot);
+    if (slot->actor.store == NULL) {
+        slot->actor.store = open_store(history);
+    }
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        lk_outcome outcome = actor_close(&slot->actor, roots[i], CLOSE_WAIT_MS);
+        if (outcome != LK_GRANTED) {
+            printf("# %s is not free at the end: %s\n", roots[i], lk_outcome_name(outcome));
+            good = false;
+        }
+    }
+    close(slot->actor.log);
+    lk_close(slot->actor.store);
+    return good;
+}
+
+/* Runs the checker on all logs. */
+static bool check(const struct history *history, char *checker) {
+    static char paths[ARGUMENTS_MAX][PATH_BYTES_MAX];
+    char *arguments[ARGUMENTS_MAX + 2] = {checker};
+    unsigned count = history->incarnations < ARGUMENTS_MAX ? history->incarnations : ARGUMENTS_MAX;
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%u.log", history->folder, i);
+        arguments[i + 1] = paths[i];
+    }
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        execv(checker, arguments);
+        give_up(checker);
+    }
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void url_make(struct history *history, const char *template) {
+    static const char mark[] = "{fresh}";
+    const char *found = strstr(template, mark);
+    if (found == NULL) {
+        snprintf(history->url, sizeof history->url, "%s", template);
+    } else {
+        snprintf(history->url, sizeof history->url, "%.*s%s/store%s", (int)(found - template),
+                 template, history->folder, found + strlen(mark));
+    }
+}
+
+static bool outlives_its_users(const char *url) {
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        size_t size = strlen(lk_engines[i]->scheme);
+        if (strncmp(url, lk_engines[i]->scheme, size) == 0 && url[size] == ':') {
+            return (lk_engines[i]->capabilities & LK_CAN_PERSIST) != 0;
+        }
+    }
+    fprintf(stderr, "history: no engine for %s in this build\n", url);
+    exit(2);
+}
+
+static int64_t duration_ms(void) {
+    const char *given = getenv("LK_TEST_SCALE");
+    long percent = given != NULL ? strtol(given, NULL, 10) : 100;
+    int64_t scaled = (int64_t)DURATION_MS * percent / 100;
+    return scaled > DURATION_MIN_MS ? scaled : DURATION_MIN_MS;
+}
+
+static uint64_t seed(void) {
+    const char *given = getenv("LK_TEST_SEED");
+    uint64_t drawn = 0;
+    if (given != NULL) {
+        drawn = strtoull(given, NULL, 10);
+    } else if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) {
+        give_up("no randomness");
+    }
+    printf("# LK_TEST_SEED=%" PRIu64 "\n", drawn);
+    return drawn;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+int main(int argc, char **argv) {
+    static struct history history;
+    if (argc != 3) {
+        fputs("usage: history STORE_URL CHECKER\n", stderr);
+        return 2;
+    }
+    const char *temporary = getenv("TMPDIR");
+    snprintf(history.folder, sizeof history.folder, "%.40s/history-XXXXXX",
+             temporary != NULL ? temporary : "/tmp");
+    if (mkdtemp(history.folder) == NULL) {
+        give_up(history.folder);
+    }
+    history.random = seed();
+    history.processes = outlives_its_users(argv[1]);
+    url_make(&history, argv[1]);
+    lk_close(open_store(&history)); /* made before the first is killed over it */
+    history.shared = history.processes ? NULL : open_store(&history);
+    history.until_us = actor_now_us() + duration_ms() * 1000;
+    play(&history);
+    bool free_at_the_end = close_roots(&history);
+    printf("# %u %s, %u of them killed\n", history.incarnations - 1,
+           history.processes ? "processes" : "threads", history.kills);
+    bool right = check(&history, argv[2]);
+    printf("1..2\n%s 1 - every root is free at the end\n%s 2 - what was seen keeps the rules\n",
+           free_at_the_end ? "ok" : "not ok", right ? "ok" : "not ok");
+    if (right && free_at_the_end) {
+        nftw(history.folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        return 0;
+    }
+    printf("# the logs are kept in %s\n", history.folder);
+    return 1;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the logs that actor.c writes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sightings.h"
+
+enum { LINE_BYTES_MAX = 512, GROWTH = 4096 };
+
+static bool outcome_of(const char *name, lk_outcome *ret_outcome) {
+    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+        if (strcmp(lk_outcome_name((lk_outcome)outcome), name) == 0) {
+            *ret_outcome = (lk_outcome)outcome;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* PATH, PATH?shared or PATH?limit=N&units=U: all that an actor writes. */
+static bool read_part(const char *text, struct sighting_part *ret_part) {
+    struct sighting_part part = {0};
+    size_t size = strcspn(text, "?");
+    if (size == 0 || size >= sizeof part.path) {
+        return false;
+    }
+    memcpy(part.path, text, size);
+    if (text[size] == '?') {
+        part.shared = true;
+        part.units = 1;
+        if (strcmp(text + size, "?shared") != 0
+            && sscanf(text + size, "?limit=%" SCNu32 "&units=%" SCNu32, &part.limit, &part.units)
+                   != 2) {
+            return false;
+        }
+    }
+    *ret_part = part;
+    return true;
+}
+
+/* NUMBER MICROSECONDS OWNER VERB STYLE TTL_MS PART... */
+static bool read_call(char *line, struct call *ret_call) {
+    char verb[16];
+    int64_t ttl_ms;
+    int used = 0;
+    struct call call = {.answered_us = SIGHTING_NEVER};
+    if (sscanf(line, "call %lu %" SCNd64 " %31s %15s %*s %" SCNd64 "%n", &call.number,
+               &call.called_us, call.owner, verb, &ttl_ms, &used)
+        != 5) {
+        return false;
+    }
+    call.ttl_us = ttl_ms * 1000;
+    if (strcmp(verb, "ask") == 0) {
+        call.verb = VERB_ASK;
+    } else if (strcmp(verb, "renew") == 0) {
+        call.verb = VERB_RENEW;
+    } else if (strcmp(verb, "release") == 0) {
+        call.verb = VERB_RELEASE;
+    } else {
+        return false;
+    }
+    char *rest = line + used;
+    for (char *part = strtok_r(NULL, " \n", &rest); part != NULL;
+         part = strtok_r(NULL, " \n", &rest)) {
+        if (call.part_count == SIGHTING_PARTS_MAX
+            || !read_part(part, &call.parts[call.part_count])) {
+            return false;
+        }
+        call.part_count++;
+    }
+    *ret_call = call;
+    return call.part_count > 0;
+}
+
+/* NUMBER MICROSECONDS OUTCOME TICKET TOKEN CREATED, of the call before it. */
+static bool read_answer(const char *line, struct call *call) {
+    unsigned long number;
+    int64_t answered_us;
+    char name[24];
+    int created;
+    if (sscanf(line, "answer %lu %" SCNd64 " %23s %" SCNu64 " %" SCNu64 " %d", &number,
+               &answered_us, name, &call->ticket, &call->token, &created)
+            != 6
+        || number != call->number || call->answered_us != SIGHTING_NEVER
+        || answered_us < call->called_us || !outcome_of(name, &call->outcome)) {
+        return false;
+    }
+    call->created = created != 0;
+    if (call->outcome != LK_UNAVAILABLE) {
+        call->answered_us = answered_us;
+    }
+    return true;
+}
+
+static struct call *add_call(struct sightings *sightings) {
+    if (sightings->call_count % GROWTH == 0) {
+        struct call *calls =
+            realloc(sightings->calls, (sightings->call_count + GROWTH) * sizeof *calls);
+        if (calls == NULL) {
+            fputs("checker: out of memory\n", stderr);
+            exit(2);
+        }
+        sightings->calls = calls;
+    }
+    return &sightings->calls[sightings->call_count];
+}
+
+bool sightings_read(struct sightings *sightings, const char *path) {
+    char line[LINE_BYTES_MAX];
+    size_t first = sightings->call_count;
+    FILE *in = fopen(path, "r");
+    bool good = in != NULL;
+    while (good && fgets(line, sizeof line, in) != NULL) {
+        if (line[0] == '#') {
+            continue;
+        }
+        if (strncmp(line, "call ", 5) == 0) {
+            good = read_call(line, add_call(sightings));
+            sightings->call_count += good ? 1 : 0;
+        } else {
+            good = sightings->call_count > first
+                   && read_answer(line, &sightings->calls[sightings->call_count - 1]);
+        }
+    }
+    if (!good) {
+        fprintf(stderr, "checker: %s is no log: %s\n", path, in != NULL ? line : "cannot be read");
+    }
+    if (in != NULL) {
+        fclose(in);
+    }
+    return good;
+}
