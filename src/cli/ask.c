@@ -51,6 +51,7 @@ lk_request lk_ask_from_line(const struct lk_command_line *line) {
     request.limit = defaults.limit;
     request.units = defaults.units;
     request.note = lk_command_line_text(line, LK_OPTION_NOTE);
+    request.value = lk_command_line_has(line, LK_OPTION_VALUE);
     return request;
 }
 

@@ -39,6 +39,16 @@ lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *l
 int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_get(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_put(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_del(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line);

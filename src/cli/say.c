@@ -49,6 +49,13 @@ int lk_say_failure(const struct lk_cli *cli, lk_outcome outcome, const char *tex
     return lk_say_exit_code(cli, outcome);
 }
 
+int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error) {
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error->text);
+    }
+    return cli->json ? lk_say_object(cli, LK_OK, lk_form_ok()) : 0;
+}
+
 /* The first request in the way, and how many more there are. */
 static void write_blockers(FILE *sentence, const lk_result *result) {
     const lk_blocker_info *first = &result->blockers[0];
