@@ -39,11 +39,15 @@ struct lk_engine {
     const struct lk_engine_ops *ops;
 };
 
-/* Where a blocked ask stood when the caller last looked; filled by ask, read by await. */
+/*
+ * Where a blocked ask stood when the caller last looked; filled by ask, read by await. A take that
+ * is BUSY fills it for await_work.
+ */
 struct lk_stand {
     uint64_t id;       /* the request's id in the store */
     uint64_t version;  /* the engine's own: what it had seen of the store by then */
     size_t in_the_way; /* 0: unknown. An engine that polls looks seldom when many are ahead */
+    int64_t due_us;    /* of a take: the engine's own, when something may come free by itself */
 };
 
 struct lk_engine_ops {

@@ -89,7 +89,7 @@ static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
     return after(of(engine), outcome, result);
 }
 
-static lk_outcome release(struct lk_engine *engine, const struct lk_target *target,
+static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
                           const struct lk_patience *patience, lk_result *result) {
     struct lk_engine *inner = of(engine)->inner;
     lk_outcome outcome = before(of(engine), patience);
@@ -97,7 +97,7 @@ static lk_outcome release(struct lk_engine *engine, const struct lk_target *targ
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "away");
     }
-    outcome = inner->ops->release(inner, target, patience, result);
+    outcome = inner->ops->release(inner, release, patience, result);
     return after(of(engine), outcome, result);
 }
 
