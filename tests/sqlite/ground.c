@@ -233,11 +233,11 @@ lk_outcome ground_release(struct lk_engine *engine, const char *owner, const cha
                           uint64_t token, lk_result *result) {
     struct lk_patience patience = ground_patience(PATIENCE_US);
     struct ground_parts parts;
-    struct lk_target target = {.owner = lk_slice_of(owner), .token = token};
+    struct lk_release release = {.target = {.owner = lk_slice_of(owner), .token = token}};
 
     ground_parts_parse(&parts, parts_text);
-    target.parts = parts.parts;
-    target.part_count = parts.count;
+    release.target.parts = parts.parts;
+    release.target.part_count = parts.count;
     lk_result_clear(result);
-    return engine->ops->release(engine, &target, &patience, result);
+    return engine->ops->release(engine, &release, &patience, result);
 }
