@@ -141,3 +141,20 @@ void lk_deadlines_remove(struct lk_model *model, lk_id request) {
 lk_id lk_deadlines_first(const struct lk_deadlines *heap) {
     return heap->count == 0 ? 0 : heap->ids[0];
 }
+
+/* Recursion is no deeper than the heap. */
+static uint32_t count_due(const struct lk_deadlines *heap, uint32_t at, int64_t now_us) {
+    uint32_t due = 1;
+
+    if (at >= heap->count || heap->keys[at] > now_us) {
+        return 0;
+    }
+    for (uint32_t child = 1; child <= CHILDREN; child++) {
+        due += count_due(heap, at * CHILDREN + child, now_us);
+    }
+    return due;
+}
+
+uint32_t lk_deadlines_due(const struct lk_deadlines *heap, int64_t now_us) {
+    return count_due(heap, 0, now_us);
+}

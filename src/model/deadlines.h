@@ -33,4 +33,7 @@ void lk_deadlines_remove(struct lk_model *model, lk_id request);
 /* The request that perishes first, 0 if none lives. */
 lk_id lk_deadlines_first(const struct lk_deadlines *heap);
 
+/* How many deadlines have been reached by now. O(as many). */
+uint32_t lk_deadlines_due(const struct lk_deadlines *heap, int64_t now_us);
+
 #endif

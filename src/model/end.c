@@ -214,18 +214,23 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
 
 /* ---- perishing ---- */
 
+/*
+ * All that is due, or nothing: room for every end and for every grant is made beforehand. Somebody
+ * who waits may be granted on the way and perish, too, when the wait has set a new deadline (R10).
+ */
 bool lk_step_perish(struct lk_model *model, struct lk_times times) {
+    uint32_t due = lk_deadlines_due(&model->deadlines, times.now_us);
     lk_id id;
 
+    if (due > 0 && !lk_changes_reserve(model, LOST_CHANGES_MAX * ((size_t)due + model->waiting))) {
+        return false;
+    }
     while ((id = lk_deadlines_first(&model->deadlines)) != 0) {
         struct lk_touched touched;
         struct lk_times moment = times;
         moment.now_us = lk_request_deadline(model, lk_request_at(model, id));
         if (moment.now_us > times.now_us) {
             break;
-        }
-        if (!lk_changes_reserve(model, LOST_CHANGES_MAX)) {
-            return false;
         }
         lk_touched_by(model, id, &touched);
         lose(model, id, LK_CHANGE_PERISHED);

@@ -10,8 +10,9 @@
  * Ownership: everything passed in is borrowed for the call. What effects and records refer to is
  * the model's; it stays readable until the next step, also what the step ended.
  * Threads: none; whoever shares a model brings a lock.
- * Memory: a step first reserves all it may need. If that fails it answers LK_INTERNAL and nothing
- * has changed; afterwards it cannot fail half-way.
+ * Memory: a step first reserves all it may need. If that fails it answers LK_INTERNAL and the event
+ * has changed nothing; afterwards it cannot fail half-way. What time alone has brought about by
+ * then (R11) stays, and stands among the changes: all that is due, or nothing of it.
  */
 #ifndef LK_MODEL_MODEL_H
 #define LK_MODEL_MODEL_H

@@ -189,7 +189,7 @@ static const char *read_target(struct lk_slice owner, bool renews, struct lk_sli
         ret_event->event.renew = (struct lk_renew){.target = target, .ttl_ms = (int64_t)ttl_ms};
     } else {
         ret_event->event.kind = LK_EVENT_RELEASE;
-        ret_event->event.release.target = target;
+        ret_event->event.release = (struct lk_release){.target = target};
     }
     return wrong;
 }
@@ -260,7 +260,7 @@ const char *history_read(const char *line, size_t size, const struct history_tok
             return "not +NOW/WALL";
         }
         word = history_word(&text);
-    } else {
+    } else if (!history_is(word, "pass")) {
         times->now_us += HISTORY_STEP_US;
         times->wall_us += HISTORY_STEP_US;
     }

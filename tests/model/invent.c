@@ -38,6 +38,7 @@ static const char *const deep[] = {
     "d/2/x",
 };
 static const char *const pools[] = {"p", "q", "p/x"};
+static const char *const pool_in_tree[] = {"r", "r/p", "r/q", "r/p/x"};
 static const char *const wide[] = {"w",   "w/0", "w/1", "w/2", "w/3", "w/4",
                                    "w/5", "w/6", "w/7", "w/8", "w/9", "w/9/1"};
 
@@ -50,6 +51,7 @@ static const struct universe {
     {deep, sizeof deep / sizeof *deep},
     {pools, sizeof pools / sizeof *pools},
     {wide, sizeof wide / sizeof *wide},
+    {pool_in_tree, sizeof pool_in_tree / sizeof *pool_in_tree},
 };
 
 static void choose_quotas(struct invent *invent) {

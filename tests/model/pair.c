@@ -517,6 +517,11 @@ static void keep_before(struct pair *pair) {
 }
 
 const char *pair_step(struct pair *pair, const struct lk_event *event) {
+    return pair_follow(pair, event, lk_model_step(pair->model, event));
+}
+
+const char *pair_follow(struct pair *pair, const struct lk_event *event,
+                        const struct lk_effects *effects) {
     const struct lk_reference_answer *expected;
     struct pair_match *matches = grown(NULL, pair->match_count, sizeof *matches);
     size_t match_count = pair->match_count;
@@ -532,7 +537,7 @@ const char *pair_step(struct pair *pair, const struct lk_event *event) {
     }
     pair->times = event->times;
     expected = lk_reference_step(pair->reference, event);
-    pair->effects = lk_model_step(pair->model, event);
+    pair->effects = effects;
     if (pair->effects->answer.outcome != expected->outcome) {
         snprintf(pair->text, sizeof pair->text, "outcome: %s in the model, %s in the reference",
                  lk_outcome_name(pair->effects->answer.outcome),

@@ -50,6 +50,10 @@ void pair_close(struct pair *pair);
 /* Steps both. NULL: they agree, and all that must hold does; otherwise what is wrong. */
 const char *pair_step(struct pair *pair, const struct lk_event *event);
 
+/* The same where the model has made its step already, with these effects. */
+const char *pair_follow(struct pair *pair, const struct lk_event *event,
+                        const struct lk_effects *effects);
+
 /* Compares the states as they are, without a step. */
 const char *pair_compare(struct pair *pair);
 
