@@ -9,8 +9,9 @@
  * What keeps it short when many wait. Once an exclusive request at or above the touched node has
  * been seen, held or still waiting, it conflicts with everybody behind it there: that merge ends.
  * Once a shared one has been seen, the exclusive ones behind it are dropped. Where a limit has no
- * room for the widest asker, the other askers of that line are dropped. Each drop spares nobody
- * but the dropping owner's own requests (R8), so that owner is looked at by itself.
+ * room for the widest asker, the other askers of that line are dropped. What is dropped could go
+ * only by R8: the dropping owner's own requests, and those whose owner holds the place exclusively
+ * and waits for a limit. So these two owners are looked at by themselves.
  */
 #include "model/settle.h"
 
@@ -291,6 +292,26 @@ static void look_at(struct pass *pass, lk_id request) {
     }
 }
 
+/*
+ * R8: the owner of an exclusive lease here or above passes all who wait here; if he waits here
+ * himself it is for a limit, which may have room now, whoever closes the way.
+ */
+static void look_at_coverer(struct pass *pass, lk_id node) {
+    const struct lk_model *model = pass->model;
+    lk_id line = lk_node_at(model, node)->line;
+
+    if (line == 0 || lk_line_at(model, line)->limited_here == 0) {
+        return;
+    }
+    for (; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
+        lk_id first = lk_node_at(model, node)->holders;
+        if (first != 0 && lk_stake_is_exclusive(lk_stake_at(model, first))) {
+            look_at_owner(pass, lk_stake_owner(model, lk_stake_at(model, first)));
+            return; /* all exclusive leases on the way up are his */
+        }
+    }
+}
+
 void lk_settle(struct lk_model *model, const struct lk_touched *touched, struct lk_times times) {
     struct pass pass;
     lk_id candidate;
@@ -305,6 +326,7 @@ void lk_settle(struct lk_model *model, const struct lk_touched *touched, struct 
     pass.front_count = 0;
     for (size_t i = 0; i < touched->count; i++) {
         open_front(&pass, touched->nodes[i]);
+        look_at_coverer(&pass, touched->nodes[i]);
     }
     if (touched->owner != 0) {
         look_at_owner(&pass, touched->owner);
