@@ -198,7 +198,7 @@ static void r11_deadlines_take_effect_in_their_order(void **state) {
 
 static void r11_nothing_revives_what_dies_at_the_same_moment(void **state) {
     (void)state;
-    STORY("A queue x ttl=100 -> granted", "+0/0 B wait x ttl=100 -> waiting", "pass 200 -> ok",
+    STORY("A queue x ttl=100 -> granted", "+0/0 B wait x ttl=100 -> waiting", "pass 150 -> ok",
           "? B x gone", "? live 0");
 }
 
