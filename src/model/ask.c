@@ -233,10 +233,8 @@ static enum change compare(const struct asking *asking, lk_id id) {
     for (size_t i = 0; i < asking->claim.count; i++) {
         const struct lk_claimed *asked = &asking->claim.parts[i];
         const struct lk_stake *stake = stake_at_node(asking->model, id, asked->node);
-        struct lk_part present = {.mode = stake->units == 0 ? LK_EXCLUSIVE : LK_SHARED,
-                                  .units = stake->units};
-        struct lk_part wanted = {.mode = asked->units == 0 ? LK_EXCLUSIVE : LK_SHARED,
-                                 .units = asked->units};
+        struct lk_part present = {.mode = lk_mode_of_units(stake->units), .units = stake->units};
+        struct lk_part wanted = {.mode = lk_mode_of_units(asked->units), .units = asked->units};
         if (lk_part_is_stronger(&present, &wanted)) {
             return STRONGER; /* R9: one part is enough */
         }
@@ -432,9 +430,13 @@ static bool check(struct lk_model *model, struct lk_times times, const struct lk
 }
 
 void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_ask *ask) {
-    struct asking asking = {.model = model, .times = times, .ask = ask};
+    struct asking asking;
     lk_id request;
 
+    asking.model = model; /* one by one: the claim is large and is filled in below */
+    asking.times = times;
+    asking.ask = ask;
+    asking.note = NULL;
     if (!check(model, times, ask)) {
         return;
     }

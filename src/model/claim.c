@@ -92,7 +92,7 @@ static bool is_held_below(const struct lk_model *model, lk_id node, lk_id owner,
 
 static bool is_held_against(const struct lk_model *model, const struct lk_claim *claim,
                             const struct lk_claimed *part) {
-    bool exclusive = part->units == 0;
+    bool exclusive = lk_mode_of_units(part->units) == LK_EXCLUSIVE;
     lk_id above = part->node;
 
     if (part->is_there) {
@@ -130,7 +130,7 @@ static bool is_ahead_in(const struct lk_model *model, lk_id line, enum lk_list_k
 
 static bool is_ahead_of(const struct lk_model *model, const struct lk_claim *claim,
                         const struct lk_claimed *part) {
-    bool exclusive = part->units == 0;
+    bool exclusive = lk_mode_of_units(part->units) == LK_EXCLUSIVE;
     lk_id above = part->node;
 
     if (part->is_there) {
@@ -187,7 +187,7 @@ static bool fits(const struct lk_model *model, const struct lk_claim *claim, siz
     for (size_t i = 0; i < claim->count; i++) {
         const struct lk_claimed *part = &claim->parts[i];
         if (part->limit != 0
-            && lk_claim_units_taken(model, claim, part) + part->units > part->limit) {
+            && !lk_units_fit(part->limit, part->units, lk_claim_units_taken(model, claim, part))) {
             *ret_part = i;
             return false;
         }

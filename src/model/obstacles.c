@@ -6,6 +6,7 @@
 #include "model/obstacles.h"
 
 #include "model/lines.h"
+#include "model/rules.h"
 #include "model/tree.h"
 
 struct walk {
@@ -185,7 +186,8 @@ static bool conflicts(const struct explanation *e, size_t part_index,
     const struct lk_request *request = lk_request_at(e->model, stake->request);
 
     return !e->is_covered && request->owner != e->claim->owner && is_ahead_or_held(e, request)
-           && (part->units == 0 || lk_stake_is_exclusive(stake)) && part->node != 0
+           && lk_modes_conflict(lk_mode_of_units(part->units), lk_mode_of_units(stake->units))
+           && part->node != 0
            && (lk_node_contains(e->model, stake->node, part->node)
                || (part->is_there && lk_node_contains(e->model, part->node, stake->node)));
 }
@@ -204,9 +206,8 @@ static bool is_met_first(const struct explanation *e, lk_id stake_id) {
         lk_request_at(e->model, lk_stake_at(e->model, stake_id)->request);
 
     if (e->claim->count == 1 && request->stake_count == 1) {
-        /* What conflicts with one part does not count against its limit as well. */
-        const struct lk_stake *stake = lk_stake_at(e->model, stake_id);
-        return e->is_counting ? counts(e, 0, stake) : conflicts(e, 0, stake);
+        /* It is met once, and the walks go only where it stands in the way; but for its owner. */
+        return e->is_counting || request->owner != e->claim->owner;
     }
     for (size_t part = 0; part <= e->part; part++) {
         for (int counting = 0; counting <= 1; counting++) {
@@ -275,8 +276,9 @@ size_t lk_obstacles_explain(const struct lk_model *model, const struct lk_claim 
     e.is_covered = lk_claim_is_covered(model, claim);
     for (size_t i = 0; i < claim->count; i++) {
         const struct lk_claimed *part = &claim->parts[i];
-        e.is_short[i] = part->limit != 0
-                        && lk_claim_units_taken(model, claim, part) + part->units > part->limit;
+        e.is_short[i] =
+            part->limit != 0
+            && !lk_units_fit(part->limit, part->units, lk_claim_units_taken(model, claim, part));
     }
     for (e.part = 0; e.part < claim->count; e.part++) {
         e.is_counting = false;

@@ -419,13 +419,16 @@ struct lk_slice lk_request_note(const struct lk_request *request) {
 uint64_t lk_request_draw(struct lk_model *model, lk_id id, int64_t wall_us) {
     const struct lk_request *request = lk_request_at(model, id);
     uint64_t draw = wall_us > 0 ? (uint64_t)wall_us : 1;
+    struct lk_root *roots[LK_PARTS_MAX];
+    size_t count = 0;
 
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        uint64_t last = lk_root_of(model, lk_stake_at(model, at)->node)->last_draw;
-        draw = last + 1 > draw ? last + 1 : draw;
+        struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
+        draw = root->last_draw + 1 > draw ? root->last_draw + 1 : draw;
+        roots[count++] = root;
     }
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        lk_root_of(model, lk_stake_at(model, at)->node)->last_draw = draw;
+    while (count > 0) {
+        roots[--count]->last_draw = draw;
     }
     return draw;
 }

@@ -8,6 +8,11 @@
 
 #include "model/part.h"
 
+/* What a part counts says its mode as well: nothing is exclusive, one or more is shared (R7c). */
+static inline enum lk_mode lk_mode_of_units(uint32_t units) {
+    return units == 0 ? LK_EXCLUSIVE : LK_SHARED;
+}
+
 /* R6 for parts of different owners whose paths are related: at least one is exclusive. */
 static inline bool lk_modes_conflict(enum lk_mode a, enum lk_mode b) {
     return a == LK_EXCLUSIVE || b == LK_EXCLUSIVE;
@@ -16,9 +21,14 @@ static inline bool lk_modes_conflict(enum lk_mode a, enum lk_mode b) {
 /* R6 for parts of different owners. */
 bool lk_parts_conflict(const struct lk_part *a, const struct lk_part *b);
 
-/* R7c: `taken` units count already at the part's path. A part without a limit always fits. */
+/* R7c: `taken` units count already at the path. Without a limit (0) everything fits. */
+static inline bool lk_units_fit(uint32_t limit, uint32_t units, uint64_t taken) {
+    return limit == 0 || taken + units <= limit;
+}
+
+/* R7c for a part. */
 static inline bool lk_part_fits(const struct lk_part *part, uint64_t taken) {
-    return part->limit == 0 || taken + part->units <= part->limit;
+    return lk_units_fit(part->limit, part->units, taken);
 }
 
 /* R8: a lease's part covers a part asked for by the same owner. */

@@ -22,6 +22,7 @@
 #include "model/index.h"
 #include "model/model.h"
 #include "model/name.h"
+#include "model/rules.h"
 
 #define LK_ROOT_BIT (UINT32_C(1) << 31)
 
@@ -287,7 +288,7 @@ static inline lk_id lk_node_parent(const struct lk_node *node) {
 }
 
 static inline bool lk_stake_is_exclusive(const struct lk_stake *stake) {
-    return stake->units == 0;
+    return lk_mode_of_units(stake->units) == LK_EXCLUSIVE;
 }
 
 static inline lk_id lk_stake_owner(const struct lk_model *model, const struct lk_stake *stake) {

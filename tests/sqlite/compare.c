@@ -16,15 +16,16 @@ static bool is_same_draw(bool is_lazy, uint64_t a, uint64_t b) {
     return is_lazy ? (a == 0) == (b == 0) : a == b;
 }
 
-static const char *compare_blockers(bool is_lazy, const lk_blocker_info *a,
-                                    size_t a_count, const lk_blocker_info *b, size_t b_count) {
+static const char *compare_blockers(bool is_lazy, const lk_blocker_info *a, size_t a_count,
+                                    const lk_blocker_info *b, size_t b_count) {
     if (a_count != b_count) {
         return "the number of blockers";
     }
     for (size_t i = 0; i < a_count; i++) {
         if (!is_same_text(a[i].path, b[i].path) || !is_same_text(a[i].owner, b[i].owner)
-            || !is_same_text(a[i].note, b[i].note) || !is_same_draw(is_lazy, a[i].ticket, b[i].ticket)
-            || a[i].held != b[i].held || a[i].expires_in_ms != b[i].expires_in_ms) {
+            || !is_same_text(a[i].note, b[i].note)
+            || !is_same_draw(is_lazy, a[i].ticket, b[i].ticket) || a[i].held != b[i].held
+            || a[i].expires_in_ms != b[i].expires_in_ms) {
             return "a blocker";
         }
     }
@@ -38,7 +39,8 @@ const char *compare_results(bool is_lazy, const lk_result *a, const lk_result *b
     if (!is_same_text(a->error, b->error)) {
         return "the sentence";
     }
-    if (!is_same_draw(is_lazy, a->ticket, b->ticket) || !is_same_draw(is_lazy, a->token, b->token)) {
+    if (!is_same_draw(is_lazy, a->ticket, b->ticket)
+        || !is_same_draw(is_lazy, a->token, b->token)) {
         return "ticket or token";
     }
     if (a->ttl_ms != b->ttl_ms || a->expires_in_ms != b->expires_in_ms || a->fixed != b->fixed) {
@@ -116,7 +118,7 @@ const char *compare_claims(bool is_lazy, const lk_claim_info *a, const lk_claim_
         return "the claim's token";
     }
     return a->ttl_ms == b->ttl_ms && a->expires_in_ms == b->expires_in_ms ? NULL
-                                                                         : "the claim's deadline";
+                                                                          : "the claim's deadline";
 }
 
 static const char *compare_item(const lk_item_info *a, const lk_item_info *b) {

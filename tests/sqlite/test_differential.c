@@ -11,283 +11,14 @@
 #include <cmocka.h>
 
 #include "compare.h"
-#include "ground.h"
+#include "play.h"
 
-enum { STORES = 3, HISTORIES = 40, STEPS = 250, TOKENS = 16 };
-
-static const char *const paths[] = {"a", "a/x", "a/x/p", "a/x/q", "a/y", "a0",
-                                    "b", "b/x", "b/x/p", "c",     "c/x", "d"};
-enum { PATHS = sizeof paths / sizeof paths[0] };
-
-/* Two of them are places where locks are, too. */
-static const char *const queues[] = {"c", "b/x", "jobs"};
-static const char *const ids[] = {"1", "2", "3", "x", "p"};
-static const char *const needs[] = {"d", "a/x?shared", "pool?limit=2&units=1", "pool?limit=3&units=2",
-                                    "b/x/q"};
-enum {
-    QUEUES = sizeof queues / sizeof queues[0],
-    IDS = sizeof ids / sizeof ids[0],
-    NEEDS = sizeof needs / sizeof needs[0],
-};
-
-static const char *const owners[] = {"Ann", "Bob", "Cy", "Dee", "Eve"};
-enum { OWNERS = sizeof owners / sizeof owners[0] };
-
-/* What a history varies. */
-struct variant {
-    const char *name;
-    int overdue_max;
-    bool is_lazy; /* draws later than the model: tickets and tokens differ, and are not named */
-    struct lk_quotas quotas;
-    int64_t pause_max_us; /* between steps */
-    int work_percent;     /* of the steps are about values and work */
-};
-
-struct play {
-    const struct variant *variant;
-    struct lk_random *random;
-    struct ground ground;
-    struct ground_clock clock;
-    struct lk_sqlite_options options;
-    struct lk_engine *engines[STORES];
-    struct lk_model *model;
-
-    unsigned step;
-    struct lk_event event;
-    struct ground_parts parts; /* of the event */
-    char owner[LK_OWNER_BYTES_MAX + 1];
-    struct lk_path queue;
-    char id[LK_SEGMENT_BYTES_MAX + 1];
-    char value[200];
-    uint64_t tokens[TOKENS]; /* granted lately, for later calls to name */
-};
-
-static int64_t between(struct play *play, int64_t low, int64_t high) {
-    return lk_random_between(play->random, low, high);
-}
-
-static bool chance(struct play *play, int percent) {
-    return between(play, 1, 100) <= percent;
-}
-
-/* ---- making events --------------------------------------------------------------------------- */
-
-static void make_parts(struct play *play) {
-    size_t count = chance(play, 70) ? 1 : (size_t)between(play, 2, 3);
-    bool taken[PATHS] = {false};
-    char text[256] = "";
-
-    for (size_t i = 0; i < count; i++) {
-        size_t path = (size_t)between(play, 0, PATHS - 1);
-        size_t used = strlen(text);
-        if (taken[path]) {
-            continue;
-        }
-        taken[path] = true;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? " " : "",
-                                 paths[path]);
-        if (chance(play, 25)) {
-            (void)snprintf(text + used, sizeof text - used, "?shared");
-        } else if (chance(play, 40)) {
-            int limit = (int)between(play, 1, 3);
-            (void)snprintf(text + used, sizeof text - used, "?limit=%d&units=%d", limit,
-                           (int)between(play, 1, limit));
-        }
-    }
-    ground_parts_parse(&play->parts, text);
-}
-
-/* Makes the event's owner and parts those of a request that is there; its token, or 0. */
-static uint64_t aim(struct play *play) {
-    const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
-    lk_listing *listing = NULL;
-    uint64_t token = 0;
-    char text[256] = "";
-
-    assert_int_equal(lk_listing_from_model(play->model, &times, NULL, &listing), LK_OK);
-    if (listing->count > 0) {
-        const lk_entry *chosen = &listing->entries[between(play, 0, (int64_t)listing->count - 1)];
-        for (size_t i = 0; i < listing->count; i++) {
-            size_t used = strlen(text);
-            if (listing->entries[i].request_index == chosen->request_index) {
-                (void)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? " " : "",
-                               listing->entries[i].path);
-            }
-        }
-        (void)snprintf(play->owner, sizeof play->owner, "%s", chosen->owner);
-        token = chosen->token;
-        ground_parts_parse(&play->parts, text);
-    }
-    lk_listing_free(listing);
-    return token;
-}
-
-static void make_target(struct play *play, struct lk_target *ret_target) {
-    uint64_t token = chance(play, 75) ? aim(play) : 0;
-
-    if (chance(play, 15)) {
-        token = play->tokens[between(play, 0, TOKENS - 1)];
-    }
-    *ret_target = (struct lk_target){
-        .owner = lk_slice_of(play->owner),
-        .parts = play->parts.parts,
-        .part_count = play->parts.count,
-        .token = play->variant->is_lazy || chance(play, 40) ? 0 : token,
-    };
-}
-
-static void make_ask(struct play *play, struct lk_ask *ret_ask) {
-    *ret_ask = (struct lk_ask){
-        .owner = lk_slice_of(play->owner),
-        .parts = play->parts.parts,
-        .part_count = play->parts.count,
-        .style = (lk_style)between(play, LK_TRY, LK_WAIT),
-        .ttl_ms = chance(play, 20) ? 0 : between(play, 50, 2000),
-        .until_us = chance(play, 8) ? play->clock.wall_us + between(play, 1, 3000000) : 0,
-        .note_given = chance(play, 25),
-        .note = lk_slice_of(chance(play, 50) ? "a note" : ""),
-        .blockers_max = (size_t)between(play, 0, 5),
-        .wants_value = chance(play, 30),
-    };
-}
-
-/* Some bytes, unlike any other step's. */
-static struct lk_slice make_value(struct play *play) {
-    int used = snprintf(play->value, sizeof play->value, "value %u of %s", play->step, play->owner);
-
-    return (struct lk_slice){play->value, chance(play, 90) ? (size_t)used : 0};
-}
-
-static void choose_queue(struct play *play) {
-    const char *queue = queues[between(play, 0, QUEUES - 1)];
-
-    assert_int_equal(lk_path_parse(lk_slice_of(queue), &play->queue, NULL), LK_OK);
-    (void)snprintf(play->id, sizeof play->id, "%s", ids[between(play, 0, IDS - 1)]);
-}
-
-/* Makes owner and id those of a claim in the queue, if there is one. */
-static void aim_at_claim(struct play *play) {
-    const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
-    lk_item_list *list = NULL;
-
-    assert_int_equal(lk_items_from_model(play->model, &times, &play->queue, &list), LK_OK);
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].owner != NULL && chance(play, 60)) {
-            (void)snprintf(play->owner, sizeof play->owner, "%s", list->items[i].owner);
-            (void)snprintf(play->id, sizeof play->id, "%s", list->items[i].id);
-        }
-    }
-    lk_item_list_free(list);
-}
-
-static uint64_t some_token(struct play *play) {
-    return play->variant->is_lazy || chance(play, 50) ? 0
-                                                      : play->tokens[between(play, 0, TOKENS - 1)];
-}
-
-static void make_push(struct play *play, struct lk_push *ret_push) {
-    ground_parts_parse(&play->parts, chance(play, 60) ? "" : needs[between(play, 0, NEEDS - 1)]);
-    *ret_push = (struct lk_push){
-        .queue = play->queue,
-        .id = lk_slice_of(chance(play, 98) ? play->id : "a/b"),
-        .value = make_value(play),
-        .delay_ms = chance(play, 70) ? 0 : between(play, 1, 1000),
-        .needs = play->parts.parts,
-        .need_count = play->parts.count,
-    };
-}
-
-static void make_take(struct play *play, struct lk_take *ret_take) {
-    *ret_take = (struct lk_take){
-        .queue = play->queue,
-        .owner = lk_slice_of(play->owner),
-        .ttl_ms = chance(play, 20) ? 0 : between(play, 50, 1000),
-        .max_attempts = (uint32_t)between(play, 0, 3),
-        .ask_number = (uint64_t)between(play, 0, 4),
-        .note_given = chance(play, 25),
-        .note = lk_slice_of("a worker"),
-    };
-}
-
-static void make_finish(struct play *play, struct lk_finish *ret_finish) {
-    aim_at_claim(play);
-    *ret_finish = (struct lk_finish){
-        .queue = play->queue,
-        .id = lk_slice_of(play->id),
-        .owner = lk_slice_of(play->owner),
-        .token = some_token(play),
-        .kind = chance(play, 60) ? LK_FINISH_DONE : LK_FINISH_RETRY,
-        .delay_ms = chance(play, 60) ? 0 : between(play, 1, 1000),
-    };
-}
-
-static void make_put(struct play *play, struct lk_put *ret_put) {
-    *ret_put = (struct lk_put){
-        .path = play->parts.parts[0].path,
-        .owner = lk_slice_of(chance(play, 70) ? play->owner : ""),
-        .token = some_token(play),
-        .deletes = chance(play, 20),
-        .bytes = make_value(play),
-    };
-}
-
-static void make_work(struct play *play) {
-    struct lk_event *event = &play->event;
-    int64_t dice = between(play, 1, 100);
-
-    choose_queue(play);
-    if (dice <= 30) {
-        event->kind = LK_EVENT_PUSH;
-        make_push(play, &event->push);
-    } else if (dice <= 60) {
-        event->kind = LK_EVENT_TAKE;
-        make_take(play, &event->take);
-    } else if (dice <= 80) {
-        event->kind = LK_EVENT_FINISH;
-        make_finish(play, &event->finish);
-    } else if (dice <= 85) {
-        event->kind = LK_EVENT_UNPARK;
-        event->unpark = (struct lk_unpark){.queue = play->queue, .id = lk_slice_of(play->id)};
-    } else {
-        event->kind = LK_EVENT_PUT;
-        make_put(play, &event->put);
-    }
-}
-
-static void make_event(struct play *play) {
-    struct lk_event *event = &play->event;
-    int64_t dice = between(play, 1, 100);
-
-    *event = (struct lk_event){.kind = LK_EVENT_ASK};
-    (void)snprintf(play->owner, sizeof play->owner, "%s", owners[between(play, 0, OWNERS - 1)]);
-    make_parts(play);
-    if (chance(play, play->variant->work_percent)) {
-        make_work(play);
-    } else if (dice <= 60) {
-        make_ask(play, &event->ask);
-    } else if (dice <= 72) {
-        event->kind = LK_EVENT_RENEW;
-        make_target(play, &event->renew.target);
-        event->renew.ttl_ms = chance(play, 50) ? 0 : between(play, 50, 2000);
-    } else if (dice <= 96) {
-        event->kind = LK_EVENT_RELEASE;
-        make_target(play, &event->release.target);
-        event->release.puts = chance(play, 25);
-        event->release.put = make_value(play);
-    } else {
-        event->kind = LK_EVENT_BREAK;
-        event->broken = (struct lk_break){
-            .path = play->parts.parts[0].path,
-            .owner = lk_slice_of(chance(play, 30) ? play->owner : NULL),
-            .at_once = chance(play, 50),
-        };
-    }
-}
+enum { HISTORIES = 60, STEPS = 250 };
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 static _Noreturn void differ(const struct play *play, const char *what) {
-    static const char *const kinds[] = {"ask",  "renew", "release", "break",  "tick",
+    static const char *const kinds[] = {"ask", "renew", "release", "break",  "tick",
                                         "put", "push",  "take",    "finish", "unpark"};
 
     fail_msg("%s, step %u (%s of %s for %s, style %d): the store and the model differ in %s",
@@ -340,7 +71,7 @@ static void play_answered(struct play *play, struct lk_engine *engine,
         (void)engine->ops->release(engine, &event->release, &patience, &result);
     }
     if (result.token != 0) {
-        play->tokens[between(play, 0, TOKENS - 1)] = result.token;
+        play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = result.token;
     }
     difference = compare_results(play->variant->is_lazy, &result, &expected);
     if (difference != NULL) {
@@ -364,7 +95,7 @@ static void expect_same_claim(struct play *play, const lk_claim_info *claim,
     (void)lk_claim_from_effects(play->model, effects, &play->event.times, &expected,
                                 &expected_error);
     if (claim != NULL) {
-        play->tokens[between(play, 0, TOKENS - 1)] = claim->token;
+        play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = claim->token;
     }
     difference = compare_errors(error, &expected_error);
     if (difference == NULL) {
@@ -383,8 +114,7 @@ static void play_take(struct play *play, struct lk_engine *engine,
     struct lk_stand stand;
     lk_error error = {.outcome = LK_OK};
 
-    error.outcome =
-        engine->ops->take(engine, &play->event.take, &patience, &claim, &stand, &error);
+    error.outcome = engine->ops->take(engine, &play->event.take, &patience, &claim, &stand, &error);
     expect_same_claim(play, claim, effects, &error);
     lk_claim_free(claim);
 }
@@ -449,7 +179,7 @@ static void look_at_queue(struct play *play, struct lk_engine *engine) {
     lk_error error;
     const char *difference;
 
-    choose_queue(play);
+    play_choose_queue(play);
     assert_int_equal(engine->ops->items(engine, &play->queue, &patience, &list, &error), LK_OK);
     assert_int_equal(engine->ops->stats(engine, &play->queue, &patience, &stats, &error), LK_OK);
     assert_int_equal(lk_items_from_model(play->model, &times, &play->queue, &expected), LK_OK);
@@ -487,12 +217,10 @@ static void look_around(struct play *play, struct lk_engine *engine) {
     const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
     lk_listing *listing = NULL;
     lk_listing *expected = NULL;
-    struct lk_path path;
-    const struct lk_path *prefix = chance(play, 50) ? NULL : &path;
+    const struct lk_path path = play_some_path(play);
+    const struct lk_path *prefix = play_chance(play, 50) ? NULL : &path;
     lk_error error;
 
-    assert_int_equal(lk_path_parse(lk_slice_of(paths[between(play, 0, PATHS - 1)]), &path, &error),
-                     LK_OK);
     assert_int_equal(engine->ops->list(engine, prefix, &patience, &listing, &error), LK_OK);
     assert_int_equal(lk_listing_from_model(play->model, &times, prefix, &expected), LK_OK);
     expect_same_listings(play, listing, expected);
@@ -506,15 +234,15 @@ static void look_around(struct play *play, struct lk_engine *engine) {
 }
 
 static void play_step(struct play *play) {
-    struct lk_engine **engine = &play->engines[between(play, 0, STORES - 1)];
+    struct lk_engine **engine = &play->engines[play_between(play, 0, PLAY_STORES - 1)];
     const struct lk_effects *effects;
 
-    ground_clock_advance(&play->clock, between(play, 1000, play->variant->pause_max_us));
-    if (chance(play, 2)) {
+    ground_clock_advance(&play->clock, play_between(play, 1000, play->variant->pause_max_us));
+    if (play_chance(play, 2)) {
         ground_close(*engine);
         *engine = ground_open(play->ground.file, &play->options);
     }
-    make_event(play);
+    play_invent(play);
     play->event.times = (struct lk_times){play->clock.now_us, play->clock.wall_us};
     effects = lk_model_step(play->model, &play->event);
     assert_null(lk_model_check(play->model));
@@ -527,8 +255,8 @@ static void play_step(struct play *play) {
     } else {
         play_plain(play, *engine, effects);
     }
-    if (chance(play, 30)) {
-        look_around(play, play->engines[between(play, 0, STORES - 1)]);
+    if (play_chance(play, 30)) {
+        look_around(play, play->engines[play_between(play, 0, PLAY_STORES - 1)]);
     }
 }
 
@@ -551,7 +279,7 @@ static void play_history(const struct variant *variant, struct lk_random *random
     ground_clock_init(&play.clock);
     play.options = (struct lk_sqlite_options){
         .time = &play.clock.source, .boot_id = "boot", .overdue_max = variant->overdue_max};
-    for (size_t i = 0; i < STORES; i++) {
+    for (size_t i = 0; i < PLAY_STORES; i++) {
         play.engines[i] = ground_open(play.ground.file, &play.options);
     }
     write_quotas(&play);
@@ -561,7 +289,7 @@ static void play_history(const struct variant *variant, struct lk_random *random
         play_step(&play);
     }
     lk_model_free(play.model);
-    for (size_t i = 0; i < STORES; i++) {
+    for (size_t i = 0; i < PLAY_STORES; i++) {
         ground_close(play.engines[i]);
     }
     ground_remove(&play.ground);

@@ -83,9 +83,8 @@ static int write_pushed(const struct lk_neighbourhood *hood, const struct lk_ite
     struct lk_sql *sql = &hood->store->sql;
     int code = lk_sql_item_add(sql, record, due_unix_us);
 
-    return code == SQLITE_OK
-               ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
-               : code;
+    return code == SQLITE_OK ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
+                             : code;
 }
 
 static int write_item_change(const struct lk_neighbourhood *hood, const struct lk_change *change,
@@ -157,8 +156,8 @@ int lk_changes_remember(const struct lk_neighbourhood *hood, const struct lk_eff
 }
 
 int lk_changes_mark_format(const struct lk_sqlite_turn *turn, const struct lk_event *event) {
-    bool is_news = event->kind == LK_EVENT_PUSH
-                   || (event->kind == LK_EVENT_ASK && event->ask.wants_value);
+    bool is_news =
+        event->kind == LK_EVENT_PUSH || (event->kind == LK_EVENT_ASK && event->ask.wants_value);
 
     if (!is_news || turn->meta.writable_from >= LK_SQL_FORMAT_OF_WORK) {
         return SQLITE_OK;

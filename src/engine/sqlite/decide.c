@@ -8,10 +8,11 @@
  * that nobody hears of what a power cut could undo. A refused try changes nothing, and its commit
  * writes nothing.
  */
+#include "engine/sqlite/decide.h"
+
 #include "base/error.h"
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
-#include "engine/sqlite/decide.h"
 
 /* R3: tells the model when the token that this release names ended, if it did. */
 static int load_ended(struct lk_neighbourhood *hood, const struct lk_target *target) {
@@ -55,10 +56,8 @@ static const struct lk_target *target_of(const struct lk_event *event,
         return NULL;
     }
     *part = (struct lk_part){.path = hood->item, .mode = LK_EXCLUSIVE};
-    *target = (struct lk_target){.owner = event->finish.owner,
-                                 .parts = part,
-                                 .part_count = 1,
-                                 .token = event->finish.token};
+    *target = (struct lk_target){
+        .owner = event->finish.owner, .parts = part, .part_count = 1, .token = event->finish.token};
     return target;
 }
 

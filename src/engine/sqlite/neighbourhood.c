@@ -11,7 +11,7 @@
  *       and to its needs, and the claims that the same ask got before (R3);
  *   S2  every request that waits or is overdue or may be broken or finished among what is loaded:
  *       all that is related to each of its parts;
- *   S3  for an ask and a take: everything that waits of each owner that is loaded, and of the asker;
+ *   S3  for an ask and a take: everything that waits of each owner that is loaded, and of who asks;
  *   S4  a bounded number of requests that are overdue elsewhere, for somebody has to sweep them;
  *   S5  the last draw of each root that has a part in what is loaded, and the floor (R4);
  *   S6  the value at the path of a put and of an ask that wants it, and at the first path of each
@@ -47,287 +47,15 @@
  *     to its path and its needs. Which items are looked at is argued in take.c.
  *   - Quotas (R22) count everything: where one is set, an ask or a take loads every request.
  */
-#include "engine/sqlite/neighbourhood.h"
-
-#include <stdio.h>
-
-#include "sql/values.h"
-
-static struct lk_slice slice_of_path(const struct lk_path *path) {
-    return (struct lk_slice){path->bytes, path->size};
-}
-
-/* The key of a request in a set. */
-static struct lk_slice slice_of_id(const uint64_t *id) {
-    return (struct lk_slice){(const char *)id, sizeof *id};
-}
-
-static int code_of(struct lk_sqlite *store, lk_outcome outcome, uint64_t id) {
-    if (outcome == LK_OK) {
-        return SQLITE_OK;
-    }
-    if (outcome == LK_INTERNAL) {
-        return SQLITE_NOMEM;
-    }
-    (void)snprintf(store->sql.complaint, sizeof store->sql.complaint,
-                   "request %llu: no rule could have made it", (unsigned long long)id);
-    return SQLITE_CORRUPT;
-}
-
-/* Adds a key to a set; *ret_is_new is false, too, when memory is exhausted. */
-static int add_once(struct lk_set *set, struct lk_slice key, bool *ret_is_new) {
-    *ret_is_new = false;
-    return lk_set_add(set, key, ret_is_new) ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-/* S5. */
-static int load_draw(struct lk_neighbourhood *hood, const struct lk_path *path) {
-    struct lk_slice root = lk_path_root(path);
-    uint64_t last_draw = 0;
-    bool is_new;
-    int code = add_once(&hood->roots, root, &is_new);
-
-    if (!is_new) {
-        return code;
-    }
-    code = lk_sql_root_load(&hood->store->sql, root, &last_draw);
-    if (code == SQLITE_OK && last_draw > 0
-        && lk_model_restore_draw(hood->model, root, last_draw) != LK_OK) {
-        code = SQLITE_NOMEM;
-    }
-    return code;
-}
-
-/* Wants the path expanded. */
-static int want_path(struct lk_neighbourhood *hood, const struct lk_path *path) {
-    bool is_new;
-
-    return add_once(&hood->paths, slice_of_path(path), &is_new);
-}
-
-static int want_owner(struct lk_neighbourhood *hood, struct lk_slice owner) {
-    bool is_new;
-
-    return add_once(&hood->owners, owner, &is_new);
-}
-
-static bool stands_at(const struct lk_record *record, const struct lk_path *path) {
-    for (size_t i = 0; i < record->part_count; i++) {
-        if (lk_path_equal(&record->parts[i].path, path)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether the request is overdue, or may end by this very event. */
-static bool may_end(const struct lk_neighbourhood *hood, const struct lk_record *record) {
-    return record->deadline_us <= hood->now_us
-           || (hood->ending != NULL && stands_at(record, hood->ending));
-}
-
-/* ---- values, queues and items ---------------------------------------------------------------- */
-
-struct placed {
-    struct lk_neighbourhood *hood;
-    const struct lk_path *path;
-};
-
-static int restore_value(void *context, struct lk_slice bytes, bool in_doubt) {
-    const struct placed *placed = context;
-
-    return lk_model_restore_value(placed->hood->model, placed->path, bytes, in_doubt) == LK_OK
-               ? SQLITE_OK
-               : SQLITE_NOMEM;
-}
-
-/* S6. */
-static int load_value(struct lk_neighbourhood *hood, const struct lk_path *path) {
-    struct placed placed = {hood, path};
-    bool is_new;
-    int code = add_once(&hood->values, slice_of_path(path), &is_new);
-
-    if (!is_new) {
-        return code;
-    }
-    code = lk_sql_value_load(&hood->store->sql, slice_of_path(path), restore_value, &placed);
-    return code == SQLITE_EMPTY ? SQLITE_OK : code;
-}
-
-/* S7: what was counted, and the root's last draw, which a push goes on from. */
-static int load_queue(struct lk_neighbourhood *hood, const struct lk_path *queue) {
-    struct lk_queue_counts counts;
-    bool is_new;
-    int code = add_once(&hood->queues, slice_of_path(queue), &is_new);
-
-    if (!is_new) {
-        return code;
-    }
-    code = load_draw(hood, queue);
-    if (code == SQLITE_OK) {
-        code = lk_sql_queue_load(&hood->store->sql, slice_of_path(queue), &counts);
-    }
-    if (code == SQLITE_OK && lk_model_restore_queue(hood->model, queue, &counts) != LK_OK) {
-        code = SQLITE_NOMEM;
-    }
-    return code == SQLITE_EMPTY ? SQLITE_OK : code;
-}
-
-/*
- * Restores the item that is in the store's room. It becomes claimed with its claim. One that is claimed, by its row, and whose claim is not
- * loaded is not looked into: it is there, and that is all.
- */
-static int restore_item(struct lk_neighbourhood *hood) {
-    struct lk_item_record *record = &hood->store->item.record;
-    lk_outcome outcome;
-    int code = load_queue(hood, &record->queue);
-
-    if (code != SQLITE_OK) {
-        return code;
-    }
-    if (record->state == LK_ITEM_CLAIMED) {
-        record->state = LK_ITEM_READY;
-    }
-    outcome = lk_model_restore_item(hood->model, record);
-    if (outcome == LK_INVALID) {
-        (void)snprintf(hood->store->sql.complaint, sizeof hood->store->sql.complaint,
-                       "an item of %.*s: no rule could have made it", (int)record->queue.size,
-                       record->queue.bytes);
-        return SQLITE_CORRUPT;
-    }
-    return outcome == LK_OK ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-/* S7: the item at this path, once. SQLITE_EMPTY: there is none. */
-static int load_item(struct lk_neighbourhood *hood, const struct lk_path *path) {
-    struct lk_sql *sql = &hood->store->sql;
-    struct lk_slice id = lk_path_segment(path, path->depth - 1u);
-    bool is_new;
-    int code = add_once(&hood->items, slice_of_path(path), &is_new);
-
-    if (!is_new || path->depth < 2) {
-        return code;
-    }
-    code = lk_sql_item_load(sql, (struct lk_slice){path->bytes, path->size - id.size - 1u}, id,
-                            &hood->store->item);
-    return code == SQLITE_OK ? restore_item(hood) : code;
-}
-
-/* ---- requests -------------------------------------------------------------------------------- */
-
-/* What a request brings along: the item of a claim before, for it becomes claimed by it. */
-static int load_item_of(struct lk_neighbourhood *hood, const struct lk_record *record) {
-    int code = record->is_claim ? load_item(hood, &record->parts[0].path) : SQLITE_OK;
-
-    if (code == SQLITE_EMPTY) {
-        (void)snprintf(hood->store->sql.complaint, sizeof hood->store->sql.complaint,
-                       "request %llu: it claims an item that is not there",
-                       (unsigned long long)record->id);
-        return SQLITE_CORRUPT;
-    }
-    return code;
-}
-
-/* S2 to S6, of a request that has been loaded. */
-static int want_around(struct lk_neighbourhood *hood, const struct lk_record *record) {
-    bool may_go = may_end(hood, record);
-    bool is_unsettled = may_go || record->state == LK_STATE_WAITING;
-    int code = hood->with_owners ? want_owner(hood, record->owner) : SQLITE_OK;
-
-    if (code == SQLITE_OK && may_go && record->wants_value) {
-        code = load_value(hood, &record->parts[0].path);
-    }
-    for (size_t i = 0; i < record->part_count && code == SQLITE_OK; i++) {
-        code = load_draw(hood, &record->parts[i].path);
-        if (code == SQLITE_OK && is_unsettled && !hood->with_all) {
-            code = want_path(hood, &record->parts[i].path);
-        }
-    }
-    return code;
-}
-
-/* Loads a request, once, and wants what follows from it. */
-static int load_request(void *context, uint64_t id) {
-    struct lk_neighbourhood *hood = context;
-    struct lk_sqlite *store = hood->store;
-    const struct lk_record *record = &store->request.record;
-    bool is_new;
-    int code = add_once(&hood->requests, slice_of_id(&id), &is_new);
-
-    if (!is_new) {
-        return code;
-    }
-    code = lk_sql_request_load(&store->sql, id, &store->request);
-    if (code == SQLITE_OK) {
-        code = load_item_of(hood, record);
-    }
-    if (code == SQLITE_OK) {
-        code = code_of(store, lk_model_restore(hood->model, record), id);
-    }
-    return code == SQLITE_OK ? want_around(hood, record) : code;
-}
-
-/* Loads what stands at the path and above it, by exact looks. */
-static int look_above(struct lk_neighbourhood *hood, struct lk_slice path) {
-    struct lk_sql *sql = &hood->store->sql;
-
-    for (size_t end = 1; end <= path.size; end++) {
-        if (end == path.size || path.bytes[end] == '/') {
-            int code = lk_sql_each_at(sql, (struct lk_slice){path.bytes, end}, load_request, hood);
-            if (code != SQLITE_OK) {
-                return code;
-            }
-        }
-    }
-    return SQLITE_OK;
-}
-
-/* Loads all that is related to the path: what is below it by a range. */
-static int expand(struct lk_neighbourhood *hood, struct lk_slice wanted) {
-    char bytes[LK_PATH_BYTES_MAX]; /* a copy: loading may move what the set keeps */
-    struct lk_slice path = {bytes, wanted.size};
-    int code;
-
-    memcpy(bytes, wanted.bytes, wanted.size);
-    code = look_above(hood, path);
-    return code == SQLITE_OK ? lk_sql_each_below(&hood->store->sql, path, load_request, hood)
-                             : code;
-}
-
-/* S3. */
-static int load_waiting_of(struct lk_neighbourhood *hood, struct lk_slice owner) {
-    char bytes[LK_OWNER_BYTES_MAX]; /* a copy, as above */
-
-    memcpy(bytes, owner.bytes, owner.size);
-    return lk_sql_each_waiting_of(&hood->store->sql, (struct lk_slice){bytes, owner.size},
-                                  load_request, hood);
-}
-
-/* Until nothing more is wanted: the sets are the lists of what is, and grow meanwhile. */
-int lk_neighbourhood_follow(struct lk_neighbourhood *hood) {
-    int code = SQLITE_OK;
-
-    while (code == SQLITE_OK && !hood->with_all) {
-        if (hood->paths_done < hood->paths.item_count) {
-            code = expand(hood, lk_set_at(&hood->paths, hood->paths_done++));
-        } else if (hood->owners_done < hood->owners.item_count) {
-            code = load_waiting_of(hood, lk_set_at(&hood->owners, hood->owners_done++));
-        } else {
-            break;
-        }
-    }
-    return code;
-}
-
-/* ---- events ---------------------------------------------------------------------------------- */
+#include "engine/sqlite/gather.h"
 
 static int want_parts(struct lk_neighbourhood *hood, const struct lk_part *parts, size_t count) {
     int code = SQLITE_OK;
 
     for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
-        code = load_draw(hood, &parts[i].path);
+        code = lk_gather_draw(hood, &parts[i].path);
         if (code == SQLITE_OK) {
-            code = want_path(hood, &parts[i].path);
+            code = lk_gather_path(hood, &parts[i].path);
         }
     }
     return code;
@@ -335,7 +63,7 @@ static int want_parts(struct lk_neighbourhood *hood, const struct lk_part *parts
 
 static bool has_paths(const struct lk_record *record, const struct lk_target *target) {
     for (size_t i = 0; i < target->part_count; i++) {
-        if (!stands_at(record, &target->parts[i].path)) {
+        if (!lk_gather_stands_at(record, &target->parts[i].path)) {
             return false;
         }
     }
@@ -351,9 +79,9 @@ struct own {
 static int load_own(void *context, uint64_t id) {
     const struct own *own = context;
     const struct lk_record *record = &own->hood->store->request.record;
-    int code = load_request(own->hood, id);
+    int code = lk_gather_request(own->hood, id);
 
-    /* R16: a claim that stands there goes by the item's path, behind a request of the same paths. */
+    /* R16: a claim goes by its item's path; a request of these very paths comes first. */
     if (code == SQLITE_OK && !record->is_claim && has_paths(record, own->target)) {
         code = SQLITE_DONE;
     }
@@ -367,7 +95,7 @@ static int load_own(void *context, uint64_t id) {
 static int want_own(struct lk_neighbourhood *hood, const struct lk_target *target) {
     struct own own = {.hood = hood, .target = target};
 
-    return lk_sql_each_at_of(&hood->store->sql, slice_of_path(&target->parts[0].path),
+    return lk_sql_each_at_of(&hood->store->sql, lk_gather_slice(&target->parts[0].path),
                              target->owner, load_own, &own);
 }
 
@@ -376,29 +104,29 @@ static int want_ask(struct lk_neighbourhood *hood, const struct lk_ask *ask) {
     int code = want_parts(hood, ask->parts, ask->part_count);
 
     if (code == SQLITE_OK && ask->wants_value && ask->part_count > 0) {
-        code = load_value(hood, &ask->parts[0].path);
+        code = lk_gather_value(hood, &ask->parts[0].path);
     }
-    return code == SQLITE_OK ? want_owner(hood, ask->owner) : code;
+    return code == SQLITE_OK ? lk_gather_owner(hood, ask->owner) : code;
 }
 
 static int want_put(struct lk_neighbourhood *hood, const struct lk_put *put) {
-    int code = load_value(hood, &put->path);
+    int code = lk_gather_value(hood, &put->path);
 
-    return code == SQLITE_OK ? look_above(hood, slice_of_path(&put->path)) : code;
+    return code == SQLITE_OK ? lk_gather_above(hood, lk_gather_slice(&put->path)) : code;
 }
 
 /* A take wants what pauses its queue, and what the same ask got before (R3). */
 static int want_take(struct lk_neighbourhood *hood, const struct lk_take *take) {
-    int code = load_queue(hood, &take->queue);
+    int code = lk_gather_queue(hood, &take->queue);
 
     if (code == SQLITE_OK) {
-        code = look_above(hood, slice_of_path(&take->queue));
+        code = lk_gather_above(hood, lk_gather_slice(&take->queue));
     }
     if (code == SQLITE_OK && take->ask_number != 0) {
-        code = lk_sql_each_claim_of(&hood->store->sql, take->owner, take->ask_number, load_request,
-                                    hood);
+        code = lk_sql_each_claim_of(&hood->store->sql, take->owner, take->ask_number,
+                                    lk_gather_request, hood);
     }
-    return code == SQLITE_OK ? want_owner(hood, take->owner) : code;
+    return code == SQLITE_OK ? lk_gather_owner(hood, take->owner) : code;
 }
 
 /* Makes hood->item; false: these two cannot make a path. */
@@ -423,9 +151,9 @@ static int want_item(struct lk_neighbourhood *hood, const struct lk_path *queue,
     if (!make_item_path(hood, queue, id)) {
         return SQLITE_OK;
     }
-    code = load_queue(hood, queue);
+    code = lk_gather_queue(hood, queue);
     if (code == SQLITE_OK) {
-        code = load_item(hood, &hood->item);
+        code = lk_gather_item(hood, &hood->item);
     }
     return code == SQLITE_EMPTY ? SQLITE_OK : code;
 }
@@ -439,7 +167,7 @@ static int want_claimed(struct lk_neighbourhood *hood, const struct lk_path *que
         return code;
     }
     hood->ending = ends ? &hood->item : NULL;
-    return look_above(hood, slice_of_path(&hood->item));
+    return lk_gather_above(hood, lk_gather_slice(&hood->item));
 }
 
 /* S1, and the asker for S3. */
@@ -453,7 +181,7 @@ static int want_event(struct lk_neighbourhood *hood, const struct lk_event *even
         return want_parts(hood, event->release.target.parts, event->release.target.part_count);
     case LK_EVENT_BREAK:
         hood->ending = &event->broken.path;
-        return want_path(hood, &event->broken.path);
+        return lk_gather_path(hood, &event->broken.path);
     case LK_EVENT_PUT:
         return want_put(hood, &event->put);
     case LK_EVENT_PUSH:
@@ -516,7 +244,7 @@ static int begin(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
 
 /* S4. */
 static int load_overdue(struct lk_neighbourhood *hood, int max) {
-    return lk_sql_each_overdue(&hood->store->sql, hood->now_us, max, load_request, hood);
+    return lk_sql_each_overdue(&hood->store->sql, hood->now_us, max, lk_gather_request, hood);
 }
 
 int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
@@ -529,10 +257,10 @@ int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *
         code = want_event(hood, event);
     }
     if (code == SQLITE_OK && prefix != NULL) {
-        code = want_path(hood, prefix);
+        code = lk_gather_path(hood, prefix);
     }
     if (code == SQLITE_OK && hood->with_all) {
-        return lk_sql_each(&hood->store->sql, load_request, hood);
+        return lk_sql_each(&hood->store->sql, lk_gather_request, hood);
     }
     if (code == SQLITE_OK && event->kind != LK_EVENT_TICK && event->kind != LK_EVENT_TAKE) {
         /* A look leaves the sweeping to those who write; before a take it has been done. */
@@ -547,8 +275,8 @@ int lk_neighbourhood_load_overdue(struct lk_neighbourhood *hood, struct lk_sqlit
     int code = begin(hood, turn, event);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_each_overdue_claim(&hood->store->sql, slice_of_path(queue), hood->now_us,
-                                         load_request, hood);
+        code = lk_sql_each_overdue_claim(&hood->store->sql, lk_gather_slice(queue), hood->now_us,
+                                         lk_gather_request, hood);
     }
     if (code == SQLITE_OK && elsewhere > 0) {
         code = load_overdue(hood, elsewhere);
@@ -562,10 +290,10 @@ static int add_item(void *context, const struct lk_sql_item *item) {
     const struct lk_item_record *record = &item->record;
     bool is_new;
     int code = make_item_path(hood, &record->queue, record->id)
-                   ? add_once(&hood->items, slice_of_path(&hood->item), &is_new)
+                   ? lk_gather_once(&hood->items, lk_gather_slice(&hood->item), &is_new)
                    : SQLITE_CORRUPT;
 
-    return code == SQLITE_OK && is_new ? restore_item(hood) : code;
+    return code == SQLITE_OK && is_new ? lk_gather_row(hood) : code;
 }
 
 int lk_neighbourhood_load_queue(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
@@ -574,10 +302,10 @@ int lk_neighbourhood_load_queue(struct lk_neighbourhood *hood, struct lk_sqlite_
     int code = begin(hood, turn, event);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_items_each(&store->sql, slice_of_path(queue), &store->item, add_item, hood);
+        code = lk_sql_items_each(&store->sql, lk_gather_slice(queue), &store->item, add_item, hood);
     }
     if (code == SQLITE_OK) {
-        code = want_path(hood, queue);
+        code = lk_gather_path(hood, queue);
     }
     return code == SQLITE_OK ? lk_neighbourhood_follow(hood) : code;
 }
@@ -586,14 +314,14 @@ int lk_neighbourhood_load_value(struct lk_neighbourhood *hood, struct lk_sqlite_
                                 const struct lk_event *event, const struct lk_path *path) {
     int code = lk_neighbourhood_load(hood, turn, event, path);
 
-    return code == SQLITE_OK ? load_value(hood, path) : code;
+    return code == SQLITE_OK ? lk_gather_value(hood, path) : code;
 }
 
 int lk_neighbourhood_add_candidate(struct lk_neighbourhood *hood, const struct lk_sql_item *item) {
     int code = add_item(hood, item);
 
     if (code == SQLITE_OK) {
-        code = want_path(hood, &hood->item);
+        code = lk_gather_path(hood, &hood->item);
     }
     return code == SQLITE_OK ? want_parts(hood, item->record.needs, item->record.need_count) : code;
 }
@@ -608,8 +336,4 @@ void lk_neighbourhood_done(struct lk_neighbourhood *hood) {
     lk_set_done(&hood->values);
     lk_set_done(&hood->items);
     lk_set_done(&hood->queues);
-}
-
-bool lk_neighbourhood_has(const struct lk_neighbourhood *hood, uint64_t id) {
-    return lk_set_has(&hood->requests, slice_of_id(&id));
 }

@@ -22,10 +22,10 @@ struct lk_neighbourhood {
     struct lk_set owners;         /* all that waits of theirs is, or will be, loaded */
     size_t paths_done;            /* of them, so many are */
     size_t owners_done;
-    struct lk_set roots;          /* last draws loaded */
-    struct lk_set values;         /* loaded, where there are any; keys are paths */
-    struct lk_set items;          /* likewise */
-    struct lk_set queues;         /* likewise: what was counted of them */
+    struct lk_set roots;  /* last draws loaded */
+    struct lk_set values; /* loaded, where there are any; keys are paths */
+    struct lk_set items;  /* likewise */
+    struct lk_set queues; /* likewise: what was counted of them */
     char item_bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
 };
 

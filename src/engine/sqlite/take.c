@@ -2,8 +2,9 @@
 /*
  * Taking an item out of a queue (R16), in one turn:
  *
- *     sweep what is overdue  -  ripen what is due  -  load some candidates  -  step  -  write
- *                                                          ^ nothing to claim: more | 
+ *     sweep what is overdue  -  make ready what is due  -  load candidates  -  step  -  write
+ *
+ * and the last three again, while nothing can be claimed and there are more candidates.
  *
  * A queue may have any number of ready items, of which mostly the first can be claimed. So they
  * are loaded by age in portions, each twice as large as the one before, and the model decides

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values written (R15), items pushed, finished and unparked (R16): one turn each, as in decide.c. */
+/* Values written (R15), items pushed, finished, unparked (R16): one turn each, as in decide.c. */
 #include "base/error.h"
 #include "engine/sqlite/decide.h"
 
