@@ -95,6 +95,17 @@ lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error) {
     return LK_OK;
 }
 
+lk_outcome lk_checked_claim(int64_t ttl_ms, uint32_t max_attempts, const char *note,
+                            lk_error *error) {
+    lk_outcome outcome = lk_checked_ttl(ttl_ms, error);
+
+    if (outcome == LK_OK && max_attempts > LK_ATTEMPTS_MAX) {
+        outcome = lk_error_set(error, LK_INVALID, "R16: at most %d attempts can be named",
+                               LK_ATTEMPTS_MAX);
+    }
+    return outcome == LK_OK ? lk_checked_note(note, error) : outcome;
+}
+
 static lk_outcome check_times(const lk_request *request, lk_error *error) {
     if (request->style != LK_TRY && request->style != LK_QUEUE && request->style != LK_WAIT) {
         return lk_error_set(error, LK_INVALID, "R10: there is no style %d", (int)request->style);

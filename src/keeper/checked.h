@@ -36,6 +36,8 @@ lk_outcome lk_checked_owner(const char *owner, lk_error *error); /* not optional
 lk_outcome lk_checked_note(const char *note, lk_error *error);
 lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error);
 lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error);
+lk_outcome lk_checked_claim(int64_t ttl_ms, uint32_t max_attempts, const char *note,
+                            lk_error *error);
 
 /*
  * Copies a struct of the public header that begins with its size. Smaller than this version's is
