@@ -51,22 +51,22 @@ static struct lk_slice encode_needs(const struct lk_item_record *record, char *t
     return (struct lk_slice){out.bytes, out.size};
 }
 
-static bool decode_needs(struct lk_sql_item *item) {
-    const char *at = item->needs.bytes;
-    const char *end = at + item->needs.size;
+bool lk_sql_needs_parse(struct lk_slice text, struct lk_part ret_needs[LK_NEEDS_MAX],
+                        size_t *ret_count) {
+    const char *at = text.bytes;
+    const char *end = at + text.size;
+    size_t count = 0;
 
-    item->record.need_count = 0;
     while (at < end) {
         const char *space = memchr(at, ' ', (size_t)(end - at));
-        struct lk_slice text = {at, (size_t)((space != NULL ? space : end) - at)};
-        if (item->record.need_count == LK_NEEDS_MAX
-            || lk_part_parse(text, NULL, &item->record.needs[item->record.need_count], NULL)
-                   != LK_OK) {
+        struct lk_slice part = {at, (size_t)((space != NULL ? space : end) - at)};
+        if (count == LK_NEEDS_MAX || lk_part_parse(part, NULL, &ret_needs[count], NULL) != LK_OK) {
             return false;
         }
-        item->record.need_count++;
+        count++;
         at = space != NULL ? space + 1 : end;
     }
+    *ret_count = count;
     return true;
 }
 
@@ -120,7 +120,7 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
         memcpy(item->needs_text, needs.bytes, needs.size);
     }
     item->needs = (struct lk_slice){item->needs_text, needs.size};
-    if (!decode_needs(item)) {
+    if (!lk_sql_needs_parse(item->needs, record->needs, &record->need_count)) {
         return "what it needs are no parts";
     }
     record->sequence = (uint64_t)sqlite3_column_int64(statement, COLUMN_SEQUENCE);

@@ -24,6 +24,10 @@ struct lk_sql_item {
     char needs_text[LK_SQL_NEEDS_TEXT_MAX];
 };
 
+/* What an item needs, out of its text, which is borrowed. false: these are no parts. */
+bool lk_sql_needs_parse(struct lk_slice text, struct lk_part ret_needs[LK_NEEDS_MAX],
+                        size_t *ret_count);
+
 /* ---- one item -------------------------------------------------------------------------------- */
 
 /* Without its value. SQLITE_EMPTY: there is none. */

@@ -16,8 +16,9 @@
  *     older have been looked at. A take that finds none changes nothing but what is overdue.
  *   - What stands at or above the queue in the name of another owner is in the way of each item:
  *     then there is no need to look at more.
- *   - Where nobody else is at or around an item's own path, it is its needs that are not free, and
- *     nor are they for any other item with the very same needs: these are passed over unloaded.
+ *   - What an item needs is not free, for whatever item, when another owner's request conflicts
+ *     with it or when what is held leaves no room: items with these very needs are passed over,
+ *     unloaded.
  */
 #include "base/error.h"
 #include "engine/bytes.h"
@@ -25,10 +26,7 @@
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
 
-enum {
-    PORTION_FIRST = 2,
-    TRIED_KEY_MAX = LK_PATH_BYTES_MAX + 1 + LK_SQL_NEEDS_TEXT_MAX,
-};
+enum { PORTION_FIRST = 2 };
 
 /* What one take goes through. */
 struct taking {
@@ -39,9 +37,9 @@ struct taking {
     uint64_t sequence;                /* of the last item that was looked at */
     size_t room;                      /* for candidates in this portion */
     bool has_more;                    /* candidates behind it */
-    struct lk_set tried;              /* "PATH NEEDS" of the candidates that need something */
-    size_t tried_done;                /* of them, so many have been judged */
-    struct lk_set refused;            /* needs, as text, that are not free */
+    struct lk_set needs;              /* of the candidates, as text */
+    size_t needs_done;                /* of them, so many have been judged */
+    struct lk_set refused;            /* those that are not free */
 };
 
 static struct lk_slice queue_of(const struct taking *taking) {
@@ -79,27 +77,9 @@ static int prepare(struct taking *taking) {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* Remembers what the candidate needs, and where it is, for when it has been refused. */
-static int note_tried(struct taking *taking, const struct lk_sql_item *item) {
-    const struct lk_path *path = &taking->hood.item;
-    char key[TRIED_KEY_MAX];
-    bool is_new;
-
-    if (item->needs.size == 0) {
-        return SQLITE_OK;
-    }
-    memcpy(key, path->bytes, path->size);
-    key[path->size] = ' ';
-    memcpy(key + path->size + 1, item->needs.bytes, item->needs.size);
-    return lk_set_add(&taking->tried,
-                      (struct lk_slice){key, (size_t)path->size + 1 + item->needs.size}, &is_new)
-               ? SQLITE_OK
-               : SQLITE_NOMEM;
-}
-
 static int add_candidate(void *context, const struct lk_sql_item *item) {
     struct taking *taking = context;
-    int code;
+    bool is_new;
 
     if (taking->room == 0) {
         taking->has_more = true;
@@ -110,8 +90,10 @@ static int add_candidate(void *context, const struct lk_sql_item *item) {
         return SQLITE_OK;
     }
     taking->room--;
-    code = lk_neighbourhood_add_candidate(&taking->hood, item);
-    return code == SQLITE_OK ? note_tried(taking, item) : code;
+    if (item->needs.size > 0 && !lk_set_add(&taking->needs, item->needs, &is_new)) {
+        return SQLITE_NOMEM;
+    }
+    return lk_neighbourhood_add_candidate(&taking->hood, item);
 }
 
 static int load_portion(struct taking *taking, size_t size) {
@@ -127,53 +109,78 @@ static int load_portion(struct taking *taking, size_t size) {
 
 /* ---- what is in the way ---------------------------------------------------------------------- */
 
+/* A search for another owner's request that conflicts with a part (R6). */
 struct search {
     const struct lk_model *model;
     struct lk_record *record; /* room */
     struct lk_slice owner;
-    const struct lk_path *within; /* parts at or above this path; NULL: any */
+    const struct lk_part *part;
+    bool at_or_above; /* and is not below it */
     bool is_found;
 };
 
-static bool look_for_other(void *context, lk_ref request) {
+static bool conflicts(const struct search *search, const struct lk_part *other) {
+    return (search->part->mode == LK_EXCLUSIVE || other->mode == LK_EXCLUSIVE)
+           && (lk_path_contains(&other->path, &search->part->path)
+               || (!search->at_or_above && lk_path_contains(&search->part->path, &other->path)));
+}
+
+static bool look_at(void *context, lk_ref request) {
     struct search *search = context;
+    const struct lk_record *record = search->record;
 
     lk_model_record(search->model, request, search->record);
-    if (lk_slice_equal(search->record->owner, search->owner)) {
-        return true;
-    }
-    for (size_t i = 0; i < search->record->part_count && !search->is_found; i++) {
-        search->is_found = search->within == NULL
-                           || lk_path_contains(&search->record->parts[i].path, search->within);
+    for (size_t i = 0; i < record->part_count && !search->is_found; i++) {
+        search->is_found =
+            !lk_slice_equal(record->owner, search->owner) && conflicts(search, &record->parts[i]);
     }
     return !search->is_found;
 }
 
-/* Whether another owner's request is related to the path; `at_or_above`: and not below it. */
-static bool has_other(struct taking *taking, const struct lk_path *path, bool at_or_above) {
+/* Whether it, held or in line, keeps a newcomer out (R7a, b). */
+static bool has_conflict(const struct taking *taking, const struct lk_part *part,
+                         bool at_or_above) {
     struct search search = {
         .model = taking->hood.model,
         .record = &taking->turn->store->request.record,
         .owner = taking->event.take.owner,
-        .within = at_or_above ? path : NULL,
+        .part = part,
+        .at_or_above = at_or_above,
     };
 
-    lk_model_each_related(search.model, path, look_for_other, &search);
+    lk_model_each_related(search.model, &part->path, look_at, &search);
     return search.is_found;
 }
 
-/* After a refusal: the needs of those candidates that nobody else is around. */
+/* Whether the queue is paused: something is in the way of every item. */
+static bool is_paused(const struct taking *taking) {
+    const struct lk_part part = {.path = taking->event.take.queue, .mode = LK_EXCLUSIVE};
+
+    return has_conflict(taking, &part, true);
+}
+
+/* Whether these needs are not free, whatever item has them. */
+static bool is_refused(const struct taking *taking, struct lk_slice text) {
+    struct lk_part needs[LK_NEEDS_MAX];
+    size_t count = 0;
+    bool refused = false;
+
+    (void)lk_sql_needs_parse(text, needs, &count);
+    for (size_t i = 0; i < count && !refused; i++) {
+        const struct lk_part *need = &needs[i];
+        refused =
+            (need->limit != 0
+             && lk_model_units_held(taking->hood.model, &need->path) + need->units > need->limit)
+            || has_conflict(taking, need, false);
+    }
+    return refused;
+}
+
 static int note_refused(struct taking *taking) {
-    while (taking->tried_done < taking->tried.item_count) {
-        struct lk_slice key = lk_set_at(&taking->tried, taking->tried_done++);
-        const char *space = memchr(key.bytes, ' ', key.size);
-        size_t size = (size_t)(space - key.bytes);
-        struct lk_path path;
+    while (taking->needs_done < taking->needs.item_count) {
+        struct lk_slice text = lk_set_at(&taking->needs, taking->needs_done++);
         bool is_new;
-        if (lk_path_parse((struct lk_slice){key.bytes, size}, &path, NULL) == LK_OK
-            && !has_other(taking, &path, false)
-            && !lk_set_add(&taking->refused, (struct lk_slice){space + 1, key.size - size - 1},
-                           &is_new)) {
+        if (is_refused(taking, text) && !lk_set_add(&taking->refused, text, &is_new)) {
             return SQLITE_NOMEM;
         }
     }
@@ -194,7 +201,7 @@ static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
     taking->effects = lk_model_step(taking->hood.model, &taking->event);
     code = lk_sqlite_write(turn, &taking->event, &taking->hood, taking->effects);
     if (code != SQLITE_OK || taking->effects->answer.outcome != LK_BUSY || !taking->has_more
-        || has_other(taking, &taking->event.take.queue, true)) {
+        || is_paused(taking)) {
         return code;
     }
     *ret_again = true;
@@ -263,7 +270,7 @@ static int fill_stand(const struct taking *taking, struct lk_stand *stand) {
 
 static void done(struct taking *taking) {
     lk_neighbourhood_done(&taking->hood);
-    lk_set_done(&taking->tried);
+    lk_set_done(&taking->needs);
     lk_set_done(&taking->refused);
 }
 
