@@ -59,7 +59,7 @@ lk_listing *lk_listing_new(void); /* NULL when memory is exhausted */
 bool lk_listing_add(lk_listing *listing, const struct lk_record *record,
                     const struct lk_times *times, const struct lk_path *prefix);
 
-/* ---- values and work (R15, R16) ---------------------------------------------------------------- */
+/* ---- values and work (R15, R16) -------------------------------------------------------------- */
 
 /* The value at a path. LK_OK with *ret_value, LK_NONE, or LK_INTERNAL when memory is exhausted. */
 lk_outcome lk_value_from_model(const struct lk_model *model, const struct lk_path *path,

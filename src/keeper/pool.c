@@ -64,7 +64,7 @@ static void stop_all(struct pool *pool) {
     }
 }
 
-/* A worker ends. What is not of its own pool's will ends the others, too; the first reason counts. */
+/* A worker ends: but for a drained queue all others do, too. The first reason counts. */
 static void conclude(struct pool *pool, const lk_error *reason) {
     if (reason->outcome == LK_BUSY) {
         return; /* drained */
@@ -119,7 +119,7 @@ static void tell(struct pool *pool, lk_work_step step, const lk_claim_info *clai
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
-/* Doubles with each attempt within its bounds; cut at random, so that failures do not march in step. */
+/* Doubles with each attempt; cut at random, so that what failed together does not come together. */
 static int64_t retry_delay_ms(struct worker *worker, uint32_t attempt) {
     const lk_work_options *options = &worker->pool->options;
     int64_t delay_ms = options->retry_min_ms;
