@@ -32,12 +32,14 @@ static lk_outcome read_stream(FILE *stream, const char *name, struct lk_input *r
 }
 
 lk_outcome lk_input_text(const char *text, struct lk_input *ret_input, lk_error *error) {
+    return strcmp(text, "-") == 0 ? read_stream(stdin, "stdin", ret_input, error)
+                                  : lk_input_word(text, ret_input, error);
+}
+
+lk_outcome lk_input_word(const char *text, struct lk_input *ret_input, lk_error *error) {
     size_t size = strlen(text);
     char *bytes;
 
-    if (strcmp(text, "-") == 0) {
-        return read_stream(stdin, "stdin", ret_input, error);
-    }
     if (size > LK_VALUE_MAX) {
         return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
                             LK_VALUE_MAX, size);

@@ -51,54 +51,63 @@ static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
 }
 
 int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char *queue;
     lk_store *store;
     lk_item_list *list = NULL;
     lk_error error;
     int exit_code;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+    if (lk_cli_open_at_path(cli, line, &queue, &store, &exit_code) != LK_OK) {
         return exit_code;
     }
-    lk_outcome outcome = lk_items(store, line->words[0], &list, &error);
+    lk_outcome outcome = lk_items(store, queue, &list, &error);
     if (outcome != LK_OK) {
         exit_code = lk_say_failure(cli, outcome, error.text);
     } else {
-        exit_code = cli->json ? say_items(cli, line->words[0], list) : write_items(cli, list);
+        exit_code = cli->json ? say_items(cli, queue, list) : write_items(cli, list);
     }
     lk_item_list_free(list);
     lk_close(store);
+    free(queue);
     return exit_code;
 }
 
-static void write_stats(FILE *out, const lk_queue_stats *stats) {
-    (void)fprintf(out,
+static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
+    const char *hint = lk_stats_hint(stats);
+
+    (void)fprintf(cli->out,
                   "pushed %" PRIu64 "\nduplicates %" PRIu64 "\nclaims %" PRIu64 "\nsteals %" PRIu64
                   "\ndone %" PRIu64 "\nretried %" PRIu64 "\nparked %" PRIu64 "\n",
                   stats->pushed, stats->duplicates, stats->claims, stats->steals, stats->done,
                   stats->retried, stats->parked);
-    (void)fprintf(out,
+    (void)fprintf(cli->out,
                   "now ready %" PRIu64 ", delayed %" PRIu64 ", claimed %" PRIu64 ", parked %" PRIu64
                   "\n",
                   stats->ready_now, stats->delayed_now, stats->claimed_now, stats->parked_now);
+    if (hint != NULL && !cli->quiet) {
+        (void)fprintf(cli->err, "lk: %s\n", hint);
+    }
 }
 
 int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char *queue;
     lk_store *store;
     lk_queue_stats stats;
     lk_error error;
-    int exit_code;
+    int exit_code = 0;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+    if (lk_cli_open_at_path(cli, line, &queue, &store, &exit_code) != LK_OK) {
         return exit_code;
     }
-    lk_outcome outcome = lk_stats(store, line->words[0], &stats, &error);
+    lk_outcome outcome = lk_stats(store, queue, &stats, &error);
     lk_close(store);
     if (outcome != LK_OK) {
-        return lk_say_failure(cli, outcome, error.text);
+        exit_code = lk_say_failure(cli, outcome, error.text);
+    } else if (cli->json) {
+        exit_code = lk_say_object(cli, LK_OK, lk_form_stats(queue, &stats));
+    } else {
+        write_stats(cli, &stats);
     }
-    if (cli->json) {
-        return lk_say_object(cli, LK_OK, lk_form_stats(line->words[0], &stats));
-    }
-    write_stats(cli->out, &stats);
-    return 0;
+    free(queue);
+    return exit_code;
 }

@@ -32,22 +32,14 @@ static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_li
     return lk_cli_open(cli, line, &call->store, ret_exit_code);
 }
 
-/*
- * Says what came of it. `result` is NULL only when memory is exhausted. A lease that is not found
- * under an owner that we made may be there under another one that we made: that is worth a word.
- */
+/* Says what came of it. `result` is NULL only when memory is exhausted. */
 static int say_answer(const struct lk_cli *cli, const struct lease_call *call, lk_result *result,
                       const lk_error *error) {
     if (result == NULL) {
         return lk_say_failure(cli, error->outcome, error->text);
     }
     if (!cli->json && result->outcome == LK_LOST && call->request.owner == call->made_owner) {
-        char text[LK_ERROR_TEXT_MAX];
-        (void)snprintf(text, sizeof text,
-                       "not held (any more) by %s, the owner made for this shell; "
-                       "under another one name it by --owner or LK_OWNER",
-                       call->request.owner);
-        return lk_say_failure(cli, LK_LOST, text);
+        return lk_say_lost_by_shell(cli, call->request.owner, result->error);
     }
     return lk_say_result(cli, result);
 }
@@ -143,7 +135,7 @@ static lk_outcome read_put(const struct lk_command_line *line, struct lk_input *
     const char *file = lk_command_line_text(line, LK_OPTION_PUT_FILE);
 
     if (text != NULL) {
-        return lk_input_text(text, ret_input, error);
+        return lk_input_word(text, ret_input, error);
     }
     return file != NULL ? lk_input_file(file, ret_input, error) : LK_OK;
 }

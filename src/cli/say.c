@@ -56,6 +56,19 @@ int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *er
     return cli->json ? lk_say_object(cli, LK_OK, lk_form_ok()) : 0;
 }
 
+int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char *text) {
+    char hint[LK_ERROR_TEXT_MAX];
+
+    if (cli->json) {
+        return lk_say_failure(cli, LK_LOST, text);
+    }
+    (void)snprintf(hint, sizeof hint,
+                   "%s (by %s, the owner made for this shell; another one is named by --owner or "
+                   "LK_OWNER)",
+                   text != NULL && text[0] != '\0' ? text : lk_outcome_text(LK_LOST), owner);
+    return lk_say_failure(cli, LK_LOST, hint);
+}
+
 /* The first request in the way, and how many more there are. */
 static void write_blockers(FILE *sentence, const lk_result *result) {
     const lk_blocker_info *first = &result->blockers[0];

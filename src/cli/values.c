@@ -35,19 +35,21 @@ static int say_value(const struct lk_cli *cli, const char *path, const lk_value 
 }
 
 int lk_cli_get(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char *path;
     lk_store *store;
     lk_value *value = NULL;
     lk_error error;
     int exit_code;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+    if (lk_cli_open_at_path(cli, line, &path, &store, &exit_code) != LK_OK) {
         return exit_code;
     }
-    lk_outcome outcome = lk_value_get(store, line->words[0], &value, &error);
-    exit_code = outcome == LK_OK ? say_value(cli, line->words[0], value)
-                                 : lk_say_failure(cli, outcome, error.text);
+    lk_outcome outcome = lk_value_get(store, path, &value, &error);
+    exit_code =
+        outcome == LK_OK ? say_value(cli, path, value) : lk_say_failure(cli, outcome, error.text);
     lk_value_free(value);
     lk_close(store);
+    free(path);
     return exit_code;
 }
 

@@ -16,7 +16,7 @@ enum { EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
 
 static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id, bool added) {
     if (cli->json) {
-        return lk_say_object(cli, LK_OK, lk_form_pushed(queue, id, added));
+        return lk_say_object(cli, LK_OK, lk_form_pushed(added));
     }
     if (!added && !cli->quiet) {
         (void)fprintf(cli->err, "lk: %s/%s was there already; nothing was added\n", queue, id);
@@ -90,7 +90,12 @@ static int claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     };
     lk_outcome outcome = lk_claim_next(store, &request, &info, &error);
     int signal_number = lk_interrupt_close(interrupt);
-    if (signal_number != 0 && outcome != LK_GRANTED) {
+    if (signal_number != 0) {
+        if (outcome == LK_GRANTED) {
+            /* The claim was faster, but nobody will work on it. */
+            (void)lk_retry(store, info->queue, info->id, info->owner, info->token, 0, NULL);
+            lk_claim_free(info);
+        }
         (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
         return EXIT_SIGNAL + signal_number;
     }
@@ -113,8 +118,13 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line) {
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
-int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line) {
+/* `delay_ms` NULL: the work is done; else it is given back for so long. */
+static int finish(const struct lk_cli *cli, const struct lk_command_line *line,
+                  const int64_t *delay_ms) {
     char made_owner[LK_OWNER_TEXT_SIZE];
+    const char *owner = lk_ask_owner(line, made_owner);
+    uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
+    lk_outcome outcome;
     lk_store *store;
     lk_error error;
     int exit_code;
@@ -122,28 +132,24 @@ int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
         return exit_code;
     }
-    lk_outcome outcome =
-        lk_done(store, line->words[0], line->words[1], lk_ask_owner(line, made_owner),
-                (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0), &error);
+    if (delay_ms == NULL) {
+        outcome = lk_done(store, line->words[0], line->words[1], owner, token, &error);
+    } else {
+        outcome = lk_retry(store, line->words[0], line->words[1], owner, token, *delay_ms, &error);
+    }
     lk_close(store);
-    return lk_say_done(cli, outcome, &error);
+    return outcome == LK_LOST && owner == made_owner ? lk_say_lost_by_shell(cli, owner, error.text)
+                                                     : lk_say_done(cli, outcome, &error);
+}
+
+int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line) {
+    return finish(cli, line, NULL);
 }
 
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line) {
-    char made_owner[LK_OWNER_TEXT_SIZE];
-    lk_store *store;
-    lk_error error;
-    int exit_code;
+    int64_t delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0);
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
-    }
-    lk_outcome outcome =
-        lk_retry(store, line->words[0], line->words[1], lk_ask_owner(line, made_owner),
-                 (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0),
-                 lk_command_line_number(line, LK_OPTION_DELAY, 0), &error);
-    lk_close(store);
-    return lk_say_done(cli, outcome, &error);
+    return finish(cli, line, &delay_ms);
 }
 
 int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line) {

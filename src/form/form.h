@@ -49,8 +49,8 @@ json_t *lk_form_broken(size_t count);
  */
 json_t *lk_form_value(const char *path, const lk_value *value);
 
-/* What a push came to. */
-json_t *lk_form_pushed(const char *queue, const char *id, bool added);
+/* What a push came to: `added` is false when the item was there already. */
+json_t *lk_form_pushed(bool added);
 
 /* A claim. value: only where the item has one. */
 json_t *lk_form_claim(const lk_claim_info *claim);

@@ -15,11 +15,9 @@ json_t *lk_form_value(const char *path, const lk_value *value) {
     return lk_form_builder_close(&builder);
 }
 
-json_t *lk_form_pushed(const char *queue, const char *id, bool added) {
+json_t *lk_form_pushed(bool added) {
     struct lk_form_builder builder = lk_form_builder_open();
     add_status(&builder, LK_OK);
-    lk_form_add_text(&builder, "queue", queue);
-    lk_form_add_text(&builder, "id", id);
     lk_form_add(&builder, "added", json_boolean(added));
     return lk_form_builder_close(&builder);
 }
