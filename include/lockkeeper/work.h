@@ -87,8 +87,9 @@ LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
  * Leases the oldest item that is due and free to be locked. LK_GRANTED with *ret_claim; LK_BUSY (a
  * try) or LK_TIMEOUT: nothing to claim; LK_CANCELLED; LK_FULL (a configured bound).
  * Blocks for wait_ms at most, and for a store that is away as patience_ms says. A lost answer is
- * asked for again within the call; after LK_UNAVAILABLE an item may be claimed under this owner
- * that nobody learns of, until its ttl is over.
+ * asked for again within the call, and never becomes a second item; after LK_UNAVAILABLE, or
+ * LK_CANCELLED while the store is away, an item may be claimed that nobody learns of, until its ttl
+ * is over.
  * Keep it alive with lk_renew() on the part QUEUE/ID, or let lk_work() do all of it. A claim does
  * not end by lk_release(), but by lk_done() or lk_retry().
  */
