@@ -21,6 +21,19 @@ static bool wants_colour(FILE *out) {
            && (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
+/* Whether the user's characters are UTF-8, by the variables that say so, in their order. */
+static bool speaks_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0') {
+            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
 static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE *err) {
     bool takes_json =
         line->command == NULL || (line->command->options & LK_OPTION_BIT(LK_OPTION_JSON)) != 0;
@@ -33,6 +46,7 @@ static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE 
         .conflict_exit_code = (int)lk_command_line_number(line, LK_OPTION_CONFLICT_EXIT_CODE,
                                                           lk_outcome_exit_code(LK_BUSY)),
         .colour = wants_colour(out),
+        .drawn = isatty(fileno(out)) == 1 && speaks_utf8(),
     };
 }
 

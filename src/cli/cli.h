@@ -23,6 +23,7 @@ struct lk_cli {
     bool quiet;
     int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless said */
     bool colour;            /* stdout is a terminal that wants it */
+    bool drawn;             /* stdout is a terminal that shows lines drawn with UTF-8 */
 };
 
 /* Runs `lk` with these arguments and streams. Returns the exit code. */
@@ -60,6 +61,7 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line);

@@ -170,7 +170,9 @@ const struct lk_command lk_commands[] = {
         .arguments = "PATH",
         .summary = "who holds a path, who waits, and for whom",
         .text = "Shows every request with a part at, above or below PATH: those that hold it,\n"
-                "those that wait, and for each that waits what is in its way.",
+                "those that wait, and below each that waits the chain of those in its way, down\n"
+                "to the holders. Of somebody in the way only the nearest is named: whom that one\n"
+                "waits for stands below it. --json names all that are in the way.",
         .options = COMMON_OPTIONS,
         .words_min = 1,
         .words_max = 1,
@@ -317,6 +319,22 @@ const struct lk_command lk_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk stats mails", "one name and number a line"}},
         .handle = lk_cli_stats,
+    },
+    {
+        .name = "top",
+        .arguments = "[PREFIX]",
+        .summary = "watch holders and waiters live, full screen",
+        .text = "Shows the tree of paths at or below PREFIX with all that is held and all who\n"
+                "wait, and for whom; read anew every second. Keys: arrows move, enter shows all\n"
+                "about a request, s sorts, / filters, b breaks after asking for a reason (B at\n"
+                "once), r reads now, ? explains the keys, q quits. Needs a terminal; colours\n"
+                "only where it has them and $NO_COLOR is not set.",
+        .options = PLAIN_OPTIONS,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .more_codes = "128+N  ended by signal N\n",
+        .examples = {{"lk top", "everything"}, {"lk top db", "db and all below it"}},
+        .handle = lk_cli_top,
     },
     {
         .name = "doctor",

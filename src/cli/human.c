@@ -17,20 +17,34 @@ struct unit {
 static const struct unit units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}};
 enum { UNIT_COUNT = sizeof units / sizeof units[0] };
 
+/* To the nearest multiple of the unit. */
+static int64_t round_to(int64_t duration_ms, int64_t unit_ms) {
+    int64_t over_ms = duration_ms % unit_ms;
+
+    return duration_ms - over_ms
+           + (over_ms >= (unit_ms + 1) / 2 && duration_ms <= INT64_MAX - unit_ms ? unit_ms : 0);
+}
+
+/*
+ * Rounded to the smaller of the two units that are shown, so that 59.99 s of a minute's ttl are a
+ * minute and not 59 s.
+ */
 void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE]) {
     if (duration_ms < 1000) {
         (void)snprintf(ret_text, LK_HUMAN_DURATION_SIZE, "%" PRId64 "ms",
                        duration_ms > 0 ? duration_ms : 0);
         return;
     }
-    size_t i = 0;
-    while (duration_ms < units[i].ms) {
-        i++;
+    size_t i = UNIT_COUNT - 1;
+    int64_t shown_ms = round_to(duration_ms, units[i].ms);
+    while (i > 0 && shown_ms >= units[i - 1].ms) {
+        i--;
+        shown_ms = round_to(duration_ms, units[i + 1].ms);
     }
-    int64_t whole = duration_ms / units[i].ms;
-    int64_t rest_ms = duration_ms % units[i].ms;
+    int64_t whole = shown_ms / units[i].ms;
+    int64_t rest_ms = shown_ms % units[i].ms;
     int used = snprintf(ret_text, LK_HUMAN_DURATION_SIZE, "%" PRId64 "%s", whole, units[i].name);
-    if (i + 1 < UNIT_COUNT && rest_ms >= units[i + 1].ms) {
+    if (rest_ms > 0) {
         (void)snprintf(ret_text + used, LK_HUMAN_DURATION_SIZE - (size_t)used, "%" PRId64 "%s",
                        rest_ms / units[i + 1].ms, units[i + 1].name);
     }
@@ -70,12 +84,4 @@ char *lk_human_visible(const char *text) {
     }
     *end = '\0';
     return visible;
-}
-
-int lk_human_width(const char *text) {
-    int width = 0;
-    for (; *text != '\0'; text++) {
-        width += ((unsigned char)*text & 0xC0) != 0x80 ? 1 : 0; /* not a continuation byte */
-    }
-    return width;
 }

@@ -8,7 +8,7 @@
 
 enum { LK_HUMAN_DURATION_SIZE = 32 };
 
-/* The two greatest units that matter: "850ms", "12s", "3m20s", "2h5m", "4d". */
+/* The two greatest units that matter, rounded: "850ms", "12s", "3m20s", "2h5m", "4d". */
 void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE]);
 
 /*
@@ -16,8 +16,5 @@ void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE
  * characters, become \xHH. Free with free(); NULL when memory is exhausted.
  */
 char *lk_human_visible(const char *text);
-
-/* How many columns visible text takes, by characters. */
-int lk_human_width(const char *text);
 
 #endif

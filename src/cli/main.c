@@ -10,7 +10,7 @@
  * say would be written into it. Something takes its place that cannot be read or written.
  */
 static bool occupy(int descriptor, int flags) {
-    return fcntl(descriptor, F_GETFD) >= 0 || open("/dev/null", flags) == descriptor;
+    return fcntl(descriptor, F_GETFD) >= 0 || open("/dev/null", flags | O_CLOEXEC) == descriptor;
 }
 
 int main(int argc, char **argv) {

@@ -30,8 +30,8 @@ struct asking {
 
 /* ---- answers ---- */
 
-static uint32_t units_in_use(const struct lk_model *model, const struct lk_claimed *part) {
-    return part->is_there ? lk_node_at(model, part->node)->units_held : 0;
+static uint64_t units_in_use(const struct lk_model *model, const struct lk_claimed *part) {
+    return part->is_there ? lk_node_units_held(lk_node_at(model, part->node)) : 0;
 }
 
 static void explain(struct lk_model *model, const struct lk_claim *claim, size_t blockers_max) {
@@ -54,7 +54,7 @@ static void answer_refused(struct asking *asking, lk_outcome outcome, lk_id requ
 /* As the request stands now. */
 static void answer_state(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    uint32_t in_use = units_in_use(model, &asking->claim.parts[0]);
+    uint64_t in_use = units_in_use(model, &asking->claim.parts[0]);
 
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);

@@ -85,7 +85,7 @@ static const char *check_node(const struct lk_model *model, lk_id id) {
 
     recount(model, id, &count);
     if (node->held_below != count.held || node->exclusive_below != count.exclusive
-        || node->units_held != count.units) {
+        || lk_node_units_held(node) != count.units) {
         return "a node counts what is not held there";
     }
     if (node->stakes < count.stakes) {

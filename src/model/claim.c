@@ -170,7 +170,7 @@ uint64_t lk_claim_units_taken(const struct lk_model *model, const struct lk_clai
     if (!part->is_there) {
         return 0;
     }
-    taken = lk_node_at(model, part->node)->units_held;
+    taken = lk_node_units_held(lk_node_at(model, part->node));
     if (claim->ticket != LK_TICKET_PASSES) {
         taken += lk_line_units_ahead(model, part->node, claim->ticket, claim->pass);
     }

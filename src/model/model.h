@@ -238,7 +238,7 @@ struct lk_answer {
     lk_outcome outcome;
     lk_ref request;    /* what the event was about; 0 after a refused try of something new */
     bool created;      /* this event put the request there */
-    uint32_t in_use;   /* units held at the first part's path, own included (asks only) */
+    uint64_t in_use;   /* units held at the first part's path, own included (asks only) */
     size_t in_the_way; /* requests in the way of a WAITING or BUSY ask; 0 when granted.
                           Counted only when the ask's blockers_max is not 0. */
     size_t broken;     /* LK_EVENT_BREAK: how many requests it withdrew, revoked or ended */

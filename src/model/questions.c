@@ -130,7 +130,7 @@ size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
 uint64_t lk_model_units_held(const struct lk_model *model, const struct lk_path *path) {
     lk_id node = lk_node_find(model, path);
 
-    return node != 0 ? lk_node_at(model, node)->units_held : 0;
+    return node != 0 ? lk_node_units_held(lk_node_at(model, node)) : 0;
 }
 
 void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_stats) {

@@ -35,7 +35,8 @@ struct lk_node {
     lk_id line;
     uint32_t held_below;      /* parts held here and below */
     uint32_t exclusive_below; /* the exclusive ones of them */
-    uint32_t units_held;      /* here (R7c) */
+    uint32_t units_held_low;  /* held here (R7c): 64 bits in two halves, so that nodes */
+    uint32_t units_held_high; /* stay aligned to 32 */
     uint32_t stakes;          /* here, also those of requests that the last step ended; and what
                                  else keeps the node: its value, item and queue */
     struct lk_name name;
@@ -280,6 +281,16 @@ static inline struct lk_item *lk_item_at(const struct lk_model *model, lk_id id)
 
 static inline struct lk_work *lk_work_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->works, id);
+}
+
+/* Units held at exactly this node (R7c). Conversions check no limit (R9): 32 bits are too few. */
+static inline uint64_t lk_node_units_held(const struct lk_node *node) {
+    return (uint64_t)node->units_held_high << 32 | node->units_held_low;
+}
+
+static inline void lk_node_set_units_held(struct lk_node *node, uint64_t units) {
+    node->units_held_low = (uint32_t)units;
+    node->units_held_high = (uint32_t)(units >> 32);
 }
 
 /* The parent of a node, 0 for a root. */

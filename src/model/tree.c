@@ -101,7 +101,7 @@ static void drop_node(struct lk_model *model, lk_id id) {
     struct lk_node *node = lk_node_at(model, id);
     lk_id parent = lk_node_parent(node);
 
-    assert(node->held_below == 0 && node->units_held == 0);
+    assert(node->held_below == 0 && lk_node_units_held(node) == 0);
     if (node->previous_sibling != 0) {
         lk_node_at(model, node->previous_sibling)->next_sibling = node->next_sibling;
     } else {
@@ -238,7 +238,7 @@ void lk_stake_hold(struct lk_model *model, lk_id id) {
             node->holders = id; /* exclusive ones first: a reader's check looks no further */
         }
     }
-    node->units_held += stake->units;
+    lk_node_set_units_held(node, lk_node_units_held(node) + stake->units);
     count_up(model, stake->node, 1, lk_stake_is_exclusive(stake));
 }
 
@@ -256,6 +256,6 @@ void lk_stake_unhold(struct lk_model *model, lk_id id) {
         }
     }
     stake->previous = stake->next = 0;
-    node->units_held -= stake->units;
+    lk_node_set_units_held(node, lk_node_units_held(node) - stake->units);
     count_up(model, stake->node, UINT32_MAX, 0u - (uint32_t)lk_stake_is_exclusive(stake));
 }

@@ -64,10 +64,10 @@ grep -q "$(printf '\033')" "$work/out" && complain 'colour in a file'
 [ "$(wc -l <"$work/out")" -eq 5 ] || complain 'expected a title and four lines'
 head -1 "$work/out" | grep -qE '^PATH +STATE +MODE +OWNER +AGE +LEFT +TOKEN/TICKET +NOTE$' \
     || complain 'the title'
-grep -qE '^db/t1 +held +exclusive +a +[0-9]+m?s +[0-9]+s +[0-9]{16} +why$' "$work/out" \
+grep -qE '^db/t1 +held +exclusive +a +[0-9]+m?s +[0-9]+m?s? +[0-9]{16} +why$' "$work/out" \
     || complain 'the holder'
 grep -qE '^pool +waiting +shared 2/5 +b +' "$work/out" || complain 'the waiter'
-grep -qE '^other +held +shared +c +[0-9]+m?s +2h59m +[0-9]{16}$' "$work/out" || complain 'three hours'
+grep -qE '^other +held +shared +c +[0-9]+m?s +3h +[0-9]{16}$' "$work/out" || complain 'three hours'
 
 scenario 'colour is for terminals, and can be declined'
 lk acquire db --owner a
@@ -111,13 +111,35 @@ scenario 'show for people'
 three_requests
 lk show db/t1
 expect_code 0
-grep -qE '^held +a: db/t1 exclusive; for [0-9]+m?s, [0-9]+s left, token [0-9]+, note: why$' \
-    "$work/out" || complain 'the holder'
-grep -qE '^waiting  b: db/t1 exclusive \+ pool shared 2/5; for ' "$work/out" || complain 'the waiter'
-grep -qE '^ +`- for a, who holds db/t1, [0-9]+s left, note: why$' "$work/out" || complain 'the blocker'
+head -1 "$work/out" | grep -qxE 'STATE +OWNER +AGE +LEFT +TOKEN/TICKET +PARTS \(NOTE\)' \
+    || complain 'the title'
+grep -qxE 'held +a +[0-9]+m?s +[0-9]+m?s? +[0-9]{16}  db/t1 exclusive \(why\)' "$work/out" \
+    || complain 'the holder'
+grep -qxE 'waiting  b +[0-9]+m?s +[0-9]+m?s? +[0-9]{16}  db/t1 exclusive \+ pool shared 2/5' \
+    "$work/out" || complain 'the waiter'
+grep -qxE ' {9}`- a holds db/t1, [0-9]+m?s? left \(why\)' "$work/out" || complain 'the blocker'
 lk show nobody
 expect_code 0
 expect_out 'nobody holds nobody or waits for it'
+
+scenario 'show draws who waits for whom, down to the holders'
+lk acquire x --owner a
+lk acquire --queue x y --owner b
+lk acquire --queue y z --owner c
+lk acquire --queue z --owner d
+lk show z
+sed -n '/^waiting  d /,$p' "$work/out" | sed 's/, [0-9ms]* left//' >"$work/chain"
+printf '%s\n' '         `- c waits ahead for z' '            `- b waits ahead for y' \
+    '               `- a holds x' >"$work/expected"
+tail -n +2 "$work/chain" | cmp -s - "$work/expected" || complain "the chain: $(cat "$work/chain")"
+
+scenario 'lines are drawn where the terminal speaks UTF-8'
+lk acquire x --owner a
+lk acquire --queue x --owner b
+LC_ALL=C.UTF-8 TERM=xterm script -qec '"$LK_PROGRAM" show x' /dev/null >"$work/out"
+grep -q '^         └─ a holds x, ' "$work/out" || complain 'not drawn'
+LC_ALL=C TERM=xterm script -qec '"$LK_PROGRAM" show x' /dev/null >"$work/out"
+grep -q '^         `- a holds x, ' "$work/out" || complain 'not plain'
 
 scenario 'broken at once: the holder has lost it, the next one has it'
 lk acquire db --owner ana --json
@@ -148,7 +170,7 @@ expect_code 78
 lk acquire --queue db --owner ben
 expect_code 75
 lk show db
-grep -q '^revoked  ana: ' "$work/out" || complain 'revoked is shown'
+grep -q '^revoked  ana  ' "$work/out" || complain 'revoked is shown'
 lk break db --owner ana --reason why --json
 expect .broken 0
 lk release db --owner ana
@@ -245,7 +267,7 @@ lk schema oracle
 failure 64 'lk: INVALID: *oracle*'
 
 scenario 'every command has its help, with an example'
-for name in run acquire renew release break audit ls show doctor schema help version; do
+for name in run acquire renew release break audit ls show top doctor schema help version; do
     lk help "$name"
     expect_code 0
     expect_err ''

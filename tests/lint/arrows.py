@@ -16,8 +16,9 @@ ARROWS = {
     "engine/sqlite": ["base", "model", "engine", "sql"],
     "keeper": ["base", "model", "engine"],
     "form": ["base", "model"],
-    "cli": ["base", "model", "sql", "keeper", "form", "cli/run"],
+    "cli": ["base", "model", "sql", "keeper", "form", "cli/run", "cli/top"],
     "cli/run": ["base", "model", "keeper", "cli"],
+    "cli/top": ["base", "model", "cli"],
 }
 
 # Of the public headers these rooms see only the terms: they are below the library's calls.

@@ -108,7 +108,7 @@ def unfinished():
 
 def missing_braces():
     """A body without braces, as clang-format leaves one: on the line below, further in."""
-    head = re.compile(r"^(\s*)(?:\} )?(?:if|for|while|else if)\b.*\)$|^(\s*)(?:\} )?(?:else|do)$")
+    head = re.compile(r"^(\s*)(?:if|for|while|\} else if)\b.*\)$|^(\s*)(?:\} )?(?:else|do)$")
     for path in C_SOURCES:
         for number, line in enumerate(lines_of(path), start=1):
             is_whole = line.count("(") == line.count(")")

@@ -2,6 +2,8 @@
 /* Reading histories, word by word. */
 #include "history.h"
 
+#include <stdlib.h>
+
 /* ---- words ---- */
 
 static bool is_blank(char character) {
@@ -107,6 +109,10 @@ static bool read_clocks(struct lk_slice word, struct lk_times *times) {
                         &wall_us)) {
         return false;
     }
+    if (now_us < 0 || now_us > (int64_t)HISTORY_SPAN_MS * 1000
+        || llabs(wall_us) > (int64_t)HISTORY_SPAN_MS * 1000) {
+        return false;
+    }
     times->now_us += now_us;
     times->wall_us += wall_us;
     return true;
@@ -117,7 +123,7 @@ static const char *read_ask_word(struct lk_slice word, struct lk_times times, st
 
     if (history_number(word, "ttl", NULL, &number)) {
         ask->ttl_ms = (int64_t)number;
-    } else if (history_number(word, "until", NULL, &number)) {
+    } else if (history_number(word, "until", NULL, &number) && number <= HISTORY_SPAN_MS) {
         ask->until_us = times.wall_us + (int64_t)number * 1000;
     } else if (history_number(word, "max", NULL, &number)) {
         ask->blockers_max = number;
@@ -217,7 +223,7 @@ static const char *read_pass(struct lk_slice text, struct lk_times *times,
     struct lk_slice word = history_word(&text);
     uint64_t pass_ms = 0;
 
-    if (word.size > 0 && !read_number(word, &pass_ms)) {
+    if (word.size > 0 && (!read_number(word, &pass_ms) || pass_ms > HISTORY_SPAN_MS)) {
         return "not a number of milliseconds";
     }
     times->now_us += (int64_t)pass_ms * 1000;

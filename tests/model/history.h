@@ -20,6 +20,7 @@
 #include "model/model.h"
 
 #define HISTORY_STEP_US INT64_C(1000)
+#define HISTORY_SPAN_MS UINT64_C(1000000000000)   /* no line leaps further */
 #define HISTORY_WALL_US INT64_C(1700000000000000) /* where the wall clock of a history starts */
 
 enum { HISTORY_LINE_MAX = 4096 };

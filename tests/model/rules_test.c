@@ -76,6 +76,12 @@ static void r7_each_asker_is_judged_by_its_own_limit(void **state) {
 
 static void r7_an_exclusive_part_counts_no_unit(void **state) {
     (void)state;
+    /* More units than 32 bits hold: a conversion that is no stronger checks no limit (R9). */
+    STORY("A queue p -> granted", "A queue p q1 -> granted", "A queue p q2 -> granted",
+          "A queue p?limit=2147483647&units=2147483647 -> granted",
+          "A queue p?limit=2147483647&units=2147483647 q1 -> granted",
+          "A queue p?limit=2147483647&units=2147483647 q2 -> granted in_use=6442450941",
+          "B try p?limit=2147483647 -> busy");
     STORY("A queue p -> granted in_use=0", "A queue p q?limit=1 -> granted",
           "A queue p?limit=1 q -> granted again in_use=1");
 }

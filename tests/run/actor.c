@@ -7,6 +7,8 @@
  *   actor report READY GOT CODE    writes the number of the first signal to GOT and exits with CODE
  *   actor tick READY LOG           appends the milliseconds since boot to LOG, every 5 ms
  *   actor daemon READY stay|leave  starts a deaf daemon outside its process group, READY names it
+ *   actor parent READY             on SIGUSR1 kills its child and exits with 0, unless the child
+ *                                  was dead already
  *   actor descriptors LIST         writes the numbers of its open descriptors
  *
  * When it is ready, READY appears with its process number in it.
@@ -85,6 +87,25 @@ static _Noreturn void tick(const char *ready, const char *log) {
     }
 }
 
+static int be_parent(const char *ready) {
+    sigset_t usr1;
+    int signal;
+    int status;
+
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    pid_t child = fork();
+    if (child == 0) {
+        wait_for_end();
+    }
+    sigprocmask(SIG_BLOCK, &usr1, NULL);
+    be_ready(ready);
+    sigwait(&usr1, &signal);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : 1;
+}
+
 static int list_descriptors(const char *list) {
     char text[4096] = "";
     size_t size = 0;
@@ -143,6 +164,9 @@ int main(int argc, char **argv) {
     }
     if (strcmp(part, "tick") == 0 && argc == 4) {
         tick(argv[2], argv[3]);
+    }
+    if (strcmp(part, "parent") == 0) {
+        return be_parent(argv[2]);
     }
     if (strcmp(part, "descriptors") == 0) {
         return list_descriptors(argv[2]);

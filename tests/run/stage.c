@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Processes, files and /proc, looked at again and again until they are as they should be. */
 #include "stage.h"
 
 #include <errno.h>

@@ -75,7 +75,7 @@ bool stage_is_dead(pid_t process);
 /* Waits until the process is stopped (as job control does it). */
 void stage_await_stopped(pid_t process);
 
-/* Waits until `lk ls` names the owner's or path's text in a line that also has `state` in it. */
+/* Waits until `lk ls PATH` lists a part in this state: `held` or `waiting`. */
 void stage_await_listed(struct stage *stage, const char *path, const char *state);
 
 /* The child of `parent` that is called `name`; waits for it. `not_this`: another one than that. */

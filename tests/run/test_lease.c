@@ -86,6 +86,20 @@ static void a_signal_in_line_withdraws(void **state) {
     end_holder(stage, holder);
 }
 
+static void what_was_ignored_ends_no_wait(void **state) {
+    struct stage *stage = *state;
+    pid_t holder = start_holder(stage, "60s", stage_path(stage, "ready"));
+
+    signal(SIGHUP, SIG_IGN); /* as nohup does */
+    pid_t waiter = STAGE_START(stage, "run", "x/y", "--", "true");
+    signal(SIGHUP, SIG_DFL);
+    stage_await_listed(stage, "x/y", "waiting");
+    kill(waiter, SIGHUP);
+    kill(waiter, SIGUSR2);
+    assert_int_equal(stage_end(stage, waiter), 128 + SIGUSR2);
+    end_holder(stage, holder);
+}
+
 static void the_one_in_the_way_is_named(void **state) {
     struct stage *stage = *state;
     const char *err = stage_path(stage, "err");
@@ -309,6 +323,23 @@ static void a_store_that_stays_away_ends_the_command_in_time(void **state) {
     give_store_back(away);
 }
 
+/* Between SIGTERM and SIGKILL the store comes back and renews: CMD has to go all the same. */
+static void who_was_asked_to_end_is_not_spared(void **state) {
+    struct stage *stage = *state;
+    const char *ready = stage_path(stage, "ready");
+    const char *got = stage_path(stage, "got");
+    const char *script = stage_text(
+        stage, "trap 'echo 1 >%s' TERM; echo 1 >%s; while :; do sleep 60 & wait $!; done", got,
+        ready);
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "5s", "--", "sh", "-c", script);
+
+    stage_await(ready);
+    sqlite3 *away = take_store_away(stage);
+    stage_await(got);
+    give_store_back(away);
+    assert_int_equal(stage_end(stage, run), 78);
+}
+
 static void a_store_away_at_the_release_hides_no_exit_code(void **state) {
     struct stage *stage = *state;
     const char *ready = stage_path(stage, "ready");
@@ -349,6 +380,7 @@ int main(void) {
         STORY(one_runs_after_the_other),
         STORY(who_is_refused_says_by_whom),
         STORY(a_signal_in_line_withdraws),
+        STORY(what_was_ignored_ends_no_wait),
         STORY(the_one_in_the_way_is_named),
         STORY(a_waiter_that_slept_through_its_turn_waits_again),
         STORY(a_short_lease_is_kept_alive),
@@ -360,6 +392,7 @@ int main(void) {
         STORY(a_stopped_lk_does_not_let_its_command_run_on),
         STORY(a_store_that_is_away_for_short_is_waited_out),
         STORY(a_store_that_stays_away_ends_the_command_in_time),
+        STORY(who_was_asked_to_end_is_not_spared),
         STORY(a_store_away_at_the_release_hides_no_exit_code),
         STORY(a_fixed_end_ends_the_command),
     };

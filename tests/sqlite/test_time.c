@@ -347,6 +347,49 @@ static void the_record_is_bounded(void **state) {
     assert_int_equal(ground_sql(scene->ground.file, "SELECT max(id) FROM audit"), 20);
 }
 
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* As `sqlite3 FROM '.backup TO'` does. */
+static void back_up(const char *from, const char *to) {
+    sqlite3 *source = NULL;
+    sqlite3 *target = NULL;
+    sqlite3_backup *backup;
+
+    assert_int_equal(sqlite3_open(from, &source), SQLITE_OK);
+    assert_int_equal(sqlite3_open(to, &target), SQLITE_OK);
+    backup = sqlite3_backup_init(target, "main", source, "main");
+    assert_non_null(backup);
+    assert_int_equal(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(backup), SQLITE_OK);
+    assert_int_equal(sqlite3_close(target), SQLITE_OK);
+    assert_int_equal(sqlite3_close(source), SQLITE_OK);
+}
+
+static void a_copy_can_be_gone_back_to(void **state) {
+    struct scene *scene = *state;
+    char copy[PATH_MAX];
+    uint64_t last;
+
+    (void)snprintf(copy, sizeof copy, "%s-copy", scene->ground.file);
+    assert_int_equal(ask(scene, "A", "x", LK_TRY, 600000), LK_GRANTED);
+    assert_int_equal(ask(scene, "A", "brief", LK_TRY, 1000), LK_GRANTED);
+    back_up(scene->ground.file, copy);
+    ground_clock_advance(&scene->clock, 5 * SECOND_US);
+    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(ask(scene, "B", "x", LK_TRY, 0), LK_GRANTED);
+    last = scene->result.token;
+
+    ground_close(scene->engine); /* the last one to close it takes the log away */
+    assert_int_equal(rename(copy, scene->ground.file), 0);
+    ground_clock_advance(&scene->clock, 5 * SECOND_US);
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+    assert_int_equal(ground_renew(scene->engine, "A", "brief", 0, &scene->result), LK_LOST);
+    assert_int_equal(ask(scene, "B", "x", LK_TRY, 0), LK_BUSY);
+    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(ask(scene, "B", "x", LK_TRY, 0), LK_GRANTED);
+    assert_true(scene->result.token > last);
+}
+
 /* ---- what people read ------------------------------------------------------------------------ */
 
 static void the_view_is_for_people(void **state) {
@@ -385,6 +428,7 @@ int main(void) {
         SCENE(unused_roots_are_forgotten_and_draws_still_rise),
         SCENE(breaks_are_on_record),
         SCENE(the_record_is_bounded),
+        SCENE(a_copy_can_be_gone_back_to),
         SCENE(the_view_is_for_people),
     };
 

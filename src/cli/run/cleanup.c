@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The clean-up command: started by lk or by the guard, waited for by lk. */
 #include "cli/run/cleanup.h"
 
 #include <errno.h>

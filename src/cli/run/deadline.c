@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Margins before a deadline, and the plans made of them. */
 #include "cli/run/deadline.h"
 
 static int64_t smaller(int64_t a, int64_t b) {

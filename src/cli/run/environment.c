@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Two environments, made before anything is forked: of CMD, and of the clean-up command. */
 #include "cli/run/environment.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Both sides of the pipe: the messages, the guard that hears them, and lk that tells them. */
 #include "cli/run/guard.h"
 
 #include <errno.h>

@@ -43,8 +43,8 @@ struct lk_run_options {
 /*
  * Waits for the lease, runs CMD under it, keeps it alive, releases it however CMD ends. To be
  * called from the main thread, once, while no other thread is running and the standard descriptors
- * are open: it blocks signals, becomes a subreaper and waits for children. Returns the exit code of `lk`; what went wrong has been said
- * on stderr as `lk: OUTCOME: text`.
+ * are open: it blocks signals, becomes a subreaper and waits for children. Returns the exit code
+ * of `lk`; what went wrong has been said on stderr as `lk: OUTCOME: text`.
  */
 int lk_cli_run(const struct lk_run_options *options);
 

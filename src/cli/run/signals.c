@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One table says of each signal where it goes and whether it ends a wait. */
 #include "cli/run/signals.h"
 
 #include <sys/signalfd.h>

@@ -82,8 +82,8 @@ static void look_at_promise(struct supervision *supervision) {
                                     ? lost
                                     : lk_run_plan_sooner(lost, supervision->promised);
         supervision->is_lease_gone = true;
-    } else if (supervision->step == LK_RUN_GO_ON) {
-        /* Once CMD is being ended, a renewal that succeeds after all does not save it. */
+    } else if (!supervision->is_lost) {
+        /* Once CMD is being ended for it, a renewal that succeeds after all does not save it. */
         supervision->deadline_us = supervision->now_us + remaining_ms * 1000;
         supervision->promised = lk_run_plan_deadline(charge->ttl_ms, supervision->deadline_us);
     }
@@ -104,7 +104,7 @@ static void ask_to_end(const struct supervision *supervision) {
 
 static void find_cause(struct supervision *supervision) {
     if (lk_run_plan_step(supervision->allowed, supervision->now_us) != LK_RUN_GO_ON
-        && !supervision->is_over_time) {
+        && supervision->step == LK_RUN_GO_ON) {
         supervision->is_over_time = true;
         lk_run_notice("TIMEOUT", "--max-time is up: the command is ended");
     }
@@ -370,7 +370,8 @@ static struct lk_run_end conclude(const struct supervision *supervision) {
 struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge) {
     struct supervision supervision = {.charge = charge,
                                       .command = charge->child->pid,
-                                      .deadline_us = LK_RUN_NEVER_US,
+                                      /* Until the first look nothing is known to be promised. */
+                                      .deadline_us = charge->lease != NULL ? 0 : LK_RUN_NEVER_US,
                                       .promised = lk_run_plan_none(),
                                       .allowed = lk_run_plan_none(),
                                       .own_end = -1,

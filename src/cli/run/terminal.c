@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Who is in front is asked anew each time: a shell moves jobs without telling them. */
 #include "cli/run/terminal.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* timerfd on the clock that counts suspended time. */
 #include "cli/run/timer.h"
 
 #include <sys/timerfd.h>

@@ -134,6 +134,8 @@ static void see_ticket(struct sightings *sightings, const struct call *call,
     } else if (followed->arrival != NULL) {
         followed->arrival->same_parts = false; /* a stronger ask in line drew a new one, R9 */
     }
+    /* Granted in line at some moment before this call: for what it had asked for by then. */
+    bool granted_unseen = !call->created && call->token != 0 && call->token != call->ticket;
     followed->ticket = call->ticket;
     /* A refused ask may have drawn it in line already, and said nothing of it. */
     put_draws(sightings, call, call->ticket, followed->ungranted_us);
@@ -141,7 +143,7 @@ static void see_ticket(struct sightings *sightings, const struct call *call,
     *arrival = (struct arrival){.owner = call->owner,
                                 .ticket = call->ticket,
                                 .called_us = followed->asked_us,
-                                .same_parts = true,
+                                .same_parts = !granted_unseen,
                                 .part_count = call->part_count};
     memcpy(arrival->parts, call->parts, sizeof arrival->parts);
     followed->arrival = arrival;
@@ -149,6 +151,7 @@ static void see_ticket(struct sightings *sightings, const struct call *call,
 
 static void see_grant(struct sightings *sightings, const struct call *call,
                       struct followed *followed) {
+    bool drawn_for_these = followed->arrival == NULL || followed->arrival->same_parts;
     if (followed->arrival != NULL) {
         followed->arrival->token = call->token;
         followed->arrival->granted_us = call->answered_us;
@@ -159,7 +162,10 @@ static void see_grant(struct sightings *sightings, const struct call *call,
             put_draws(sightings, call, call->token,
                       followed->token != 0 ? call->called_us : followed->ungranted_us);
         }
-        memcpy(followed->drawn_for, call->parts, sizeof followed->drawn_for);
+        memset(followed->drawn_for, 0, sizeof followed->drawn_for);
+        if (drawn_for_these) {
+            memcpy(followed->drawn_for, call->parts, sizeof followed->drawn_for);
+        }
         followed->token = call->token;
     }
     memcpy(followed->parts, call->parts, sizeof followed->parts);

@@ -52,7 +52,10 @@ struct hold {
     int64_t to_us;
     uint64_t token;
     struct sighting_part parts[SIGHTING_PARTS_MAX];
-    /* What the token was drawn for: R7c judged this; what became no stronger was not judged. */
+    /*
+     * What the token was drawn for: R7c judged this; what became no stronger was not judged. Parts
+     * without a path: it was granted unseen, and converted by the very call that showed it.
+     */
     struct sighting_part drawn_for[SIGHTING_PARTS_MAX];
     size_t part_count;
 };

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The entries are sorted by path with `/` before every other byte, so that what is below a path
+ * stands directly behind it: one walk, with the node at hand, makes the tree.
+ */
+#include "cli/top/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_FIRST = 64 };
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+/* Paths have neither NUL nor control characters (R1). */
+static int path_byte(char byte) {
+    return byte == '/' ? 1 : (int)(unsigned char)byte;
+}
+
+static int compare_paths(const char *a, size_t a_size, const char *b, size_t b_size) {
+    size_t size = a_size < b_size ? a_size : b_size;
+
+    for (size_t i = 0; i < size; i++) {
+        if (a[i] != b[i]) {
+            return path_byte(a[i]) - path_byte(b[i]);
+        }
+    }
+    return a_size < b_size ? -1 : a_size > b_size;
+}
+
+static int compare_entries(const void *a, const void *b) {
+    const lk_entry *left = *(const lk_entry *const *)a;
+    const lk_entry *right = *(const lk_entry *const *)b;
+    int by_path = compare_paths(left->path, strlen(left->path), right->path, strlen(right->path));
+
+    if (by_path != 0) {
+        return by_path;
+    }
+    if (left->held != right->held) {
+        return left->held ? -1 : 1;
+    }
+    return left->ticket < right->ticket ? -1 : left->ticket > right->ticket;
+}
+
+static int compare_numbers(int64_t a, int64_t b) {
+    return a < b ? -1 : a > b;
+}
+
+static int by_path(const void *a, const void *b) {
+    const struct lk_tree_node *left = a;
+    const struct lk_tree_node *right = b;
+    return compare_paths(left->path, left->path_size, right->path, right->path_size);
+}
+
+static int by_age(const void *a, const void *b) {
+    const struct lk_tree_node *left = a;
+    const struct lk_tree_node *right = b;
+    int order = compare_numbers(right->age_ms, left->age_ms);
+    return order != 0 ? order : by_path(a, b);
+}
+
+static int by_left(const void *a, const void *b) {
+    const struct lk_tree_node *left = a;
+    const struct lk_tree_node *right = b;
+    int order = compare_numbers(left->left_ms, right->left_ms);
+    return order != 0 ? order : by_path(a, b);
+}
+
+static int by_waiters(const void *a, const void *b) {
+    const struct lk_tree_node *left = a;
+    const struct lk_tree_node *right = b;
+    int order = compare_numbers((int64_t)right->waiting_count, (int64_t)left->waiting_count);
+    return order != 0 ? order : by_path(a, b);
+}
+
+static const struct {
+    const char *name;
+    int (*compare)(const void *a, const void *b);
+} orders[LK_ORDER_COUNT] = {
+    [LK_ORDER_PATH] = {"path", by_path},
+    [LK_ORDER_AGE] = {"age", by_age},
+    [LK_ORDER_LEFT] = {"time left", by_left},
+    [LK_ORDER_WAITERS] = {"waiters", by_waiters},
+};
+
+const char *lk_tree_order_name(enum lk_tree_order order) {
+    return orders[order].name;
+}
+
+/* ---- filter ---------------------------------------------------------------------------------- */
+
+static bool contains(const char *text, const char *filter) {
+    return text != NULL && strcasestr(text, filter) != NULL;
+}
+
+static bool is_wanted(const lk_entry *entry, const char *filter) {
+    return filter == NULL || filter[0] == '\0' || contains(entry->path, filter)
+           || contains(entry->owner, filter) || contains(entry->note, filter);
+}
+
+static bool gather(struct lk_tree *tree, const lk_listing *listing, const char *filter) {
+    tree->entries = calloc(listing->count + 1, sizeof tree->entries[0]);
+    if (tree->entries == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < listing->count; i++) {
+        if (is_wanted(&listing->entries[i], filter)) {
+            tree->entries[tree->entry_count++] = &listing->entries[i];
+        }
+    }
+    qsort(tree->entries, tree->entry_count, sizeof tree->entries[0], compare_entries);
+    return true;
+}
+
+/* ---- growing --------------------------------------------------------------------------------- */
+
+static size_t add_node(struct lk_tree *tree, size_t parent, const char *path, size_t path_size) {
+    if (tree->count == tree->capacity) {
+        size_t capacity = tree->capacity > 0 ? tree->capacity * 2 : NODES_FIRST;
+        struct lk_tree_node *nodes = reallocarray(tree->nodes, capacity, sizeof nodes[0]);
+        if (nodes == NULL) {
+            return LK_TREE_NONE;
+        }
+        tree->nodes = nodes;
+        tree->capacity = capacity;
+    }
+    size_t parent_size = parent != LK_TREE_NONE ? tree->nodes[parent].path_size : 0;
+    tree->nodes[tree->count] = (struct lk_tree_node){
+        .path = path,
+        .path_size = path_size,
+        .name_at = parent_size > 0 ? parent_size + 1 : 0,
+        .parent = parent,
+        .first_child = LK_TREE_NONE,
+        .next = LK_TREE_NONE,
+        .left_ms = INT64_MAX,
+    };
+    if (parent != LK_TREE_NONE) {
+        tree->nodes[tree->count].next = tree->nodes[parent].first_child;
+        tree->nodes[parent].first_child = tree->count;
+    }
+    return tree->count++;
+}
+
+static bool is_at_or_below(const struct lk_tree_node *node, const char *path) {
+    return node->path_size == 0
+           || (strncmp(node->path, path, node->path_size) == 0
+               && (path[node->path_size] == '\0' || path[node->path_size] == '/'));
+}
+
+static void count_entry(struct lk_tree *tree, size_t node, const lk_entry *entry) {
+    for (; node != LK_TREE_NONE; node = tree->nodes[node].parent) {
+        struct lk_tree_node *counted = &tree->nodes[node];
+        counted->held_count += entry->held ? 1 : 0;
+        counted->waiting_count += entry->held ? 0 : 1;
+        counted->age_ms = entry->age_ms > counted->age_ms ? entry->age_ms : counted->age_ms;
+        if (entry->expires_in_ms < counted->left_ms) {
+            counted->left_ms = entry->expires_in_ms;
+        }
+    }
+}
+
+static bool grow(struct lk_tree *tree) {
+    size_t at = add_node(tree, LK_TREE_NONE, "", 0);
+
+    for (size_t i = 0; at != LK_TREE_NONE && i < tree->entry_count; i++) {
+        const char *path = tree->entries[i]->path;
+        while (!is_at_or_below(&tree->nodes[at], path)) {
+            at = tree->nodes[at].parent;
+        }
+        size_t size = tree->nodes[at].path_size;
+        while (at != LK_TREE_NONE && path[size] != '\0') {
+            size += size > 0 ? 1 : 0;
+            size += strcspn(path + size, "/");
+            at = add_node(tree, at, path, size);
+        }
+        if (at != LK_TREE_NONE) {
+            struct lk_tree_node *node = &tree->nodes[at];
+            node->entries = node->entry_count == 0 ? &tree->entries[i] : node->entries;
+            node->entry_count++;
+            count_entry(tree, at, tree->entries[i]);
+        }
+    }
+    return at != LK_TREE_NONE;
+}
+
+/* ---- shape ----------------------------------------------------------------------------------- */
+
+/* Draws segments without entries together with the only one below them. */
+static void join(struct lk_tree *tree, size_t parent) {
+    for (size_t *link = &tree->nodes[parent].first_child; *link != LK_TREE_NONE;
+         link = &tree->nodes[*link].next) {
+        struct lk_tree_node *node = &tree->nodes[*link];
+        size_t only = node->first_child;
+        while (node->entry_count == 0 && tree->nodes[only].next == LK_TREE_NONE) {
+            tree->nodes[only].name_at = node->name_at;
+            tree->nodes[only].parent = parent;
+            tree->nodes[only].next = node->next;
+            node->first_child = LK_TREE_NONE; /* it is in nobody's list any more */
+            *link = only;
+            node = &tree->nodes[only];
+            only = node->first_child;
+        }
+    }
+}
+
+/* Copies of a node's children in the wanted order. */
+struct sorted_child {
+    struct lk_tree_node node; /* first, so that it is what is compared */
+    size_t index;
+};
+
+static void sort_children(struct lk_tree *tree, size_t parent, enum lk_tree_order order,
+                          struct sorted_child *room) {
+    size_t count = 0;
+
+    for (size_t i = tree->nodes[parent].first_child; i != LK_TREE_NONE; i = tree->nodes[i].next) {
+        room[count++] = (struct sorted_child){.node = tree->nodes[i], .index = i};
+    }
+    if (count > 1) {
+        qsort(room, count, sizeof room[0], orders[order].compare);
+    }
+    size_t *link = &tree->nodes[parent].first_child;
+    for (size_t i = 0; i < count; i++) {
+        *link = room[i].index;
+        link = &tree->nodes[room[i].index].next;
+    }
+    *link = LK_TREE_NONE;
+}
+
+bool lk_tree_make(const lk_listing *listing, const char *filter, enum lk_tree_order order,
+                  struct lk_tree *ret_tree) {
+    struct lk_tree tree = {.count = 0};
+    struct sorted_child *room = NULL;
+    bool made = gather(&tree, listing, filter) && grow(&tree);
+
+    if (made) {
+        room = calloc(tree.count, sizeof room[0]);
+        made = room != NULL;
+    }
+    for (size_t i = 0; made && i < tree.count; i++) {
+        join(&tree, i);
+    }
+    for (size_t i = 0; made && i < tree.count; i++) {
+        sort_children(&tree, i, order, room);
+    }
+    free(room);
+    if (!made) {
+        lk_tree_done(&tree);
+        return false;
+    }
+    *ret_tree = tree;
+    return true;
+}
+
+void lk_tree_done(struct lk_tree *tree) {
+    free(tree->entries);
+    free(tree->nodes);
+    *tree = (struct lk_tree){.count = 0};
+}

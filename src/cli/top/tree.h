@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A listing as a tree of paths, in the order that somebody wants to see it in. Segments at which
+ * nobody asks for anything and from which only one way leads on are drawn together with it
+ * (`mydatabase/mytest`). Borrows the listing's entries.
+ */
+#ifndef LK_CLI_TOP_TREE_H
+#define LK_CLI_TOP_TREE_H
+
+#include <stdbool.h>
+
+#include "lockkeeper/lockkeeper.h"
+
+/* By what neighbours in the tree are ordered; the path decides between equals. */
+enum lk_tree_order {
+    LK_ORDER_PATH,
+    LK_ORDER_AGE,     /* the oldest request at or below it, oldest first */
+    LK_ORDER_LEFT,    /* the least time left, least first */
+    LK_ORDER_WAITERS, /* how many wait at or below it, most first */
+    LK_ORDER_COUNT
+};
+
+#define LK_TREE_NONE SIZE_MAX
+
+struct lk_tree_node {
+    const char *path;
+    size_t path_size;
+    size_t name_at; /* where in the path its own part of the name begins */
+    size_t parent, first_child, next;
+    const lk_entry **entries; /* at exactly this path: holders first, then in line */
+    size_t entry_count;
+    size_t held_count, waiting_count; /* at or below it */
+    int64_t age_ms, left_ms;
+};
+
+struct lk_tree {
+    struct lk_tree_node *nodes; /* the first one is above all roots and has no path */
+    size_t count;
+    size_t capacity;
+    const lk_entry **entries;
+    size_t entry_count;
+};
+
+/*
+ * Makes a tree of those entries whose path, owner or note contains `filter` (NULL or empty: all;
+ * letters of ASCII match in both cases). False when memory is exhausted: there is no tree.
+ */
+bool lk_tree_make(const lk_listing *listing, const char *filter, enum lk_tree_order order,
+                  struct lk_tree *ret_tree);
+void lk_tree_done(struct lk_tree *tree);
+
+/* "path", "age", "time left", "waiters". */
+const char *lk_tree_order_name(enum lk_tree_order order);
+
+#endif

@@ -1,0 +1,166 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lk top on a real terminal: a server of tmux of its own, keys sent to it, and what it shows.
+set -u
+: "${LK_PROGRAM:?is set by meson to the program under test}"
+
+work=$(mktemp -d) || exit 1
+socket='' starts=0
+number=0 status=0
+LK_STORE=sqlite:$work/locks.db
+LC_ALL=C.UTF-8
+export LK_STORE LC_ALL LK_PROGRAM
+unset LK_OWNER NO_COLOR TMUX
+
+terminal() {
+    tmux -S "$socket" -f /dev/null "$@"
+}
+trap '[ -z "$socket" ] || terminal kill-server 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+check() { # WHAT COMMAND...
+    number=$((number + 1))
+    what=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then
+        echo "ok $number - $what"
+    else
+        [ -z "$socket" ] || terminal capture-pane -p >>"$work/said" 2>&1
+        sed 's/^/# /' "$work/said"
+        echo "not ok $number - $what"
+        status=1
+    fi
+}
+
+# What is looked for comes within the bound, or never.
+within_bound() {
+    deadline=$(($(date +%s) + 30))
+    until "$@"; do
+        [ "$(date +%s)" -lt "$deadline" ] || return 1
+        sleep 0.05
+    done
+}
+
+screen_has() {
+    terminal capture-pane -p 2>/dev/null | grep -qE -- "$1"
+}
+shows() {
+    within_bound screen_has "$1"
+}
+
+# Starts a terminal of so many columns and lines, and in it the line; it leaves its exit code.
+start() {
+    starts=$((starts + 1))
+    socket=$work/tmux$starts # a server of its own: one that is ending takes no new terminal
+    rm -f "$work/code" "$work/before" "$work/after"
+    terminal new-session -d -x "$1" -y "$2" \
+        "stty -g >'$work/before'; $3; echo \$? >'$work/code'; stty -g >'$work/after'; cat"
+}
+stop() {
+    terminal kill-server
+    socket=''
+}
+code_is() {
+    within_bound test -s "$work/after" && [ "$(cat "$work/code")" = "$1" ]
+}
+is_put_back() {
+    cmp "$work/before" "$work/after" && ! screen_has 'PATH +STATE'
+}
+keys() {
+    terminal send-keys "$@"
+}
+
+refused() { # CODE PATTERN COMMAND...
+    expected=$1 pattern=$2
+    shift 2
+    "$@" >"$work/out" 2>"$work/err" </dev/null
+    code=$?
+    cat "$work/out" "$work/err"
+    # shellcheck disable=SC2254 # the pattern is meant to be one
+    case $(cat "$work/err") in
+    $pattern) [ "$code" -eq "$expected" ] && [ ! -s "$work/out" ] ;;
+    *) false ;;
+    esac
+}
+
+"$LK_PROGRAM" acquire db/t1 --owner ana --note nightly --ttl 1h >/dev/null
+"$LK_PROGRAM" acquire --queue db --owner reset --ttl 1h 2>/dev/null
+"$LK_PROGRAM" acquire --queue db/t2 --owner cleo --ttl 1h 2>/dev/null
+
+check 'no terminal: refused' refused 64 'lk: INVALID: top needs a terminal*' "$LK_PROGRAM" top
+
+start 80 24 '"$LK_PROGRAM" top'
+check 'the holder is seen' shows 't1 +held +exclusive .*1h +ana +nightly$'
+check 'who waits, and for whom' shows 't2 +waiting .* cleo +for reset$'
+check 'the counts' shows '1 held, 2 waiting, longest wait'
+keys End
+check 'the last one is selected' shows '^cleo wants db/t2, waits for reset'
+keys Enter
+check 'its chain down to the holder' shows '     └─ ana holds db/t1'
+keys Escape
+keys Home Down
+check 'back, and on to the holder' shows '^ana holds db/t1'
+keys b
+check 'a reason is asked for' shows "^break ana's lease at db/t1: it passes on at its deadline, in "
+keys 'host is gone' Enter
+check 'and it is asked once more' shows '^y: break it'
+keys y
+check 'it is broken' shows '^broken: 1 request'
+check 'the list knows it' shows 't1 +revoked '
+"$LK_PROGRAM" audit >"$work/audit"
+check 'it is on record' grep -q 'host is gone' "$work/audit"
+keys Up b x Enter y
+check 'the reset is withdrawn' shows 't2 +held .* cleo$'
+terminal resize-window -x 24 -y 5
+check 'a small window' shows '^db'
+terminal resize-window -x 3 -y 1
+terminal resize-window -x 100 -y 30
+check 'a large one again' shows 'WAITS FOR, NOTE'
+mv "$work/locks.db" "$work/moved.db"
+check 'a store that is gone is told of' shows '^as it was .* ago: unavailable: '
+check 'and not made anew' test ! -e "$work/locks.db"
+mv "$work/moved.db" "$work/locks.db"
+check 'it is found again' shows '^lk top '
+keys q
+check 'q quits' code_is 0
+check 'the terminal is put back' is_put_back
+stop
+
+start 80 24 '"$LK_PROGRAM" top db'
+check 'a prefix' shows '^db/t|^.. t2'
+keys C-c
+check 'ctrl-c ends it' code_is 130
+check 'the terminal is put back by it' is_put_back
+stop
+
+start 80 24 'sh -c "echo \$\$ >'"'$work/pid'"'; exec \"\$LK_PROGRAM\" top"'
+check 'before a signal' shows '^lk top'
+kill -TERM "$(cat "$work/pid")"
+check 'a signal ends it' code_is 143
+check 'the terminal is put back by a signal' is_put_back
+stop
+
+start 80 24 'NO_COLOR=1 "$LK_PROGRAM" top'
+check 'without colours' shows '^lk top'
+no_colour() {
+    ! terminal capture-pane -p -e | grep -q "$(printf '\033')\\[3[0-7]m"
+}
+check 'NO_COLOR is honoured' no_colour
+stop
+start 80 24 '"$LK_PROGRAM" top'
+check 'with colours' shows '^lk top'
+has_colour() {
+    terminal capture-pane -p -e | grep -q "$(printf '\033')\\[32m"
+}
+check 'holders are green' within_bound has_colour
+stop
+
+start 80 24 'LC_ALL=C "$LK_PROGRAM" top'
+check 'branches of ASCII where there is no UTF-8' shows '^(`- |\|- |db/)'
+stop
+start 80 24 'TERM=dumb "$LK_PROGRAM" top 2>'"'$work/err'"
+check 'a terminal on which nothing can be drawn is refused' code_is 64
+check 'with a sentence' grep -q '^lk: INVALID: nothing can be drawn ' "$work/err"
+
+echo "1..$number"
+exit "$status"
