@@ -204,9 +204,9 @@ static uint64_t scaled(uint64_t count) {
 
 static void histories(void **state) {
     const char *only = getenv("LK_TEST_SEED");
+    bool with_work = *state != NULL;
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : NUMBER_FIRST;
     uint64_t count = only != NULL ? 1 : scaled(with_work ? WORK_HISTORY_COUNT : HISTORY_COUNT);
-    bool with_work = *state != NULL;
     enum lk_change_kind last_kind = with_work ? LK_CHANGE_QUEUE_COUNTED : LK_CHANGE_BROKEN;
     struct tally tally = {.steps = 0};
 
