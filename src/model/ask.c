@@ -96,12 +96,34 @@ static int64_t promise(const struct asking *asking, struct lk_request *request) 
     return asking->times.now_us + request->ttl_ms * 1000;
 }
 
+/* R15: the value that is wanted is that of the path named first, which is the first part then. */
+static void want_value(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+    struct lk_request *request = lk_request_at(model, id);
+    lk_id *link = &request->first_stake;
+    lk_id first;
+
+    request->wants_value = true;
+    while (lk_stake_at(model, *link)->node != asking->claim.parts[0].node) {
+        link = &lk_stake_at(model, *link)->next_stake;
+    }
+    first = *link;
+    if (first != request->first_stake) {
+        *link = lk_stake_at(model, first)->next_stake;
+        lk_stake_at(model, first)->next_stake = request->first_stake;
+        request->first_stake = first;
+        lk_change_add(model, LK_CHANGE_CONVERTED, id);
+    }
+}
+
 /* R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11). */
 static void refresh(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_request *request = lk_request_at(model, id);
 
-    request->wants_value = request->wants_value || asking->ask->wants_value;
+    if (asking->ask->wants_value) {
+        want_value(asking, id);
+    }
     if (request->fixed) {
         request->attended = asking->ask->style == LK_WAIT;
         lk_deadlines_move(model, id, lk_request_deadline(model, request));
@@ -440,7 +462,7 @@ void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_
     if (!check(model, times, ask)) {
         return;
     }
-    if (!lk_changes_reserve(model, 4)) {
+    if (!lk_changes_reserve(model, 5)) {
         lk_answer_exhausted(model);
         return;
     }

@@ -14,22 +14,54 @@ static lk_id find_target(const struct lk_model *model, const struct lk_target *t
     return lk_model_find(model, target->owner, target->parts, target->part_count);
 }
 
-/* The lease to renew: of these paths (R3), or the claim of the item at this one (R16). */
-static lk_id find_lease(const struct lk_model *model, const struct lk_target *target) {
-    lk_id id = find_target(model, target);
-    lk_id item;
-
-    if (id != 0 || target->part_count != 1) {
-        return id;
-    }
-    item = lk_item_find(model, lk_node_find(model, &target->parts[0].path));
-    id = item != 0 ? lk_item_at(model, item)->claim : 0;
-    return id != 0 && lk_request_at(model, id)->owner == lk_owner_find(model, target->owner) ? id
-                                                                                             : 0;
-}
-
 static bool has_token(const struct lk_request *request, uint64_t token) {
     return token == 0 || (request->state == LK_STATE_HELD && request->token == token);
+}
+
+/* Whether the claim has these very paths: the item's, and what its work needs. */
+static bool has_paths(const struct lk_model *model, const struct lk_request *claim,
+                      const struct lk_target *target) {
+    for (lk_id at = claim->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        size_t i = 0;
+        while (i < target->part_count
+               && lk_node_find(model, &target->parts[i].path) != lk_stake_at(model, at)->node) {
+            i++;
+        }
+        if (i == target->part_count) {
+            return false;
+        }
+    }
+    return claim->stake_count == target->part_count;
+}
+
+/* The claim that a renewal names by its item's path, or by all of its paths (R16); 0: none. */
+static lk_id find_claim(const struct lk_model *model, const struct lk_target *target) {
+    lk_id owner = lk_owner_find(model, target->owner);
+
+    for (size_t i = 0; i < target->part_count; i++) {
+        lk_id item = lk_item_find(model, lk_node_find(model, &target->parts[i].path));
+        lk_id id = item != 0 ? lk_item_at(model, item)->claim : 0;
+        const struct lk_request *claim = id != 0 ? lk_request_at(model, id) : NULL;
+        if (claim != NULL && claim->owner == owner && has_token(claim, target->token)
+            && (target->part_count == 1 || has_paths(model, claim, target))) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+/* The lease to renew: of these paths (R3), or else a claim; if none can be, one that tells why. */
+static lk_id find_lease(const struct lk_model *model, const struct lk_target *target) {
+    lk_id id = find_target(model, target);
+    const struct lk_request *lease = id != 0 ? lk_request_at(model, id) : NULL;
+    lk_id claim;
+
+    if (lease != NULL && lease->state == LK_STATE_HELD && !lease->revoked
+        && has_token(lease, target->token)) {
+        return id;
+    }
+    claim = find_claim(model, target);
+    return claim != 0 ? claim : id;
 }
 
 static void answer_lost(struct lk_model *model, const char *why) {
@@ -70,12 +102,16 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
     lk_answer(model, LK_OK, id);
 }
 
-/* R15: only an exclusive lease may put. */
-static bool may_put(const struct lk_model *model, lk_id id) {
+/* R15: only an exclusive lease of the path may put. */
+static bool may_put(const struct lk_model *model, lk_id id, const struct lk_path *path) {
     const struct lk_request *request = lk_request_at(model, id);
+    lk_id node = lk_node_find(model, path);
+    lk_id at = request->first_stake;
 
-    return request->state == LK_STATE_HELD
-           && lk_stake_is_exclusive(lk_stake_at(model, request->first_stake));
+    while (lk_stake_at(model, at)->node != node) {
+        at = lk_stake_at(model, at)->next_stake;
+    }
+    return request->state == LK_STATE_HELD && lk_stake_is_exclusive(lk_stake_at(model, at));
 }
 
 /* A release that names no request, or one with another token; or that comes a second time. */
@@ -121,7 +157,7 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
         answer_not_there(model, times, target, id);
         return;
     }
-    if (event->puts && !may_put(model, id)) {
+    if (event->puts && !may_put(model, id, &target->parts[0].path)) {
         answer_lost(model, "R15: only an exclusive lease that is held can put a value");
         return;
     }

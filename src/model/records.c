@@ -56,7 +56,8 @@ static bool is_possible(const struct lk_model *model, const struct lk_record *re
            && (record->state == LK_STATE_HELD) == (record->token != 0) && record->ttl_ms > 0
            && lk_parts_check(record->parts, record->part_count, NULL) == LK_OK
            && (record->is_claim
-               || lk_model_find(model, record->owner, record->parts, record->part_count) == 0);
+                   ? record->state == LK_STATE_HELD && record->parts[0].mode == LK_EXCLUSIVE
+                   : lk_model_find(model, record->owner, record->parts, record->part_count) == 0);
 }
 
 /* R4: what was drawn for the request counts at all of its roots. */

@@ -367,6 +367,7 @@ static bool take_item(struct taking *taking, lk_id id) {
     char bytes[LK_PATH_BYTES_MAX + 1];
     struct lk_path path;
     struct lk_claim claim;
+    const char *bound;
     lk_id request;
     bool exhausted;
     size_t count;
@@ -379,6 +380,11 @@ static bool take_item(struct taking *taking, lk_id id) {
     if (lk_claim_judge(model, &claim, NULL) != LK_VERDICT_GRANT) {
         return false;
     }
+    bound = lk_full_bound(model, &claim, false);
+    if (bound != NULL) {
+        lk_answer_full(model, bound);
+        return true;
+    }
     request = make_claim(taking, id, parts, &claim, &exhausted);
     if (request == 0) {
         if (exhausted) {
@@ -388,6 +394,7 @@ static bool take_item(struct taking *taking, lk_id id) {
     }
     count_claim(taking, id, request);
     answer_taken(model, request, id);
+    model->effects.answer.created = true;
     return true;
 }
 
@@ -399,7 +406,6 @@ static void answer_nothing(struct lk_model *model, const char *why) {
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
     struct taking taking = {.model = model, .times = times, .take = take};
     struct lk_claim queue; /* of some new item: what is in its way is in the way of all of them */
-    const char *bound;
 
     if (!check_take(model, take)) {
         return;
@@ -417,17 +423,12 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
     if (take_again(&taking)) {
         return;
     }
+    ripen(model, taking.work, times.now_us);
     claim_of_queue(&taking, &queue);
-    bound = lk_full_bound(model, &queue, false);
-    if (bound != NULL) {
-        lk_answer_full(model, bound);
-        return;
-    }
     if (lk_claim_judge(model, &queue, NULL) != LK_VERDICT_GRANT) {
         answer_nothing(model, "R16: a lock on the queue, held or in line, pauses all claiming");
         return;
     }
-    ripen(model, taking.work, times.now_us);
     for (lk_id id = lk_order_first(model, lk_work_at(model, taking.work)->ready); id != 0;
          id = lk_order_after(model, lk_work_at(model, taking.work)->ready, id)) {
         if (take_item(&taking, id)) {

@@ -102,12 +102,38 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
 
 /* ---- queues ---- */
 
+/*
+ * The first item that is delayed still; 0: none. Those in front of it, *ret_due of them, are due:
+ * ready, though nobody has come for them yet.
+ */
+static lk_id first_delayed(const struct lk_model *model, lk_id work, uint64_t *ret_due) {
+    lk_id root = lk_work_at(model, work)->delayed;
+    lk_id id = lk_order_first(model, root);
+
+    *ret_due = 0;
+    while (id != 0 && lk_item_at(model, id)->order_us <= model->now_us) {
+        ++*ret_due;
+        id = lk_order_after(model, root, id);
+    }
+    return id;
+}
+
+static void count_queue(const struct lk_model *model, lk_id work,
+                        struct lk_queue_counts *ret_counts) {
+    uint64_t due;
+
+    (void)first_delayed(model, work, &due);
+    *ret_counts = lk_work_at(model, work)->counts;
+    ret_counts->ready += due;
+    ret_counts->delayed -= due;
+}
+
 void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *queue,
                            struct lk_queue_counts *ret_counts) {
     lk_id work = find_queue(model, queue);
 
     if (work != 0) {
-        *ret_counts = lk_work_at(model, work)->counts;
+        count_queue(model, work, ret_counts);
     } else {
         memset(ret_counts, 0, sizeof *ret_counts);
     }
@@ -117,7 +143,7 @@ void lk_model_queue_record(const struct lk_model *model, lk_queue_ref queue,
                            char ret_path[LK_PATH_BYTES_MAX + 1],
                            struct lk_queue_counts *ret_counts) {
     (void)lk_node_path(model, lk_work_at(model, queue)->node, ret_path);
-    *ret_counts = lk_work_at(model, queue)->counts;
+    count_queue(model, queue, ret_counts);
 }
 
 lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *queue,
@@ -162,7 +188,8 @@ void lk_model_each_item(const struct lk_model *model, const struct lk_path *queu
 
 int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *queue) {
     lk_id work = find_queue(model, queue);
-    lk_id id = work != 0 ? lk_order_first(model, lk_work_at(model, work)->delayed) : 0;
+    uint64_t due;
+    lk_id id = work != 0 ? first_delayed(model, work, &due) : 0;
 
     return id != 0 ? lk_item_at(model, id)->order_us : LK_NEVER;
 }

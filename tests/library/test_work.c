@@ -364,6 +364,20 @@ static void test_waiting_for_a_push(void **state) {
     expect_claim(&claimant, "1");
 }
 
+static void test_waiting_for_another_handle(void **state) {
+    lk_store *store = store_of(state);
+    lk_store *other = open_again(*state);
+    struct claimant claimant;
+
+    start(&claimant, store, "a", LK_FOREVER);
+    push(other, "q", "1");
+    expect_claim(&claimant, "1");
+    start(&claimant, other, "b", LK_FOREVER);
+    assert_int_equal(lk_retry(store, "q", "1", "a", 0, 0, NULL), LK_OK);
+    expect_claim(&claimant, "1");
+    lk_close(other);
+}
+
 static void test_each_waiter_gets_one(void **state) {
     enum { COUNT = 4 };
     lk_store *store = store_of(state);
@@ -559,6 +573,7 @@ int main(int argc, char **argv) {
         TEST(test_an_item_locked_by_hand_is_passed_over),
         TEST(test_a_broken_claim),
         TEST(test_waiting_for_a_push),
+        TEST(test_waiting_for_another_handle),
         TEST(test_each_waiter_gets_one),
         TEST(test_what_else_ends_a_wait),
         TEST(test_a_perished_claim_ends_a_wait),

@@ -277,8 +277,8 @@ static int64_t smaller(int64_t a, int64_t b) {
 }
 
 /*
- * Sleeps until it is woken, or the time is up. `due_us`, on the store's clock, is when a sleeper for
- * work has to look by itself. Called and left with the mutex held, which is free meanwhile.
+ * Sleeps until woken, or until the time is up. One who waits for work looks at `due_us` anyway, on
+ * the store's clock. Called and left with the mutex held, which is free meanwhile.
  */
 static lk_outcome sleep_until_woken(struct lk_memory_store *store,
                                     struct lk_memory_sleeper *sleeper, int64_t due_us,
