@@ -35,8 +35,8 @@ static void a_delay_is_waited_for(void **state) {
     (void)state;
     STORY("push q late delay=100 -> ok due=100", "push q soon -> ok",
           "? item q late delayed due=99", "? queue q delayed=1 ready=1",
-          "A claim q -> granted item=soon", "A claim q -> busy", "pass 96 -> ok",
-          "A claim q -> busy", "? item q late ready", "? queue q delayed=0 ready=1",
+          "A claim q -> granted item=soon", "A claim q -> busy", "pass 95 -> ok",
+          "A claim q -> busy", "pass 1 -> ok", "? item q late ready", "? queue q delayed=0 ready=1",
           "A claim q -> granted item=late");
 }
 
