@@ -46,6 +46,7 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
 
 static bool is_possible(const struct lk_model *model, const struct lk_item_record *record) {
     return record->sequence != 0 && record->id.size >= 1 && record->id.size <= LK_SEGMENT_BYTES_MAX
+           && memchr(record->id.bytes, '/', record->id.size) == NULL
            && record->value.size <= LK_VALUE_BYTES_MAX && record->need_count <= LK_NEEDS_MAX
            && record->state <= LK_ITEM_PARKED && record->state != LK_ITEM_CLAIMED
            && (record->need_count == 0

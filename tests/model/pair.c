@@ -565,6 +565,7 @@ const char *pair_follow(struct pair *pair, const struct lk_event *event,
         pair->is_exact = false;
     }
     pair->times = event->times;
+    pair->seen_us = event->times.now_us;
     expected = lk_reference_step(pair->reference, event);
     pair->effects = effects;
     if (pair->effects->answer.outcome != expected->outcome) {

@@ -47,6 +47,7 @@ struct pair {
      */
     bool is_exact;
     struct lk_times times; /* of the last step */
+    int64_t seen_us; /* the time that the model goes by: of its last step, 0 before its first */
     const struct lk_effects *effects;
 
     struct pair_match *matches; /* live requests, in the order of arrival */

@@ -160,10 +160,14 @@ static bool has_same_claim(const struct pair *pair, const struct lk_item_record 
     return claim.is_claim && pair_arrival_of(pair, claim.id) == expected->claim;
 }
 
+/* What is delayed until then, and that has come. */
+static bool has_become_due(const struct pair *pair, const struct lk_reference_item *item) {
+    return item->state == LK_ITEM_DELAYED && item->due_us <= pair->seen_us;
+}
+
 static const char *compare_item(const struct pair *pair, const struct lk_item_record *record,
                                 const struct lk_reference_item *expected) {
-    enum lk_item_state state =
-        lk_reference_is_due(pair->reference, expected) ? LK_ITEM_READY : expected->state;
+    enum lk_item_state state = has_become_due(pair, expected) ? LK_ITEM_READY : expected->state;
 
     if (!lk_path_equal(&record->queue, &expected->queue)
         || !lk_slice_equal(record->id, expected->id)) {
@@ -267,7 +271,7 @@ static int64_t next_due(const struct pair *pair, const struct lk_path *queue) {
 
     for (size_t i = 0; i < count; i++) {
         if (lk_path_equal(&items[i].queue, queue) && items[i].state == LK_ITEM_DELAYED
-            && !lk_reference_is_due(pair->reference, &items[i]) && items[i].due_us < next_us) {
+            && !has_become_due(pair, &items[i]) && items[i].due_us < next_us) {
             next_us = items[i].due_us;
         }
     }

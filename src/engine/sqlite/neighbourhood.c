@@ -75,14 +75,20 @@ struct own {
     const struct lk_target *target;
 };
 
+/* Whether this is what a renewal renews, whatever else of its owner's stands there. */
+static bool is_renewable(const struct own *own, const struct lk_record *record) {
+    return !record->is_claim && record->state == LK_STATE_HELD && !record->revoked
+           && record->deadline_us > own->hood->now_us
+           && (own->target->token == 0 || own->target->token == record->token)
+           && has_paths(record, own->target);
+}
+
 /* Of the requests of this owner at the target's first path, up to the target itself. */
 static int load_own(void *context, uint64_t id) {
     const struct own *own = context;
-    const struct lk_record *record = &own->hood->store->request.record;
     int code = lk_gather_request(own->hood, id);
 
-    /* R16: a claim goes by its item's path; a request of these very paths comes first. */
-    if (code == SQLITE_OK && !record->is_claim && has_paths(record, own->target)) {
+    if (code == SQLITE_OK && is_renewable(own, &own->hood->store->request.record)) {
         code = SQLITE_DONE;
     }
     return code;
