@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/say.h"
 
@@ -85,6 +86,10 @@ int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err) {
     if (argc < 2) {
         lk_help_usage(err);
         return lk_outcome_exit_code(LK_INVALID);
+    }
+    if (strcmp(argv[1], LK_COMPLETE_COMMAND) == 0) {
+        lk_complete(&argv[2], out);
+        return 0;
     }
     lk_outcome outcome =
         lk_command_line_parse(argc, argv, lk_clock_wall_us() / 1000, &line, &error);

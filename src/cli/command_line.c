@@ -245,7 +245,8 @@ static lk_outcome check_words(const struct lk_command_line *line, lk_error *erro
                             line->words[command->words_max], command->name);
     }
     if (command->has_tail && (line->tail == NULL || line->tail[0] == NULL)) {
-        return lk_error_set(error, LK_INVALID, "%s needs -- and a command behind it",
+        return lk_error_set(error, LK_INVALID,
+                            "%s needs -- and a command behind it; see: lk help %s", command->name,
                             command->name);
     }
     return LK_OK;

@@ -83,11 +83,11 @@ lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error)
                             "see byte %zu",
                             text, at + 1);
     }
-    if (decimal.whole > LK_DURATION_MAX_MS / unit->ms) {
-        return lk_error_set(error, LK_INVALID, "\"%s\" is longer than a hundred years", text);
-    }
     /* fraction <= 10^9 and a unit is below 10^8 ms, so the product stays below 2^63. */
     int64_t fraction_ms = (decimal.fraction * unit->ms + decimal.scale - 1) / decimal.scale;
+    if (decimal.whole > (LK_DURATION_MAX_MS - fraction_ms) / unit->ms) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is longer than a hundred years", text);
+    }
     *ret_ms = decimal.whole * unit->ms + fraction_ms;
     return LK_OK;
 }

@@ -13,7 +13,7 @@ lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *
 
     for (; text[at] >= '0' && text[at] <= '9'; at++) {
         int digit = text[at] - '0';
-        if (number > (max - digit) / 10) {
+        if (digit > max || number > (max - digit) / 10) {
             return lk_error_set(error, LK_INVALID, "\"%s\" is greater than %" PRId64, text, max);
         }
         number = number * 10 + digit;

@@ -69,6 +69,14 @@ int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char
     return lk_say_failure(cli, LK_LOST, hint);
 }
 
+/* Where to look next; `lead` is what stands between it and what was said before. */
+static void write_advice(FILE *sentence, const lk_result *result, const char *lead,
+                         const char *command) {
+    if (result->path_count > 0) {
+        (void)fprintf(sentence, "%s%s %s", lead, command, result->paths[0]);
+    }
+}
+
 /* The first request in the way, and how many more there are. */
 static void write_blockers(FILE *sentence, const lk_result *result) {
     const lk_blocker_info *first = &result->blockers[0];
@@ -83,6 +91,7 @@ static void write_blockers(FILE *sentence, const lk_result *result) {
     (void)fprintf(sentence, ", %s left", left);
     if (result->position > 1) {
         (void)fprintf(sentence, ", and %zu more in the way", result->position - 1);
+        write_advice(sentence, result, "; see: ", "lk show");
     }
 }
 
@@ -91,6 +100,7 @@ static void write_cycle(FILE *sentence, const lk_result *result) {
         (void)fprintf(sentence, "%s%s waits for %s", i > 0 ? ", " : "", result->cycle[i],
                       result->cycle[(i + 1) % result->cycle_count]);
     }
+    (void)fputs("; release what is held, or ask for all of it in one request", sentence);
 }
 
 /* What the outcome says of itself where blockers are named too; a plain BUSY needs no words. */
@@ -118,6 +128,10 @@ static char *explain(const lk_result *result) {
         write_blockers(sentence, result);
     } else if (result->error != NULL) {
         (void)fputs(result->error, sentence);
+        if (result->outcome == LK_LOST) { /* somebody else has it now, or somebody broke it */
+            write_advice(sentence, result, "; see: ", "lk show");
+            write_advice(sentence, result, ", ", "lk audit");
+        }
     }
     if (fclose(sentence) != 0) {
         free(text);

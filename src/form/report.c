@@ -22,13 +22,14 @@ static bool add_report_line(json_t *object, const char *line, size_t size) {
     size_t name_size = colon != NULL ? (size_t)(colon - line) : size;
     const char *value = colon != NULL ? colon + 2 : line;
 
-    char *name = strndup(line, name_size);
+    json_t *name = form_bytes(line, name_size);
     if (name == NULL) {
         return false;
     }
-    bool added =
-        json_object_set_new(object, name, form_bytes(value, size - (size_t)(value - line))) == 0;
-    free(name);
+    bool added = json_object_set_new(object, json_string_value(name),
+                                     form_bytes(value, size - (size_t)(value - line)))
+                 == 0;
+    json_decref(name);
     return added;
 }
 

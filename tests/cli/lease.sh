@@ -216,7 +216,7 @@ lk acquire y --owner b
 lk acquire --queue y --owner a
 expect_code 75
 lk acquire --queue x --owner b
-failure 76 'lk: DEADLOCK: b waits for a, a waits for b'
+failure 76 'lk: DEADLOCK: b waits for a, a waits for b; release what is held, *'
 lk acquire --queue x --owner b --json
 expect_code 76
 expect .status '"deadlock"'

@@ -37,6 +37,17 @@ static void number_reaches_its_type_s_end(void **state) {
     assert_int_equal(number, untouched);
 }
 
+static void number_of_one_digit_has_its_bound_too(void **state) {
+    int64_t number = untouched;
+    (void)state;
+
+    assert_int_equal(lk_number_parse("3", 0, 3, &number, NULL), LK_OK);
+    assert_int_equal(number, 3);
+    number = untouched;
+    assert_int_equal(lk_number_parse("5", 0, 3, &number, NULL), LK_INVALID);
+    assert_int_equal(number, untouched);
+}
+
 static void number_refuses_with_the_place(void **state) {
     static const struct {
         const char *text;
@@ -124,6 +135,7 @@ static void duration_refuses_with_the_place(void **state) {
         {"0x5", "byte 2"},
         {"1,5", "byte 2"},
         {"36601d", "hundred years"},
+        {"36600.1d", "hundred years"},
         {"99999999999999999999999999d", "hundred years"},
     };
     (void)state;
@@ -244,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(number_is_digits_within_its_bounds),
         cmocka_unit_test(number_reaches_its_type_s_end),
+        cmocka_unit_test(number_of_one_digit_has_its_bound_too),
         cmocka_unit_test(number_refuses_with_the_place),
         cmocka_unit_test(duration_knows_its_units_and_decimals),
         cmocka_unit_test(duration_refuses_with_the_place),

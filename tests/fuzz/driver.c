@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fuzz target without a fuzzer, by any compiler.
+ *
+ *   fuzz-TARGET [--milliseconds N] [--patience SECONDS] DIRECTORY...
+ *   fuzz-TARGET --input HEX
+ *
+ * Replays the corpus in the directories, then runs inputs made of it for a while (two seconds,
+ * times LK_TEST_SCALE percent). The seed is printed; LK_TEST_SEED sets it, and the same seed gives
+ * the same inputs in the same order. An input that fails is printed in hexadecimal: --input runs
+ * just that one, in this very process, where a debugger can follow. TAP on stdout.
+ *
+ * Targets that need files find a directory in TMPDIR, which is removed however they end.
+ */
+#include <ftw.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apart.h"
+#include "base/clock.h"
+#include "mutate.h"
+
+enum {
+    MILLISECONDS_DEFAULT = 2000,
+    PATIENCE_DEFAULT_S = 30, /* for one input, under a sanitizer on a busy machine */
+    CASE_COUNT = 2,
+};
+
+struct options {
+    int64_t milliseconds;
+    unsigned patience_s;
+    char **directories;
+};
+
+_Noreturn static void usage(void) {
+    (void)fputs("usage: fuzz-TARGET [--milliseconds N] [--patience SECONDS] DIRECTORY...\n"
+                "       fuzz-TARGET --input HEX\n",
+                stderr);
+    exit(EXIT_FAILURE);
+}
+
+static int64_t number_of(const char *text) {
+    char *end = NULL;
+    long long number = text != NULL ? strtoll(text, &end, 10) : -1;
+
+    if (number < 0 || end == text || *end != '\0') {
+        usage();
+    }
+    return number;
+}
+
+static struct options read_options(char **argv) {
+    const char *scale = getenv("LK_TEST_SCALE");
+    struct options options = {.milliseconds = MILLISECONDS_DEFAULT,
+                              .patience_s = PATIENCE_DEFAULT_S};
+
+    if (scale != NULL) {
+        options.milliseconds = options.milliseconds * number_of(scale) / 100;
+    }
+    for (; argv[0] != NULL && strncmp(argv[0], "--", 2) == 0; argv += 2) {
+        int64_t number = number_of(argv[1]);
+        if (strcmp(argv[0], "--milliseconds") == 0) {
+            options.milliseconds = number;
+        } else if (strcmp(argv[0], "--patience") == 0) {
+            options.patience_s = (unsigned)number;
+        } else {
+            usage();
+        }
+    }
+    options.directories = argv;
+    return options;
+}
+
+/* ---- one input by itself --------------------------------------------------------------------- */
+
+static int run_hex(const char *hex) {
+    static uint8_t bytes[FUZZ_INPUT_MAX];
+    size_t size = strlen(hex) / 2;
+
+    if (strlen(hex) % 2 != 0 || size > sizeof bytes) {
+        usage();
+    }
+    for (size_t i = 0; i < size; i++) {
+        if (sscanf(hex + 2 * i, "%2" SCNx8, &bytes[i]) != 1) {
+            usage();
+        }
+    }
+    (void)LLVMFuzzerTestOneInput(bytes, size);
+    return EXIT_SUCCESS;
+}
+
+static void print_failure(const struct apart_fate *fate, const struct apart_board *board) {
+    (void)printf("# %s; once more by: --input ", fate->text);
+    for (size_t i = 0; i < board->size; i++) {
+        (void)printf("%02x", board->bytes[i]);
+    }
+    (void)printf("\n");
+}
+
+/* ---- the corpus ------------------------------------------------------------------------------ */
+
+static bool next_of_corpus(void *context, size_t number, struct apart_board *board) {
+    const struct corpus *corpus = context;
+
+    if (number == corpus->count) {
+        return false;
+    }
+    board->size = corpus->inputs[number].size;
+    memcpy(board->bytes, corpus->inputs[number].bytes, board->size);
+    return true;
+}
+
+/* Goes on behind an input that failed. Returns how many did. */
+static size_t replay(const struct corpus *corpus, struct apart_board *board, unsigned patience_s) {
+    size_t failed = 0;
+
+    for (size_t first = 0; first < corpus->count; first = board->number + 1) {
+        struct apart_fate fate =
+            apart_run(board, next_of_corpus, (void *)corpus, first, patience_s);
+        if (fate.lived) {
+            break;
+        }
+        failed++;
+        (void)printf("# %s\n", corpus->inputs[board->number].file);
+        print_failure(&fate, board);
+    }
+    return failed;
+}
+
+/* ---- inputs made of it ----------------------------------------------------------------------- */
+
+struct invention {
+    const struct corpus *corpus;
+    struct lk_random random;
+    int64_t until_us;
+};
+
+static bool next_of_invention(void *context, size_t number, struct apart_board *board) {
+    struct invention *invention = context;
+
+    if (lk_clock_now_us() >= invention->until_us) {
+        board->number = number;
+        return false;
+    }
+    board->size = mutate(invention->corpus, &invention->random, board->bytes);
+    return true;
+}
+
+static bool invent(const struct corpus *corpus, struct apart_board *board,
+                   const struct options *options) {
+    const char *given = getenv("LK_TEST_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : lk_random_draw();
+    struct invention invention = {.corpus = corpus,
+                                  .random = {seed},
+                                  .until_us = lk_clock_now_us() + options->milliseconds * 1000};
+    struct apart_fate fate;
+
+    (void)printf("# LK_TEST_SEED=%" PRIu64 "\n", seed);
+    fate = apart_run(board, next_of_invention, &invention, 0, options->patience_s);
+    if (!fate.lived) {
+        print_failure(&fate, board);
+    }
+    (void)printf("# %zu inputs in %" PRId64 " ms\n", board->number, options->milliseconds);
+    return fate.lived;
+}
+
+/* ---- a directory for the targets ------------------------------------------------------------- */
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void make_place(char ret_place[], size_t size) {
+    const char *parent = getenv("TMPDIR");
+
+    (void)snprintf(ret_place, size, "%s/lk-fuzz-XXXXXX", parent != NULL ? parent : "/tmp");
+    if (mkdtemp(ret_place) == NULL || setenv("TMPDIR", ret_place, 1) != 0) {
+        perror("fuzz: a directory for the targets");
+        exit(EXIT_FAILURE);
+    }
+}
+
+static bool run(const struct corpus *corpus, const struct options *options) {
+    struct apart_board *board = apart_board_new();
+    size_t failed = replay(corpus, board, options->patience_s);
+    bool lived;
+
+    (void)printf("%s 1 - the corpus, %zu inputs\n", failed == 0 ? "ok" : "not ok", corpus->count);
+    lived = invent(corpus, board, options);
+    (void)printf("%s 2 - inputs made of it\n", lived ? "ok" : "not ok");
+    apart_board_free(board);
+    return failed == 0 && lived;
+}
+
+int main(int argc, char **argv) {
+    static struct corpus corpus;
+    char place[4096];
+    struct options options;
+    bool passed;
+
+    if (argc == 3 && strcmp(argv[1], "--input") == 0) {
+        return run_hex(argv[2]);
+    }
+    options = read_options(argv + 1);
+    for (char **directory = options.directories; *directory != NULL; directory++) {
+        corpus_read(&corpus, *directory);
+    }
+    if (corpus.count == 0) {
+        (void)fputs("fuzz: there is no corpus\n", stderr);
+        return EXIT_FAILURE;
+    }
+    make_place(place, sizeof place);
+    (void)printf("1..%d\n", CASE_COUNT);
+    passed = run(&corpus, &options);
+    (void)nftw(place, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    corpus_free(&corpus);
+    return passed ? EXIT_SUCCESS : EXIT_FAILURE;
+}
