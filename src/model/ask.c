@@ -180,7 +180,7 @@ static lk_id draft(struct asking *asking) {
         struct lk_request *request = lk_request_at(model, id);
         request->id = model->next_id++;
         request->wants_value = ask->wants_value;
-        request->ticket = lk_request_draw(model, id, asking->times.wall_us);
+        request->ticket = lk_request_next_draw(model, id, asking->times.wall_us);
         lk_claim_of_request(model, id, &asking->claim);
     }
     return id;
@@ -202,6 +202,7 @@ static void enter(struct asking *asking, lk_id id, bool granted) {
         answer_deadlock(model, cycle_count, 0);
         return;
     }
+    lk_request_keep_draw(model, id, request->ticket);
     lk_change_add(model, granted ? LK_CHANGE_GRANTED : LK_CHANGE_QUEUED, id);
     if (granted) {
         struct lk_touched touched = {.owner = request->owner};
@@ -322,12 +323,13 @@ static void strengthen_held(struct asking *asking, lk_id id) {
         return;
     }
     lk_claim_of_request(model, id, &former);
-    convert(asking, id, request->ticket, lk_request_draw(model, id, asking->times.wall_us));
+    convert(asking, id, request->ticket, lk_request_next_draw(model, id, asking->times.wall_us));
     if (lk_deadlock_search(model, id, &cycle_count)) {
         convert_back(model, id, &former, former_token);
         answer_deadlock(model, cycle_count, id);
         return;
     }
+    lk_request_keep_draw(model, id, request->token);
     lk_change_add(model, LK_CHANGE_CONVERTED, id);
     refresh(asking, id);
     settle_around(asking, id);

@@ -329,7 +329,7 @@ static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_pa
     request = lk_request_at(model, id);
     request->is_claim = true;
     request->id = model->next_id++;
-    request->ticket = lk_request_draw(model, id, taking->times.wall_us);
+    request->ticket = lk_request_next_draw(model, id, taking->times.wall_us);
     request->token = request->ticket;
     request->ttl_ms = ttl_of(take);
     lk_request_enter(model, id, LK_STATE_HELD, taking->times.now_us + request->ttl_ms * 1000);
@@ -338,6 +338,7 @@ static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_pa
         lk_request_discard(model, id);
         return 0;
     }
+    lk_request_keep_draw(model, id, request->ticket);
     lk_item_at(model, item_id)->claim = id;
     return id;
 }

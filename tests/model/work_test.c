@@ -114,6 +114,8 @@ static void r8_does_not_apply_to_claims(void **state) {
     /* Nor does a claim cover what its owner asks for below the item. */
     STORY("push q 1 -> ok", "A claim q -> granted", "B queue q/1/x -> waiting for=A",
           "A try q/1/x -> busy for=B");
+    STORY("push q 1 needs=p?shared -> ok", "A claim q -> granted", "B queue p -> waiting for=A",
+          "A try p?shared -> busy for=B");
 }
 
 static void an_ask_number_gives_the_same_item(void **state) {

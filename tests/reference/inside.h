@@ -104,7 +104,11 @@ void give_answer(struct lk_reference *reference, lk_outcome outcome, uint64_t ar
 void add_request(struct lk_reference *reference, const struct lk_reference_request *request);
 void end_request(struct lk_reference *reference, uint64_t arrival);
 
-/* R4: for a request of these parts. */
+/* R4: for a request of these parts; and keeping it. draw() does both. */
+uint64_t next_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+                   int64_t wall_us);
+void keep_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+               uint64_t number);
 uint64_t draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
               int64_t wall_us);
 void promote(struct lk_reference *reference, struct lk_times times); /* R7, R8, R12 */

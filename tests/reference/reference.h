@@ -5,8 +5,8 @@
  * the parsing of paths, but not one decision: relations, conflicts, covers, limits, cycles and
  * everything above them are written again here.
  *
- * Ownership: names, paths, notes and values in events are borrowed for the reference's life, not
- * only for the call. Memory: what cannot be allocated aborts; this is for tests only.
+ * Ownership: names, paths, notes and values in events are borrowed for the reference's whole life,
+ * not only for the call. Memory: what cannot be allocated aborts; this is for tests only.
  */
 #ifndef LK_TESTS_REFERENCE_H
 #define LK_TESTS_REFERENCE_H
@@ -87,7 +87,7 @@ struct lk_reference *lk_reference_copy(const struct lk_reference *reference);
 const struct lk_reference_answer *lk_reference_step(struct lk_reference *reference,
                                                     const struct lk_event *event);
 
-/* Values, items and queues, in no order but that of items: by age. Until the next step. */
+/* Values, items (by age) and queues. Valid until the next step. */
 const struct lk_reference_value *lk_reference_values(const struct lk_reference *reference,
                                                      size_t *ret_count);
 const struct lk_reference_item *lk_reference_items(const struct lk_reference *reference,

@@ -51,18 +51,31 @@ static struct root *root_of(struct lk_reference *reference, const struct lk_path
     return &reference->roots[reference->root_count++];
 }
 
-/* The greater of the wall clock and the last draw + 1, over all roots, remembered by each. */
-uint64_t draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
-              int64_t wall_us) {
+/* The greater of the wall clock and the last draw + 1, over all roots. */
+uint64_t next_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+                   int64_t wall_us) {
     uint64_t number = wall_us > 0 ? (uint64_t)wall_us : 0;
 
     for (size_t i = 0; i < part_count; i++) {
         uint64_t next = root_of(reference, &parts[i].path)->last_draw + 1;
         number = next > number ? next : number;
     }
+    return number;
+}
+
+/* Each root remembers what was drawn in it; what is refused as a deadlock has drawn nothing. */
+void keep_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+               uint64_t number) {
     for (size_t i = 0; i < part_count; i++) {
         root_of(reference, &parts[i].path)->last_draw = number;
     }
+}
+
+uint64_t draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+              int64_t wall_us) {
+    uint64_t number = next_draw(reference, parts, part_count, wall_us);
+
+    keep_draw(reference, parts, part_count, number);
     return number;
 }
 
@@ -234,7 +247,7 @@ static void ask_new(struct lk_reference *reference, const struct lk_ask *ask,
         return;
     }
     request.arrival = ++reference->arrivals;
-    request.ticket = draw(reference, request.parts, request.part_count, times.wall_us);
+    request.ticket = next_draw(reference, request.parts, request.part_count, times.wall_us);
     if (granted) {
         request.state = LK_STATE_HELD;
         request.token = request.ticket; /* R4: an immediate grant */
@@ -246,6 +259,7 @@ static void ask_new(struct lk_reference *reference, const struct lk_ask *ask,
         give_answer(reference, LK_DEADLOCK, 0);
         return;
     }
+    keep_draw(reference, request.parts, request.part_count, request.ticket);
     promote(reference, times);
     answer_as_it_stands(reference, ask, request.arrival);
     reference->answer.created = true;
@@ -266,12 +280,13 @@ static void strengthen_lease(struct lk_reference *reference, struct lk_reference
         return;
     }
     convert(lease, ask);
-    lease->token = draw(reference, lease->parts, lease->part_count, times.wall_us);
+    lease->token = next_draw(reference, lease->parts, lease->part_count, times.wall_us);
     if (closes_a_cycle(reference, lease)) {
         *lease = former;
         give_answer(reference, LK_DEADLOCK, lease->arrival);
         return;
     }
+    keep_draw(reference, lease->parts, lease->part_count, lease->token);
     refresh(lease, ask, times);
     promote(reference, times);
     answer_as_it_stands(reference, ask, former.arrival);

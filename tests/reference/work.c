@@ -192,13 +192,14 @@ static bool take_item(struct lk_reference *reference, const struct lk_take *take
         return true;
     }
     claim.arrival = ++reference->arrivals;
-    claim.ticket = draw(reference, claim.parts, claim.part_count, times.wall_us);
+    claim.ticket = next_draw(reference, claim.parts, claim.part_count, times.wall_us);
     claim.token = claim.ticket;
     add_request(reference, &claim);
     if (closes_a_cycle(reference, &claim)) {
         end_request(reference, claim.arrival); /* R13: as an item that is not free */
         return false;
     }
+    keep_draw(reference, claim.parts, claim.part_count, claim.ticket);
     count_claim(reference, item, &claim);
     return true;
 }
