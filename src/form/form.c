@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records as JSON objects. Every object is built through `struct lk_form_builder`, which remembers that an
- * addition failed, so that the functions below read as lists of fields and fail as a whole.
+ * Records as JSON objects. Every object is built through `struct lk_form_builder`, which remembers
+ * that an addition failed, so that the functions below read as lists of fields and fail as a whole.
  */
 #include "form/builder.h"
 
