@@ -295,15 +295,14 @@ const struct lk_command lk_commands[] = {
         .name = "work",
         .arguments = "QUEUE -- CMD [ARG...]",
         .summary = "claim items and run a command for each",
-        .text =
-            "Claims item after item and runs CMD for each as lk run does under a lease: {id} in\n"
-            "an ARG is the item's id, stdin is its value, and LK_QUEUE, LK_ITEM_ID, LK_TOKEN,\n"
-            "LK_OWNER, LK_STORE, LK_PATH and LK_TTL_MS are in its environment. The claim is\n"
-            "kept alive; CMD is ended when it is lost. CMD's exit code 0 means done; after\n"
-            "any other the item is given back, and claimed again later: after 1 s, 2 s, 4 s\n"
-            "and so on, up to 5 min. Each worker is a process and an owner of its own.\n"
-            "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
-            "more, or SIGQUIT: ends it and gives its items back.",
+        .text = "Claims item after item and runs CMD for each, as lk run does under a lease: {id}\n"
+                "in an ARG is the item's id, stdin is its value, and LK_QUEUE, LK_ITEM_ID,\n"
+                "LK_TOKEN, LK_OWNER, LK_STORE, LK_PATH and LK_TTL_MS are in its environment. The\n"
+                "claim is kept alive; CMD is ended when it is lost. CMD's exit code 0 means done;\n"
+                "after any other the item is given back, to be claimed after 1 s, 2 s, 4 s and\n"
+                "so on, up to 5 min. Each worker is a process and an owner of its own.\n"
+                "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
+                "more, or SIGQUIT: ends it and gives its items back.",
         .options =
             PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL) | BIT(NOTE),
         .words_min = 1,
