@@ -196,9 +196,11 @@ typedef struct lk_work_progress {
     lk_work_counts counts;
 } lk_work_progress;
 
+#define LK_WORK_GIVE_BACK (-1) /* given back without a delay: it has not failed */
+
 /*
- * Works on one item: 0 when it is done, anything else to give it back. The claim is kept alive
- * meanwhile; lk_lease_is_lost() and lk_lease_on_lost() tell when it is gone, and that the work had
+ * Works on one item: 0 when it is done, anything else to give it back for later. The claim is kept
+ * alive meanwhile; lk_lease_is_lost() and lk_lease_on_lost() tell when it is gone, and that the work had
  * better stop. The lease and the claim end with the handler: it must not release or free them.
  * Runs in the thread of its worker.
  */

@@ -55,6 +55,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);

@@ -9,7 +9,7 @@
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
-/* What every command knows. `run` leaves stdout to its CMD, and so takes no --json. */
+/* What every command knows. `run` and `work` leave stdout to CMD, and so take no --json. */
 #define PLAIN_OPTIONS (BIT(QUIET) | BIT(STORE) | BIT(HELP) | BIT(VERSION))
 #define COMMON_OPTIONS (PLAIN_OPTIONS | BIT(JSON))
 
@@ -292,6 +292,36 @@ const struct lk_command lk_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk unpark mails 4711", "once more"}},
         .handle = lk_cli_unpark,
+    },
+    {
+        .name = "work",
+        .arguments = "QUEUE -- CMD [ARG...]",
+        .summary = "claim items and run a command for each",
+        .text = "Claims item after item and runs CMD for each, as lk run does under a lease: {id}\n"
+                "in an ARG is the item's id, stdin is its value, and LK_QUEUE, LK_ITEM_ID,\n"
+                "LK_TOKEN, LK_OWNER, LK_STORE, LK_PATH and LK_TTL_MS are in its environment. The\n"
+                "claim is kept alive; CMD is ended when it is lost. CMD's exit code 0 means done;\n"
+                "after any other the item is given back, to be claimed after 1 s, 2 s, 4 s and\n"
+                "so on, up to 5 min. Each worker is a process and an owner of its own.\n"
+                "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
+                "more, or SIGQUIT: ends it and gives its items back.",
+        .options =
+            PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL) | BIT(NOTE),
+        .words_min = 1,
+        .words_max = 1,
+        .has_tail = true,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .more_codes = "126  CMD cannot be executed\n"
+                      "127  CMD is not found\n"
+                      "  *  128+N when signal N had CMD ended\n",
+        .examples =
+            {
+                {"lk work mails --workers 4 -- ./send {id}", "four at once, until it is stopped"},
+                {"lk work mails --drain --max-attempts 5 -- ./send {id}",
+                 "until nothing is left; park what fails five times"},
+                {"lk work mails -- sh -c 'send \"$LK_ITEM_ID\"'", "in a shell, by the environment"},
+            },
+        .handle = lk_cli_work,
     },
     {
         .name = "items",

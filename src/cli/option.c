@@ -6,6 +6,7 @@
 
 #include "cli/likeness.h"
 #include "cli/value.h"
+#include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
@@ -182,6 +183,22 @@ static const struct lk_option options[] = {
             .min = 0,
             .max = LK_ATTEMPTS_MAX,
             .help = "park an item whose Nth claim fails (0: never)",
+        },
+    [LK_OPTION_WORKERS] =
+        {
+            .name = "workers",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = LK_WORKERS_MAX,
+            .help = "how many items to work on at once (1)",
+        },
+    [LK_OPTION_DRAIN] =
+        {
+            .name = "drain",
+            .kind = LK_KIND_FLAG,
+            .help = "end when nothing is left: nothing ready, delayed\n"
+                    "or claimed",
         },
     [LK_OPTION_REASON] =
         {

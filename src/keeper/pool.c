@@ -174,16 +174,18 @@ static lk_work_step step_of(const struct pool *pool, const lk_claim_info *claim,
     return max_attempts != 0 && claim->attempt >= max_attempts ? LK_WORK_PARKED : LK_WORK_RETRIED;
 }
 
+/* `status` is the handler's. */
 static void end_claim(struct worker *worker, const lk_claim_info *claim, lk_lease *lease,
-                      bool is_done) {
+                      int status) {
     struct pool *pool = worker->pool;
     struct lk_finish ending = {
         .queue = pool->queue,
         .id = lk_slice_of(claim->id),
         .owner = lk_slice_of(worker->owner),
         .token = claim->token,
-        .kind = is_done ? LK_FINISH_DONE : LK_FINISH_RETRY,
-        .delay_ms = is_done ? 0 : retry_delay_ms(worker, claim->attempt),
+        .kind = status == 0 ? LK_FINISH_DONE : LK_FINISH_RETRY,
+        .delay_ms =
+            status == 0 || status == LK_WORK_GIVE_BACK ? 0 : retry_delay_ms(worker, claim->attempt),
     };
     int64_t promised_us = lk_promise_until_us(&lease->promise);
     int64_t until_us = larger(promised_us, lk_clock_now_us() + LK_FAREWELL_US);
@@ -224,7 +226,7 @@ static void handle(struct worker *worker, lk_claim_info *claim, lk_lease *lease,
     begin_lease(worker, claim, lease, sent_us);
     tell(worker->pool, LK_WORK_CLAIMED, claim, 0);
     status = options->handle(options->context, claim, lease);
-    end_claim(worker, claim, lease, status == 0);
+    end_claim(worker, claim, lease, status);
     lk_claim_free(claim);
 }
 

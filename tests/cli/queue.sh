@@ -63,7 +63,7 @@ lk push q 1
 lk claim q
 lk push q 1 --json
 expect .added false
-lk "done" q 1
+lk 'done' q 1
 lk push q 1 --json
 expect .added true
 
@@ -141,44 +141,44 @@ scenario 'done removes the item; only the claimant, only with the token'
 lk push q 1
 lk claim q --owner ana --json
 token=$(field .token)
-lk "done" q 1 --owner ben
+lk 'done' q 1 --owner ben
 failure 78 'lk: LOST: *'
-lk "done" q 1 --owner ana --token $((token + 1)) --json
+lk 'done' q 1 --owner ana --token $((token + 1)) --json
 expect_code 78
 expect_err ''
 expect_keys 'status error'
 expect .status '"lost"'
-lk "done" q 1 --owner ana --token "$token" --json
+lk 'done' q 1 --owner ana --token "$token" --json
 expect_code 0
 expect_keys status
 expect .status '"ok"'
 lk items q
 expect_out ''
-lk "done" q 1 --owner ana --token "$token"
+lk 'done' q 1 --owner ana --token "$token"
 expect_code 0
-lk "done" q 1 --owner ana
+lk 'done' q 1 --owner ana
 expect_code 78
 expect_counts q '1 0 1 0 1 0 0'
 
 scenario 'claim and done in one script belong together'
 lk push q 1
 lk claim q
-lk "done" q 1
+lk 'done' q 1
 expect_code 0
 expect_out ''
 expect_err ''
-lk "done" q 1
+lk 'done' q 1
 failure 78 'lk: LOST: *--owner*'
 
 scenario 'what is not there, or not claimed, is LOST'
-lk "done" q 1
+lk 'done' q 1
 expect_code 78
 lk retry q 1 --owner ana
 failure 78 'lk: LOST: *'
 lk unpark q 1
 failure 78 'lk: LOST: *'
 lk push q 1
-lk "done" q 1
+lk 'done' q 1
 expect_code 78
 lk retry q 1 --json
 expect_code 78
@@ -253,11 +253,11 @@ token=$(field .token)
 lk claim q --owner ben -w 30 --json
 expect '[.id, .attempt, .owner]' '["1",2,"ben"]'
 expect ".token > $token" true
-lk "done" q 1 --owner ana --token "$token"
+lk 'done' q 1 --owner ana --token "$token"
 expect_code 78
 lk retry q 1 --owner ana
 expect_code 78
-lk "done" q 1 --owner ben
+lk 'done' q 1 --owner ben
 expect_code 0
 expect_counts q '1 0 2 1 1 0 0'
 
@@ -280,7 +280,7 @@ lk renew q/1 --owner ben
 expect_code 78
 lk release q/1 --owner ana
 expect_code 78
-lk "done" q 1 --owner ana --token "$token"
+lk 'done' q 1 --owner ana --token "$token"
 expect_code 0
 
 scenario 'a claim is a lease on QUEUE/ID to everybody who looks'
@@ -298,7 +298,7 @@ lk break q/1 --reason 'she is gone' --now --json
 expect .broken 1
 lk claim q --owner ben --json
 expect '[.id, .attempt]' '["1",2]'
-lk "done" q 1 --owner ana
+lk 'done' q 1 --owner ana
 expect_code 78
 
 scenario 'what work needs is taken along, or the item is passed over'
@@ -315,7 +315,7 @@ lk items q --json
 expect '[.id, .state, .needs]' '["1","claimed",["pool?limit=1&units=1"]]
 ["2","ready",["pool?limit=1&units=1","other"]]
 ["3","claimed",null]'
-lk "done" q 1 --owner a
+lk 'done' q 1 --owner a
 lk claim q --owner c --json
 expect .id '"2"'
 
@@ -348,7 +348,7 @@ lk acquire --queue q --owner admin
 expect_code 75
 lk claim q --owner ben
 expect_code 75
-lk "done" q 2 --owner ana
+lk 'done' q 2 --owner ana
 lk claim q --owner ben
 expect_code 75
 lk release q --owner admin
@@ -410,7 +410,7 @@ expect_now q '1 1 1 0'
 scenario 'counts outlive the items'
 lk push q 1
 lk claim q
-lk "done" q 1
+lk 'done' q 1
 lk stats q
 grep -qx 'done 1' "$work/out" || complain 'done 1'
 expect_now q '0 0 0 0'
@@ -450,7 +450,7 @@ lk claim q -n -w 5
 failure 64 'lk: INVALID: --try and --wait contradict each other'
 lk push q
 failure 64 'lk: INVALID: push needs QUEUE ID *'
-lk "done" q 1 2
+lk 'done' q 1 2
 failure 64 'lk: INVALID: done: "2" is one argument too many; *'
 lk claim q --max-attempts 0
 expect_code 75
