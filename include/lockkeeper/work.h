@@ -200,7 +200,7 @@ typedef struct lk_work_progress {
 
 /*
  * Works on one item: 0 when it is done, anything else to give it back for later. The claim is kept
- * alive meanwhile; lk_lease_is_lost() and lk_lease_on_lost() tell when it is gone, and that the work had
+ * alive meanwhile; lk_lease_is_lost() and lk_lease_on_lost() tell when it is gone, and the work had
  * better stop. The lease and the claim end with the handler: it must not release or free them.
  * Runs in the thread of its worker.
  */

@@ -85,7 +85,7 @@ static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
                   "\n",
                   stats->ready_now, stats->delayed_now, stats->claimed_now, stats->parked_now);
     if (hint != NULL && !cli->quiet) {
-        (void)fprintf(cli->err, "lk: %s\n", hint);
+        (void)fprintf(cli->err, "lk: HINT: %s\n", hint);
     }
 }
 

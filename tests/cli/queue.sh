@@ -422,7 +422,7 @@ for claim in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 lk stats q
 expect_code 0
-expect_err 'lk: *stolen*'
+expect_err 'lk: HINT: *stolen*'
 lk stats -q q
 expect_err ''
 lk stats q --json

@@ -26,8 +26,8 @@ struct lk_run_start {
 
 /*
  * Starts CMD in a process group of its own, in front of the terminal if lk was, and known to the
- * guard before its first instruction. It gets the other standard descriptors, the signal mask and the
- * dispositions that lk was given. Returns 0, or the errno with which it could not be executed.
+ * guard before its first instruction. It gets the other standard descriptors, the signal mask and
+ * the dispositions that lk was given. Returns 0, or the errno with which it could not be executed.
  */
 int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child);
 
