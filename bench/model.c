@@ -88,7 +88,7 @@ static const struct lk_answer *ask(struct bench *bench, const struct prepared *p
 
 static const struct lk_effects *release(struct bench *bench, const struct prepared *prepared) {
     struct lk_event event = {.kind = LK_EVENT_RELEASE, .times = times_next(bench)};
-    event.release = (struct lk_target){
+    event.release.target = (struct lk_target){
         .owner = lk_slice_of(prepared->owner), .parts = &prepared->part, .part_count = 1};
     return lk_model_step(bench->model, &event);
 }

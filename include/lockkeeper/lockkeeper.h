@@ -40,7 +40,8 @@
  * otherwise it always gets the outcome, and a sentence where one helps.
  * Threads: every function may be called from any thread at any time, also on the same store or
  * lease, except that close, release and free end the object they are given. Only lk_acquire() and
- * lk_ask() with LK_WAIT block for longer than the store itself takes.
+ * lk_ask() with LK_WAIT (and, of work.h, lk_claim_next() and lk_work()) block for longer than the
+ * store itself takes.
  */
 #ifndef LOCKKEEPER_H
 #define LOCKKEEPER_H
@@ -114,6 +115,7 @@ typedef struct lk_request {
     lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
     int64_t patience_ms;   /* how long the store itself is waited for before LK_UNAVAILABLE;
                               0: 10 s, and in an LK_WAIT as long as the wait lasts */
+    bool value;            /* ask for the first part's value: it comes with the grant (rule R15) */
 } lk_request;
 
 static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {
@@ -157,6 +159,9 @@ typedef struct lk_result {
     size_t blocker_count;
     char **cycle; /* LK_DEADLOCK: owners, the asker first */
     size_t cycle_count;
+    void *value; /* asked for and there (rule R15), value_size bytes and a 0; else NULL */
+    size_t value_size;
+    bool in_doubt; /* the value: its last holder perished; what it describes may be half done */
 } lk_result;
 
 LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
@@ -192,6 +197,53 @@ LK_PUBLIC lk_outcome lk_release(lk_store *store, const lk_request *request, uint
 /* A fresh owner, unique in place and time, into ret_owner (128 bytes and the end). */
 LK_PUBLIC void lk_owner_make(char ret_owner[129]);
 
+/* ---- values (rule R15) ----------------------------------------------------------------------- */
+
+/*
+ * A path can keep a value of up to LK_VALUE_MAX bytes, of any kind. It outlives leases. An ask gets
+ * it with the grant (lk_request.value), a release can write it. When an exclusive lease that asked
+ * for it perishes or is broken at once, it is in doubt until the next put: its holder may have died
+ * half-way through what the value describes.
+ */
+#define LK_VALUE_MAX 65536
+
+/*
+ * lk_release() that writes a value to the first part's path in the same exchange; value_size 0
+ * writes an empty one. LK_OK: released and written. LK_LOST: it was not held, or its first part is
+ * not exclusive: nothing was written, and a lease that is there stays. LK_INVALID: too large.
+ * Repeated with a token that this very call ended within five minutes: LK_OK, and not written
+ * again.
+ */
+LK_PUBLIC lk_outcome lk_release_put(lk_store *store, const lk_request *request, uint64_t token,
+                                    const void *value, size_t value_size, lk_result **ret_result,
+                                    lk_error *error);
+
+typedef struct lk_value {
+    void *bytes; /* `size` bytes and a terminating 0 */
+    size_t size;
+    bool in_doubt; /* a holder that had asked for it perished since it was written */
+} lk_value;
+
+LK_PUBLIC void lk_value_free(lk_value *value); /* accepts NULL */
+
+/*
+ * Reads a value; never refused because of a lock. LK_OK with *ret_value, for lk_value_free();
+ * LK_NONE: there is none; or LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE, LK_INTERNAL.
+ */
+LK_PUBLIC lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value,
+                                  lk_error *error);
+
+/*
+ * Writes a value, which ends any doubt; `bytes` NULL deletes it (what is not there: LK_OK). An
+ * empty one is size 0 with `bytes` not NULL. owner NULL: nobody who holds anything. LK_BUSY:
+ * another owner holds an exclusive lease that covers the path; it is not waited for. With a token,
+ * which needs the owner: only while that lease covers the path, else LK_LOST. Or LK_INVALID (too
+ * large, or a token without its owner), LK_UNSUPPORTED, LK_UNAVAILABLE (unknown whether it was
+ * written), LK_INTERNAL.
+ */
+LK_PUBLIC lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner,
+                                  uint64_t token, const void *bytes, size_t size, lk_error *error);
+
 /* ---- leases that are kept alive -------------------------------------------------------------- */
 
 typedef struct lk_lease lk_lease;
@@ -213,6 +265,15 @@ LK_PUBLIC lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_l
  * LK_UNAVAILABLE: the store is away or closed, and the lease ends at its deadline.
  */
 LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
+
+/*
+ * lk_lease_release() that writes a value to the first part's path in the same exchange. LK_OK:
+ * released and written. LK_INVALID: the value is too large, or the first part is not exclusive;
+ * LK_UNSUPPORTED: the store keeps no values: in these two nothing was done, and the handle is as
+ * before; in all others it is freed. LK_LOST: nothing was written. LK_UNAVAILABLE: unknown.
+ */
+LK_PUBLIC lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
+                                          lk_error *error);
 
 /* Stops keeping it alive and frees the handle; the lease lives on until its deadline. */
 LK_PUBLIC void lk_lease_abandon(lk_lease *lease); /* accepts NULL */
@@ -343,4 +404,7 @@ LK_PUBLIC lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_erro
 #ifdef __cplusplus
 }
 #endif
+
+#include "lockkeeper/work.h" /* queues of work, on top of all this */
+
 #endif

@@ -3,6 +3,7 @@
 #include "cli/ask.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cli/owner.h"
@@ -51,7 +52,23 @@ lk_request lk_ask_from_line(const struct lk_command_line *line) {
     request.limit = defaults.limit;
     request.units = defaults.units;
     request.note = lk_command_line_text(line, LK_OPTION_NOTE);
+    request.value = lk_command_line_has(line, LK_OPTION_VALUE);
     return request;
+}
+
+lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error) {
+    struct lk_path path;
+    char *copy;
+
+    if (lk_path_parse(lk_slice_of(text), &path, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    copy = strndup(path.bytes, path.size);
+    if (copy == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    *ret_path = copy;
+    return LK_OK;
 }
 
 const char *lk_ask_owner(const struct lk_command_line *line, char made[129]) {

@@ -18,6 +18,12 @@ lk_outcome lk_ask_check_parts(const struct lk_command_line *line, lk_error *erro
 lk_request lk_ask_from_line(const struct lk_command_line *line);
 
 /*
+ * The one path that a command is about, as it is normalised (R1): what it says of it, and asks the
+ * store about. LK_OK with *ret_path, to be freed; LK_INVALID with the place, or LK_INTERNAL.
+ */
+lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error);
+
+/*
  * The owner of a plain command: --owner, else $LK_OWNER, else one made for the calling shell in
  * `made`, where room is. Returns which.
  */

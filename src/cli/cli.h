@@ -36,10 +36,28 @@ int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code);
 
+/*
+ * The same for a command whose first argument is a path: it is checked first, and *ret_path is it,
+ * as R1 normalises it, to be freed.
+ */
+lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,
+                               char **ret_path, lk_store **ret_store, int *ret_exit_code);
+
 /* The handlers, one family a file. */
 int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_get(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_put(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_del(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line);

@@ -9,7 +9,7 @@
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
-/* What every command knows. `run` leaves stdout to its CMD, and so takes no --json. */
+/* What every command knows. `run` and `work` leave stdout to CMD, and so take no --json. */
 #define PLAIN_OPTIONS (BIT(QUIET) | BIT(STORE) | BIT(HELP) | BIT(VERSION))
 #define COMMON_OPTIONS (PLAIN_OPTIONS | BIT(JSON))
 
@@ -68,7 +68,7 @@ const struct lk_command lk_commands[] = {
                 "makes a second request: it refreshes the one that is there.\n"
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell, so\n"
                 "that acquire and release in one script belong together.",
-        .options = COMMON_OPTIONS | REQUEST_OPTIONS,
+        .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE),
         .words_min = 1,
         .words_max = LK_WORDS_ANY,
         .outcomes = ENDS_ASK,
@@ -106,7 +106,8 @@ const struct lk_command lk_commands[] = {
         .text = "Ends the request of this owner for these paths; modes and limits are ignored.\n"
                 "LOST if there is none, or if it has another token than --token names.\n"
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell.",
-        .options = COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TOKEN),
+        .options =
+            COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(PUT) | BIT(PUT_FILE),
         .words_min = 1,
         .words_max = LK_WORDS_ANY,
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
@@ -179,6 +180,175 @@ const struct lk_command lk_commands[] = {
         .examples = {{"lk show db/t1", "the queue at db/t1"},
                      {"lk show db/t1 --json", "one object a part, with its blockers"}},
         .handle = lk_cli_show,
+    },
+    {
+        .name = "get",
+        .arguments = "PATH",
+        .summary = "print the value kept at a path",
+        .text = "Prints the value, whoever holds the path. Says so on stderr when it is in doubt:\n"
+                "when a holder that had asked for it died since it was written.",
+        .options = COMMON_OPTIONS,
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_NONE),
+        .examples = {{"lk get config/web", "the value"},
+                     {"lk get config/web --json", "with in_doubt"}},
+        .handle = lk_cli_get,
+    },
+    {
+        .name = "put",
+        .arguments = "PATH VALUE",
+        .summary = "write the value kept at a path",
+        .text = "Writes up to 64 KiB; - reads them from stdin. BUSY while another owner holds an\n"
+                "exclusive lease that covers PATH. With --token: only while this owner's lease\n"
+                "with that token covers it, else LOST.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(CONFLICT_EXIT_CODE),
+        .words_min = 2,
+        .words_max = 2,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_BUSY) | ENDS(LK_LOST),
+        .examples = {{"lk put config/web on", "a word"},
+                     {"lk put config/web - < web.conf", "a file"}},
+        .handle = lk_cli_put,
+    },
+    {
+        .name = "del",
+        .arguments = "PATH",
+        .summary = "delete the value kept at a path",
+        .text = "Refused as put is. Deleting what is not there is no failure.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(CONFLICT_EXIT_CODE),
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_BUSY) | ENDS(LK_LOST),
+        .examples = {{"lk del config/web", "forget it"}},
+        .handle = lk_cli_del,
+    },
+    {
+        .name = "push",
+        .arguments = "QUEUE ID [VALUE]",
+        .summary = "add a piece of work to a queue",
+        .text = "Adds an item; where one with this ID is already, claimed or not, nothing is\n"
+                "added, and that is said and counted: announcing the same work twice is\n"
+                "harmless. VALUE is for whoever claims it; - reads it from stdin.",
+        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(NEEDS),
+        .words_min = 2,
+        .words_max = 3,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk push mails 4711 'to: ana'", "one item"},
+                     {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
+                      "in an hour, three at once"}},
+        .handle = lk_cli_push,
+    },
+    {
+        .name = "claim",
+        .arguments = "QUEUE",
+        .summary = "claim the oldest item that is free",
+        .text = "Leases one item and prints ID, token and value with tabs between. Finish it by\n"
+                "lk done or lk retry before the ttl is over (lk renew QUEUE/ID sets it anew);\n"
+                "a claim that perishes makes its item claimable again at once. BUSY when there\n"
+                "is nothing to claim; --wait waits for something.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TRY) | BIT(WAIT) | BIT(NOTE)
+                   | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE),
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes =
+            ENDS_COMMON | ENDS(LK_GRANTED) | ENDS(LK_BUSY) | ENDS(LK_TIMEOUT) | ENDS(LK_FULL),
+        .examples = {{"lk claim mails --ttl 5m", "one item, for five minutes"},
+                     {"lk claim mails --wait 1h --json", "wait for work"}},
+        .handle = lk_cli_claim,
+    },
+    {
+        .name = "done",
+        .arguments = "QUEUE ID",
+        .summary = "finish a claim: the item is removed",
+        .text = "LOST if the item is not claimed by this owner (any more).",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN),
+        .words_min = 2,
+        .words_max = 2,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples = {{"lk done mails 4711 --token \"$token\"", "if it is still mine"}},
+        .handle = lk_cli_done,
+    },
+    {
+        .name = "retry",
+        .arguments = "QUEUE ID",
+        .summary = "give a claimed item back",
+        .text = "It can be claimed again at once, or after --delay; or it is parked, when the\n"
+                "claim named --max-attempts and they are used up.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY),
+        .words_min = 2,
+        .words_max = 2,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples = {{"lk retry mails 4711 --delay 10m", "later"}},
+        .handle = lk_cli_retry,
+    },
+    {
+        .name = "unpark",
+        .arguments = "QUEUE ID",
+        .summary = "make a parked item ready again",
+        .text = "Its attempts are forgotten. LOST if there is no such parked item.",
+        .options = COMMON_OPTIONS,
+        .words_min = 2,
+        .words_max = 2,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples = {{"lk unpark mails 4711", "once more"}},
+        .handle = lk_cli_unpark,
+    },
+    {
+        .name = "work",
+        .arguments = "QUEUE -- CMD [ARG...]",
+        .summary = "claim items and run a command for each",
+        .text = "Claims item after item and runs CMD for each, as lk run does under a lease: {id}\n"
+                "in an ARG is the item's id, stdin is its value, and LK_QUEUE, LK_ITEM_ID,\n"
+                "LK_TOKEN, LK_OWNER, LK_STORE, LK_PATH and LK_TTL_MS are in its environment. The\n"
+                "claim is kept alive; CMD is ended when it is lost. CMD's exit code 0 means done;\n"
+                "after any other the item is given back, to be claimed after 1 s, 2 s, 4 s and\n"
+                "so on, up to 5 min. Each worker is a process and an owner of its own.\n"
+                "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
+                "more, or SIGQUIT: ends it and gives its items back.",
+        .options =
+            PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL) | BIT(NOTE),
+        .words_min = 1,
+        .words_max = 1,
+        .has_tail = true,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .more_codes = "126  CMD cannot be executed\n"
+                      "127  CMD is not found\n"
+                      "  *  128+N when signal N had CMD ended\n",
+        .examples =
+            {
+                {"lk work mails --workers 4 -- ./send {id}", "four at once, until it is stopped"},
+                {"lk work mails --drain --max-attempts 5 -- ./send {id}",
+                 "until nothing is left; park what fails five times"},
+                {"lk work mails -- sh -c 'send \"$LK_ITEM_ID\"'", "in a shell, by the environment"},
+            },
+        .handle = lk_cli_work,
+    },
+    {
+        .name = "items",
+        .arguments = "QUEUE",
+        .summary = "list the items of a queue, oldest first",
+        .text = "State (ready, delayed, claimed, parked), attempts, and who has claimed it.",
+        .options = COMMON_OPTIONS,
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk items mails", "a table"}, {"lk items mails --json", "one object each"}},
+        .handle = lk_cli_items,
+    },
+    {
+        .name = "stats",
+        .arguments = "QUEUE",
+        .summary = "what was counted of a queue",
+        .text = "How often items were pushed, pushed again (duplicates), claimed, stolen (claimed\n"
+                "after a claim that perished), done, given back and parked; and how many there\n"
+                "are now. Many duplicates and steals say that there are too many workers, or\n"
+                "that their ttl is too short.",
+        .options = COMMON_OPTIONS,
+        .words_min = 1,
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk stats mails", "one name and number a line"}},
+        .handle = lk_cli_stats,
     },
     {
         .name = "top",

@@ -71,6 +71,7 @@ static lk_outcome parse_value(const struct lk_option *option, const char *text, 
     switch (option->kind) {
     case LK_KIND_FLAG:
     case LK_KIND_TEXT:
+    case LK_KIND_LIST:
         return LK_OK;
     case LK_KIND_CHOICE:
         return parse_choice(option, text, ret_number, error);
@@ -97,6 +98,9 @@ static void take_option(struct reader *reader, enum lk_option_id id, const char 
         return;
     }
     reader->line->values[id] = value;
+    if (lk_option_at(id)->kind == LK_KIND_LIST) {
+        reader->line->listed[reader->line->listed_count++] = (char *)text;
+    }
 }
 
 /* The value of an option that needs one: `attached` to it, or the next argument. */
@@ -260,7 +264,8 @@ lk_outcome lk_command_line_parse(int argc, char *const *argv, int64_t now_unix_m
 
     memset(line, 0, sizeof *line);
     line->words = calloc((size_t)argc + 1, sizeof line->words[0]);
-    if (line->words == NULL) {
+    line->listed = calloc((size_t)argc + 1, sizeof line->listed[0]);
+    if (line->words == NULL || line->listed == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     read_arguments(&reader);
@@ -283,4 +288,6 @@ lk_outcome lk_command_line_parse(int argc, char *const *argv, int64_t now_unix_m
 void lk_command_line_done(struct lk_command_line *line) {
     free(line->words);
     line->words = NULL;
+    free(line->listed);
+    line->listed = NULL;
 }

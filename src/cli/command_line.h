@@ -17,6 +17,8 @@ struct lk_command_line {
     const struct lk_command *command; /* NULL: none was named, or none that we know */
     lk_option_set given;
     struct lk_option_value values[LK_OPTION_COUNT]; /* of an option given twice, the last */
+    char **listed; /* the texts of the one option that may be given often; its own array */
+    size_t listed_count;
     char **words; /* behind the command; its own array, freed with the line */
     size_t word_count;
     char *const *tail; /* behind `--`, ended by NULL; NULL where the command takes none */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/ask.h"
+#include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/owner.h"
 #include "cli/say.h"
@@ -31,22 +32,14 @@ static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_li
     return lk_cli_open(cli, line, &call->store, ret_exit_code);
 }
 
-/*
- * Says what came of it. `result` is NULL only when memory is exhausted. A lease that is not found
- * under an owner that we made may be there under another one that we made: that is worth a word.
- */
+/* Says what came of it. `result` is NULL only when memory is exhausted. */
 static int say_answer(const struct lk_cli *cli, const struct lease_call *call, lk_result *result,
                       const lk_error *error) {
     if (result == NULL) {
         return lk_say_failure(cli, error->outcome, error->text);
     }
     if (!cli->json && result->outcome == LK_LOST && call->request.owner == call->made_owner) {
-        char text[LK_ERROR_TEXT_MAX];
-        (void)snprintf(text, sizeof text,
-                       "not held (any more) by %s, the owner made for this shell; "
-                       "under another one name it by --owner or LK_OWNER",
-                       call->request.owner);
-        return lk_say_failure(cli, LK_LOST, text);
+        return lk_say_lost_by_shell(cli, call->request.owner, result->error);
     }
     return lk_say_result(cli, result);
 }
@@ -61,6 +54,17 @@ static int end_by_signal(const struct lk_cli *cli, const struct lease_call *call
     }
     (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
     return EXIT_SIGNAL + signal_number;
+}
+
+/* The second line of --value: empty where there is none. */
+static void write_value(const struct lk_cli *cli, const lk_result *result) {
+    if (result->value != NULL) {
+        (void)fwrite(result->value, 1, result->value_size, cli->out);
+    }
+    (void)fputc('\n', cli->out);
+    if (result->in_doubt && !cli->quiet) {
+        (void)fputs("lk: in doubt: a holder died before it put this value\n", cli->err);
+    }
 }
 
 static int ask(const struct lk_cli *cli, struct lease_call *call) {
@@ -81,6 +85,9 @@ static int ask(const struct lk_cli *cli, struct lease_call *call) {
         exit_code = say_answer(cli, call, result, &error);
         if (!cli->json && result != NULL && result->outcome == LK_GRANTED) {
             (void)fprintf(cli->out, "%" PRIu64 "\n", result->token);
+            if (call->request.value) {
+                write_value(cli, result);
+            }
         }
     }
     lk_result_free(result);
@@ -121,6 +128,46 @@ int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line) {
     return change(cli, line, lk_renew);
 }
 
+/* What --put or --put-file names, if one of them is there. LK_OK, or what was wrong with it. */
+static lk_outcome read_put(const struct lk_command_line *line, struct lk_input *ret_input,
+                           lk_error *error) {
+    const char *text = lk_command_line_text(line, LK_OPTION_PUT);
+    const char *file = lk_command_line_text(line, LK_OPTION_PUT_FILE);
+
+    if (text != NULL) {
+        return lk_input_word(text, ret_input, error);
+    }
+    return file != NULL ? lk_input_file(file, ret_input, error) : LK_OK;
+}
+
+static int release_put(const struct lk_cli *cli, const struct lk_command_line *line,
+                       const struct lk_input *input) {
+    struct lease_call call;
+    lk_result *result = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (open_call(cli, line, &call, &exit_code) == LK_OK) {
+        uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
+        (void)lk_release_put(call.store, &call.request, token, input->bytes, input->size, &result,
+                             &error);
+        exit_code = say_answer(cli, &call, result, &error);
+        lk_result_free(result);
+        lk_close(call.store);
+    }
+    return exit_code;
+}
+
 int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line) {
-    return change(cli, line, lk_release);
+    struct lk_input input = {NULL, 0};
+    lk_error error;
+    int exit_code;
+
+    if (read_put(line, &input, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
+    }
+    exit_code =
+        input.bytes != NULL ? release_put(cli, line, &input) : change(cli, line, lk_release);
+    free(input.bytes);
+    return exit_code;
 }

@@ -6,6 +6,7 @@
 
 #include "cli/likeness.h"
 #include "cli/value.h"
+#include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
@@ -132,6 +133,72 @@ static const struct lk_option options[] = {
             .min = 1,
             .max = INT64_MAX,
             .help = "only the lease with this token; else LOST",
+        },
+    [LK_OPTION_VALUE] =
+        {
+            .name = "value",
+            .kind = LK_KIND_FLAG,
+            .help = "ask for the first PART's value, which comes with\n"
+                    "the grant, on a second line",
+        },
+    [LK_OPTION_PUT] =
+        {
+            .name = "put",
+            .kind = LK_KIND_TEXT,
+            .value = "TEXT",
+            .excludes = BIT(PUT_FILE),
+            .help = "write this value to the first PART's path, if the\n"
+                    "lease is an exclusive one and still held",
+        },
+    [LK_OPTION_PUT_FILE] =
+        {
+            .name = "put-file",
+            .kind = LK_KIND_TEXT,
+            .value = "FILE",
+            .excludes = BIT(PUT),
+            .help = "the same with what is in FILE (- is stdin)",
+        },
+    [LK_OPTION_DELAY] =
+        {
+            .name = "delay",
+            .kind = LK_KIND_DURATION,
+            .value = "D",
+            .min = 0,
+            .max = LK_TTL_MAX_MS,
+            .help = "not claimed before so long",
+        },
+    [LK_OPTION_NEEDS] =
+        {
+            .name = "needs",
+            .kind = LK_KIND_LIST,
+            .value = "PART",
+            .help = "what the work locks as well, such as\n"
+                    "'pool?limit=3'; may be given 15 times",
+        },
+    [LK_OPTION_MAX_ATTEMPTS] =
+        {
+            .name = "max-attempts",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 0,
+            .max = LK_ATTEMPTS_MAX,
+            .help = "park an item whose Nth claim fails (0: never)",
+        },
+    [LK_OPTION_WORKERS] =
+        {
+            .name = "workers",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = LK_WORKERS_MAX,
+            .help = "how many items to work on at once (1)",
+        },
+    [LK_OPTION_DRAIN] =
+        {
+            .name = "drain",
+            .kind = LK_KIND_FLAG,
+            .help = "end when nothing is left: nothing ready, delayed\n"
+                    "or claimed",
         },
     [LK_OPTION_REASON] =
         {

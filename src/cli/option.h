@@ -26,6 +26,14 @@ enum lk_option_id {
     LK_OPTION_NOTE,
     LK_OPTION_CONFLICT_EXIT_CODE,
     LK_OPTION_TOKEN,
+    LK_OPTION_VALUE,
+    LK_OPTION_PUT,
+    LK_OPTION_PUT_FILE,
+    LK_OPTION_DELAY,
+    LK_OPTION_NEEDS,
+    LK_OPTION_MAX_ATTEMPTS,
+    LK_OPTION_WORKERS,
+    LK_OPTION_DRAIN,
     LK_OPTION_REASON,
     LK_OPTION_NOW,
     LK_OPTION_INHERIT,
@@ -47,6 +55,7 @@ typedef uint64_t lk_option_set;
 enum lk_option_kind {
     LK_KIND_FLAG,     /* takes no value */
     LK_KIND_TEXT,     /* any text */
+    LK_KIND_LIST,     /* any text, and as often as one likes */
     LK_KIND_CHOICE,   /* one of `choices` */
     LK_KIND_NUMBER,   /* a whole number from min to max */
     LK_KIND_DURATION, /* milliseconds from min to max */

@@ -49,6 +49,26 @@ int lk_say_failure(const struct lk_cli *cli, lk_outcome outcome, const char *tex
     return lk_say_exit_code(cli, outcome);
 }
 
+int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error) {
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error->text);
+    }
+    return cli->json ? lk_say_object(cli, LK_OK, lk_form_ok()) : 0;
+}
+
+int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char *text) {
+    char hint[LK_ERROR_TEXT_MAX];
+
+    if (cli->json) {
+        return lk_say_failure(cli, LK_LOST, text);
+    }
+    (void)snprintf(hint, sizeof hint,
+                   "%s (by %s, the owner made for this shell; another one is named by --owner or "
+                   "LK_OWNER)",
+                   text != NULL && text[0] != '\0' ? text : lk_outcome_text(LK_LOST), owner);
+    return lk_say_failure(cli, LK_LOST, hint);
+}
+
 /* Where to look next; `lead` is what stands between it and what was said before. */
 static void write_advice(FILE *sentence, const lk_result *result, const char *lead,
                          const char *command) {

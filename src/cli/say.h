@@ -20,6 +20,15 @@ int lk_say_failure(const struct lk_cli *cli, lk_outcome outcome, const char *tex
 /* One object on a line of stdout. Takes over `object`; NULL says that memory was exhausted. */
 int lk_say_object(const struct lk_cli *cli, lk_outcome outcome, json_t *object);
 
+/* A call that grants nothing: status "ok" with --json, nothing without; or its failure. */
+int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error);
+
+/*
+ * LOST under the owner that was made for the calling shell: what is meant may be there under
+ * another one, which is worth a word to people.
+ */
+int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char *text);
+
 /*
  * What came of an ask, a renewal or a release. A success says nothing here but its object; a
  * failure says who is in the way, or who waits for whom.

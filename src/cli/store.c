@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store: opening it for every command, lk doctor, lk schema. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/ask.h"
 #include "cli/human.h"
 #include "cli/say.h"
 #include "form/form.h"
@@ -17,6 +19,25 @@ lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *l
         *ret_exit_code = lk_say_failure(cli, outcome, error.text);
     }
     return outcome;
+}
+
+lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,
+                               char **ret_path, lk_store **ret_store, int *ret_exit_code) {
+    char *path;
+    lk_error error;
+    lk_outcome outcome = lk_ask_path(line->words[0], &path, &error);
+
+    if (outcome != LK_OK) {
+        *ret_exit_code = lk_say_failure(cli, outcome, error.text);
+        return outcome;
+    }
+    outcome = lk_cli_open(cli, line, ret_store, ret_exit_code);
+    if (outcome != LK_OK) {
+        free(path);
+        return outcome;
+    }
+    *ret_path = path;
+    return LK_OK;
 }
 
 /* ---- doctor ---------------------------------------------------------------------------------- */

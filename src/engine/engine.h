@@ -24,6 +24,8 @@ enum lk_capability {
     LK_CAN_DEADLOCK = 1u << 2,  /* R13 */
     LK_CAN_BREAK = 1u << 3,     /* R12 break and audit */
     LK_CAN_EXCLUSIVE = 1u << 4, /* exclusive and unlimited shared parts, not limits alone */
+    LK_CAN_VALUES = 1u << 6,    /* R15 */
+    LK_CAN_WORK = 1u << 7,      /* R16 */
     LK_CAN_PERSIST = 1u << 5,   /* survives the death of every process */
 };
 
@@ -37,11 +39,15 @@ struct lk_engine {
     const struct lk_engine_ops *ops;
 };
 
-/* Where a blocked ask stood when the caller last looked; filled by ask, read by await. */
+/*
+ * Where a blocked ask stood when the caller last looked; filled by ask, read by await. A take that
+ * is BUSY fills it for await_work.
+ */
 struct lk_stand {
     uint64_t id;       /* the request's id in the store */
     uint64_t version;  /* the engine's own: what it had seen of the store by then */
     size_t in_the_way; /* 0: unknown. An engine that polls looks seldom when many are ahead */
+    int64_t due_us;    /* of a take: the engine's own, when something may come free by itself */
 };
 
 struct lk_engine_ops {
@@ -66,7 +72,7 @@ struct lk_engine_ops {
                       struct lk_stand *ret_stand);
     lk_outcome (*renew)(struct lk_engine *engine, const struct lk_renew *renew,
                         const struct lk_patience *patience, lk_result *result);
-    lk_outcome (*release)(struct lk_engine *engine, const struct lk_target *target,
+    lk_outcome (*release)(struct lk_engine *engine, const struct lk_release *release,
                           const struct lk_patience *patience, lk_result *result);
 
     /*
@@ -93,6 +99,39 @@ struct lk_engine_ops {
     lk_outcome (*audit)(struct lk_engine *engine, const struct lk_path *prefix,
                         const struct lk_patience *patience, lk_audit **ret_audit,
                         struct lk_error *error);
+
+    /* R15. *ret_value: LK_OK only, the caller frees it; else LK_NONE. */
+    lk_outcome (*value_get)(struct lk_engine *engine, const struct lk_path *path,
+                            const struct lk_patience *patience, lk_value **ret_value,
+                            lk_error *error);
+    lk_outcome (*value_put)(struct lk_engine *engine, const struct lk_put *put,
+                            const struct lk_patience *patience, lk_error *error);
+
+    /* R16. A take answers at once: LK_GRANTED with *ret_claim, or LK_BUSY. */
+    lk_outcome (*push)(struct lk_engine *engine, const struct lk_push *push,
+                       const struct lk_patience *patience, bool *ret_added, lk_error *error);
+    lk_outcome (*take)(struct lk_engine *engine, const struct lk_take *take,
+                       const struct lk_patience *patience, lk_claim_info **ret_claim,
+                       struct lk_stand *ret_stand, lk_error *error);
+    lk_outcome (*finish)(struct lk_engine *engine, const struct lk_finish *finish,
+                         const struct lk_patience *patience, lk_error *error);
+    lk_outcome (*unpark)(struct lk_engine *engine, const struct lk_unpark *unpark,
+                         const struct lk_patience *patience, lk_error *error);
+    lk_outcome (*items)(struct lk_engine *engine, const struct lk_path *queue,
+                        const struct lk_patience *patience, lk_item_list **ret_list,
+                        lk_error *error);
+    lk_outcome (*stats)(struct lk_engine *engine, const struct lk_path *queue,
+                        const struct lk_patience *patience, lk_queue_stats *ret_stats,
+                        lk_error *error);
+
+    /*
+     * Blocks, as await() does, until there may be something to take after a take that was BUSY:
+     * something was pushed, unparked, given back, released or has become due. The stand is the
+     * one that the take filled in.
+     */
+    lk_outcome (*await_work)(struct lk_engine *engine, const struct lk_path *queue,
+                             const struct lk_stand *stand, int64_t until_us,
+                             struct lk_waker *waker);
 
     /* For `lk doctor`. */
     lk_outcome (*examine)(struct lk_engine *engine, const struct lk_patience *patience,

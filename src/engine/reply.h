@@ -59,6 +59,34 @@ lk_listing *lk_listing_new(void); /* NULL when memory is exhausted */
 bool lk_listing_add(lk_listing *listing, const struct lk_record *record,
                     const struct lk_times *times, const struct lk_path *prefix);
 
+/* ---- values and work (R15, R16) -------------------------------------------------------------- */
+
+/* The value at a path. LK_OK with *ret_value, LK_NONE, or LK_INTERNAL when memory is exhausted. */
+lk_outcome lk_value_from_model(const struct lk_model *model, const struct lk_path *path,
+                               lk_value **ret_value);
+
+/*
+ * What a take came to: LK_GRANTED with *ret_claim, else its outcome and sentence in *error. To be
+ * called before what the step changed is made durable, as it can fail for memory (LK_INTERNAL).
+ */
+lk_outcome lk_claim_from_effects(const struct lk_model *model, const struct lk_effects *effects,
+                                 const struct lk_times *times, lk_claim_info **ret_claim,
+                                 lk_error *error);
+
+/* The items of a queue, oldest first. LK_OK, or LK_INTERNAL when memory is exhausted. */
+lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
+                               const struct lk_path *queue, lk_item_list **ret_list);
+
+/*
+ * The same by hand, for an engine that reads its rows itself: appends one item; `claim` is the
+ * record of its claim, or NULL. Returns false when memory is exhausted, the list unchanged.
+ */
+lk_item_list *lk_item_list_new(void); /* NULL when memory is exhausted */
+bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *item,
+                      const struct lk_record *claim, const struct lk_times *times);
+
+void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats);
+
 /* ---- audits ---------------------------------------------------------------------------------- */
 
 /* One broken request, for lk_audit_add(). Everything is borrowed. */

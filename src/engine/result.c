@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "engine/blockers.h"
+#include "engine/bytes.h"
 #include "engine/reply.h"
 
 void lk_result_clear(lk_result *result) {
@@ -20,6 +21,7 @@ void lk_result_clear(lk_result *result) {
     free(result->cycle);
     free(result->owner);
     free(result->error);
+    free(result->value);
     *result = (lk_result){.outcome = LK_OK, .expires_in_ms = -1};
 }
 
@@ -44,6 +46,20 @@ static void fill_state(const struct lk_model *model, lk_ref request, const struc
     result->ttl_ms = record.ttl_ms;
     result->fixed = record.fixed;
     result->expires_in_ms = lk_time_left_ms(&record, times);
+}
+
+static bool fill_value(const struct lk_model *model, const struct lk_answer *answer,
+                       lk_result *result) {
+    struct lk_value_record record;
+
+    if (answer->value == 0) {
+        return true;
+    }
+    lk_model_value_record(model, answer->value, &record);
+    result->value = lk_bytes_copy_with_end(record.bytes);
+    result->value_size = record.bytes.size;
+    result->in_doubt = record.in_doubt;
+    return result->value != NULL;
 }
 
 static bool fill_cycle(const struct lk_answer *answer, lk_result *result) {
@@ -84,7 +100,7 @@ bool lk_result_from_effects(const struct lk_model *model, const struct lk_effect
     }
     return lk_blocker_infos_make(model, times, answer->blockers, answer->blocker_count,
                                  &result->blockers, &result->blocker_count)
-           && fill_cycle(answer, result);
+           && fill_cycle(answer, result) && fill_value(model, answer, result);
 }
 
 lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...) {

@@ -43,6 +43,24 @@ json_t *lk_form_audit_entry(const lk_audit_entry *entry);
 /* How many requests a break ended. */
 json_t *lk_form_broken(size_t count);
 
+/*
+ * The value kept at a path: `value`, or `value_base64` where it is not UTF-8; and in_doubt.
+ * An answer to an ask that wanted the value has the same two fields.
+ */
+json_t *lk_form_value(const char *path, const lk_value *value);
+
+/* What a push came to: `added` is false when the item was there already. */
+json_t *lk_form_pushed(bool added);
+
+/* A claim. value: only where the item has one. */
+json_t *lk_form_claim(const lk_claim_info *claim);
+
+/* One item. owner: only while claimed; due_in_ms: only while delayed; value, needs: where any. */
+json_t *lk_form_item(const char *queue, const lk_item_info *item);
+
+/* What was counted of a queue, by name. */
+json_t *lk_form_stats(const char *queue, const lk_queue_stats *stats);
+
 /* What a store is: its lines of "name: value" under "report", its warnings, its measurements. */
 json_t *lk_form_report(const lk_report *report);
 

@@ -72,8 +72,9 @@ lk_outcome lk_renew(lk_store *store, const lk_request *request, uint64_t token,
     return lk_answer_give(named, &answer, ret_result, error);
 }
 
-lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token,
-                      lk_result **ret_result, lk_error *error) {
+/* Releases, and with `put` writes it to the first part's path in the same exchange. */
+static lk_outcome release(lk_store *store, const lk_request *request, uint64_t token,
+                          const struct lk_slice *put, lk_result **ret_result, lk_error *error) {
     struct lk_checked checked;
     lk_result answer = {.outcome = LK_OK, .expires_in_ms = -1};
     lk_result *named = NULL;
@@ -82,10 +83,32 @@ lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token
     if (prepare(store, request, &checked, &named, &cause) != LK_OK) {
         return lk_answer_refuse(&cause, ret_result, error);
     }
-    const struct lk_target target = target_of(&checked, token);
+    const struct lk_release release = {
+        .target = target_of(&checked, token),
+        .puts = put != NULL,
+        .put = put != NULL ? *put : (struct lk_slice){NULL, 0},
+    };
     const struct lk_patience patience = {.until_us =
                                              lk_wait_patience_until(checked.request.patience_ms)};
 
-    answer.outcome = store->engine->ops->release(store->engine, &target, &patience, &answer);
+    answer.outcome = store->engine->ops->release(store->engine, &release, &patience, &answer);
     return lk_answer_give(named, &answer, ret_result, error);
+}
+
+lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token,
+                      lk_result **ret_result, lk_error *error) {
+    return release(store, request, token, NULL, ret_result, error);
+}
+
+lk_outcome lk_release_put(lk_store *store, const lk_request *request, uint64_t token,
+                          const void *value, size_t value_size, lk_result **ret_result,
+                          lk_error *error) {
+    const struct lk_slice put = {.bytes = value, .size = value_size};
+    lk_error cause;
+
+    if (lk_store_check_can(store, LK_CAN_VALUES, &cause) != LK_OK
+        || lk_checked_value(value, value_size, &cause) != LK_OK) {
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
+    return release(store, request, token, &put, ret_result, error);
 }

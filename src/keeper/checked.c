@@ -57,9 +57,29 @@ static lk_outcome check_parts(struct lk_checked *checked, const struct lk_part_d
     return lk_parts_check(checked->parts, checked->part_count, error);
 }
 
+lk_outcome lk_checked_owner(const char *owner, lk_error *error) {
+    return lk_checked_text("the owner", owner, 1, LK_OWNER_BYTES_MAX, error);
+}
+
+lk_outcome lk_checked_note(const char *note, lk_error *error) {
+    return note != NULL ? lk_checked_text("R19: the note", note, 0, LK_NOTE_BYTES_MAX, error)
+                        : LK_OK;
+}
+
+lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error) {
+    if (size > LK_VALUE_MAX) {
+        return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
+                            LK_VALUE_MAX, size);
+    }
+    if (bytes == NULL && size > 0) {
+        return lk_error_set(error, LK_INVALID, "R15: a value of %zu bytes that are nowhere", size);
+    }
+    return LK_OK;
+}
+
 static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
     const char *owner = checked->request.owner;
-    lk_outcome outcome = lk_checked_text("the owner", owner, 1, LK_OWNER_BYTES_MAX, error);
+    lk_outcome outcome = lk_checked_owner(owner, error);
 
     if (outcome == LK_OK) {
         memcpy(checked->owner, owner, strlen(owner) + 1);
@@ -68,11 +88,22 @@ static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
     return outcome;
 }
 
-static lk_outcome check_ttl(int64_t ttl_ms, lk_error *error) {
+lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error) {
     if (ttl_ms != 0 && (ttl_ms < LK_TTL_MIN_MS || ttl_ms > LK_TTL_MAX_MS)) {
         return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days");
     }
     return LK_OK;
+}
+
+lk_outcome lk_checked_claim(int64_t ttl_ms, uint32_t max_attempts, const char *note,
+                            lk_error *error) {
+    lk_outcome outcome = lk_checked_ttl(ttl_ms, error);
+
+    if (outcome == LK_OK && max_attempts > LK_ATTEMPTS_MAX) {
+        outcome = lk_error_set(error, LK_INVALID, "R16: at most %d attempts can be named",
+                               LK_ATTEMPTS_MAX);
+    }
+    return outcome == LK_OK ? lk_checked_note(note, error) : outcome;
 }
 
 static lk_outcome check_times(const lk_request *request, lk_error *error) {
@@ -88,33 +119,32 @@ static lk_outcome check_times(const lk_request *request, lk_error *error) {
     if (request->until_unix_ms != 0 && request->ttl_ms != 0) {
         return lk_error_set(error, LK_INVALID, "R11: a request has a ttl or a fixed end, not both");
     }
-    return check_ttl(request->ttl_ms, error);
+    return lk_checked_ttl(request->ttl_ms, error);
 }
 
 /* What the store's engine lacks is refused at once and by name (R23). */
-static lk_outcome check_capabilities(const struct lk_engine_ops *ops,
-                                     const struct lk_checked *checked, lk_error *error) {
-    const char *lacking = NULL;
+static lk_outcome check_capabilities(const lk_store *store, const struct lk_checked *checked,
+                                     lk_error *error) {
     struct lk_slice root = lk_path_root(&checked->parts[0].path);
+    lk_outcome outcome = LK_OK;
 
-    if ((ops->capabilities & LK_CAN_QUEUE) == 0 && checked->request.style != LK_TRY) {
-        lacking = "keep requests in line";
+    if (checked->request.style != LK_TRY) {
+        outcome = lk_store_check_can(store, LK_CAN_QUEUE, error);
     }
-    for (size_t i = 0; i < checked->part_count && lacking == NULL; i++) {
+    if (outcome == LK_OK && checked->request.value) {
+        outcome = lk_store_check_can(store, LK_CAN_VALUES, error);
+    }
+    for (size_t i = 0; i < checked->part_count && outcome == LK_OK; i++) {
         const struct lk_part *part = &checked->parts[i];
 
-        if ((ops->capabilities & LK_CAN_EXCLUSIVE) == 0 && part->limit == 0) {
-            lacking = "lock without a limit";
-        } else if ((ops->capabilities & LK_CAN_ROOTS) == 0
-                   && !lk_slice_equal(root, lk_path_root(&part->path))) {
-            lacking = "decide on several roots together";
+        if (part->limit == 0) {
+            outcome = lk_store_check_can(store, LK_CAN_EXCLUSIVE, error);
+        }
+        if (outcome == LK_OK && !lk_slice_equal(root, lk_path_root(&part->path))) {
+            outcome = lk_store_check_can(store, LK_CAN_ROOTS, error);
         }
     }
-    if (lacking != NULL) {
-        return lk_error_set(error, LK_UNSUPPORTED, "a store of %s: cannot %s", ops->scheme,
-                            lacking);
-    }
-    return LK_OK;
+    return outcome;
 }
 
 lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
@@ -131,8 +161,8 @@ lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
     if (outcome == LK_OK) {
         outcome = check_times(copy, error);
     }
-    if (outcome == LK_OK && copy->note != NULL) {
-        outcome = lk_checked_text("R19: the note", copy->note, 0, LK_NOTE_BYTES_MAX, error);
+    if (outcome == LK_OK) {
+        outcome = lk_checked_note(copy->note, error);
     }
     if (outcome == LK_OK && copy->owner != NULL) {
         outcome = check_owner(ret_checked, error);
@@ -146,7 +176,7 @@ lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
     if (copy->blockers_max > LK_BLOCKERS_MAX) {
         copy->blockers_max = LK_BLOCKERS_MAX;
     }
-    return check_capabilities(store->engine->ops, ret_checked, error);
+    return check_capabilities(store, ret_checked, error);
 }
 
 lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_checked,
@@ -166,5 +196,5 @@ lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_c
     if (outcome == LK_OK && copy->patience_ms < 0) {
         outcome = lk_error_set(error, LK_INVALID, "a wait is not negative");
     }
-    return outcome == LK_OK ? check_ttl(copy->ttl_ms, error) : outcome;
+    return outcome == LK_OK ? lk_checked_ttl(copy->ttl_ms, error) : outcome;
 }

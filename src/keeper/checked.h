@@ -31,6 +31,14 @@ lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_c
 lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_t max,
                            lk_error *error);
 
+/* Single fields; what is optional may be NULL or 0. LK_OK or LK_INVALID. */
+lk_outcome lk_checked_owner(const char *owner, lk_error *error); /* not optional */
+lk_outcome lk_checked_note(const char *note, lk_error *error);
+lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error);
+lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error);
+lk_outcome lk_checked_claim(int64_t ttl_ms, uint32_t max_attempts, const char *note,
+                            lk_error *error);
+
 /*
  * Copies a struct of the public header that begins with its size. Smaller than this version's is
  * LK_INVALID; a larger one's unknown fields must be zero, else LK_UNSUPPORTED.

@@ -23,6 +23,7 @@ struct lk_lease {
     char *owner; /* in `text` */
     int64_t ttl_ms;
     bool is_fixed; /* R11: ends when it ends; nothing to renew */
+    bool can_put;  /* the store keeps values (R15) */
 
     struct lk_promise promise; /* read by anybody at any time */
 

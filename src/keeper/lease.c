@@ -5,6 +5,8 @@
  * Whatever can fail for want of memory or threads is made before the store is asked, so that a
  * granted lease always has its handle.
  */
+#include "keeper/lease.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -14,65 +16,66 @@
 #include "keeper/keepalive.h"
 #include "keeper/wait.h"
 
-static void lease_free(lk_lease *lease) {
+void lk_lease_discard(lk_lease *lease) {
     free(lease->parts);
     free(lease->text);
     free(lease);
 }
 
-/* Copies owner and paths into one block, which the lease's target points into. */
-static bool copy_target(const struct lk_checked *checked, lk_lease *lease) {
-    size_t owner_size = strlen(checked->owner);
-    size_t size = owner_size + 1;
-    char *next;
+lk_lease *lk_lease_new(const char *owner, size_t part_count, size_t path_bytes) {
+    size_t owner_size = strlen(owner);
+    lk_lease *lease = calloc(1, sizeof *lease);
 
-    for (size_t i = 0; i < checked->part_count; i++) {
-        size += checked->parts[i].path.size;
+    if (lease == NULL) {
+        return NULL;
     }
-    lease->text = malloc(size);
-    lease->parts = calloc(checked->part_count, sizeof *lease->parts);
+    lease->text = malloc(owner_size + 1 + path_bytes);
+    lease->parts = calloc(part_count, sizeof *lease->parts);
     if (lease->text == NULL || lease->parts == NULL) {
-        return false;
+        lk_lease_discard(lease);
+        return NULL;
     }
     lease->owner = lease->text;
-    memcpy(lease->owner, checked->owner, owner_size + 1);
-    next = lease->text + owner_size + 1;
-    for (size_t i = 0; i < checked->part_count; i++) {
-        const struct lk_path *path = &checked->parts[i].path;
+    memcpy(lease->owner, owner, owner_size + 1);
+    lease->target = (struct lk_target){
+        .owner = {.bytes = lease->owner, .size = owner_size},
+        .parts = lease->parts,
+        .part_count = part_count,
+    };
+    return lease;
+}
 
-        lease->parts[i] = checked->parts[i];
+void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *grant) {
+    char *next = lease->text + lease->target.owner.size + 1;
+
+    for (size_t i = 0; i < lease->target.part_count; i++) {
+        const struct lk_path *path = &grant->parts[i].path;
+
+        lease->parts[i] = grant->parts[i];
         memcpy(next, path->bytes, path->size);
         lease->parts[i].path.bytes = next;
         next += path->size;
     }
-    lease->target = (struct lk_target){
-        .owner = {.bytes = lease->owner, .size = owner_size},
-        .parts = lease->parts,
-        .part_count = checked->part_count,
-    };
-    return true;
-}
-
-static lk_lease *lease_new(const struct lk_checked *checked) {
-    lk_lease *lease = calloc(1, sizeof *lease);
-
-    if (lease != NULL && !copy_target(checked, lease)) {
-        lease_free(lease);
-        lease = NULL;
-    }
-    return lease;
-}
-
-/* Fills in what the grant said, and puts the lease under the store's keep-alive. */
-static void begin(lk_store *store, lk_lease *lease, const lk_result *answer, int64_t sent_us) {
     lease->keepalive = store->keepalive;
-    lease->target.token = answer->token;
-    lease->ttl_ms = answer->ttl_ms;
-    lease->is_fixed = answer->fixed;
-    lk_promise_make(&lease->promise, sent_us + answer->expires_in_ms * 1000);
-    lease->renew_at_us = sent_us + answer->ttl_ms * 1000 / 3;
+    lease->can_put = (store->engine->ops->capabilities & LK_CAN_VALUES) != 0;
+    lease->target.token = grant->token;
+    lease->ttl_ms = grant->ttl_ms;
+    lease->is_fixed = grant->is_fixed;
+    lk_promise_make(&lease->promise, grant->sent_us + grant->expires_in_ms * 1000);
+    lease->renew_at_us = grant->sent_us + grant->ttl_ms * 1000 / 3;
     lk_keepalive_hold(lease->keepalive);
     lk_keepalive_add(lease->keepalive, lease);
+}
+
+/* ---- acquiring ------------------------------------------------------------------------------- */
+
+static lk_lease *lease_for(const struct lk_checked *checked) {
+    size_t path_bytes = 0;
+
+    for (size_t i = 0; i < checked->part_count; i++) {
+        path_bytes += checked->parts[i].path.size;
+    }
+    return lk_lease_new(checked->owner, checked->part_count, path_bytes);
 }
 
 /* Everything that lk_acquire() needs before it asks. On failure nothing is left. */
@@ -91,11 +94,11 @@ static lk_outcome prepare(lk_store *store, const lk_request *request, struct lk_
     if (!lk_keepalive_start(store->keepalive)) {
         return lk_error_set(cause, LK_INTERNAL, "cannot start the thread that keeps leases alive");
     }
-    lease = lease_new(checked);
+    lease = lease_for(checked);
     named = lease != NULL ? lk_answer_new(checked) : NULL;
     if (named == NULL) {
         if (lease != NULL) {
-            lease_free(lease);
+            lk_lease_discard(lease);
         }
         return lk_error_set(cause, LK_INTERNAL, "no memory for a lease");
     }
@@ -117,10 +120,19 @@ lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret
         return lk_answer_refuse(&cause, ret_result, error);
     }
     if (lk_wait_ask(store, &checked, &answer, &sent_us) == LK_GRANTED) {
-        begin(store, lease, &answer, sent_us);
+        const struct lk_grant grant = {
+            .parts = checked.parts,
+            .token = answer.token,
+            .ttl_ms = answer.ttl_ms,
+            .sent_us = sent_us,
+            .expires_in_ms = answer.expires_in_ms,
+            .is_fixed = answer.fixed,
+        };
+
+        lk_lease_begin(lease, store, &grant);
         *ret_lease = lease;
     } else {
-        lease_free(lease);
+        lk_lease_discard(lease);
     }
     return lk_answer_give(named, &answer, ret_result, error);
 }
@@ -135,10 +147,15 @@ static void end(lk_lease *lease) {
     if (lk_keepalive_is_mine(keepalive)) {
         lk_keepalive_drop(keepalive);
     }
-    lease_free(lease);
+    lk_lease_discard(lease);
 }
 
-static lk_outcome release_in_store(lk_lease *lease, lk_error *error) {
+static lk_outcome release_in_store(lk_lease *lease, const struct lk_slice *put, lk_error *error) {
+    const struct lk_release release = {
+        .target = lease->target,
+        .puts = put != NULL,
+        .put = put != NULL ? *put : (struct lk_slice){NULL, 0},
+    };
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_engine *engine = lk_keepalive_begin_call(lease->keepalive);
     lk_result answer = {.outcome = LK_OK};
@@ -148,25 +165,46 @@ static lk_outcome release_in_store(lk_lease *lease, lk_error *error) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "the store is closed: the lease ends at its deadline");
     }
-    outcome = engine->ops->release(engine, &lease->target, &patience, &answer);
+    outcome = engine->ops->release(engine, &release, &patience, &answer);
     lk_keepalive_end_call(lease->keepalive);
     lk_error_set(error, outcome, "%s", answer.error != NULL ? answer.error : "");
     lk_result_clear(&answer);
     return outcome;
 }
 
-lk_outcome lk_lease_release(lk_lease *lease, lk_error *error) {
+static lk_outcome release_lease(lk_lease *lease, const struct lk_slice *put, lk_error *error) {
     lk_outcome outcome;
 
     if (lk_keepalive_is_mine(lease->keepalive)) {
         lk_keepalive_remove(lease->keepalive, lease);
-        outcome = release_in_store(lease, error);
+        outcome = release_in_store(lease, put, error);
     } else {
         outcome =
             lk_error_set(error, LK_INTERNAL, "the lease is the parent's: fork() ended it here");
     }
     end(lease);
     return outcome;
+}
+
+lk_outcome lk_lease_release(lk_lease *lease, lk_error *error) {
+    return release_lease(lease, NULL, error);
+}
+
+lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
+                                lk_error *error) {
+    const struct lk_slice put = {.bytes = value, .size = value_size};
+
+    if (!lease->can_put) {
+        return lk_error_set(error, LK_UNSUPPORTED, "the lease's store cannot keep values");
+    }
+    if (lease->parts[0].mode != LK_EXCLUSIVE) {
+        return lk_error_set(error, LK_INVALID,
+                            "R15: only an exclusive lease writes its first part's value");
+    }
+    if (lk_checked_value(value, value_size, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    return release_lease(lease, &put, error);
 }
 
 void lk_lease_abandon(lk_lease *lease) {

@@ -67,17 +67,6 @@ lk_outcome lk_show(lk_store *store, const char *path, lk_listing **ret_listing, 
 
 /* ---- breaking -------------------------------------------------------------------------------- */
 
-static lk_outcome check_can_break(const lk_store *store, lk_error *error) {
-    const struct lk_engine_ops *ops = store->engine->ops;
-    lk_outcome outcome = lk_store_check(store, error);
-
-    if (outcome == LK_OK && (ops->capabilities & LK_CAN_BREAK) == 0) {
-        outcome = lk_error_set(error, LK_UNSUPPORTED, "a store of %s: cannot break requests",
-                               ops->scheme);
-    }
-    return outcome;
-}
-
 static lk_outcome check_break(const lk_break_request *request, struct lk_break *ret_break,
                               lk_error *error) {
     lk_outcome outcome = lk_path_parse(lk_slice_of(request->path), &ret_break->path, error);
@@ -91,7 +80,7 @@ static lk_outcome check_break(const lk_break_request *request, struct lk_break *
                                   request->by != NULL ? request->by : "", 1, BY_BYTES_MAX, error);
     }
     if (outcome == LK_OK && request->owner != NULL) {
-        outcome = lk_checked_text("the owner", request->owner, 1, LK_OWNER_BYTES_MAX, error);
+        outcome = lk_checked_owner(request->owner, error);
     }
     if (outcome == LK_OK) {
         ret_break->owner = lk_slice_of(request->owner);
@@ -106,7 +95,7 @@ lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *re
     lk_break_request known;
     struct lk_break broken;
     size_t count = 0;
-    lk_outcome outcome = check_can_break(store, error);
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
 
     if (outcome == LK_OK) {
         outcome = lk_checked_copy(&known, sizeof known, request, error);
@@ -131,7 +120,7 @@ lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit **ret_aud
     const struct lk_patience patience = patience_by_default();
     const struct lk_path *used = NULL;
     struct lk_path path;
-    lk_outcome outcome = check_can_break(store, error);
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
 
     if (outcome == LK_OK) {
         outcome = parse_prefix(prefix, &path, &used, error);
@@ -151,7 +140,8 @@ static void add_capabilities(struct lk_text *text, unsigned capabilities) {
         const char *name;
     } names[] = {
         {LK_CAN_QUEUE, "queue"}, {LK_CAN_ROOTS, "several-roots"}, {LK_CAN_DEADLOCK, "deadlock"},
-        {LK_CAN_BREAK, "break"}, {LK_CAN_EXCLUSIVE, "exclusive"}, {LK_CAN_PERSIST, "persistent"},
+        {LK_CAN_BREAK, "break"}, {LK_CAN_EXCLUSIVE, "exclusive"}, {LK_CAN_VALUES, "values"},
+        {LK_CAN_WORK, "work"},   {LK_CAN_PERSIST, "persistent"},
     };
 
     lk_text_format(text, "capabilities:");

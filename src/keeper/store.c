@@ -112,3 +112,37 @@ lk_outcome lk_store_check(const struct lk_store *store, lk_error *error) {
     }
     return LK_OK;
 }
+
+/* What the engine lacks, after "cannot". */
+static const char *name_of(enum lk_capability capability) {
+    switch (capability) {
+    case LK_CAN_QUEUE:
+        return "keep requests in line";
+    case LK_CAN_ROOTS:
+        return "decide on several roots together";
+    case LK_CAN_DEADLOCK:
+        return "find deadlocks";
+    case LK_CAN_BREAK:
+        return "break requests";
+    case LK_CAN_EXCLUSIVE:
+        return "lock without a limit";
+    case LK_CAN_VALUES:
+        return "keep values";
+    case LK_CAN_WORK:
+        return "keep work";
+    case LK_CAN_PERSIST:
+        break;
+    }
+    return "outlive its processes";
+}
+
+lk_outcome lk_store_check_can(const struct lk_store *store, enum lk_capability needed,
+                              lk_error *error) {
+    lk_outcome outcome = lk_store_check(store, error);
+
+    if (outcome == LK_OK && (store->engine->ops->capabilities & needed) == 0) {
+        outcome = lk_error_set(error, LK_UNSUPPORTED, "a store of %s: cannot %s",
+                               store->engine->ops->scheme, name_of(needed));
+    }
+    return outcome;
+}

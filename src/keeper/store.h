@@ -24,4 +24,8 @@ struct lk_store {
  */
 lk_outcome lk_store_check(const struct lk_store *store, lk_error *error);
 
+/* The same, where the engine must be capable of something; else LK_UNSUPPORTED names it (R23). */
+lk_outcome lk_store_check_can(const struct lk_store *store, enum lk_capability needed,
+                              lk_error *error);
+
 #endif

@@ -11,12 +11,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "engine/reply.h"
+#include "keeper/absence.h"
 #include "keeper/cancel.h"
 
-#define BACK_OFF_MIN_US INT64_C(50000)
-#define BACK_OFF_MAX_US INT64_C(1000000)
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
 
@@ -25,12 +23,10 @@ struct wait {
     const struct lk_checked *checked;
     struct lk_ask ask;
     struct lk_waker *waker; /* thrown by the request's cancellation */
-    struct lk_random random;
+    struct lk_absence absence;
     lk_result *result;
-    int64_t end_us;        /* LK_NEVER: waits for ever */
-    int64_t sent_us;       /* the last ask */
-    int64_t away_since_us; /* the first ask that the store did not answer; LK_NEVER: it does */
-    int64_t back_off_us;
+    int64_t end_us;          /* LK_NEVER: waits for ever */
+    int64_t sent_us;         /* the last ask */
     int64_t stands_until_us; /* no deadline can have ended what stood in line by then; 0: nothing */
     struct lk_stand stand;
     bool is_ours;        /* this wait put the request there */
@@ -45,15 +41,14 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* now + duration, where LK_FOREVER and what would pass the end of time is LK_NEVER. */
-static int64_t instant_after_ms(int64_t duration_ms) {
+int64_t lk_wait_instant_after(int64_t duration_ms) {
     int64_t now_us = lk_clock_now_us();
 
     return duration_ms > (INT64_MAX - now_us) / 1000 ? LK_NEVER : now_us + duration_ms * 1000;
 }
 
 int64_t lk_wait_patience_until(int64_t patience_ms) {
-    return instant_after_ms(patience_ms != 0 ? patience_ms : LK_PATIENCE_DEFAULT_MS);
+    return lk_wait_instant_after(patience_ms != 0 ? patience_ms : LK_PATIENCE_DEFAULT_MS);
 }
 
 /* ---- one ask --------------------------------------------------------------------------------- */
@@ -71,6 +66,7 @@ static struct lk_ask ask_from(const struct lk_checked *checked) {
         .note_given = request->note != NULL,
         .note = lk_slice_of(request->note),
         .blockers_max = request->blockers_max,
+        .wants_value = request->value,
     };
 }
 
@@ -87,9 +83,9 @@ static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_p
 
 /* A store that answered just now is waited for; one that is away is not, by somebody who leaves. */
 static struct lk_patience patience_of_farewell(const struct wait *wait) {
-    int64_t until_us = wait->away_since_us == LK_NEVER
+    int64_t until_us = wait->absence.since_us == LK_NEVER
                            ? lk_wait_patience_until(wait->checked->request.patience_ms)
-                           : lk_clock_now_us() + PATIENCE_MIN_US;
+                           : lk_clock_now_us() + LK_FAREWELL_US;
 
     return (struct lk_patience){.until_us = until_us};
 }
@@ -97,18 +93,23 @@ static struct lk_patience patience_of_farewell(const struct wait *wait) {
 /* Takes back what stands in line or was granted just now; the wait's answer stays what it is. */
 static void withdraw(struct wait *wait) {
     const struct lk_engine *engine = wait->store->engine;
-    const struct lk_target target = {
-        .owner = wait->ask.owner, .parts = wait->ask.parts, .part_count = wait->ask.part_count};
+    const struct lk_release release = {.target = {.owner = wait->ask.owner,
+                                                  .parts = wait->ask.parts,
+                                                  .part_count = wait->ask.part_count}};
     const struct lk_patience patience = patience_of_farewell(wait);
     lk_result ignored = {.outcome = LK_OK};
 
     /* Unreachable or gone already: then it perishes by its ttl, or has. */
-    (void)engine->ops->release(wait->store->engine, &target, &patience, &ignored);
+    (void)engine->ops->release(wait->store->engine, &release, &patience, &ignored);
     lk_result_clear(&ignored);
     wait->result->ticket = 0;
     wait->result->token = 0;
     wait->result->ttl_ms = 0;
     wait->result->expires_in_ms = -1;
+    free(wait->result->value);
+    wait->result->value = NULL;
+    wait->result->value_size = 0;
+    wait->result->in_doubt = false;
 }
 
 /*
@@ -128,8 +129,7 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
     if (outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED) {
         return outcome;
     }
-    wait->away_since_us = LK_NEVER;
-    wait->back_off_us = BACK_OFF_MIN_US;
+    lk_absence_end(&wait->absence);
     if ((outcome == LK_WAITING || outcome == LK_GRANTED) && was_ended_from_outside(wait)) {
         withdraw(wait);
         lk_result_clear(result);
@@ -156,26 +156,6 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
     int64_t end_us = larger(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
 
     return (struct lk_patience){.until_us = smaller(until_us, end_us), .waker = wait->waker};
-}
-
-/* Sleeps a while before the next try. Returns whether the store is to be tried again. */
-static bool outlast(struct wait *wait) {
-    int64_t patience_ms = wait->checked->request.patience_ms;
-    int64_t now_us = lk_clock_now_us();
-
-    if (wait->away_since_us == LK_NEVER) {
-        wait->away_since_us = wait->sent_us;
-    }
-    if (now_us >= wait->end_us
-        || (patience_ms != 0 && (now_us - wait->away_since_us) / 1000 >= patience_ms)) {
-        return false;
-    }
-    (void)lk_waker_sleep(
-        wait->waker,
-        smaller(wait->end_us - now_us,
-                lk_random_between(&wait->random, wait->back_off_us / 2, wait->back_off_us)));
-    wait->back_off_us = smaller(wait->back_off_us * 2, BACK_OFF_MAX_US);
-    return true;
 }
 
 /* ---- the wait -------------------------------------------------------------------------------- */
@@ -215,7 +195,8 @@ static lk_outcome wait_for_grant(struct wait *wait) {
 
         switch (outcome) {
         case LK_UNAVAILABLE:
-            if (!outlast(wait)) {
+            if (!lk_absence_outlast(&wait->absence, wait->sent_us, wait->end_us,
+                                    wait->checked->request.patience_ms, wait->waker)) {
                 return outcome;
             }
             break;
@@ -288,11 +269,9 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, lk_res
         .checked = checked,
         .ask = ask_from(checked),
         .waker = &waker,
-        .random = {.state = lk_random_draw()},
+        .absence = lk_absence_new(),
         .result = result,
-        .end_us = instant_after_ms(request->wait_ms),
-        .away_since_us = LK_NEVER,
-        .back_off_us = BACK_OFF_MIN_US,
+        .end_us = lk_wait_instant_after(request->wait_ms),
         .is_ours = checked->is_owner_made,
     };
 

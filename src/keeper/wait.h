@@ -13,6 +13,9 @@
 lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, lk_result *result,
                        int64_t *ret_sent_us);
 
+/* now + duration, where LK_FOREVER and what would pass the end of time is LK_NEVER. */
+int64_t lk_wait_instant_after(int64_t duration_ms);
+
 /* The instant until which the store itself is waited for: patience_ms from now, 0: the default. */
 int64_t lk_wait_patience_until(int64_t patience_ms);
 

@@ -12,6 +12,7 @@
 
 #include "model/claim.h"
 #include "model/deadlock.h"
+#include "model/keep.h"
 #include "model/obstacles.h"
 #include "model/rules.h"
 #include "model/settle.h"
@@ -57,6 +58,9 @@ static void answer_state(struct asking *asking, lk_id id) {
 
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);
+        if (asking->ask->wants_value) {
+            model->effects.answer.value = lk_value_find(model, asking->claim.parts[0].node);
+        }
     } else {
         lk_claim_of_request(model, id, &asking->claim);
         answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
@@ -92,11 +96,34 @@ static int64_t promise(const struct asking *asking, struct lk_request *request) 
     return asking->times.now_us + request->ttl_ms * 1000;
 }
 
+/* R15: the value that is wanted is that of the path named first, which is the first part then. */
+static void want_value(struct asking *asking, lk_id id) {
+    struct lk_model *model = asking->model;
+    struct lk_request *request = lk_request_at(model, id);
+    lk_id *link = &request->first_stake;
+    lk_id first;
+
+    request->wants_value = true;
+    while (lk_stake_at(model, *link)->node != asking->claim.parts[0].node) {
+        link = &lk_stake_at(model, *link)->next_stake;
+    }
+    first = *link;
+    if (first != request->first_stake) {
+        *link = lk_stake_at(model, first)->next_stake;
+        lk_stake_at(model, first)->next_stake = request->first_stake;
+        request->first_stake = first;
+        lk_change_add(model, LK_CHANGE_CONVERTED, id);
+    }
+}
+
 /* R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11). */
 static void refresh(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_request *request = lk_request_at(model, id);
 
+    if (asking->ask->wants_value) {
+        want_value(asking, id);
+    }
     if (request->fixed) {
         request->attended = asking->ask->style == LK_WAIT;
         lk_deadlines_move(model, id, lk_request_deadline(model, request));
@@ -113,11 +140,8 @@ static void refresh(struct asking *asking, lk_id id) {
 
 /* ---- a new request ---- */
 
-/* R22. NULL: there is room. */
-static const char *full_bound(const struct asking *asking, bool waits) {
-    const struct lk_model *model = asking->model;
+const char *lk_full_bound(const struct lk_model *model, const struct lk_claim *claim, bool waits) {
     const struct lk_quotas *quotas = &model->quotas;
-    const struct lk_claim *claim = &asking->claim;
 
     if (quotas->live_max != 0 && model->live >= quotas->live_max) {
         return "live requests in all";
@@ -141,6 +165,11 @@ static const char *full_bound(const struct asking *asking, bool waits) {
     return NULL;
 }
 
+void lk_answer_full(struct lk_model *model, const char *bound) {
+    lk_answer(model, LK_FULL, 0);
+    snprintf(model->text, sizeof model->text, "R22: the store's bound on %s is reached", bound);
+}
+
 static lk_id draft(struct asking *asking) {
     struct lk_model *model = asking->model;
     const struct lk_ask *ask = asking->ask;
@@ -150,7 +179,8 @@ static lk_id draft(struct asking *asking) {
     if (id != 0) {
         struct lk_request *request = lk_request_at(model, id);
         request->id = model->next_id++;
-        request->ticket = lk_request_draw(model, id, asking->times.wall_us);
+        request->wants_value = ask->wants_value;
+        request->ticket = lk_request_next_draw(model, id, asking->times.wall_us);
         lk_claim_of_request(model, id, &asking->claim);
     }
     return id;
@@ -172,6 +202,7 @@ static void enter(struct asking *asking, lk_id id, bool granted) {
         answer_deadlock(model, cycle_count, 0);
         return;
     }
+    lk_request_keep_draw(model, id, request->ticket);
     lk_change_add(model, granted ? LK_CHANGE_GRANTED : LK_CHANGE_QUEUED, id);
     if (granted) {
         struct lk_touched touched = {.owner = request->owner};
@@ -191,10 +222,9 @@ static void ask_new(struct asking *asking) {
         answer_refused(asking, LK_BUSY, 0, &asking->claim);
         return;
     }
-    bound = full_bound(asking, !granted);
+    bound = lk_full_bound(model, &asking->claim, !granted);
     if (bound != NULL) {
-        lk_answer(model, LK_FULL, 0);
-        snprintf(model->text, sizeof model->text, "R22: the store's bound on %s is reached", bound);
+        lk_answer_full(model, bound);
         return;
     }
     id = draft(asking);
@@ -293,12 +323,13 @@ static void strengthen_held(struct asking *asking, lk_id id) {
         return;
     }
     lk_claim_of_request(model, id, &former);
-    convert(asking, id, request->ticket, lk_request_draw(model, id, asking->times.wall_us));
+    convert(asking, id, request->ticket, lk_request_next_draw(model, id, asking->times.wall_us));
     if (lk_deadlock_search(model, id, &cycle_count)) {
         convert_back(model, id, &former, former_token);
         answer_deadlock(model, cycle_count, id);
         return;
     }
+    lk_request_keep_draw(model, id, request->token);
     lk_change_add(model, LK_CHANGE_CONVERTED, id);
     refresh(asking, id);
     settle_around(asking, id);
@@ -433,7 +464,7 @@ void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_
     if (!check(model, times, ask)) {
         return;
     }
-    if (!lk_changes_reserve(model, 4)) {
+    if (!lk_changes_reserve(model, 5)) {
         lk_answer_exhausted(model);
         return;
     }

@@ -15,6 +15,7 @@ void lk_claim_of_ask(const struct lk_model *model, lk_id owner, const struct lk_
     ret_claim->self = 0;
     ret_claim->ticket = LK_TICKET_NEWEST;
     ret_claim->pass = 0;
+    ret_claim->is_of_item = false;
     ret_claim->count = count;
     for (size_t i = 0; i < count; i++) {
         unsigned depth;
@@ -35,6 +36,7 @@ void lk_claim_of_request(const struct lk_model *model, lk_id id, struct lk_claim
     ret_claim->self = id;
     ret_claim->ticket = request->ticket;
     ret_claim->pass = 0;
+    ret_claim->is_of_item = false;
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
         const struct lk_stake *stake = lk_stake_at(model, at);
         ret_claim->parts[count++] = (struct lk_claimed){
@@ -205,7 +207,7 @@ static bool is_covered_exclusively(const struct lk_model *model, const struct lk
             if (!lk_stake_is_exclusive(stake)) {
                 break;
             }
-            if (request->owner == claim->owner && !request->revoked
+            if (request->owner == claim->owner && !request->revoked && !request->is_claim
                 && stake->request != claim->self) {
                 return true;
             }
@@ -223,7 +225,8 @@ static bool is_covered_shared(const struct lk_model *model, const struct lk_clai
 
     while (at != 0) {
         const struct lk_request *request = lk_request_at(model, at);
-        lk_id s = request->revoked || at == claim->self ? 0 : request->first_stake;
+        bool covers = !request->revoked && !request->is_claim && at != claim->self;
+        lk_id s = covers ? request->first_stake : 0;
         for (; s != 0; s = lk_stake_at(model, s)->next_stake) {
             const struct lk_stake *stake = lk_stake_at(model, s);
             if (stake->limit == 0 && !lk_stake_is_exclusive(stake)
@@ -237,7 +240,7 @@ static bool is_covered_shared(const struct lk_model *model, const struct lk_clai
 }
 
 bool lk_claim_is_covered(const struct lk_model *model, const struct lk_claim *claim) {
-    if (claim->owner == 0 || lk_owner_at(model, claim->owner)->held == 0) {
+    if (claim->is_of_item || claim->owner == 0 || lk_owner_at(model, claim->owner)->held == 0) {
         return false;
     }
     for (size_t i = 0; i < claim->count; i++) {

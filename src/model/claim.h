@@ -24,6 +24,7 @@ struct lk_claim {
     lk_id self;      /* the request itself: its own units do not count against it; 0: none yet */
     uint64_t ticket; /* who waits with a smaller one is ahead */
     uint32_t pass;   /* of settle.c; 0: none */
+    bool is_of_item; /* R16: R8 does not apply to it */
     size_t count;
     struct lk_claimed parts[LK_PARTS_MAX];
 };

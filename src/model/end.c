@@ -7,6 +7,8 @@
 #include "model/settle.h"
 #include "model/steps.h"
 #include "model/tree.h"
+#include "model/values.h"
+#include "model/work.h"
 
 static lk_id find_target(const struct lk_model *model, const struct lk_target *target) {
     return lk_model_find(model, target->owner, target->parts, target->part_count);
@@ -14,6 +16,52 @@ static lk_id find_target(const struct lk_model *model, const struct lk_target *t
 
 static bool has_token(const struct lk_request *request, uint64_t token) {
     return token == 0 || (request->state == LK_STATE_HELD && request->token == token);
+}
+
+/* Whether the claim has these very paths: the item's, and what its work needs. */
+static bool has_paths(const struct lk_model *model, const struct lk_request *claim,
+                      const struct lk_target *target) {
+    for (lk_id at = claim->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        size_t i = 0;
+        while (i < target->part_count
+               && lk_node_find(model, &target->parts[i].path) != lk_stake_at(model, at)->node) {
+            i++;
+        }
+        if (i == target->part_count) {
+            return false;
+        }
+    }
+    return claim->stake_count == target->part_count;
+}
+
+/* The claim that a renewal names by its item's path, or by all of its paths (R16); 0: none. */
+static lk_id find_claim(const struct lk_model *model, const struct lk_target *target) {
+    lk_id owner = lk_owner_find(model, target->owner);
+
+    for (size_t i = 0; i < target->part_count; i++) {
+        lk_id item = lk_item_find(model, lk_node_find(model, &target->parts[i].path));
+        lk_id id = item != 0 ? lk_item_at(model, item)->claim : 0;
+        const struct lk_request *claim = id != 0 ? lk_request_at(model, id) : NULL;
+        if (claim != NULL && claim->owner == owner && has_token(claim, target->token)
+            && (target->part_count == 1 || has_paths(model, claim, target))) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+/* The lease to renew: of these paths (R3), or else a claim; if none can be, one that tells why. */
+static lk_id find_lease(const struct lk_model *model, const struct lk_target *target) {
+    lk_id id = find_target(model, target);
+    const struct lk_request *lease = id != 0 ? lk_request_at(model, id) : NULL;
+    lk_id claim;
+
+    if (lease != NULL && lease->state == LK_STATE_HELD && !lease->revoked
+        && has_token(lease, target->token)) {
+        return id;
+    }
+    claim = find_claim(model, target);
+    return claim != 0 ? claim : id;
 }
 
 static void answer_lost(struct lk_model *model, const char *why) {
@@ -34,7 +82,7 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
         lk_answer_exhausted(model);
         return;
     }
-    id = find_target(model, target);
+    id = find_lease(model, target);
     request = id != 0 ? lk_request_at(model, id) : NULL;
     if (request == NULL || request->state != LK_STATE_HELD) {
         answer_lost(model, "there is no such lease: it has ended, or was never granted");
@@ -54,37 +102,85 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
     lk_answer(model, LK_OK, id);
 }
 
-void lk_step_release(struct lk_model *model, struct lk_times times,
-                     const struct lk_target *target) {
-    struct lk_touched touched;
-    lk_id id;
+/* R15: only an exclusive lease of the path may put. */
+static bool may_put(const struct lk_model *model, lk_id id, const struct lk_path *path) {
+    const struct lk_request *request = lk_request_at(model, id);
+    lk_id node = lk_node_find(model, path);
+    lk_id at = request->first_stake;
 
-    if (!lk_check_names(model, target->owner, target->parts, target->part_count)) {
+    while (lk_stake_at(model, at)->node != node) {
+        at = lk_stake_at(model, at)->next_stake;
+    }
+    return request->state == LK_STATE_HELD && lk_stake_is_exclusive(lk_stake_at(model, at));
+}
+
+/* A release that names no request, or one with another token; or that comes a second time. */
+static void answer_not_there(struct lk_model *model, struct lk_times times,
+                             const struct lk_target *target, lk_id id) {
+    if (target->token != 0 && lk_ended_recalls(&model->ended, target, times.now_us)) {
+        lk_answer(model, LK_OK, 0); /* R3: the reply was lost, not the release */
         return;
     }
-    if (!lk_changes_reserve(model, 1) || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
+    answer_lost(model, id == 0 ? "there is no such request: it has ended, or never was"
+                               : "the request there has another token: this one has ended");
+}
+
+static void release(struct lk_model *model, struct lk_times times, const struct lk_target *target,
+                    lk_id id) {
+    struct lk_touched touched;
+    bool held = lk_request_at(model, id)->state == LK_STATE_HELD;
+
+    if (target->token != 0) {
+        lk_ended_remember(&model->ended, target, times.now_us);
+    }
+    lk_touched_by(model, id, &touched);
+    lk_request_end(model, id, held ? LK_CHANGE_RELEASED : LK_CHANGE_WITHDRAWN);
+    lk_settle(model, &touched, times);
+    lk_answer(model, LK_OK, id);
+}
+
+void lk_step_release(struct lk_model *model, struct lk_times times,
+                     const struct lk_release *event) {
+    const struct lk_target *target = &event->target;
+    lk_id id;
+
+    if (!lk_check_names(model, target->owner, target->parts, target->part_count)
+        || (event->puts && !lk_check_value(model, event->put))) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 2) || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
         lk_answer_exhausted(model);
         return;
     }
     id = find_target(model, target);
     if (id == 0 || !has_token(lk_request_at(model, id), target->token)) {
-        if (target->token != 0 && lk_ended_recalls(&model->ended, target, times.now_us)) {
-            lk_answer(model, LK_OK, 0); /* R3: the reply was lost, not the release */
-            return;
-        }
-        answer_lost(model, id == 0 ? "there is no such request: it has ended, or never was"
-                                   : "the request there has another token: this one has ended");
+        answer_not_there(model, times, target, id);
         return;
     }
-    if (target->token != 0) {
-        lk_ended_remember(&model->ended, target, times.now_us);
+    if (event->puts && !may_put(model, id, &target->parts[0].path)) {
+        answer_lost(model, "R15: only an exclusive lease that is held can put a value");
+        return;
     }
-    lk_touched_by(model, id, &touched);
-    lk_request_end(model, id,
-                   lk_request_at(model, id)->state == LK_STATE_HELD ? LK_CHANGE_RELEASED
-                                                                    : LK_CHANGE_WITHDRAWN);
-    lk_settle(model, &touched, times);
-    lk_answer(model, LK_OK, id);
+    if (event->puts && !lk_value_write(model, &target->parts[0].path, event->put)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    release(model, times, target, id);
+}
+
+/* ---- losing ---- */
+
+enum { LOST_CHANGES_MAX = 2 + LK_WORK_CHANGES_MAX };
+
+/* Ends a request that nobody released: what its holder was at may be half done. */
+static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
+    struct lk_request *request = lk_request_at(model, id);
+
+    lk_value_doubt(model, request);
+    lk_request_end(model, id, kind);
+    if (request->is_claim) {
+        lk_item_lose_claim(model, id);
+    }
 }
 
 /* ---- breaking ---- */
@@ -114,7 +210,7 @@ static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
     struct lk_request *request = lk_request_at(model, id);
 
     if (request->state == LK_STATE_WAITING || at_once) {
-        lk_request_end(model, id, LK_CHANGE_BROKEN);
+        lose(model, id, LK_CHANGE_BROKEN);
         return true;
     }
     if (request->revoked) {
@@ -136,7 +232,7 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
         lk_answer(model, LK_OK, 0);
         return;
     }
-    if (!lk_changes_reserve(model, lk_node_at(model, node)->stakes)
+    if (!lk_changes_reserve(model, LOST_CHANGES_MAX * (size_t)lk_node_at(model, node)->stakes)
         || !lk_settle_reserve(model, lk_node_at(model, node)->stakes)) {
         lk_answer_exhausted(model);
         return;
@@ -162,7 +258,7 @@ bool lk_step_perish(struct lk_model *model, struct lk_times times) {
     uint32_t due = lk_deadlines_due(&model->deadlines, times.now_us);
     lk_id id;
 
-    if (due > 0 && !lk_changes_reserve(model, due + model->waiting)) {
+    if (due > 0 && !lk_changes_reserve(model, LOST_CHANGES_MAX * ((size_t)due + model->waiting))) {
         return false;
     }
     while ((id = lk_deadlines_first(&model->deadlines)) != 0) {
@@ -173,7 +269,7 @@ bool lk_step_perish(struct lk_model *model, struct lk_times times) {
             break;
         }
         lk_touched_by(model, id, &touched);
-        lk_request_end(model, id, LK_CHANGE_PERISHED);
+        lose(model, id, LK_CHANGE_PERISHED);
         lk_settle(model, &touched, moment);
     }
     return true;

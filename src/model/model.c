@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "model/keep.h"
 #include "model/settle.h"
 #include "model/steps.h"
 
@@ -26,6 +27,12 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_pool_init(&model->waits, allocator, sizeof(struct lk_waits));
     lk_pool_init(&model->lines, allocator, sizeof(struct lk_line));
     lk_pool_init(&model->places, allocator, sizeof(struct lk_place));
+    lk_pool_init(&model->values, allocator, sizeof(struct lk_kept_value));
+    lk_pool_init(&model->items, allocator, sizeof(struct lk_item));
+    lk_pool_init(&model->works, allocator, sizeof(struct lk_work));
+    lk_index_init(&model->value_index, allocator);
+    lk_index_init(&model->item_index, allocator);
+    lk_index_init(&model->work_index, allocator);
     lk_index_init(&model->node_index, allocator);
     lk_index_init(&model->request_index, allocator);
     lk_index_init(&model->owner_index, allocator);
@@ -66,7 +73,12 @@ void lk_model_free(struct lk_model *model) {
         return;
     }
     lk_requests_bury(model);
+    lk_keep_bury(model);
+    lk_keep_done(model);
     free_far_bytes(model);
+    lk_index_done(&model->value_index);
+    lk_index_done(&model->item_index);
+    lk_index_done(&model->work_index);
     lk_index_done(&model->node_index);
     lk_index_done(&model->request_index);
     lk_index_done(&model->owner_index);
@@ -80,6 +92,9 @@ void lk_model_free(struct lk_model *model) {
     lk_pool_done(&model->waits);
     lk_pool_done(&model->lines);
     lk_pool_done(&model->places);
+    lk_pool_done(&model->values);
+    lk_pool_done(&model->items);
+    lk_pool_done(&model->works);
     model->allocator->resize(model->allocator->context, model->changes, 0);
     model->allocator->resize(model->allocator->context, model->scratch, 0);
     model->allocator->resize(model->allocator->context, model, 0);
@@ -129,6 +144,8 @@ bool lk_check_ttl(struct lk_model *model, int64_t ttl_ms) {
 
 static void reset_effects(struct lk_model *model) {
     lk_requests_bury(model);
+    lk_keep_bury(model);
+    model->step_mark++;
     model->effects = (struct lk_effects){
         .answer = {.blockers = model->blockers, .text = model->text}, .changes = model->changes};
     model->text[0] = '\0';
@@ -171,6 +188,21 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_e
         break;
     case LK_EVENT_BREAK:
         lk_step_break(model, times, &event->broken);
+        break;
+    case LK_EVENT_PUT:
+        lk_step_put(model, &event->put);
+        break;
+    case LK_EVENT_PUSH:
+        lk_step_push(model, times, &event->push);
+        break;
+    case LK_EVENT_TAKE:
+        lk_step_take(model, times, &event->take);
+        break;
+    case LK_EVENT_FINISH:
+        lk_step_finish(model, times, &event->finish);
+        break;
+    case LK_EVENT_UNPARK:
+        lk_step_unpark(model, &event->unpark);
         break;
     case LK_EVENT_TICK:
         lk_answer(model, LK_OK, 0);

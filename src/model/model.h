@@ -26,6 +26,9 @@ enum {
     LK_OWNER_BYTES_MAX = 128,
     LK_NOTE_BYTES_MAX = 255,
     LK_REASON_BYTES_MAX = 1024,
+    LK_VALUE_BYTES_MAX = 65536,      /* R15, R16 */
+    LK_NEEDS_MAX = LK_PARTS_MAX - 1, /* R16: what an item's work needs, beside the item itself */
+    LK_ATTEMPTS_MAX = 1000000,
 };
 
 #define LK_TTL_MIN_MS INT64_C(50)
@@ -81,6 +84,64 @@ struct lk_ask {
     bool note_given;  /* false: a repeated ask keeps the note it has */
     struct lk_slice note;
     size_t blockers_max; /* how many blockers to name in the answer (R20); 0: none */
+    bool wants_value;    /* R15: the first part's value comes with the grant */
+};
+
+struct lk_release {
+    struct lk_target target;
+    bool puts; /* R15: write `put` to the first part's path, if the lease is an exclusive one */
+    struct lk_slice put;
+};
+
+/* R15: writes or deletes a value. Refused while another owner holds a lease that covers it. */
+struct lk_put {
+    struct lk_path path;
+    struct lk_slice owner; /* empty: nobody who holds anything */
+    uint64_t token;        /* not 0: only while the owner's lease with this token covers the path */
+    bool deletes;
+    struct lk_slice bytes; /* unless it deletes */
+};
+
+/* R16: adds an item; one with this id that is there already stays as it is. */
+struct lk_push {
+    struct lk_path queue;
+    struct lk_slice id; /* one segment */
+    struct lk_slice value;
+    int64_t delay_ms;
+    const struct lk_part *needs;
+    size_t need_count;
+};
+
+/* R16: leases the oldest item that is due, not claimed and free to be locked. A try. */
+struct lk_take {
+    struct lk_path queue;
+    struct lk_slice owner;
+    int64_t ttl_ms;        /* 0: LK_TTL_DEFAULT_MS */
+    uint32_t max_attempts; /* 0: no maximum */
+    uint64_t ask_number;   /* not 0: repeated with the same number it gives the same item */
+    bool note_given;
+    struct lk_slice note;
+};
+
+enum lk_finish_kind {
+    LK_FINISH_DONE,  /* the item is removed */
+    LK_FINISH_RETRY, /* it is given back, after a delay */
+};
+
+/* R16: ends a claim that is still held. */
+struct lk_finish {
+    struct lk_path queue;
+    struct lk_slice id;
+    struct lk_slice owner;
+    uint64_t token; /* 0: not named */
+    enum lk_finish_kind kind;
+    int64_t delay_ms; /* LK_FINISH_RETRY */
+};
+
+/* R16: a parked item becomes ready again, its attempts forgotten. */
+struct lk_unpark {
+    struct lk_path queue;
+    struct lk_slice id;
 };
 
 struct lk_renew {
@@ -100,6 +161,11 @@ enum lk_event_kind {
     LK_EVENT_RELEASE, /* R12: release or withdraw */
     LK_EVENT_BREAK,   /* R12 */
     LK_EVENT_TICK,    /* nothing but the passing of time */
+    LK_EVENT_PUT,     /* R15: LK_OK, LK_BUSY, or LK_LOST where a token was named */
+    LK_EVENT_PUSH,    /* R16: LK_OK; answer.created says whether it was added */
+    LK_EVENT_TAKE,    /* R16: LK_GRANTED, or LK_BUSY: nothing to claim */
+    LK_EVENT_FINISH,  /* R16: LK_OK or LK_LOST */
+    LK_EVENT_UNPARK,  /* R16: LK_OK, or LK_LOST: no such parked item */
 };
 
 struct lk_event {
@@ -108,8 +174,13 @@ struct lk_event {
     union {
         struct lk_ask ask;
         struct lk_renew renew;
-        struct lk_target release;
+        struct lk_release release;
         struct lk_break broken;
+        struct lk_put put;
+        struct lk_push push;
+        struct lk_take take;
+        struct lk_finish finish;
+        struct lk_unpark unpark;
     };
 };
 
@@ -125,12 +196,36 @@ enum lk_change_kind {
     LK_CHANGE_WITHDRAWN, /* ended by its owner or by a deadlock, was waiting */
     LK_CHANGE_PERISHED,  /* ended by its deadline */
     LK_CHANGE_BROKEN,    /* ended by an administrator */
+
+    LK_CHANGE_VALUE_PUT,     /* `value`: there are other bytes now, and no doubt */
+    LK_CHANGE_VALUE_DELETED, /* `value`: as it was */
+    LK_CHANGE_VALUE_DOUBTED, /* `value`: R15, its holder may have died half-way */
+
+    LK_CHANGE_ITEM_PUSHED,  /* `item`: new */
+    LK_CHANGE_ITEM_CLAIMED, /* `item`, and `request`: the claim, which was granted just before */
+    LK_CHANGE_ITEM_STOLEN,  /* the same, where the former claim had perished */
+    LK_CHANGE_ITEM_DONE,    /* `item`: removed */
+    LK_CHANGE_ITEM_RETRIED, /* `item`: given back by its claimant */
+    LK_CHANGE_ITEM_FREED,   /* `item`: its claim perished or was broken */
+    LK_CHANGE_ITEM_PARKED,  /* `item`: too many attempts */
+    LK_CHANGE_ITEM_UNPARKED,
+    LK_CHANGE_QUEUE_COUNTED, /* `queue`: a counter moved; at most once a step */
 };
+
+/* Values, items and queues inside a model; as lk_ref, valid until the step after the next. */
+typedef uint32_t lk_value_ref;
+typedef uint32_t lk_item_ref;
+typedef uint32_t lk_queue_ref;
 
 /* In the order in which they happened. One request may appear more than once. */
 struct lk_change {
     enum lk_change_kind kind;
-    lk_ref request;
+    lk_ref request; /* 0 where the kind is about something else */
+    union {
+        lk_value_ref value;
+        lk_item_ref item;
+        lk_queue_ref queue;
+    };
 };
 
 /* One request in the way of another (R20), and where. */
@@ -147,6 +242,9 @@ struct lk_answer {
     size_t in_the_way; /* requests in the way of a WAITING or BUSY ask; 0 when granted.
                           Counted only when the ask's blockers_max is not 0. */
     size_t broken;     /* LK_EVENT_BREAK: how many requests it withdrew, revoked or ended */
+
+    lk_value_ref value; /* the value of an ask that wants it and was granted; 0: there is none */
+    lk_item_ref item;   /* LK_EVENT_PUSH, TAKE, FINISH, UNPARK: what it was about; 0: none */
 
     const struct lk_blocker *blockers; /* the first of those in the way: holders, then by ticket */
     size_t blocker_count;
@@ -196,7 +294,11 @@ struct lk_record {
     uint64_t ticket;
     uint64_t token; /* 0 while waiting */
     int64_t ttl_ms;
-    int64_t deadline_us; /* on the now_us axis */
+    int64_t deadline_us;   /* on the now_us axis */
+    bool wants_value;      /* R15: if it perishes, the value is in doubt */
+    bool is_claim;         /* R16: of the item at its first part's path; the others are its needs */
+    uint64_t ask_number;   /* of a claim; 0: none */
+    uint32_t max_attempts; /* of a claim; 0: no maximum */
     size_t part_count;
     struct lk_part parts[LK_PARTS_MAX];                /* in the order of the ask */
     char text[LK_PARTS_MAX * (LK_PATH_BYTES_MAX + 1)]; /* where lk_model_record() puts the paths */
@@ -228,6 +330,91 @@ lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target
 void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id);
 
 void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas);
+
+/* ---- values, items and queues (R15, R16) ----------------------------------------------------- */
+
+struct lk_value_record {
+    char path[LK_PATH_BYTES_MAX + 1];
+    struct lk_slice bytes; /* the model's */
+    bool in_doubt;
+};
+
+/* The value at this path; 0: there is none. */
+lk_value_ref lk_model_value(const struct lk_model *model, const struct lk_path *path);
+void lk_model_value_record(const struct lk_model *model, lk_value_ref value,
+                           struct lk_value_record *ret_record);
+lk_outcome lk_model_restore_value(struct lk_model *model, const struct lk_path *path,
+                                  struct lk_slice bytes, bool in_doubt);
+
+enum lk_item_state {
+    LK_ITEM_READY,
+    LK_ITEM_DELAYED, /* until due_us */
+    LK_ITEM_CLAIMED,
+    LK_ITEM_PARKED,
+    LK_ITEM_GONE, /* done, in the last step */
+};
+
+/* An item in the open. Filled by lk_model_item_record(), read by lk_model_restore_item(). */
+struct lk_item_record {
+    struct lk_path queue;
+    struct lk_slice id;
+    uint64_t sequence; /* the smaller, the older; a draw of the queue's root (R4) */
+    enum lk_item_state state;
+    int64_t due_us;    /* on the now_us axis; LK_ITEM_DELAYED only */
+    uint32_t attempts; /* claims so far */
+    bool was_lost;     /* its last claim perished: the next one is a steal */
+    lk_ref claim;      /* LK_ITEM_CLAIMED: the request; not read by restoring */
+    struct lk_slice value;
+    size_t need_count;
+    struct lk_part needs[LK_NEEDS_MAX];
+    char text[(LK_NEEDS_MAX + 1) * (LK_PATH_BYTES_MAX + 1)]; /* where the paths are put */
+};
+
+/* The item of this id; 0: there is none. */
+lk_item_ref lk_model_item(const struct lk_model *model, const struct lk_path *queue,
+                          struct lk_slice id);
+void lk_model_item_record(const struct lk_model *model, lk_item_ref item,
+                          struct lk_item_record *ret_record);
+
+/*
+ * Puts an item back. Claims are requests (is_claim): an item is restored as READY, DELAYED or
+ * PARKED, and becomes CLAIMED when its claim is restored, after it.
+ */
+lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_record *record);
+
+/* Counted per queue (R16). */
+struct lk_queue_counts {
+    uint64_t pushed;
+    uint64_t duplicates; /* pushes of what was there */
+    uint64_t claims;
+    uint64_t steals;
+    uint64_t done;
+    uint64_t retried;
+    uint64_t parked;
+    uint64_t ready; /* items now, by state; these four are not restored but counted */
+    uint64_t delayed;
+    uint64_t claimed;
+    uint64_t parked_now;
+};
+
+/* What was counted of this queue; zeros where nothing ever was. */
+void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *queue,
+                           struct lk_queue_counts *ret_counts);
+void lk_model_queue_record(const struct lk_model *model, lk_queue_ref queue,
+                           char ret_path[LK_PATH_BYTES_MAX + 1],
+                           struct lk_queue_counts *ret_counts);
+lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *queue,
+                                  const struct lk_queue_counts *counts);
+
+/* Called for one item; returning false ends the walk. */
+typedef bool lk_visit_item(void *context, lk_item_ref item);
+
+/* Every item of a queue: the ready ones in their order, the delayed, the claimed, the parked. */
+void lk_model_each_item(const struct lk_model *model, const struct lk_path *queue,
+                        lk_visit_item *visit, void *context);
+
+/* When the earliest delayed item of the queue is due; LK_NEVER if none is delayed. */
+int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *queue);
 
 /* ---- questions ------------------------------------------------------------------------------- */
 

@@ -141,9 +141,11 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
     ret_stats->bytes = sizeof *model + lk_pool_bytes(&model->nodes) + lk_pool_bytes(&model->roots)
                        + lk_pool_bytes(&model->requests) + lk_pool_bytes(&model->stakes)
                        + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->waits)
-                       + lk_pool_bytes(&model->lines) + lk_pool_bytes(&model->places)
-                       + lk_index_bytes(&model->node_index) + lk_index_bytes(&model->request_index)
-                       + lk_index_bytes(&model->owner_index) + lk_deadlines_bytes(&model->deadlines)
+                       + lk_pool_bytes(&model->lines) + lk_pool_bytes(&model->values)
+                       + lk_pool_bytes(&model->items) + lk_pool_bytes(&model->works)
+                       + lk_pool_bytes(&model->places) + lk_index_bytes(&model->node_index)
+                       + lk_index_bytes(&model->request_index) + lk_index_bytes(&model->owner_index)
+                       + lk_deadlines_bytes(&model->deadlines)
                        + model->ended.capacity * sizeof *model->ended.tokens
                        + model->change_capacity * sizeof *model->changes
                        + model->scratch_capacity * sizeof *model->scratch;

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records: requests out of the model and back into it, for stores. */
+#include "model/keep.h"
 #include "model/settle.h"
 #include "model/steps.h"
 #include "model/tree.h"
+#include "model/work.h"
+
+/* What is kept of a claim at its item. */
+static void record_claim(const struct lk_model *model, lk_id id, struct lk_record *record) {
+    lk_id item = record->is_claim ? lk_claim_item(model, lk_request_at(model, id)) : 0;
+    bool is_claimed = item != 0 && lk_item_at(model, item)->claim == id;
+
+    record->ask_number = is_claimed ? lk_item_at(model, item)->ask_number : 0;
+    record->max_attempts = is_claimed ? lk_item_at(model, item)->max_attempts : 0;
+}
 
 void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *ret_record) {
     const struct lk_request *request = lk_request_at(model, id);
@@ -20,6 +31,9 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
     ret_record->token = request->token;
     ret_record->ttl_ms = request->ttl_ms;
     ret_record->deadline_us = live ? lk_request_deadline(model, request) : 0;
+    ret_record->wants_value = request->wants_value;
+    ret_record->is_claim = request->is_claim;
+    record_claim(model, id, ret_record);
     ret_record->part_count = 0;
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
         const struct lk_stake *stake = lk_stake_at(model, at);
@@ -41,7 +55,9 @@ static bool is_possible(const struct lk_model *model, const struct lk_record *re
            && record->state != LK_STATE_ENDED
            && (record->state == LK_STATE_HELD) == (record->token != 0) && record->ttl_ms > 0
            && lk_parts_check(record->parts, record->part_count, NULL) == LK_OK
-           && lk_model_find(model, record->owner, record->parts, record->part_count) == 0;
+           && (record->is_claim
+                   ? record->state == LK_STATE_HELD && record->parts[0].mode == LK_EXCLUSIVE
+                   : lk_model_find(model, record->owner, record->parts, record->part_count) == 0);
 }
 
 /* R4: what was drawn for the request counts at all of its roots. */
@@ -54,8 +70,9 @@ static void remember_draws(struct lk_model *model, const struct lk_request *requ
     }
 }
 
-static void forget_effects(struct lk_model *model) {
+void lk_forget_effects(struct lk_model *model) {
     lk_requests_bury(model);
+    lk_keep_bury(model);
     model->effects.change_count = 0;
 }
 
@@ -67,7 +84,7 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
     if (!is_possible(model, record)) {
         return LK_INVALID;
     }
-    forget_effects(model);
+    lk_forget_effects(model);
     lk_claim_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
                     &claim);
     id = lk_request_draft(model, record->owner, record->parts, &claim, record->note);
@@ -82,6 +99,12 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
     request->revoked = record->revoked;
     request->attended = record->attended;
     request->fixed = record->fixed;
+    request->wants_value = record->wants_value;
+    request->is_claim = record->is_claim;
+    if (record->is_claim && !lk_item_restore_claim(model, id, record)) {
+        lk_request_discard(model, id);
+        return LK_INVALID;
+    }
     lk_request_enter(model, id, record->state, record->deadline_us);
     remember_draws(model, request);
     lk_model_restore_next_id(model, record->id + 1);
@@ -97,7 +120,7 @@ lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root_na
     if (root_name.size < 1 || root_name.size > LK_SEGMENT_BYTES_MAX) {
         return LK_INVALID;
     }
-    forget_effects(model);
+    lk_forget_effects(model);
     root = lk_root_make(model, root_name);
     if (root == NULL) {
         return LK_INTERNAL;

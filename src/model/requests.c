@@ -324,7 +324,11 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
 void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int64_t deadline_us) {
     struct lk_request *request = lk_request_at(model, id);
 
-    lk_index_add(&model->request_index, id, hash_of(model, request));
+    if (request->is_claim) {
+        model->claims++; /* R16: found by its item, not by R3 */
+    } else {
+        lk_index_add(&model->request_index, id, hash_of(model, request));
+    }
     lk_deadlines_add(model, id, deadline_us);
     lk_owner_at(model, request->owner)->live++;
     count_at_roots(model, request, 1);
@@ -336,7 +340,11 @@ void lk_request_leave(struct lk_model *model, lk_id id) {
     struct lk_request *request = lk_request_at(model, id);
 
     lk_request_detach(model, id);
-    lk_index_remove(&model->request_index, id, hash_of(model, request));
+    if (request->is_claim) {
+        model->claims--;
+    } else {
+        lk_index_remove(&model->request_index, id, hash_of(model, request));
+    }
     lk_deadlines_remove(model, id);
     lk_owner_at(model, request->owner)->live--;
     count_at_roots(model, request, UINT32_MAX);
@@ -408,20 +416,29 @@ struct lk_slice lk_request_note(const struct lk_request *request) {
     return (struct lk_slice){request->note + 1, (unsigned char)request->note[0]};
 }
 
-uint64_t lk_request_draw(struct lk_model *model, lk_id id, int64_t wall_us) {
+uint64_t lk_request_next_draw(const struct lk_model *model, lk_id id, int64_t wall_us) {
     const struct lk_request *request = lk_request_at(model, id);
     uint64_t draw = wall_us > 0 ? (uint64_t)wall_us : 1;
-    struct lk_root *roots[LK_PARTS_MAX];
-    size_t count = 0;
 
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
-        draw = root->last_draw + 1 > draw ? root->last_draw + 1 : draw;
-        roots[count++] = root;
+        uint64_t last = lk_root_of(model, lk_stake_at(model, at)->node)->last_draw;
+        draw = last + 1 > draw ? last + 1 : draw;
     }
-    while (count > 0) {
-        roots[--count]->last_draw = draw;
+    return draw;
+}
+
+void lk_request_keep_draw(struct lk_model *model, lk_id id, uint64_t draw) {
+    const struct lk_request *request = lk_request_at(model, id);
+
+    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+        lk_root_of(model, lk_stake_at(model, at)->node)->last_draw = draw;
     }
+}
+
+uint64_t lk_request_draw(struct lk_model *model, lk_id id, int64_t wall_us) {
+    uint64_t draw = lk_request_next_draw(model, id, wall_us);
+
+    lk_request_keep_draw(model, id, draw);
     return draw;
 }
 
@@ -449,5 +466,6 @@ bool lk_changes_reserve(struct lk_model *model, size_t extra) {
 
 void lk_change_add(struct lk_model *model, enum lk_change_kind kind, lk_id request) {
     assert(model->effects.change_count < model->change_capacity);
-    model->changes[model->effects.change_count++] = (struct lk_change){kind, request};
+    model->changes[model->effects.change_count++] =
+        (struct lk_change){.kind = kind, .request = request};
 }

@@ -51,7 +51,13 @@ bool lk_note_make(struct lk_model *model, struct lk_slice text, char **ret_note)
 void lk_note_free(struct lk_model *model, char *note);
 struct lk_slice lk_request_note(const struct lk_request *request);
 
-/* R4: draws for this request, at all of its roots. */
+/*
+ * R4: the next draw for this request, over all of its roots; and keeping it there, once it is sure
+ * that somebody gets it. What is refused as a deadlock has drawn nothing, so that a store which
+ * writes down what changed forgets nothing. lk_request_draw() does both.
+ */
+uint64_t lk_request_next_draw(const struct lk_model *model, lk_id request, int64_t wall_us);
+void lk_request_keep_draw(struct lk_model *model, lk_id request, uint64_t draw);
 uint64_t lk_request_draw(struct lk_model *model, lk_id request, int64_t wall_us);
 
 static inline int64_t lk_request_deadline(const struct lk_model *model,

@@ -37,7 +37,8 @@ struct lk_node {
     uint32_t exclusive_below; /* the exclusive ones of them */
     uint32_t units_held_low;  /* held here (R7c): 64 bits in two halves, so that nodes */
     uint32_t units_held_high; /* stay aligned to 32 */
-    uint32_t stakes;          /* here, also those of requests that the last step ended */
+    uint32_t stakes;          /* here, also those of requests that the last step ended; and what
+                                 else keeps the node: its value, item and queue */
     struct lk_name name;
 };
 
@@ -57,6 +58,8 @@ struct lk_request {
     bool revoked : 1;
     bool attended : 1;
     bool fixed : 1;
+    bool wants_value : 1; /* R15 */
+    bool is_claim : 1;    /* R16: of the item at its first stake's node */
     uint64_t id;
     uint64_t ticket;
     uint64_t token;
@@ -140,6 +143,47 @@ struct lk_line {
     uint32_t searched_below[2];     /* ... and those below */
 };
 
+/* R15. */
+struct lk_kept_value {
+    lk_id node;
+    lk_id next_gone; /* deleted by the last step, still readable */
+    uint32_t size;
+    bool in_doubt;
+    char *bytes; /* NULL where size is 0 */
+};
+
+/* R16: one piece of work. In exactly one of its queue's trees. */
+struct lk_item {
+    lk_id node; /* QUEUE/ID */
+    lk_id work; /* its struct lk_work */
+    lk_id left;
+    lk_id right;
+    uint32_t priority; /* in the tree */
+    uint8_t state;     /* enum lk_item_state */
+    bool was_lost;     /* its last claim perished */
+    uint32_t attempts;
+    int64_t order_us;      /* due, while delayed; else 0: the tree is ordered by age alone */
+    uint64_t sequence;     /* a draw of its root (R4) */
+    lk_id claim;           /* the request that claims it */
+    lk_id next_gone;       /* done by the last step, still readable */
+    uint32_t max_attempts; /* of the claim */
+    uint64_t ask_number;   /* of the claim */
+    uint32_t value_size;
+    uint32_t need_count;
+    char *value;
+    struct lk_part *needs; /* with the bytes of their paths behind them */
+};
+
+/* R16: a queue. Stays once something was counted. */
+struct lk_work {
+    lk_id node;
+    lk_id ready; /* trees of items */
+    lk_id delayed;
+    lk_id others;          /* claimed and parked */
+    uint32_t counted_mark; /* the step that has said already that it counted */
+    struct lk_queue_counts counts;
+};
+
 enum {
     LK_CYCLE_MAX = 64,     /* owners named in an answer */
     LK_BLOCKERS_MAX = 256, /* blockers named in an answer */
@@ -156,9 +200,15 @@ struct lk_model {
     struct lk_pool waits;
     struct lk_pool lines;
     struct lk_pool places;
+    struct lk_pool values;
+    struct lk_pool items;
+    struct lk_pool works;
     struct lk_index node_index;    /* by parent and name */
     struct lk_index request_index; /* by owner and set of paths (R3) */
     struct lk_index owner_index;   /* by name */
+    struct lk_index value_index;   /* these three by node */
+    struct lk_index item_index;
+    struct lk_index work_index;
     struct lk_deadlines deadlines;
     struct lk_ended ended;
     lk_id first_root; /* siblings, as the children of a node are */
@@ -170,8 +220,12 @@ struct lk_model {
     uint32_t mark;       /* numbers the passes and searches */
     bool is_unsettled;   /* restored since the last step: somebody may be grantable */
     bool may_hide_cycle; /* of owners, that no ask has seen come to be: see ask.c */
-    lk_id ended_first;   /* requests that the last step ended, still readable */
-    int64_t now_us;      /* of the last step */
+    uint32_t claims;     /* live requests that are claims (R16) */
+    uint32_t step_mark;  /* numbers the steps */
+    lk_id value_gone_first;
+    lk_id item_gone_first;
+    lk_id ended_first; /* requests that the last step ended, still readable */
+    int64_t now_us;    /* of the last step */
 
     struct lk_effects effects;
     struct lk_change *changes;
@@ -215,6 +269,18 @@ static inline struct lk_line *lk_line_at(const struct lk_model *model, lk_id id)
 
 static inline struct lk_place *lk_place_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->places, id);
+}
+
+static inline struct lk_kept_value *lk_kept_value_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->values, id);
+}
+
+static inline struct lk_item *lk_item_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->items, id);
+}
+
+static inline struct lk_work *lk_work_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->works, id);
 }
 
 /* Units held at exactly this node (R7c). Conversions check no limit (R9): 32 bits are too few. */

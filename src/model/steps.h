@@ -3,12 +3,20 @@
 #ifndef LK_MODEL_STEPS_H
 #define LK_MODEL_STEPS_H
 
+#include "model/claim.h"
 #include "model/requests.h"
 
 void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_ask *ask);
 void lk_step_renew(struct lk_model *model, struct lk_times times, const struct lk_renew *renew);
-void lk_step_release(struct lk_model *model, struct lk_times times, const struct lk_target *target);
+void lk_step_release(struct lk_model *model, struct lk_times times,
+                     const struct lk_release *release);
 void lk_step_break(struct lk_model *model, struct lk_times times, const struct lk_break *broken);
+
+void lk_step_put(struct lk_model *model, const struct lk_put *put);
+void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push);
+void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take);
+void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish);
+void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark);
 
 /* Ends what is overdue, in the order of the deadlines (R11). false: memory is exhausted. */
 bool lk_step_perish(struct lk_model *model, struct lk_times times);
@@ -22,6 +30,16 @@ void lk_answer_exhausted(struct lk_model *model);
 /* Checks owner and parts of an event; false: the answer says what is wrong. */
 bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
                     size_t count);
+
+/* Checks the size of a value (R15). false: the answer says what is wrong. */
+bool lk_check_value(struct lk_model *model, struct lk_slice value);
+
+/* R22: the bound that one more request of this claim would pass; NULL: there is room. */
+const char *lk_full_bound(const struct lk_model *model, const struct lk_claim *claim, bool waits);
+void lk_answer_full(struct lk_model *model, const char *bound);
+
+/* What the last step said means nothing any more: something is being restored. */
+void lk_forget_effects(struct lk_model *model);
 
 /* Checks a ttl that was named; 0, unnamed, is fine. false: the answer says what is wrong. */
 bool lk_check_ttl(struct lk_model *model, int64_t ttl_ms);

@@ -22,6 +22,10 @@ static lk_id find_child(const struct lk_model *model, lk_id parent, struct lk_sl
     return id;
 }
 
+lk_id lk_node_child(const struct lk_model *model, lk_id parent, struct lk_slice name) {
+    return find_child(model, parent, name, node_hash(model, parent, name));
+}
+
 static lk_id descend_from(const struct lk_model *model, const struct lk_path *path, lk_id node,
                           unsigned *depth) {
     while (*depth < path->depth) {

@@ -9,6 +9,9 @@
 lk_id lk_node_descend(const struct lk_model *model, const struct lk_path *path,
                       unsigned *ret_depth);
 
+/* The child of this name, 0 if there is none. */
+lk_id lk_node_child(const struct lk_model *model, lk_id parent, struct lk_slice name);
+
 /* The node of exactly this path, 0 if there is none. */
 lk_id lk_node_find(const struct lk_model *model, const struct lk_path *path);
 

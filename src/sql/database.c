@@ -77,6 +77,11 @@ int lk_sql_bind_text(sqlite3_stmt *statement, int index, struct lk_slice text) {
                                SQLITE_STATIC, SQLITE_UTF8);
 }
 
+int lk_sql_bind_bytes(sqlite3_stmt *statement, int index, struct lk_slice bytes) {
+    return sqlite3_bind_blob64(statement, index, bytes.size > 0 ? bytes.bytes : "", bytes.size,
+                               SQLITE_STATIC);
+}
+
 int lk_sql_bind_integer(sqlite3_stmt *statement, int index, int64_t value) {
     return sqlite3_bind_int64(statement, index, value);
 }
@@ -87,6 +92,13 @@ struct lk_slice lk_sql_column_text(sqlite3_stmt *statement, int column) {
 
     return (struct lk_slice){.bytes = (const char *)bytes,
                              .size = bytes != NULL ? (size_t)size : 0};
+}
+
+struct lk_slice lk_sql_column_bytes(sqlite3_stmt *statement, int column) {
+    const void *bytes = sqlite3_column_blob(statement, column);
+    int size = sqlite3_column_bytes(statement, column);
+
+    return (struct lk_slice){.bytes = bytes, .size = bytes != NULL ? (size_t)size : 0};
 }
 
 int lk_sql_run(sqlite3_stmt *statement) {

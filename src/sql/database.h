@@ -53,10 +53,12 @@ int lk_sql_statement(struct lk_sql *sql, enum lk_sql_statement which, sqlite3_st
 
 /* Binds bytes that stay in place until the statement is done. Never SQL's NULL. */
 int lk_sql_bind_text(sqlite3_stmt *statement, int index, struct lk_slice text);
+int lk_sql_bind_bytes(sqlite3_stmt *statement, int index, struct lk_slice bytes);
 int lk_sql_bind_integer(sqlite3_stmt *statement, int index, int64_t value);
 
 /* A column's bytes, valid until the statement's next step. */
 struct lk_slice lk_sql_column_text(sqlite3_stmt *statement, int column);
+struct lk_slice lk_sql_column_bytes(sqlite3_stmt *statement, int column);
 
 /* Steps a statement that gives no rows, and is done with it. */
 int lk_sql_run(sqlite3_stmt *statement);

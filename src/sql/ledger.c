@@ -83,6 +83,17 @@ int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id) {
     return lk_sql_run(statement);
 }
 
+int lk_sql_meta_raise_writable(struct lk_sql *sql, int format) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_META_RAISE_WRITABLE, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 1, format);
+    return lk_sql_run(statement);
+}
+
 /* ---- R4 -------------------------------------------------------------------------------------- */
 
 int lk_sql_root_load(struct lk_sql *sql, struct lk_slice root, uint64_t *ret_last_draw) {

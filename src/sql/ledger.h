@@ -23,6 +23,9 @@ struct lk_sql_meta {
 int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta);
 int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id);
 
+/* Programs that know only formats older than this one must not write here from now on. */
+int lk_sql_meta_raise_writable(struct lk_sql *sql, int format);
+
 /* ---- R4 -------------------------------------------------------------------------------------- */
 
 /* 0: the root is not known. */

@@ -51,8 +51,7 @@ static int add_below(struct lk_sql *sql, struct lk_slice path, uint64_t ticket,
         return code;
     }
     lk_sql_range_below(path, &range);
-    (void)lk_sql_bind_text(statement, 1, (struct lk_slice){range.low, range.size});
-    (void)lk_sql_bind_text(statement, 2, (struct lk_slice){range.high, range.size});
+    lk_sql_bind_range(statement, 1, &range);
     (void)lk_sql_bind_integer(statement, 3, LK_SQL_LINE_LOOK_MAX);
     return add_rows(statement, ticket, line);
 }

@@ -18,6 +18,10 @@ enum {
     COLUMN_TTL,
     COLUMN_DEADLINE,
     COLUMN_EXPIRES,
+    COLUMN_WANTS_VALUE,
+    COLUMN_IS_CLAIM,
+    COLUMN_ASK_NUMBER,
+    COLUMN_MAX_ATTEMPTS,
     COLUMN_PATH,
     COLUMN_MODE,
     COLUMN_LIMIT,
@@ -59,6 +63,20 @@ static bool is_draw(int64_t draw) {
     return draw >= 0 && draw <= LK_SQL_INSTANT_MAX;
 }
 
+/* Values and work (R15, R16). Returns what is wrong, or NULL. */
+static const char *decode_purpose(sqlite3_stmt *statement, struct lk_record *record) {
+    int64_t max_attempts = sqlite3_column_int64(statement, COLUMN_MAX_ATTEMPTS);
+
+    record->wants_value = sqlite3_column_int(statement, COLUMN_WANTS_VALUE) != 0;
+    record->is_claim = sqlite3_column_int(statement, COLUMN_IS_CLAIM) != 0;
+    record->ask_number = (uint64_t)sqlite3_column_int64(statement, COLUMN_ASK_NUMBER);
+    if (max_attempts < 0 || max_attempts > LK_ATTEMPTS_MAX) {
+        return "its greatest number of attempts is out of range";
+    }
+    record->max_attempts = (uint32_t)max_attempts;
+    return NULL;
+}
+
 /* Everything but the parts. Returns what is wrong with it, or NULL. */
 static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
                                   struct lk_sql_request *request) {
@@ -98,7 +116,7 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     if (!is_instant(record->deadline_us) || !is_instant(request->expires_unix_us)) {
         return "its deadline is out of range";
     }
-    return NULL;
+    return decode_purpose(statement, record);
 }
 
 /* The next part, its path at *used in the record's text. Returns what is wrong, or NULL. */
@@ -187,6 +205,10 @@ int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int6
     (void)lk_sql_bind_integer(statement, 11, record->ttl_ms);
     (void)lk_sql_bind_integer(statement, 12, record->deadline_us);
     (void)lk_sql_bind_integer(statement, 13, expires_unix_us);
+    (void)lk_sql_bind_integer(statement, 14, record->wants_value);
+    (void)lk_sql_bind_integer(statement, 15, record->is_claim);
+    (void)lk_sql_bind_integer(statement, 16, (int64_t)record->ask_number);
+    (void)lk_sql_bind_integer(statement, 17, record->max_attempts);
     return lk_sql_run(statement);
 }
 
@@ -307,6 +329,11 @@ void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range) {
     ret_range->size = path.size + 1;
 }
 
+void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_range *range) {
+    (void)lk_sql_bind_text(statement, index, (struct lk_slice){range->low, range->size});
+    (void)lk_sql_bind_text(statement, index + 1, (struct lk_slice){range->high, range->size});
+}
+
 int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
                       void *context) {
     struct lk_sql_range range;
@@ -317,8 +344,35 @@ int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *vi
         return code;
     }
     lk_sql_range_below(path, &range);
-    (void)lk_sql_bind_text(statement, 1, (struct lk_slice){range.low, range.size});
-    (void)lk_sql_bind_text(statement, 2, (struct lk_slice){range.high, range.size});
+    lk_sql_bind_range(statement, 1, &range);
+    return walk(statement, visit, context);
+}
+
+int lk_sql_each_claim_of(struct lk_sql *sql, struct lk_slice owner, uint64_t ask_number,
+                         lk_sql_visit *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_CLAIMS_OF, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, owner);
+    (void)lk_sql_bind_integer(statement, 2, (int64_t)ask_number);
+    return walk(statement, visit, context);
+}
+
+int lk_sql_each_overdue_claim(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
+                              lk_sql_visit *visit, void *context) {
+    struct lk_sql_range range;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_OVERDUE_CLAIMS, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    lk_sql_range_below(queue, &range);
+    lk_sql_bind_range(statement, 1, &range);
+    (void)lk_sql_bind_integer(statement, 3, now_us);
     return walk(statement, visit, context);
 }
 

@@ -53,6 +53,12 @@ int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *vi
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                            void *context);
 
+/* R16: the claims that this owner got by that ask; and those below the queue that are overdue. */
+int lk_sql_each_claim_of(struct lk_sql *sql, struct lk_slice owner, uint64_t ask_number,
+                         lk_sql_visit *visit, void *context);
+int lk_sql_each_overdue_claim(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
+                              lk_sql_visit *visit, void *context);
+
 /* At most `max`, the longest overdue first. */
 int lk_sql_each_overdue(struct lk_sql *sql, int64_t now_us, int max, lk_sql_visit *visit,
                         void *context);
@@ -65,5 +71,8 @@ struct lk_sql_range {
     char high[LK_SQL_BOUND_MAX];
 };
 void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range);
+
+/* Binds both bounds, at `index` and behind it; the range stays in place until that is done. */
+void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_range *range);
 
 #endif

@@ -16,17 +16,20 @@ static const char *const texts[] = {
                          " live_per_owner_max, live_per_root_max, waiters_per_path_max FROM meta",
     [LK_SQL_META_SET_BOOT] = "UPDATE meta SET boot_id = ?1",
     [LK_SQL_META_RAISE_FLOOR] = "UPDATE meta SET draw_floor = max(draw_floor, ?1), sweep_root = ?2",
+    [LK_SQL_META_RAISE_WRITABLE] = "UPDATE meta SET writable_from = max(writable_from, ?1)",
 
     [LK_SQL_REQUEST_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
-        " deadline_us, expires_unix_us, path, mode, unit_limit, units"
+        " deadline_us, expires_unix_us, wants_value, is_claim, ask_number, max_attempts,"
+        " path, mode, unit_limit, units"
         " FROM requests JOIN parts ON parts.request = requests.id"
         " WHERE requests.id = ?1 ORDER BY parts.position",
     /* A deadline that did not move keeps the wall-clock reading that it was set with. */
     [LK_SQL_REQUEST_SAVE] =
         "INSERT INTO requests (id, owner, note, state, revoked, attended, fixed, graced, ticket,"
-        " token, ttl_ms, deadline_us, expires_unix_us)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+        " token, ttl_ms, deadline_us, expires_unix_us, wants_value, is_claim, ask_number,"
+        " max_attempts)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
         " ON CONFLICT (id) DO UPDATE SET note = excluded.note, state = excluded.state,"
         " revoked = excluded.revoked, attended = excluded.attended, fixed = excluded.fixed,"
         " graced = CASE WHEN deadline_us = excluded.deadline_us THEN graced"
@@ -34,7 +37,7 @@ static const char *const texts[] = {
         " ticket = excluded.ticket, token = excluded.token, ttl_ms = excluded.ttl_ms,"
         " expires_unix_us = CASE WHEN deadline_us = excluded.deadline_us THEN expires_unix_us"
         "                        ELSE excluded.expires_unix_us END,"
-        " deadline_us = excluded.deadline_us",
+        " deadline_us = excluded.deadline_us, wants_value = excluded.wants_value",
     [LK_SQL_REQUEST_DELETE] = "DELETE FROM requests WHERE id = ?1",
     [LK_SQL_REQUEST_STANDING] = "SELECT ticket FROM requests WHERE id = ?1 AND state = 'waiting'",
     [LK_SQL_REQUEST_PATHS] = "SELECT path FROM parts WHERE request = ?1",
@@ -56,6 +59,12 @@ static const char *const texts[] = {
     [LK_SQL_OVERDUE] =
         "SELECT id FROM requests WHERE deadline_us <= ?1 ORDER BY deadline_us LIMIT ?2",
     [LK_SQL_WAITING_OF] = "SELECT id FROM requests WHERE owner = ?1 AND state = 'waiting'",
+    [LK_SQL_CLAIMS_OF] = "SELECT id FROM requests"
+                         " WHERE owner = ?1 AND ask_number = ?2 AND ask_number <> 0",
+    /* CROSS JOIN: in this order. What is overdue is little, a queue may be long. */
+    [LK_SQL_OVERDUE_CLAIMS] =
+        "SELECT id FROM requests CROSS JOIN parts ON request = id AND position = 0"
+        " WHERE deadline_us <= ?3 AND is_claim AND path > ?1 AND path < ?2",
     [LK_SQL_LINE_AT] = "SELECT state = 'waiting', ticket, deadline_us"
                        " FROM parts JOIN requests ON requests.id = parts.request"
                        " WHERE path = ?1 LIMIT ?2",
@@ -63,6 +72,59 @@ static const char *const texts[] = {
                           " FROM parts JOIN requests ON requests.id = parts.request"
                           " WHERE path > ?1 AND path < ?2 LIMIT ?3",
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM requests WHERE deadline_us > ?1",
+
+    [LK_SQL_VALUE_LOAD] = "SELECT in_doubt, bytes FROM path_values WHERE path = ?1",
+    [LK_SQL_VALUE_SAVE] = "INSERT INTO path_values (path, in_doubt, bytes) VALUES (?1, 0, ?2)"
+                          " ON CONFLICT (path) DO UPDATE SET in_doubt = 0, bytes = excluded.bytes",
+    [LK_SQL_VALUE_DOUBT] = "UPDATE path_values SET in_doubt = 1 WHERE path = ?1",
+    [LK_SQL_VALUE_DELETE] = "DELETE FROM path_values WHERE path = ?1",
+    [LK_SQL_VALUE_MAY_BE_LOST] =
+        "SELECT 1 FROM parts JOIN requests ON requests.id = parts.request"
+        " WHERE path = ?1 AND position = 0 AND wants_value AND deadline_us <= ?2 LIMIT 1",
+
+    [LK_SQL_QUEUE_LOAD] = "SELECT pushed, duplicates, claims, steals, done, retried, parked"
+                          " FROM queues WHERE path = ?1",
+    [LK_SQL_QUEUE_SAVE] =
+        "INSERT INTO queues (path, pushed, duplicates, claims, steals, done, retried, parked)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        " ON CONFLICT (path) DO UPDATE SET pushed = excluded.pushed,"
+        " duplicates = excluded.duplicates, claims = excluded.claims, steals = excluded.steals,"
+        " done = excluded.done, retried = excluded.retried, parked = excluded.parked",
+    [LK_SQL_QUEUE_COUNT] = "SELECT state, count(*),"
+                           " (SELECT count(*) FROM items AS late WHERE late.queue = ?1"
+                           "  AND late.state = 'delayed' AND late.due_us <= ?2)"
+                           " FROM items WHERE queue = ?1 GROUP BY state",
+    [LK_SQL_QUEUE_LOOK] =
+        "SELECT EXISTS (SELECT 1 FROM items WHERE queue = ?1 AND state = 'ready'),"
+        " (SELECT min(due_us) FROM items WHERE queue = ?1 AND state = 'delayed'),"
+        " (SELECT min(deadline_us) FROM parts CROSS JOIN requests ON requests.id = parts.request"
+        "  WHERE path > ?2 AND path < ?3 AND position = 0 AND is_claim)",
+    [LK_SQL_QUEUE_RIPEN] = "UPDATE items SET state = 'ready', due_us = 0, due_unix_us = 0"
+                           " WHERE queue = ?1 AND state = 'delayed' AND due_us <= ?2",
+
+    [LK_SQL_ITEM_LOAD] = "SELECT id, sequence, state, due_us, attempts, was_lost, needs"
+                         " FROM items WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_ITEM_ADD] =
+        "INSERT INTO items (queue, id, state, due_us, due_unix_us, attempts, was_lost, sequence,"
+        " needs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [LK_SQL_ITEM_SAVE] = "UPDATE items SET state = ?3, due_us = ?4, due_unix_us = ?5,"
+                         " attempts = ?6, was_lost = ?7 WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_ITEM_DELETE] = "DELETE FROM items WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_ITEM_VALUE_LOAD] = "SELECT bytes FROM items JOIN item_values ON item = number"
+                               " WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_ITEM_VALUE_ADD] = "INSERT INTO item_values (item, bytes)"
+                              " SELECT number, ?3 FROM items WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_ITEM_VALUE_DELETE] = "DELETE FROM item_values WHERE item ="
+                                 " (SELECT number FROM items WHERE queue = ?1 AND id = ?2)",
+    [LK_SQL_ITEMS_READY] = "SELECT id, sequence, state, due_us, attempts, was_lost, needs"
+                           " FROM items WHERE queue = ?1 AND state = 'ready' AND sequence > ?2"
+                           " ORDER BY sequence",
+    [LK_SQL_ITEMS_OF] = "SELECT id, sequence, state, due_us, attempts, was_lost, needs, bytes"
+                        " FROM items LEFT JOIN item_values ON item = number WHERE queue = ?1",
+    /* By the wall clock, but not later than the former clock had it. */
+    [LK_SQL_ITEMS_MOVE] = "UPDATE items SET due_us ="
+                          " ?1 + max(0, min(due_unix_us - ?2, due_us - ?3))"
+                          " WHERE state = 'delayed'",
 
     [LK_SQL_ROOT_LOAD] = "SELECT last_draw FROM roots WHERE root = ?1",
     [LK_SQL_ROOT_SAVE] = "INSERT INTO roots (root, last_draw) VALUES (?1, ?2)"

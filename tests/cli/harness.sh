@@ -4,6 +4,7 @@
 #
 #   scenario TITLE        begins one, on a fresh store ($LK_STORE) and without $LK_OWNER
 #   lk ARGS...            runs the program; what came of it is checked by the next lines
+#   input FORMAT [ARG]... what the next `lk` reads on stdin, by printf; otherwise nothing
 #   expect_code N         its exit code
 #   expect_out TEXT       stdout is exactly this line; '' for nothing
 #   expect_err PATTERN    stderr is exactly one line, matching this shell pattern; '' for nothing
@@ -20,7 +21,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset LK_OWNER LK_TOKEN LK_PATH LK_TTL_MS NO_COLOR
 
-scenarios=0 failures=0 title='' complaints='' command='' code=''
+scenarios=0 failures=0 title='' complaints='' command='' code='' stdin=/dev/null
 
 end_scenario() {
     [ -n "$title" ] || return 0
@@ -65,8 +66,15 @@ complain() {
 
 lk() {
     command="lk $*"
-    "$LK_PROGRAM" "$@" >"$work/out" 2>"$work/err" </dev/null
+    "$LK_PROGRAM" "$@" >"$work/out" 2>"$work/err" <"$stdin"
     code=$?
+    stdin=/dev/null
+}
+
+input() {
+    # shellcheck disable=SC2059 # the format is meant to be given
+    printf "$@" >"$work/in"
+    stdin=$work/in
 }
 
 expect_code() {

@@ -332,6 +332,21 @@ static void check_accepted(const struct typed *typed) {
     }
 }
 
+static void what_may_be_said_often_is_listed_in_order(void **state) {
+    struct typed typed;
+    (void)state;
+
+    type(&typed, "lk push q --needs a 1 --needs=b --delay 2s --needs a");
+    assert_int_equal(typed.outcome, LK_OK);
+    assert_int_equal(typed.line.listed_count, 3);
+    assert_string_equal(typed.line.listed[0], "a");
+    assert_string_equal(typed.line.listed[1], "b");
+    assert_string_equal(typed.line.listed[2], "a");
+    assert_int_equal(typed.line.word_count, 2);
+    assert_int_equal(lk_command_line_number(&typed.line, LK_OPTION_DELAY, 0), 2000);
+    lk_command_line_done(&typed.line);
+}
+
 static void any_words_are_accepted_soundly_or_refused_with_a_text(void **state) {
     const char *given = getenv("LK_TEST_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
@@ -372,6 +387,7 @@ int main(void) {
         cmocka_unit_test(mistakes_are_told_with_their_place),
         cmocka_unit_test(json_is_seen_behind_a_mistake),
         cmocka_unit_test(hostile_lengths_are_cut_not_followed),
+        cmocka_unit_test(what_may_be_said_often_is_listed_in_order),
         cmocka_unit_test(any_words_are_accepted_soundly_or_refused_with_a_text),
     };
     return cmocka_run_group_tests_name("command line", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as JSON, letter by letter: names, order, and what is absent when. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "form/form.h"
 #include "unit.h"
@@ -215,6 +216,106 @@ static void a_break_is_on_record(void **state) {
     expect_line(lk_form_broken(0), "{\"status\":\"ok\",\"broken\":0}");
 }
 
+static void a_value_comes_as_text_or_as_base64(void **state) {
+    lk_value value = {.bytes = "a\0\"", .size = 3};
+    lk_result result = asked(LK_GRANTED);
+    (void)state;
+
+    expect_line(lk_form_value("db/t1", &value), "{\"status\":\"ok\",\"path\":\"db/t1\","
+                                                "\"value\":\"a\\u0000\\\"\",\"in_doubt\":false}");
+    value = (lk_value){.bytes = "", .size = 0, .in_doubt = true};
+    expect_line(lk_form_value("x", &value),
+                "{\"status\":\"ok\",\"path\":\"x\",\"value\":\"\",\"in_doubt\":true}");
+    result.value = "\xFF";
+    result.value_size = 1;
+    result.in_doubt = true;
+    expect_line(lk_form_result(&result),
+                "{\"status\":\"granted\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
+                "\"position\":0,\"value_base64\":\"/w==\",\"in_doubt\":true}");
+}
+
+static void base64_is_filled_up(void **state) {
+    static const struct {
+        const char *bytes;
+        const char *text;
+    } known[] = {{"\xFF", "/w=="},
+                 {"\xFF\xFE", "//4="},
+                 {"\xFF\xFE\xFD", "//79"},
+                 {"\xFB"
+                  "abc",
+                  "+2FiYw=="}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        lk_value value = {.bytes = (char *)known[i].bytes, .size = strlen(known[i].bytes)};
+        json_t *object = lk_form_value("x", &value);
+        assert_string_equal(json_string_value(json_object_get(object, "value_base64")),
+                            known[i].text);
+        json_decref(object);
+    }
+}
+
+static void a_claim_has_a_value_where_the_item_has_one(void **state) {
+    lk_claim_info claim = {.queue = "q",
+                           .id = "1",
+                           .owner = "ana",
+                           .token = 7,
+                           .attempt = 2,
+                           .ttl_ms = 60000,
+                           .expires_in_ms = 59999};
+    (void)state;
+
+    expect_line(lk_form_claim(&claim),
+                "{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"attempt\":2,\"token\":7,"
+                "\"owner\":\"ana\",\"expires_in_ms\":59999}");
+    claim.value = "v";
+    claim.value_size = 1;
+    expect_line(
+        lk_form_claim(&claim),
+        "{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"value\":\"v\",\"attempt\":2,"
+        "\"token\":7,\"owner\":\"ana\",\"expires_in_ms\":59999}");
+    expect_line(lk_form_pushed(true), "{\"status\":\"ok\",\"added\":true}");
+    expect_line(lk_form_pushed(false), "{\"status\":\"ok\",\"added\":false}");
+}
+
+static void an_item_has_what_its_state_has(void **state) {
+    char *needs[] = {"pool?limit=3"};
+    lk_item_info item = {
+        .id = "1", .state = "ready", .attempts = 1, .due_in_ms = -1, .expires_in_ms = -1};
+    (void)state;
+
+    expect_line(lk_form_item("q", &item),
+                "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"ready\",\"attempts\":1}");
+    item.state = "delayed";
+    item.due_in_ms = 0;
+    item.needs = needs;
+    item.need_count = 1;
+    item.value = "v";
+    item.value_size = 1;
+    expect_line(
+        lk_form_item("q", &item),
+        "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"delayed\",\"attempts\":1,\"due_in_ms\":0,"
+        "\"value\":\"v\",\"needs\":[\"pool?limit=3\"]}");
+    item = (lk_item_info){.id = "1",
+                          .owner = "ana",
+                          .state = "claimed",
+                          .attempts = 1,
+                          .due_in_ms = -1,
+                          .expires_in_ms = 5};
+    expect_line(lk_form_item("q", &item), "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"claimed\","
+                                          "\"attempts\":1,\"owner\":\"ana\"}");
+}
+
+static void counts_come_by_name(void **state) {
+    lk_queue_stats stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    (void)state;
+
+    expect_line(lk_form_stats("q", &stats),
+                "{\"status\":\"ok\",\"queue\":\"q\",\"pushed\":1,\"duplicates\":2,\"claims\":3,"
+                "\"steals\":4,\"done\":5,\"retried\":6,\"parked\":7,\"ready_now\":8,"
+                "\"delayed_now\":9,\"claimed_now\":10,\"parked_now\":11}");
+}
+
 static void a_report_s_lines_are_fields(void **state) {
     lk_report report = {.text = "store: sqlite:/a b.db\nformat: 1\n\nalone\n",
                         .warnings = "mind: this\nand that",
@@ -276,6 +377,11 @@ int main(void) {
         cmocka_unit_test(entries_hold_what_their_mode_has),
         cmocka_unit_test(a_waiting_entry_names_blockers_in_show_only),
         cmocka_unit_test(a_break_is_on_record),
+        cmocka_unit_test(a_value_comes_as_text_or_as_base64),
+        cmocka_unit_test(base64_is_filled_up),
+        cmocka_unit_test(a_claim_has_a_value_where_the_item_has_one),
+        cmocka_unit_test(an_item_has_what_its_state_has),
+        cmocka_unit_test(counts_come_by_name),
         cmocka_unit_test(a_report_s_lines_are_fields),
         cmocka_unit_test(text_that_is_none_can_still_be_told),
         cmocka_unit_test(exhausted_memory_fails_as_a_whole),

@@ -108,12 +108,12 @@ static bool blockers_read(struct arena *arena, struct words *words, struct check
     return true;
 }
 
-static bool owners_read(struct arena *arena, struct words *words, struct check *check,
-                        struct complaint *complaint) {
+static bool names_read(struct arena *arena, struct words *words, const char *what,
+                       struct check *check, struct complaint *complaint) {
     const char **owners = arena_take(arena, WORDS_MAX * sizeof *owners);
     check->owners = owners;
     do {
-        if (!name_read(words, "an owner of the cycle", &owners[check->count], complaint)) {
+        if (!name_read(words, what, &owners[check->count], complaint)) {
             return false;
         }
         check->count++;
@@ -167,6 +167,18 @@ static bool keep_read(struct words *words, struct check *check, struct complaint
     return name_read(words, "the name to keep it by", &check->text, complaint);
 }
 
+/* What is counted of a queue (R16). */
+static bool is_counted(const char *word) {
+    static const char *const counts[] = {"pushed", "duplicates", "claims", "steals",
+                                         "done",   "retried",    "parked"};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (strcmp(word, counts[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What follows the first word of a check that is about a number, a text or yes and no. */
 static bool simple_check_read(struct words *words, const char *word, struct check *check,
                               struct complaint *complaint) {
@@ -179,7 +191,9 @@ static bool simple_check_read(struct words *words, const char *word, struct chec
         {"ttl", CHECK_TTL, DURATION},        {"created", CHECK_CREATED, YES_OR_NO},
         {"fixed", CHECK_FIXED, YES_OR_NO},   {"revoked", CHECK_REVOKED, YES_OR_NO},
         {"note", CHECK_NOTE, TEXT},          {"says", CHECK_SAYS, TEXT},
-        {"reason", CHECK_REASON, TEXT},
+        {"reason", CHECK_REASON, TEXT},      {"added", CHECK_ADDED, YES_OR_NO},
+        {"item", CHECK_ITEM, TEXT},          {"attempt", CHECK_ATTEMPT, COUNT},
+        {"stolen", CHECK_STOLEN, YES_OR_NO}, {"attempts", CHECK_ATTEMPTS, COUNT},
     };
     for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
         if (strcmp(word, simple[i].word) != 0) {
@@ -197,7 +211,36 @@ static bool simple_check_read(struct words *words, const char *word, struct chec
             return name_read(words, "a text", &check->text, complaint);
         }
     }
-    return complain(complaint, "unknown expectation '%.40s'", word);
+    if (!is_counted(word)) {
+        return complain(complaint, "unknown expectation '%.40s'", word);
+    }
+    check->kind = CHECK_COUNTED;
+    check->text = word;
+    return number_read(words, &check->number, complaint);
+}
+
+/* value TEXT | value none */
+static bool value_read(struct words *words, struct check *check, struct complaint *complaint) {
+    check->kind = CHECK_VALUE;
+    return words_accept(words, "none") || name_read(words, "a value", &check->text, complaint);
+}
+
+/* in use N | in doubt yes|no */
+static bool in_read(struct words *words, struct check *check, struct complaint *complaint) {
+    if (words_accept(words, "doubt")) {
+        check->kind = CHECK_IN_DOUBT;
+        return yes_or_no_read(words, &check->number, complaint);
+    }
+    check->kind = CHECK_IN_USE;
+    return words_accept(words, "use") ? number_read(words, &check->number, complaint)
+                                      : complain(complaint, "in use how many, or in doubt?");
+}
+
+/* needs PART... | needs nothing */
+static bool needs_read(struct arena *arena, struct words *words, struct check *check,
+                       struct complaint *complaint) {
+    check->kind = CHECK_NEEDS;
+    return words_accept(words, "nothing") || names_read(arena, words, "a part", check, complaint);
 }
 
 static bool check_read(struct arena *arena, struct words *words, struct check *ret_check,
@@ -209,13 +252,22 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
                                          : complain(complaint, "blocked by whom?");
     }
     if (words_accept(words, "in")) {
-        ret_check->kind = CHECK_IN_USE;
-        return words_accept(words, "use") ? number_read(words, &ret_check->number, complaint)
-                                          : complain(complaint, "in use how many?");
+        return in_read(words, ret_check, complaint);
+    }
+    if (words_accept(words, "value")) {
+        return value_read(words, ret_check, complaint);
+    }
+    if (words_accept(words, "needs")) {
+        return needs_read(arena, words, ret_check, complaint);
+    }
+    if (words_accept(words, "due")) {
+        ret_check->kind = CHECK_DUE_WITHIN;
+        return words_accept(words, "within") ? duration_read(words, &ret_check->number, complaint)
+                                             : complain(complaint, "due within a duration");
     }
     if (words_accept(words, "cycle")) {
         ret_check->kind = CHECK_CYCLE;
-        return owners_read(arena, words, ret_check, complaint);
+        return names_read(arena, words, "an owner of the cycle", ret_check, complaint);
     }
     if (words_accept(words, "token")) {
         ret_check->kind = CHECK_TOKEN;
@@ -274,26 +326,35 @@ static bool audit_entry_read(struct words *words, struct entry_check *entry,
     return name_read(words, "the owner", &entry->owner, complaint);
 }
 
-bool entry_read(struct arena *arena, struct words *words, bool audit, struct entry_check *ret_entry,
-                struct complaint *complaint) {
-    struct entry_check entry = {0};
-    if (audit) {
-        if (!audit_entry_read(words, &entry, complaint)) {
-            return false;
-        }
-    } else {
-        if (!name_read(words, "the owner", &entry.owner, complaint)) {
-            return false;
-        }
-        entry.held = words_accept(words, "holds");
-        if (!entry.held && !(words_accept(words, "waits") && words_accept(words, "for"))) {
-            return complain(complaint, "OWNER holds PART, or OWNER waits for PART");
-        }
-        if (!name_read(words, "the part", &entry.part, complaint)) {
-            return false;
-        }
+/* OWNER holds PART | OWNER waits for PART */
+static bool request_entry_read(struct words *words, struct entry_check *entry,
+                               struct complaint *complaint) {
+    if (!name_read(words, "the owner", &entry->owner, complaint)) {
+        return false;
     }
-    if (!checks_read(arena, words, &entry.checks, &entry.check_count, complaint)) {
+    entry->held = words_accept(words, "holds");
+    if (!entry->held && !(words_accept(words, "waits") && words_accept(words, "for"))) {
+        return complain(complaint, "OWNER holds PART, or OWNER waits for PART");
+    }
+    return name_read(words, "the part", &entry->part, complaint);
+}
+
+/* ID STATE [by OWNER] */
+static bool item_entry_read(struct words *words, struct entry_check *entry,
+                            struct complaint *complaint) {
+    return name_read(words, "the id", &entry->part, complaint)
+           && name_read(words, "the state", &entry->state, complaint)
+           && (!words_accept(words, "by")
+               || name_read(words, "the claimant", &entry->owner, complaint));
+}
+
+bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
+                struct entry_check *ret_entry, struct complaint *complaint) {
+    struct entry_check entry = {0};
+    bool is_read = kind == STEP_AUDIT   ? audit_entry_read(words, &entry, complaint)
+                   : kind == STEP_ITEMS ? item_entry_read(words, &entry, complaint)
+                                        : request_entry_read(words, &entry, complaint);
+    if (!is_read || !checks_read(arena, words, &entry.checks, &entry.check_count, complaint)) {
         return false;
     }
     *ret_entry = entry;

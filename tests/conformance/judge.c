@@ -53,6 +53,14 @@ const char *sight_describe(const struct sight *sight, char *buffer, size_t size)
     for (size_t i = 0; i < sight->cycle_count; i++) {
         write_words(&writer, "%s %s", i == 0 ? ", cycle" : "", sight->cycle[i]);
     }
+    if (sight->item != NULL) {
+        write_words(&writer, ", item %s, attempt %" PRIu32 "%s", sight->item, sight->attempt,
+                    sight->stolen ? ", stolen" : "");
+    }
+    if (sight->value != NULL) {
+        write_words(&writer, ", value \"%.100s\"%s", sight->value,
+                    sight->in_doubt ? " in doubt" : "");
+    }
     if (sight->error != NULL && sight->error[0] != '\0') {
         write_words(&writer, ", says \"%s\"", sight->error);
     }
@@ -192,6 +200,92 @@ static bool judge_time(const struct judgement *judgement, const struct check *ch
     }
 }
 
+/* Bytes beyond the text, also a 0, are another value. */
+static bool judge_value(const struct check *check, const struct sight *sight,
+                        struct complaint *complaint) {
+    if (check->text == NULL || sight->value == NULL) {
+        return (check->text == NULL && sight->value == NULL)
+               || complain(complaint, "value: expected %.100s, got %.100s",
+                           check->text != NULL ? check->text : "none",
+                           sight->value != NULL ? sight->value : "none");
+    }
+    return judge_text("value", check->text, sight->value, complaint)
+           && judge_number("bytes of the value", (int64_t)strlen(check->text),
+                           (int64_t)sight->value_size, complaint);
+}
+
+static bool judge_needs(const struct check *check, const struct sight *sight,
+                        struct complaint *complaint) {
+    if (check->count != sight->need_count) {
+        return complain(complaint, "needs: expected %zu, got %zu", check->count, sight->need_count);
+    }
+    for (size_t i = 0; i < check->count; i++) {
+        if (!judge_text("needs", check->owners[i], sight->needs[i], complaint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool judge_counted(const struct check *check, const struct sight *sight,
+                          struct complaint *complaint) {
+    const lk_queue_stats *stats = sight->stats;
+    if (stats == NULL) {
+        return complain(complaint, "nothing is counted here");
+    }
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        {"pushed", stats->pushed}, {"duplicates", stats->duplicates},
+        {"claims", stats->claims}, {"steals", stats->steals},
+        {"done", stats->done},     {"retried", stats->retried},
+        {"parked", stats->parked},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (strcmp(check->text, counts[i].name) == 0) {
+            return judge_number(check->text, check->number, (int64_t)counts[i].count, complaint);
+        }
+    }
+    return complain(complaint, "%s is not counted", check->text);
+}
+
+static bool judge_due(const struct judgement *judgement, const struct check *check,
+                      const struct sight *sight, struct complaint *complaint) {
+    int64_t expected = stretched(check->number, judgement->stretch);
+    return (sight->due_in_ms >= 0 && sight->due_in_ms <= expected)
+           || complain(complaint, "due: expected within %" PRId64 " ms, got %" PRId64, expected,
+                       sight->due_in_ms);
+}
+
+/* What R15 and R16 say of values, claims and items. */
+static bool judge_work(const struct judgement *judgement, const struct sight *sight,
+                       const struct check *check, struct complaint *complaint) {
+    switch (check->kind) {
+    case CHECK_VALUE:
+        return judge_value(check, sight, complaint);
+    case CHECK_IN_DOUBT:
+        return judge_number("in doubt", check->number, sight->in_doubt, complaint);
+    case CHECK_ADDED:
+        return judge_number("added", check->number, sight->added, complaint);
+    case CHECK_ITEM:
+        return judge_text("item", check->text, sight->item, complaint);
+    case CHECK_ATTEMPT:
+    case CHECK_ATTEMPTS:
+        return judge_number("attempts", check->number, sight->attempt, complaint);
+    case CHECK_STOLEN:
+        return judge_number("stolen", check->number, sight->stolen, complaint);
+    case CHECK_NEEDS:
+        return judge_needs(check, sight, complaint);
+    case CHECK_DUE_WITHIN:
+        return judge_due(judgement, check, sight, complaint);
+    case CHECK_COUNTED:
+        return judge_counted(check, sight, complaint);
+    default:
+        return complain(complaint, "unknown check");
+    }
+}
+
 static bool judge_one(const struct judgement *judgement, const struct sight *sight,
                       const struct check *check, struct complaint *complaint) {
     switch (check->kind) {
@@ -233,8 +327,9 @@ static bool judge_one(const struct judgement *judgement, const struct sight *sig
     case CHECK_KEEP_OWNER:
         witness_keep(judgement->witness, check->text, sight->owner, 0);
         return sight->owner != NULL || complain(complaint, "there is no owner to keep");
+    default:
+        return judge_work(judgement, sight, check, complaint);
     }
-    return complain(complaint, "unknown check");
 }
 
 bool judge(const struct judgement *judgement, const struct sight *sight, const struct check *checks,

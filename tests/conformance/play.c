@@ -16,26 +16,16 @@
 
 #include "judge.h"
 #include "look.h"
-#include "stage.h"
-#include "witness.h"
+#include "scene.h"
+#include "work.h"
 
 enum {
     PATIENCE_MS = 20000, /* for what must come, unless it is a defect */
     POLL_US = 2000,
-    TTL_DEFAULT_MS = 60000, /* R11 */
     DESCRIPTION_MAX = 900,
 };
 
-struct scene {
-    const struct scenario *scenario;
-    struct stage stage;
-    struct witness witness;
-    int64_t stretch;
-    int64_t now_ms; /* the scenario's clock, already stretched */
-    FILE *report;
-};
-
-static int64_t monotonic_us(void) {
+int64_t scene_now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
@@ -54,14 +44,13 @@ static void sleep_us(int64_t duration_us) {
     }
 }
 
-/* An owner that was kept by name, or the name itself. */
-static const char *resolve_owner(const struct scene *scene, const char *name) {
+const char *scene_owner(const struct scene *scene, const char *name) {
     const struct witness_name *kept = name != NULL ? witness_kept(&scene->witness, name) : NULL;
     return kept != NULL && kept->text != NULL ? kept->text : name;
 }
 
-static bool resolve_token(const struct scene *scene, const char *name, uint64_t *ret_token,
-                          struct complaint *complaint) {
+bool scene_token(const struct scene *scene, const char *name, uint64_t *ret_token,
+                 struct complaint *complaint) {
     *ret_token = 0;
     if (name == NULL) {
         return true;
@@ -75,14 +64,14 @@ static bool resolve_token(const struct scene *scene, const char *name, uint64_t 
 }
 
 static struct witness_record *record_of(struct scene *scene, const struct step *step) {
-    const char *owner = resolve_owner(scene, step->owner);
+    const char *owner = scene_owner(scene, step->owner);
     return witness_find(&scene->witness, owner != NULL ? owner : "", step->parts, step->part_count);
 }
 
 static lk_request request_of(const struct scene *scene, const struct step *step) {
     const struct step_options *options = &step->options;
     lk_request request = lk_request_init(step->parts, step->part_count);
-    request.owner = resolve_owner(scene, step->owner);
+    request.owner = scene_owner(scene, step->owner);
     request.style = step->kind == STEP_TRY ? LK_TRY : step->kind == STEP_ASK ? LK_QUEUE : LK_WAIT;
     request.ttl_ms = stretched(options->ttl_ms, scene->stretch);
     if (options->until_said) {
@@ -95,6 +84,7 @@ static lk_request request_of(const struct scene *scene, const struct step *step)
     request.limit = options->limit;
     request.units = options->units;
     request.note = options->note;
+    request.value = options->value;
     if (options->blockers >= 0) {
         request.blockers_max = (size_t)options->blockers;
     }
@@ -128,6 +118,9 @@ static struct sight sight_of(const struct answer *answer, bool blockers_asked) {
     sight.blocker_count = result->blocker_count;
     sight.cycle = result->cycle;
     sight.cycle_count = result->cycle_count;
+    sight.value = result->value;
+    sight.value_size = result->value_size;
+    sight.in_doubt = result->in_doubt;
     return sight;
 }
 
@@ -138,7 +131,7 @@ static bool make_call(struct scene *scene, const struct step *step, const lk_req
     struct answer answer = {0};
     uint64_t token;
     lk_store *store = stage_store(&scene->stage, step->owner, complaint);
-    if (store == NULL || !resolve_token(scene, step->options.token, &token, complaint)) {
+    if (store == NULL || !scene_token(scene, step->options.token, &token, complaint)) {
         return false;
     }
     switch (step->kind) {
@@ -146,7 +139,11 @@ static bool make_call(struct scene *scene, const struct step *step, const lk_req
         answer.outcome = lk_renew(store, request, token, &answer.result, &answer.error);
         break;
     case STEP_RELEASE:
-        answer.outcome = lk_release(store, request, token, &answer.result, &answer.error);
+        answer.outcome =
+            step->options.with == NULL
+                ? lk_release(store, request, token, &answer.result, &answer.error)
+                : lk_release_put(store, request, token, step->options.with,
+                                 strlen(step->options.with), &answer.result, &answer.error);
         break;
     case STEP_GET:
     case STEP_CANCEL:
@@ -167,7 +164,7 @@ static bool make_call(struct scene *scene, const struct step *step, const lk_req
 static void keep_books(struct scene *scene, const struct step *step, const lk_request *request,
                        lk_outcome outcome, int64_t called_us) {
     struct witness_record *record = record_of(scene, step);
-    int64_t ttl_ms = request->ttl_ms != 0 ? request->ttl_ms : TTL_DEFAULT_MS;
+    int64_t ttl_ms = request->ttl_ms != 0 ? request->ttl_ms : SCENE_TTL_DEFAULT_MS;
     if (step->kind == STEP_GET) {
         ttl_ms = record->ttl_ms; /* as the wait was begun */
     }
@@ -228,17 +225,28 @@ static bool judge_call(struct scene *scene, const struct step *step, const struc
     return judge(&judgement, sight, step->checks, step->check_count, complaint);
 }
 
+bool scene_judge(struct scene *scene, const struct step *step, const struct sight *sight,
+                 struct complaint *complaint) {
+    bool as_expected = judge_call(scene, step, sight, complaint);
+    if (!as_expected) {
+        char description[DESCRIPTION_MAX];
+        fprintf(scene->report, "    answer: %s\n",
+                sight_describe(sight, description, sizeof description));
+    }
+    return as_expected;
+}
+
 static bool play_call(struct scene *scene, const struct step *step, struct complaint *complaint) {
     struct answer answer = {0};
     lk_request request = request_of(scene, step);
-    int64_t called_us = monotonic_us();
+    int64_t called_us = scene_now_us();
     if (!make_call(scene, step, &request, &answer, complaint)) {
         return false;
     }
     if (step->kind == STEP_WAIT || step->kind == STEP_GET) {
         /* A call that blocks moves the scenario's clock by as long as it took. */
-        scene->now_ms += (monotonic_us() - called_us) / 1000;
-        called_us = monotonic_us();
+        scene->now_ms += (scene_now_us() - called_us) / 1000;
+        called_us = scene_now_us();
         if (answer.outcome == LK_GRANTED) {
             witness_let_pass(&scene->witness, called_us);
         }
@@ -246,12 +254,7 @@ static bool play_call(struct scene *scene, const struct step *step, struct compl
     keep_books(scene, step, &request, answer.outcome, called_us);
     struct sight sight = sight_of(&answer, request.blockers_max > 0);
     sight.blocked = request.style == LK_WAIT;
-    bool as_expected = judge_call(scene, step, &sight, complaint);
-    if (!as_expected) {
-        char description[DESCRIPTION_MAX];
-        fprintf(scene->report, "    answer: %s\n",
-                sight_describe(&sight, description, sizeof description));
-    }
+    bool as_expected = scene_judge(scene, step, &sight, complaint);
     answer_done(&answer);
     return as_expected;
 }
@@ -262,7 +265,7 @@ static bool play_break(struct scene *scene, const struct step *step, struct comp
                                 .path = step->parts[0],
                                 .reason = step->options.reason,
                                 .by = step->owner,
-                                .owner = resolve_owner(scene, step->options.of_owner),
+                                .owner = scene_owner(scene, step->options.of_owner),
                                 .at_once = step->options.at_once};
     lk_error error = {0};
     size_t count = 0;
@@ -286,16 +289,16 @@ static bool play_begin(struct scene *scene, const struct step *step, struct comp
     struct witness_record *record = record_of(scene, step);
     struct look look = {.store = store,
                         .witness = &scene->witness,
-                        .owner = resolve_owner(scene, step->owner),
+                        .owner = scene_owner(scene, step->owner),
                         .stretch = scene->stretch};
     if (store == NULL || !stage_begin(&scene->stage, store, &request, record, complaint)) {
         return false;
     }
     witness_forget_promise(record); /* kept alive while it blocks, R10 */
-    record->ttl_ms = request.ttl_ms != 0 ? request.ttl_ms : TTL_DEFAULT_MS;
-    int64_t until_us = monotonic_us() + (int64_t)PATIENCE_MS * 1000 * scene->stretch;
+    record->ttl_ms = request.ttl_ms != 0 ? request.ttl_ms : SCENE_TTL_DEFAULT_MS;
+    int64_t until_us = scene_now_us() + (int64_t)PATIENCE_MS * 1000 * scene->stretch;
     while (!stage_is_over(&scene->stage, record) && !look_is_there(&look, step)) {
-        if (monotonic_us() > until_us) {
+        if (scene_now_us() > until_us) {
             return complain(complaint, "the wait is not in line after %d ms", PATIENCE_MS);
         }
         sleep_us(POLL_US);
@@ -317,7 +320,7 @@ static bool play_look(struct scene *scene, const struct step *step, struct compl
     lk_store *store = stage_store(&scene->stage, "Observer", complaint);
     struct look look = {.store = store,
                         .witness = &scene->witness,
-                        .owner = resolve_owner(scene, step->owner),
+                        .owner = scene_owner(scene, step->owner),
                         .stretch = scene->stretch};
     return store != NULL && look_play(&look, step, complaint);
 }
@@ -341,6 +344,17 @@ static bool play_step(struct scene *scene, const struct step *step, struct compl
     case STEP_REOPEN:
         stage_close(&scene->stage);
         return true;
+    case STEP_PUT:
+    case STEP_DELETE:
+    case STEP_READ:
+    case STEP_PUSH:
+    case STEP_DONE:
+    case STEP_RETRY:
+    case STEP_UNPARK:
+    case STEP_CLAIM:
+    case STEP_ITEMS:
+    case STEP_COUNTS:
+        return work_play(scene, step, complaint);
     default:
         return play_look(scene, step, complaint);
     }
@@ -372,7 +386,7 @@ enum verdict scenario_play(const struct scenario *scenario, const char *url, boo
     for (size_t i = 0; i < scenario->step_count && verdict == VERDICT_PASSED; i++) {
         struct complaint complaint = {0};
         bool as_expected = play_step(scene, &scenario->steps[i], &complaint);
-        if (witness_overrun(&scene->witness, scene->now_ms, monotonic_us())) {
+        if (witness_overrun(&scene->witness, scene->now_ms, scene_now_us())) {
             verdict = VERDICT_TOO_SLOW;
         } else if (!as_expected) {
             verdict = VERDICT_FAILED;

@@ -7,18 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
 #include "scenario.h"
-
-const struct capability_name capability_names[] = {
-    {"exclusive", LK_CAN_EXCLUSIVE, "exclusive and unlimited shared parts"},
-    {"queue", LK_CAN_QUEUE, "waiting in line"},
-    {"roots", LK_CAN_ROOTS, "several roots in one decision"},
-    {"deadlock", LK_CAN_DEADLOCK, "deadlocks are refused"},
-    {"break", LK_CAN_BREAK, "break and audit"},
-    {"persist", LK_CAN_PERSIST, "survives the death of every process"},
-    {NULL, 0, NULL},
-};
 
 /* Where the reader is in a file. */
 struct reader {
@@ -30,60 +19,6 @@ struct reader {
 
 static struct scenario *present_scenario(const struct reader *reader) {
     return reader->file->count == 0 ? NULL : &reader->file->scenarios[reader->file->count - 1];
-}
-
-/* ---- what a step needs ----------------------------------------------------------------------- */
-
-static size_t root_size(const char *part) {
-    return strcspn(part, "/?");
-}
-
-static bool has_several_roots(const struct step *step) {
-    for (size_t i = 1; i < step->part_count; i++) {
-        size_t size = root_size(step->parts[0]);
-        if (root_size(step->parts[i]) != size
-            || strncmp(step->parts[0], step->parts[i], size) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_limits_only(const struct step *step) {
-    for (size_t i = 0; i < step->part_count; i++) {
-        if (step->options.limit == 0 && strstr(step->parts[i], "limit=") == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
-unsigned step_needs(const struct step *step) {
-    unsigned needs = step->outcome == LK_DEADLOCK ? LK_CAN_DEADLOCK : 0;
-    switch (step->kind) {
-    case STEP_ASK:
-    case STEP_WAIT:
-    case STEP_BEGIN:
-    case STEP_GET:
-    case STEP_CANCEL:
-        needs |= LK_CAN_QUEUE;
-        break;
-    case STEP_TRY:
-        break;
-    case STEP_BREAK:
-    case STEP_AUDIT:
-        return LK_CAN_BREAK;
-    case STEP_REOPEN:
-        return LK_CAN_PERSIST;
-    default:
-        return 0;
-    }
-    if (step->outcome == LK_INVALID) {
-        return 0; /* it never comes to that */
-    }
-    needs |= has_several_roots(step) ? LK_CAN_ROOTS : 0;
-    needs |= has_limits_only(step) ? 0 : LK_CAN_EXCLUSIVE;
-    return needs;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -118,7 +53,43 @@ static bool count_option_read(struct words *words, uint32_t *ret_count,
     return true;
 }
 
-static bool option_read(struct words *words, struct step_options *options,
+/* needs PART, once more */
+static bool need_option_read(struct arena *arena, struct words *words, struct step_options *options,
+                             struct complaint *complaint) {
+    const char **needs = (const char **)options->needs;
+    if (needs == NULL) {
+        needs = arena_take(arena, STEP_PARTS_MAX * sizeof *needs);
+        options->needs = needs;
+    }
+    if (options->need_count == STEP_PARTS_MAX) {
+        return complain(complaint, "more than %d needs", STEP_PARTS_MAX);
+    }
+    return name_read(words, "a part", &needs[options->need_count++], complaint);
+}
+
+/* What only steps of values and work know. */
+static bool work_option_read(struct arena *arena, struct words *words, struct step_options *options,
+                             struct complaint *complaint) {
+    if (words_accept(words, "value")) {
+        options->value = true;
+        return true;
+    }
+    if (words_accept(words, "with")) {
+        return name_read(words, "a value", &options->with, complaint);
+    }
+    if (words_accept(words, "delay")) {
+        return duration_read(words, &options->delay_ms, complaint);
+    }
+    if (words_accept(words, "needs")) {
+        return need_option_read(arena, words, options, complaint);
+    }
+    if (words_accept(words, "attempts")) {
+        return count_option_read(words, &options->max_attempts, complaint);
+    }
+    return complain(complaint, "unknown option '%.40s'", words_peek(words)->text);
+}
+
+static bool option_read(struct arena *arena, struct words *words, struct step_options *options,
                         struct complaint *complaint) {
     if (words_accept(words, "ttl")) {
         return duration_read(words, &options->ttl_ms, complaint);
@@ -159,7 +130,7 @@ static bool option_read(struct words *words, struct step_options *options,
         options->at_once = true;
         return true;
     }
-    return complain(complaint, "unknown option '%.40s'", words_peek(words)->text);
+    return work_option_read(arena, words, options, complaint);
 }
 
 static bool outcome_read(struct words *words, lk_outcome *ret_outcome,
@@ -179,7 +150,7 @@ static bool outcome_read(struct words *words, lk_outcome *ret_outcome,
 static bool call_tail_read(struct arena *arena, struct words *words, struct step *step,
                            struct complaint *complaint) {
     while (words_peek(words)->kind != WORD_ARROW && words_peek(words)->kind != WORD_END) {
-        if (!option_read(words, &step->options, complaint)) {
+        if (!option_read(arena, words, &step->options, complaint)) {
             return false;
         }
     }
@@ -201,11 +172,15 @@ static bool call_read(struct arena *arena, struct words *words, struct step *ste
         enum step_kind kind;
         const char *filler; /* words between verb and parts */
     } verbs[] = {
-        {"asks", STEP_ASK, NULL},     {"tries", STEP_TRY, NULL},
-        {"waits", STEP_WAIT, "for"},  {"begins", STEP_BEGIN, "waiting"},
-        {"gets", STEP_GET, NULL},     {"cancels", STEP_CANCEL, NULL},
-        {"renews", STEP_RENEW, NULL}, {"releases", STEP_RELEASE, NULL},
-        {"breaks", STEP_BREAK, NULL},
+        {"asks", STEP_ASK, NULL},       {"tries", STEP_TRY, NULL},
+        {"waits", STEP_WAIT, "for"},    {"begins", STEP_BEGIN, "waiting"},
+        {"gets", STEP_GET, NULL},       {"cancels", STEP_CANCEL, NULL},
+        {"renews", STEP_RENEW, NULL},   {"releases", STEP_RELEASE, NULL},
+        {"breaks", STEP_BREAK, NULL},   {"puts", STEP_PUT, NULL},
+        {"deletes", STEP_DELETE, NULL}, {"reads", STEP_READ, NULL},
+        {"pushes", STEP_PUSH, NULL},    {"claims", STEP_CLAIM, NULL},
+        {"finishes", STEP_DONE, NULL},  {"retries", STEP_RETRY, NULL},
+        {"unparks", STEP_UNPARK, NULL},
     };
     if (!name_read(words, "an owner", &step->owner, complaint)) {
         return false;
@@ -258,7 +233,7 @@ static bool expect_read(struct arena *arena, struct words *words, struct step *s
            && checks_read(arena, words, &step->checks, &step->check_count, complaint);
 }
 
-/* list [PREFIX] | show PATH | audit [PREFIX], each with [-> OUTCOME] */
+/* list [PREFIX] | show PATH | audit [PREFIX] | items QUEUE, each with [-> OUTCOME] */
 static bool look_read(struct arena *arena, struct words *words, struct step *step,
                       struct complaint *complaint) {
     step->outcome = LK_OK;
@@ -266,7 +241,8 @@ static bool look_read(struct arena *arena, struct words *words, struct step *ste
         && !parts_read(arena, words, step, complaint)) {
         return false;
     }
-    if (step->part_count > 1 || (step->kind == STEP_SHOW && step->part_count == 0)) {
+    bool needs_path = step->kind == STEP_SHOW || step->kind == STEP_ITEMS;
+    if (step->part_count > 1 || (needs_path && step->part_count == 0)) {
         return complain(complaint, "one path is needed");
     }
     if (words_accept_kind(words, WORD_ARROW)) {
@@ -293,22 +269,26 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
     if (words_accept(words, "expect")) {
         return expect_read(arena, words, step, complaint);
     }
-    if (words_accept(words, "list")) {
-        step->kind = STEP_LIST;
-        return look_read(arena, words, step, complaint);
+    if (words_accept(words, "count")) {
+        step->kind = STEP_COUNTS;
+        return parts_read(arena, words, step, complaint)
+               && call_tail_read(arena, words, step, complaint);
     }
-    if (words_accept(words, "show")) {
-        step->kind = STEP_SHOW;
-        return look_read(arena, words, step, complaint);
-    }
-    if (words_accept(words, "audit")) {
-        step->kind = STEP_AUDIT;
-        return look_read(arena, words, step, complaint);
+    static const struct {
+        const char *word;
+        enum step_kind kind;
+    } looks[] = {
+        {"list", STEP_LIST}, {"show", STEP_SHOW}, {"audit", STEP_AUDIT}, {"items", STEP_ITEMS}};
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        if (words_accept(words, looks[i].word)) {
+            step->kind = looks[i].kind;
+            return look_read(arena, words, step, complaint);
+        }
     }
     return call_read(arena, words, step, complaint);
 }
 
-/* | ENTRY, one more line of the list, show or audit above it. */
+/* | ENTRY, one more line of the list, show, audit or items above it. */
 static bool entry_line_read(struct reader *reader, struct words *words,
                             struct complaint *complaint) {
     struct scenario *scenario = present_scenario(reader);
@@ -316,13 +296,13 @@ static bool entry_line_read(struct reader *reader, struct words *words,
                             ? &scenario->steps[scenario->step_count - 1]
                             : NULL;
     if (step == NULL || step->entries == NULL) {
-        return complain(complaint, "a line with '|' must follow list, show or audit");
+        return complain(complaint, "a line with '|' must follow list, show, audit or items");
     }
     if (step->entry_count == STEP_ENTRIES_MAX) {
         return complain(complaint, "more than %d lines with '|'", STEP_ENTRIES_MAX);
     }
     struct entry_check *entry = &step->entries[step->entry_count];
-    if (!entry_read(&reader->file->arena, words, step->kind == STEP_AUDIT, entry, complaint)) {
+    if (!entry_read(&reader->file->arena, words, step->kind, entry, complaint)) {
         return false;
     }
     step->entry_count++;

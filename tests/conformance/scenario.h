@@ -52,6 +52,16 @@ enum check_kind {
     CHECK_SAYS, /* the error's text contains this */
     CHECK_COUNT,
     CHECK_REASON, /* audit */
+    CHECK_VALUE,  /* text; NULL: there is none */
+    CHECK_IN_DOUBT,
+    CHECK_ADDED,   /* a push */
+    CHECK_ITEM,    /* the id of what was claimed */
+    CHECK_ATTEMPT, /* of a claim */
+    CHECK_STOLEN,
+    CHECK_ATTEMPTS,   /* of an item */
+    CHECK_NEEDS,      /* of an item, in order; none: "nothing" */
+    CHECK_DUE_WITHIN, /* of an item */
+    CHECK_COUNTED,    /* a count of a queue, by its name */
     CHECK_KEEP_TOKEN,
     CHECK_KEEP_OWNER,
 };
@@ -71,15 +81,16 @@ struct check {
     const char *text;
     int64_t number; /* a count, a duration in ms, or a bool */
     const struct blocker_check *blockers;
-    const char *const *owners;
-    size_t count; /* of blockers or owners */
+    const char *const *owners; /* or needs */
+    size_t count;              /* of blockers, owners or needs */
 };
 
-/* One line of what list, show or audit must give. */
+/* One line of what list, show, audit or items must give. */
 struct entry_check {
-    const char *owner;
-    const char *part; /* with its mode, as README.md spells it */
-    const char *by;   /* audit only */
+    const char *owner; /* NULL: an item that nobody has claimed */
+    const char *part;  /* with its mode, as README.md spells it; or an item's id */
+    const char *by;    /* audit only */
+    const char *state; /* items only */
     bool held;
     const struct check *checks;
     size_t check_count;
@@ -104,6 +115,16 @@ enum step_kind {
     STEP_LIST,
     STEP_SHOW,
     STEP_AUDIT,
+    STEP_PUT,
+    STEP_DELETE,
+    STEP_READ,
+    STEP_PUSH, /* from here on a part is QUEUE/ID, */
+    STEP_DONE,
+    STEP_RETRY,
+    STEP_UNPARK,
+    STEP_CLAIM, /* or QUEUE */
+    STEP_ITEMS,
+    STEP_COUNTS,
 };
 
 struct step_options {
@@ -120,6 +141,12 @@ struct step_options {
     const char *reason;
     const char *of_owner;
     bool at_once;
+    bool value;       /* ask for the first part's value */
+    const char *with; /* a value that is put or pushed; NULL: unsaid */
+    int64_t delay_ms; /* 0: unsaid */
+    const char *const *needs;
+    size_t need_count;
+    uint32_t max_attempts; /* 0: unsaid */
 };
 
 struct step {
@@ -133,7 +160,7 @@ struct step {
     lk_outcome outcome; /* what must come of it */
     const struct check *checks;
     size_t check_count;
-    struct entry_check *entries; /* list, show, audit */
+    struct entry_check *entries; /* list, show, audit, items */
     size_t entry_count;
 };
 
@@ -188,8 +215,11 @@ bool name_read(struct words *words, const char *what, const char **ret_name,
 
 bool line_end_read(struct words *words, struct complaint *complaint);
 
-/* OWNER holds PART | OWNER waits for PART | PERSON broke PART held|awaited by OWNER. */
-bool entry_read(struct arena *arena, struct words *words, bool audit, struct entry_check *ret_entry,
-                struct complaint *complaint);
+/*
+ * What stands behind '|' below a step of this kind: OWNER holds PART | OWNER waits for PART; PERSON
+ * broke PART held|awaited by OWNER; ID STATE [by OWNER].
+ */
+bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
+                struct entry_check *ret_entry, struct complaint *complaint);
 
 #endif

@@ -21,7 +21,7 @@
 #include "scenario.h"
 #include "witness.h"
 
-#define HEAD "needs exclusive queue roots deadlock break\nscenario \"s\"\nrules R1\n"
+#define HEAD "needs exclusive queue roots deadlock break values work\nscenario \"s\"\nrules R1\n"
 
 /* Plays the first scenario of a text on mem: and says what came of it. */
 static enum verdict play_text(const char *text, char *ret_report, size_t size) {
@@ -121,6 +121,58 @@ static void wrong_expectations_fail(void **state) {
     }
 }
 
+/* The same for values and work. */
+static void wrong_expectations_of_work_fail(void **state) {
+    (void)state;
+    static const char begin[] = HEAD "A puts x with \"v\" -> ok\n"
+                                     "A pushes q/1 with \"w\" needs db -> ok, added yes\n"
+                                     "A pushes q/2 delay 1h -> ok\n";
+    static const char *const wrong[] = {
+        "A reads x -> none",
+        "A reads x -> ok, value w",
+        "A reads x -> ok, value none",
+        "A reads x -> ok, in doubt yes",
+        "A reads y -> ok",
+        "A puts x -> ok",
+        "A puts x with \"v\" -> busy",
+        "A deletes x token unknown -> ok",
+        "A asks x -> granted, value v",
+        "A asks x value -> granted, value none",
+        "A pushes q/1 -> ok, added yes",
+        "A pushes q -> ok",
+        "A claims q -> busy",
+        "A claims q -> granted, item 2",
+        "A claims q -> granted, attempt 2",
+        "A claims q -> granted, stolen yes",
+        "A claims q -> granted, value v",
+        "A claims q -> granted, token none",
+        "A finishes q/1 -> ok",
+        "A retries q/1 -> ok",
+        "A unparks q/1 -> ok",
+        "items q",
+        "items q\n| 1 ready\n| 2 ready",
+        "items q\n| 1 ready\n| 3 delayed",
+        "items q\n| 1 claimed by A\n| 2 delayed",
+        "items q\n| 1 ready, needs nothing\n| 2 delayed",
+        "items q\n| 1 ready, needs db?shared\n| 2 delayed",
+        "items q\n| 1 ready, attempts 1\n| 2 delayed",
+        "items q\n| 1 ready\n| 2 delayed, due within 1m",
+        "count q -> ok, pushed 1",
+        "count q -> ok, parked 1",
+        "A reads x -> ok, pushed 1",
+        "expect A holds q/1",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[1024];
+        char report[2048];
+        snprintf(text, sizeof text, "%s%s\n", begin, wrong[i]);
+        if (play_text(text, report, sizeof report) != VERDICT_FAILED) {
+            fail_msg("this passed: %s", wrong[i]);
+        }
+        assert_non_null(strstr(report, "test.scenario:7: "));
+    }
+}
+
 static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
     (void)state;
     char report[2048];
@@ -174,6 +226,13 @@ static void bad_files_are_complaints(void **state) {
         {HEAD "expect A likes x\n", "test:4: expect OWNER holds PARTS"},
         {HEAD "| A holds x\n", "test:4: a line with '|' must follow"},
         {HEAD "show\n", "test:4: one path is needed"},
+        {HEAD "items\n", "test:4: one path is needed"},
+        {HEAD "items q\n| 1\n", "test:5: the state is missing"},
+        {HEAD "count q -> ok, wrought 1\n", "test:4: unknown expectation 'wrought'"},
+        {"scenario \"s\"\nrules R1\nA reads x -> ok\n", "test:3: this step needs 'values'"},
+        {"scenario \"s\"\nrules R1\nA claims q -> ok\n", "test:3: this step needs 'work'"},
+        {"needs exclusive queue\nscenario \"s\"\nrules R1\nA asks x value -> granted\n",
+         "test:4: this step needs 'values'"},
         {HEAD "pause\n", "test:4: a duration like"},
         {HEAD "expect nothing\nscenario \"s\"\n", "test:5: a second scenario"},
     };
@@ -222,6 +281,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_expectations_pass),
         cmocka_unit_test(wrong_expectations_fail),
+        cmocka_unit_test(wrong_expectations_of_work_fail),
         cmocka_unit_test(a_passed_deadline_is_too_slow_and_not_wrong),
         cmocka_unit_test(bad_files_are_complaints),
         cmocka_unit_test(what_a_store_lacks_shows_in_the_matrix),

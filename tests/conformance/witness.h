@@ -43,6 +43,17 @@ struct sight {
     size_t cycle_count;
     size_t count;       /* break */
     const char *reason; /* audit */
+    const char *value;  /* NULL: none */
+    size_t value_size;
+    bool in_doubt;
+    bool added;       /* push */
+    const char *item; /* claim */
+    uint32_t attempt; /* claim; of an item: how many there were */
+    bool stolen;
+    char *const *needs; /* item */
+    size_t need_count;
+    int64_t due_in_ms;
+    const lk_queue_stats *stats; /* NULL: none */
 };
 
 /* What was last seen of one owner's request for a set of paths. */

@@ -161,7 +161,7 @@ static void take_event(struct history *history, struct source *source, struct lk
     case 10:
     case 11:
         ret_event->kind = LK_EVENT_RELEASE;
-        take_target(history, source, owner, parts, &ret_event->release);
+        take_target(history, source, owner, parts, &ret_event->release.target);
         break;
     default:
         ret_event->kind = LK_EVENT_ASK;

@@ -81,8 +81,9 @@ static lk_outcome release(struct stage *stage, const char *owner, const char *pa
     lk_outcome outcome;
 
     assert_int_equal(lk_part_parse(lk_slice_of(path), NULL, &part, NULL), LK_OK);
-    const struct lk_target target = {.owner = lk_slice_of(owner), .parts = &part, .part_count = 1};
-    outcome = stage->engine->ops->release(stage->engine, &target, &none, &result);
+    const struct lk_release release = {
+        .target = {.owner = lk_slice_of(owner), .parts = &part, .part_count = 1}};
+    outcome = stage->engine->ops->release(stage->engine, &release, &none, &result);
     lk_result_clear(&result);
     return outcome;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "engine/memory/memory.h"
 #include "engine/reply.h"
@@ -89,7 +90,7 @@ static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
     return after(of(engine), outcome, result);
 }
 
-static lk_outcome release(struct lk_engine *engine, const struct lk_target *target,
+static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
                           const struct lk_patience *patience, lk_result *result) {
     struct lk_engine *inner = of(engine)->inner;
     lk_outcome outcome = before(of(engine), patience);
@@ -97,7 +98,7 @@ static lk_outcome release(struct lk_engine *engine, const struct lk_target *targ
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "away");
     }
-    outcome = inner->ops->release(inner, target, patience, result);
+    outcome = inner->ops->release(inner, release, patience, result);
     return after(of(engine), outcome, result);
 }
 
@@ -125,6 +126,72 @@ static lk_outcome break_(struct lk_engine *engine, const struct lk_break *broken
     return inner->ops->break_(inner, broken, by, reason, patience, ret_count, error);
 }
 
+/* ---- work ------------------------------------------------------------------------------------ */
+
+/* What the mood makes of an answer that is an outcome. */
+static lk_outcome after_work(struct unsteady *unsteady, lk_outcome outcome, lk_error *error) {
+    lk_result ignored = {.outcome = LK_OK};
+    lk_outcome told = after(unsteady, outcome, &ignored);
+
+    lk_result_clear(&ignored);
+    return told == outcome ? outcome : lk_error_set(error, told, "the answer is lost");
+}
+
+static lk_outcome push(struct lk_engine *engine, const struct lk_push *push,
+                       const struct lk_patience *patience, bool *ret_added, lk_error *error) {
+    struct lk_engine *inner = of(engine)->inner;
+
+    return inner->ops->push(inner, push, patience, ret_added, error);
+}
+
+static lk_outcome take(struct lk_engine *engine, const struct lk_take *take,
+                       const struct lk_patience *patience, lk_claim_info **ret_claim,
+                       struct lk_stand *ret_stand, lk_error *error) {
+    struct lk_engine *inner = of(engine)->inner;
+    lk_claim_info *claim = NULL;
+    lk_outcome outcome = before(of(engine), patience);
+
+    if (outcome != LK_OK) {
+        return lk_error_set(error, outcome, "away");
+    }
+    outcome = inner->ops->take(inner, take, patience, &claim, ret_stand, error);
+    outcome = after_work(of(engine), outcome, error);
+    if (outcome == LK_GRANTED) {
+        *ret_claim = claim;
+    } else {
+        lk_claim_free(claim);
+    }
+    return outcome;
+}
+
+static lk_outcome finish(struct lk_engine *engine, const struct lk_finish *finish,
+                         const struct lk_patience *patience, lk_error *error) {
+    struct lk_engine *inner = of(engine)->inner;
+    lk_outcome outcome = before(of(engine), patience);
+
+    if (outcome != LK_OK) {
+        return lk_error_set(error, outcome, "away");
+    }
+    outcome = inner->ops->finish(inner, finish, patience, error);
+    return after_work(of(engine), outcome, error);
+}
+
+static lk_outcome stats(struct lk_engine *engine, const struct lk_path *queue,
+                        const struct lk_patience *patience, lk_queue_stats *ret_stats,
+                        lk_error *error) {
+    struct lk_engine *inner = of(engine)->inner;
+
+    return inner->ops->stats(inner, queue, patience, ret_stats, error);
+}
+
+static lk_outcome await_work(struct lk_engine *engine, const struct lk_path *queue,
+                             const struct lk_stand *stand, int64_t until_us,
+                             struct lk_waker *waker) {
+    struct lk_engine *inner = of(engine)->inner;
+
+    return inner->ops->await_work(inner, queue, stand, until_us, waker);
+}
+
 static void close_unsteady(struct lk_engine *engine) {
     struct lk_engine *inner = of(engine)->inner;
 
@@ -135,7 +202,8 @@ static void close_unsteady(struct lk_engine *engine) {
 static const struct lk_engine_ops unsteady_ops = {
     .scheme = "unsteady",
     .title = "for tests",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
+                    | LK_CAN_WORK,
     .close = close_unsteady,
     .ask = ask,
     .renew = renew,
@@ -143,6 +211,11 @@ static const struct lk_engine_ops unsteady_ops = {
     .await = await,
     .break_ = break_,
     .list = list,
+    .push = push,
+    .take = take,
+    .finish = finish,
+    .stats = stats,
+    .await_work = await_work,
 };
 
 lk_store *open_unsteady(struct unsteady **ret_unsteady) {

@@ -25,7 +25,7 @@ struct unsteady {
     struct lk_engine *inner;
     _Atomic int mood;             /* of enum unsteady_mood */
     _Atomic int64_t answer_at_ms; /* an instant of now_ms() */
-    _Atomic int calls;            /* of ask, renew and release */
+    _Atomic int calls;            /* of ask, renew, release, take and finish */
 };
 
 /* A store on a private `mem:` behind a switch; lk_close() ends it. */

@@ -66,6 +66,7 @@ static const char *check_failure(struct pair *pair, const struct lk_event *event
     if (effects->answer.text[0] == '\0') {
         return "LK_INTERNAL does not name its place";
     }
+    pair->seen_us = event->times.now_us;
     if (effects->change_count == 0) {
         return pair_compare(pair);
     }
@@ -96,7 +97,7 @@ static const char *step_through_failures(struct pair *pair, struct faulty *fault
     return "no end of allocations";
 }
 
-static void run_history(uint64_t number, uint64_t *failures) {
+static void run_history(uint64_t number, bool with_work, uint64_t *failures) {
     static char lines[HISTORY_LENGTH][HISTORY_LINE_MAX];
     struct invent invent;
     struct faulty faulty;
@@ -105,7 +106,11 @@ static void run_history(uint64_t number, uint64_t *failures) {
     const char *wrong = NULL;
     size_t done = 0;
 
-    invent_open(&invent, number);
+    if (with_work) {
+        invent_open_work(&invent, number);
+    } else {
+        invent_open(&invent, number);
+    }
     open_faulty(&faulty);
     pair_open(&pair, &invent.quotas, invent.ended_max, &faulty.allocator);
     while (done < HISTORY_LENGTH && wrong == NULL) {
@@ -138,9 +143,8 @@ static void every_step(void **state) {
     uint64_t count = only != NULL ? 1 : scaled + 1;
     uint64_t failures = 0;
 
-    (void)state;
     for (uint64_t number = first; number < first + count; number++) {
-        run_history(number, &failures);
+        run_history(number, *state != NULL, &failures);
     }
     print_message("histories %llu to %llu, %llu failed allocations\n", (unsigned long long)first,
                   (unsigned long long)(first + count - 1), (unsigned long long)failures);
@@ -207,9 +211,36 @@ static lk_outcome restore_an_ended_token(struct lk_model *model) {
     return lk_model_restore_ended(model, &target, 0);
 }
 
+static lk_outcome restore_a_value(struct lk_model *model) {
+    struct lk_part part = part_of("a/segment-that-needs-memory-of-its-own/b");
+
+    return lk_model_restore_value(model, &part.path, lk_slice_of("some bytes"), true);
+}
+
+static lk_outcome restore_a_queue(struct lk_model *model) {
+    struct lk_part part = part_of("a/segment-that-needs-memory-of-its-own/b");
+    struct lk_queue_counts counts = {.pushed = 1};
+
+    return lk_model_restore_queue(model, &part.path, &counts);
+}
+
+static lk_outcome restore_an_item(struct lk_model *model) {
+    static struct lk_item_record record;
+
+    record.queue = part_of("a/segment-that-needs-memory-of-its-own").path;
+    record.id = lk_slice_of("an-id-that-needs-memory-of-its-own");
+    record.sequence = 5;
+    record.value = lk_slice_of("some bytes");
+    record.need_count = 1;
+    record.needs[0] = part_of("what/it/needs?limit=3");
+    return lk_model_restore_item(model, &record);
+}
+
 static void restoring(void **state) {
-    static lk_outcome (*const calls[])(struct lk_model *) = {restore_a_request, restore_a_draw,
-                                                             restore_an_ended_token};
+    static lk_outcome (*const calls[])(struct lk_model *) = {
+        restore_a_request, restore_a_draw,  restore_an_ended_token,
+        restore_a_value,   restore_a_queue, restore_an_item,
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -239,6 +270,7 @@ int main(void) {
         cmocka_unit_test(making_a_model),
         cmocka_unit_test(restoring),
         cmocka_unit_test(every_step),
+        {"every_step_of_work", every_step, NULL, NULL, (void *)(uintptr_t) "work"},
     };
 
     return cmocka_run_group_tests_name("allocation failures", tests, NULL, NULL);

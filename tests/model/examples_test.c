@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The worked examples of docs/rules.md as stories. Examples 14 and 15 are about queues: here they
- * are told by what a claim is to the rules, an exclusive request on QUEUE/ID.
- */
+/* The worked examples of docs/rules.md as stories. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,16 +108,18 @@ static void weighted(void **state) {
 
 static void a_paused_queue(void **state) {
     (void)state;
-    STORY("A try q/1 -> granted", "O queue q -> waiting for=A", "B try q/2 -> busy for=O",
-          "A release q/1 -> ok", "? O q held", "B try q/2 -> busy for=O", "O release q -> ok",
-          "B try q/2 -> granted");
+    STORY("push q 1 -> ok created", "push q 2 -> ok created", "A claim q -> granted item=1",
+          "O queue q -> waiting for=A", "B claim q -> busy", "A done q 1 -> ok item=1",
+          "? O q held", "B claim q -> busy", "O release q -> ok", "B claim q -> granted item=2",
+          "? queue q pushed=2 claims=2 done=1 claimed=1 ready=0");
 }
 
 static void a_stolen_claim(void **state) {
     (void)state;
-    STORY("A try q/1 ttl=200 -> granted keep=a", "pass 250 -> ok",
-          "B try q/1 -> granted token>$a keep=b", "A release q/1 token=$a -> lost",
-          "B release q/1 token=$b -> ok", "? live 0");
+    STORY("push q 1 -> ok", "A claim q ttl=200 -> granted item=1 attempts=1 keep=a",
+          "pass 250 -> ok", "? item q 1 ready", "B claim q -> granted item=1 attempts=2 stolen",
+          "? queue q steals=1 claims=2", "A done q 1 -> lost", "A done q 1 token=$a -> lost",
+          "B done q 1 -> ok", "? item q 1 gone", "? queue q ready=0 claimed=0 done=1", "? live 0");
 }
 
 static void a_wide_limit_is_no_deadlock(void **state) {

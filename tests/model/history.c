@@ -30,8 +30,7 @@ bool history_is(struct lk_slice word, const char *name) {
     return lk_slice_equal(word, lk_slice_of(name));
 }
 
-/* Whether the word starts with `name`; then what is behind it. */
-static bool starts_with(struct lk_slice word, const char *name, struct lk_slice *ret_rest) {
+bool history_starts_with(struct lk_slice word, const char *name, struct lk_slice *ret_rest) {
     size_t size = strlen(name);
 
     if (word.size < size || memcmp(word.bytes, name, size) != 0) {
@@ -76,7 +75,7 @@ bool history_number(struct lk_slice word, const char *name, const struct history
                     uint64_t *ret_number) {
     struct lk_slice value;
 
-    if (!starts_with(word, name, &value) || value.size < 2 || value.bytes[0] != '=') {
+    if (!history_starts_with(word, name, &value) || value.size < 2 || value.bytes[0] != '=') {
         return false;
     }
     value.bytes++;
@@ -127,8 +126,10 @@ static const char *read_ask_word(struct lk_slice word, struct lk_times times, st
         ask->until_us = times.wall_us + (int64_t)number * 1000;
     } else if (history_number(word, "max", NULL, &number)) {
         ask->blockers_max = number;
-    } else if (starts_with(word, "note=", &ask->note)) {
+    } else if (history_starts_with(word, "note=", &ask->note)) {
         ask->note_given = true;
+    } else if (history_is(word, "get=yes")) {
+        ask->wants_value = true;
     } else {
         return "an ask has no such word";
     }
@@ -175,27 +176,43 @@ static const char *read_ask(struct lk_slice owner, lk_style style, struct lk_sli
     return wrong;
 }
 
-/* Renewals and releases. */
-static const char *read_target(struct lk_slice owner, bool renews, struct lk_slice text,
-                               const struct history_tokens *tokens,
-                               struct history_event *ret_event) {
-    struct lk_target target = {.owner = owner, .parts = ret_event->parts};
+static const char *read_renew(struct lk_slice owner, struct lk_slice text,
+                              const struct history_tokens *tokens,
+                              struct history_event *ret_event) {
+    struct lk_renew *renew = &ret_event->event.renew;
     uint64_t ttl_ms = 0;
-    const char *wrong = read_parts(&text, ret_event, &target.part_count);
+    const char *wrong;
 
+    ret_event->event.kind = LK_EVENT_RENEW;
+    *renew = (struct lk_renew){.target = {.owner = owner, .parts = ret_event->parts}};
+    wrong = read_parts(&text, ret_event, &renew->target.part_count);
     for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
          word = history_word(&text)) {
-        if (!history_number(word, "token", tokens, &target.token)
-            && !(renews && history_number(word, "ttl", NULL, &ttl_ms))) {
-            wrong = "a renewal or release has no such word";
+        if (!history_number(word, "token", tokens, &renew->target.token)
+            && !history_number(word, "ttl", NULL, &ttl_ms)) {
+            wrong = "a renewal has no such word";
         }
     }
-    if (renews) {
-        ret_event->event.kind = LK_EVENT_RENEW;
-        ret_event->event.renew = (struct lk_renew){.target = target, .ttl_ms = (int64_t)ttl_ms};
-    } else {
-        ret_event->event.kind = LK_EVENT_RELEASE;
-        ret_event->event.release = target;
+    renew->ttl_ms = (int64_t)ttl_ms;
+    return wrong;
+}
+
+static const char *read_release(struct lk_slice owner, struct lk_slice text,
+                                const struct history_tokens *tokens,
+                                struct history_event *ret_event) {
+    struct lk_release *release = &ret_event->event.release;
+    const char *wrong;
+
+    ret_event->event.kind = LK_EVENT_RELEASE;
+    *release = (struct lk_release){.target = {.owner = owner, .parts = ret_event->parts}};
+    wrong = read_parts(&text, ret_event, &release->target.part_count);
+    for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
+         word = history_word(&text)) {
+        if (history_starts_with(word, "put=", &release->put)) {
+            release->puts = true;
+        } else if (!history_number(word, "token", tokens, &release->target.token)) {
+            wrong = "a release has no such word";
+        }
     }
     return wrong;
 }
@@ -211,7 +228,7 @@ static const char *read_break(struct lk_slice text, struct history_event *ret_ev
     for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
         if (history_is(word, "now")) {
             broken->at_once = true;
-        } else if (!starts_with(word, "owner=", &broken->owner)) {
+        } else if (!history_starts_with(word, "owner=", &broken->owner)) {
             return "a break has no such word";
         }
     }
@@ -248,12 +265,18 @@ static const char *read_of_owner(struct lk_slice owner, struct lk_slice text,
         return read_ask(owner, LK_WAIT, text, ret_event);
     }
     if (history_is(verb, "renew")) {
-        return read_target(owner, true, text, tokens, ret_event);
+        return read_renew(owner, text, tokens, ret_event);
     }
     if (history_is(verb, "release")) {
-        return read_target(owner, false, text, tokens, ret_event);
+        return read_release(owner, text, tokens, ret_event);
     }
-    return "no such verb";
+    return history_read_work(owner, verb, text, tokens, ret_event);
+}
+
+/* What nobody in particular does to values and items. */
+static bool is_of_nobody(struct lk_slice word) {
+    return history_is(word, "push") || history_is(word, "unpark") || history_is(word, "put")
+           || history_is(word, "del");
 }
 
 const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,
@@ -276,6 +299,9 @@ const char *history_read(const char *line, size_t size, const struct history_tok
     }
     if (history_is(word, "break")) {
         return read_break(text, ret_event);
+    }
+    if (is_of_nobody(word)) {
+        return history_read_work((struct lk_slice){NULL, 0}, word, text, tokens, ret_event);
     }
     return read_of_owner(word, text, tokens, ret_event);
 }

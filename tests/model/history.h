@@ -2,10 +2,17 @@
 /*
  * Histories as text: one event a line, so that a failing one can be read, replayed and shortened.
  *
- *   OWNER try|queue|wait PART... [ttl=MS] [until=MS] [note=TEXT] [max=BLOCKERS]
+ *   OWNER try|queue|wait PART... [ttl=MS] [until=MS] [note=TEXT] [max=BLOCKERS] [get=yes]
  *   OWNER renew PATH... [ttl=MS] [token=N]
- *   OWNER release PATH... [token=N]
+ *   OWNER release PATH... [token=N] [put=TEXT]
  *   break PATH [owner=OWNER] [now]
+ *   [OWNER] put PATH value=TEXT [token=N]
+ *   [OWNER] del PATH [token=N]
+ *   push QUEUE ID [value=TEXT] [delay=MS] [needs=PART[,PART...]]
+ *   OWNER claim QUEUE [ttl=MS] [attempts=N] [ask=N] [note=TEXT]
+ *   OWNER done QUEUE ID [token=N]
+ *   OWNER retry QUEUE ID [token=N] [delay=MS]
+ *   unpark QUEUE ID
  *   pass [MS]
  *
  * A line may begin with `+NOW/WALL`: by how many microseconds both clocks move before it; else
@@ -48,6 +55,16 @@ const char *history_read(const char *line, size_t size, const struct history_tok
 /* Whether the word is `name=NUMBER` or `name=$x`; then its number. */
 bool history_number(struct lk_slice word, const char *name, const struct history_tokens *tokens,
                     uint64_t *ret_number);
+
+/* Whether the word starts with `name`; then what is behind it. */
+bool history_starts_with(struct lk_slice word, const char *name, struct lk_slice *ret_rest);
+
+/*
+ * Reads what is about values and items, for history_read(); `owner` is empty where none is named.
+ * The event's times are set. NULL: read; otherwise what is wrong.
+ */
+const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struct lk_slice text,
+                              const struct history_tokens *tokens, struct history_event *ret_event);
 
 /* Cuts the next word off the text; an empty one at its end. */
 struct lk_slice history_word(struct lk_slice *text);

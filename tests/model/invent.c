@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The manners of a history, and its lines. */
-#include "invent.h"
-
-#include <inttypes.h>
 #include <stdarg.h>
+
+#include "inventing.h"
 
 /* ---- chance ---- */
 
@@ -20,7 +19,7 @@ uint64_t invent_below(struct invent *invent, uint64_t below) {
     return next_random(invent) % below;
 }
 
-static bool chance(struct invent *invent, unsigned percent) {
+bool chance(struct invent *invent, unsigned percent) {
     return invent_below(invent, 100) < percent;
 }
 
@@ -83,14 +82,7 @@ void invent_open(struct invent *invent, uint64_t number) {
 
 /* ---- lines ---- */
 
-struct line {
-    char *bytes;
-    size_t size;
-};
-
-static void put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct line *line, const char *format, ...) {
+void put(struct line *line, const char *format, ...) {
     va_list arguments;
     int written;
 
@@ -164,8 +156,7 @@ static void put_paths_of(struct invent *invent, struct line *line,
     }
 }
 
-/* One of the live requests; NULL: there is none, or this time we do not want one. */
-static const struct lk_reference_request *
+const struct lk_reference_request *
 some_live(struct invent *invent, const struct lk_reference *reference, unsigned percent) {
     size_t count;
     const struct lk_reference_request *live = lk_reference_live(reference, &count);
@@ -173,7 +164,7 @@ some_live(struct invent *invent, const struct lk_reference *reference, unsigned 
     return count > 0 && chance(invent, percent) ? &live[invent_below(invent, count)] : NULL;
 }
 
-static void put_owner(struct invent *invent, struct line *line) {
+void put_owner(struct invent *invent, struct line *line) {
     static const char *const long_name =
         "an-owner-whose-name-is-too-long-to-be-kept-beside-the-number-of-its-requests";
     uint64_t owner = invent_below(invent, invent->owner_count);
@@ -285,8 +276,14 @@ void invent_line(struct invent *invent, const struct lk_reference *reference, st
     uint64_t kind = invent_below(invent, 100);
 
     put_clocks(invent, &line);
+    if (invent->has_work && put_work(invent, &line, reference, times)) {
+        return;
+    }
     if (kind < 58) {
         put_ask(invent, &line, reference);
+        if (invent->has_work && chance(invent, 40)) {
+            put(&line, " get=yes");
+        }
     } else if (kind < 66) {
         put_target(invent, &line, "renew", reference);
         if (chance(invent, 30)) {
@@ -294,6 +291,9 @@ void invent_line(struct invent *invent, const struct lk_reference *reference, st
         }
     } else if (kind < 85) {
         put_target(invent, &line, "release", reference);
+        if (invent->has_work && chance(invent, 40)) {
+            put(&line, " put=%" PRIu64, invent_below(invent, 1000));
+        }
     } else if (kind < 89) {
         put_break(invent, &line);
     } else {

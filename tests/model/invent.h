@@ -3,7 +3,7 @@
  * Invents histories, line by line (history.h), from a number: the same number, the same history.
  * A line leans on what lives in the reference, so that most events meet something: conversions,
  * renewals and releases of what is there, tokens that are or were right, deadlines that fall on
- * the same instant.
+ * the same instant. With work: values and items, too.
  */
 #ifndef LK_TESTS_MODEL_INVENT_H
 #define LK_TESTS_MODEL_INVENT_H
@@ -39,10 +39,16 @@ struct invent {
     uint32_t ended_max;
     struct invent_target targets[INVENT_ENDED_MAX]; /* tokens of requests seen lately */
     size_t target_count;
+    bool has_work;
+    struct invent_target finished[INVENT_ENDED_MAX]; /* of claims; the paths are `QUEUE ID` */
+    size_t finished_count;
 };
 
 /* Decides owners, paths, quotas and manners of a whole history. */
 void invent_open(struct invent *invent, uint64_t number);
+
+/* The same with values and items: queues, pools that work needs, and locks beside them. */
+void invent_open_work(struct invent *invent, uint64_t number);
 
 /* The next line, for a history that has come this far. */
 void invent_line(struct invent *invent, const struct lk_reference *reference, struct lk_times times,

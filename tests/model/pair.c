@@ -7,7 +7,7 @@
 
 enum { BLOCKERS_NAMED_MAX = 256 }; /* more than an answer of the model can name are counted only */
 
-static void *grown(void *old, size_t count, size_t size) {
+void *pair_grown(void *old, size_t count, size_t size) {
     void *memory = realloc(old, (count + 1) * size);
 
     if (memory == NULL) {
@@ -37,11 +37,12 @@ void pair_close(struct pair *pair) {
     free(pair->matches);
     free(pair->before);
     free(pair->roots);
+    pair_work_done(pair);
 }
 
 /* ---- one request on both sides ---- */
 
-static bool is_same_part(const struct lk_part *a, const struct lk_part *b) {
+bool pair_is_same_part(const struct lk_part *a, const struct lk_part *b) {
     return lk_path_equal(&a->path, &b->path) && a->mode == b->mode && a->limit == b->limit
            && a->units == b->units;
 }
@@ -79,11 +80,18 @@ static const char *compare_request(const struct pair *pair, const struct lk_reco
         && (record->ticket != expected->ticket || record->token != expected->token)) {
         return record->ticket != expected->ticket ? "ticket" : "token";
     }
+    if (record->wants_value != expected->wants_value) {
+        return "whether it wants the value";
+    }
+    if (record->is_claim != expected->is_claim || record->ask_number != expected->ask_number
+        || record->max_attempts != expected->max_attempts) {
+        return "what is known of a claim";
+    }
     if (record->part_count != expected->part_count) {
         return "number of parts";
     }
     for (size_t i = 0; i < record->part_count; i++) {
-        if (!is_same_part(&record->parts[i], &expected->parts[i])) {
+        if (!pair_is_same_part(&record->parts[i], &expected->parts[i])) {
             return "part";
         }
     }
@@ -105,7 +113,7 @@ static const struct lk_reference_request *find_arrival(const struct lk_reference
 
 /* ---- the whole list ---- */
 
-static uint64_t arrival_of(const struct pair *pair, uint64_t id) {
+uint64_t pair_arrival_of(const struct pair *pair, uint64_t id) {
     for (size_t i = 0; i < pair->match_count; i++) {
         if (pair->matches[i].id == id) {
             return pair->matches[i].arrival;
@@ -147,7 +155,7 @@ static bool visit(void *context, lk_ref request) {
     uint64_t arrival;
 
     lk_model_record(pair->model, request, &walk->record);
-    arrival = arrival_of(pair, walk->record.id);
+    arrival = pair_arrival_of(pair, walk->record.id);
     if (arrival == 0) {
         arrival = match_new(walk);
     }
@@ -157,13 +165,14 @@ static bool visit(void *context, lk_ref request) {
         return false;
     }
     walk->wrong = compare_request(pair, &walk->record, expected);
-    if (lk_model_find(pair->model, expected->owner, expected->parts, expected->part_count)
-        != request) {
-        walk->wrong = "does not find what it lists (R3)";
+    if ((lk_model_find(pair->model, expected->owner, expected->parts, expected->part_count)
+         == request)
+        == expected->is_claim) {
+        walk->wrong = "finds a claim, or does not find what it lists (R3, R16)";
     }
-    walk->seen = grown(walk->seen, walk->count, sizeof *walk->seen);
+    walk->seen = pair_grown(walk->seen, walk->count, sizeof *walk->seen);
     walk->seen[walk->count] = (struct pair_match){.id = walk->record.id, .arrival = arrival};
-    walk->numbers = grown(walk->numbers, walk->count, sizeof *walk->numbers);
+    walk->numbers = pair_grown(walk->numbers, walk->count, sizeof *walk->numbers);
     walk->numbers[walk->count] = *expected;
     walk->numbers[walk->count].ticket = walk->record.ticket;
     walk->numbers[walk->count].token = walk->record.token;
@@ -265,7 +274,8 @@ const char *pair_compare(struct pair *pair) {
         return "next deadline";
     }
     wrong = lk_model_check(pair->model);
-    return wrong != NULL ? wrong : lk_reference_check(pair->reference);
+    wrong = wrong != NULL ? wrong : lk_reference_check(pair->reference);
+    return wrong != NULL ? wrong : pair_work_compare(pair);
 }
 
 /* ---- the answer ---- */
@@ -303,7 +313,7 @@ static const char *compare_named(const struct pair *pair, const struct lk_ask *a
         uint64_t arrival;
         bool held;
         lk_model_record(pair->model, answer->blockers[i].request, &record);
-        arrival = arrival_of(pair, record.id);
+        arrival = pair_arrival_of(pair, record.id);
         held = record.state == LK_STATE_HELD;
         if (pair->is_exact ? arrival != expected->blockers[i].arrival
                            : !is_expected(expected, arrival)) {
@@ -388,11 +398,17 @@ static const char *compare_answer(const struct pair *pair, const struct lk_event
             return "an answer about nothing";
         }
         lk_model_record(pair->model, answer->request, &record);
-        if (arrival_of(pair, record.id) != expected->arrival) {
+        if (pair_arrival_of(pair, record.id) != expected->arrival) {
             return "an answer about another request";
         }
     }
-    return event->kind == LK_EVENT_ASK ? compare_ask(pair, &event->ask, answer, expected) : NULL;
+    if (event->kind == LK_EVENT_ASK) {
+        const char *wrong = compare_ask(pair, &event->ask, answer, expected);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    return pair_work_compare_answer(pair, event, answer, expected);
 }
 
 /* ---- the changes ---- */
@@ -400,13 +416,13 @@ static const char *compare_answer(const struct pair *pair, const struct lk_event
 static bool is_unchanged(const struct lk_reference_request *a,
                          const struct lk_reference_request *b) {
     if (a->state != b->state || a->revoked != b->revoked || a->attended != b->attended
-        || a->fixed != b->fixed || a->ticket != b->ticket || a->token != b->token
-        || a->ttl_ms != b->ttl_ms || a->deadline_us != b->deadline_us
+        || a->fixed != b->fixed || a->wants_value != b->wants_value || a->ticket != b->ticket
+        || a->token != b->token || a->ttl_ms != b->ttl_ms || a->deadline_us != b->deadline_us
         || !lk_slice_equal(a->note, b->note)) {
         return false;
     }
     for (size_t i = 0; i < a->part_count; i++) {
-        if (!is_same_part(&a->parts[i], &b->parts[i])) {
+        if (!pair_is_same_part(&a->parts[i], &b->parts[i])) {
             return false;
         }
     }
@@ -425,6 +441,9 @@ static const char *find_change(const struct pair *pair, uint64_t id, bool has_en
 
     for (size_t i = 0; i < pair->effects->change_count; i++) {
         struct lk_record record;
+        if (pair->effects->changes[i].request == 0) {
+            continue; /* it is about a value, an item or a queue */
+        }
         lk_model_record(pair->model, pair->effects->changes[i].request, &record);
         if (record.id == id) {
             if (ended) {
@@ -470,10 +489,18 @@ static struct pair_root *root_of(struct pair *pair, const struct lk_path *path) 
             return &pair->roots[i];
         }
     }
-    pair->roots = grown(pair->roots, pair->root_count, sizeof *pair->roots);
+    pair->roots = pair_grown(pair->roots, pair->root_count, sizeof *pair->roots);
     pair->roots[pair->root_count] = (struct pair_root){.greatest = 0};
     memcpy(pair->roots[pair->root_count].name, name.bytes, name.size);
     return &pair->roots[pair->root_count++];
+}
+
+bool pair_rises(struct pair *pair, const struct lk_path *path, uint64_t number) {
+    struct pair_root *root = root_of(pair, path);
+    bool rises = number > root->greatest;
+
+    root->greatest = rises ? number : root->greatest;
+    return rises;
 }
 
 /* Each number that this step has drawn is greater than all that were seen in its roots before. */
@@ -483,8 +510,8 @@ static const char *check_numbers(struct pair *pair) {
 
     for (size_t i = 0; i < pair->effects->change_count; i++) {
         const struct lk_change *change = &pair->effects->changes[i];
-        lk_model_record(pair->model, change->request, &record);
         if (change->kind == LK_CHANGE_GRANTED) {
+            lk_model_record(pair->model, change->request, &record);
             for (size_t p = 0; p < record.part_count; p++) {
                 if (record.token <= root_of(pair, &record.parts[p].path)->greatest) {
                     wrong = "R4: a token that is not greater than all before";
@@ -493,11 +520,12 @@ static const char *check_numbers(struct pair *pair) {
         }
     }
     for (size_t i = 0; i < pair->effects->change_count; i++) {
-        lk_model_record(pair->model, pair->effects->changes[i].request, &record);
-        for (size_t p = 0; p < record.part_count; p++) {
-            struct pair_root *root = root_of(pair, &record.parts[p].path);
-            uint64_t greatest = record.token > record.ticket ? record.token : record.ticket;
-            root->greatest = greatest > root->greatest ? greatest : root->greatest;
+        if (pair->effects->changes[i].request != 0) {
+            lk_model_record(pair->model, pair->effects->changes[i].request, &record);
+            for (size_t p = 0; p < record.part_count; p++) {
+                pair_rises(pair, &record.parts[p].path, record.ticket);
+                pair_rises(pair, &record.parts[p].path, record.token);
+            }
         }
     }
     return wrong;
@@ -509,7 +537,7 @@ static void keep_before(struct pair *pair) {
     size_t count;
     const struct lk_reference_request *live = lk_reference_live(pair->reference, &count);
 
-    pair->before = grown(pair->before, count, sizeof *pair->before);
+    pair->before = pair_grown(pair->before, count, sizeof *pair->before);
     if (count > 0) {
         memcpy(pair->before, live, count * sizeof *live);
     }
@@ -523,7 +551,7 @@ const char *pair_step(struct pair *pair, const struct lk_event *event) {
 const char *pair_follow(struct pair *pair, const struct lk_event *event,
                         const struct lk_effects *effects) {
     const struct lk_reference_answer *expected;
-    struct pair_match *matches = grown(NULL, pair->match_count, sizeof *matches);
+    struct pair_match *matches = pair_grown(NULL, pair->match_count, sizeof *matches);
     size_t match_count = pair->match_count;
     const char *wrong;
 
@@ -531,11 +559,13 @@ const char *pair_follow(struct pair *pair, const struct lk_event *event,
         memcpy(matches, pair->matches, match_count * sizeof *matches);
     }
     keep_before(pair);
+    pair_work_keep(pair, event);
     /* Less than a millisecond on, draws of the step before may be ahead of the wall clock. */
     if (event->times.wall_us < pair->times.wall_us + 1000) {
         pair->is_exact = false;
     }
     pair->times = event->times;
+    pair->seen_us = event->times.now_us;
     expected = lk_reference_step(pair->reference, event);
     pair->effects = effects;
     if (pair->effects->answer.outcome != expected->outcome) {
@@ -554,6 +584,9 @@ const char *pair_follow(struct pair *pair, const struct lk_event *event,
     }
     if (wrong == NULL) {
         wrong = check_numbers(pair);
+    }
+    if (wrong == NULL) {
+        wrong = pair_work_check_changes(pair);
     }
     free(matches);
     return wrong;

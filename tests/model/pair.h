@@ -2,8 +2,8 @@
 /*
  * The model and the reference side by side: every event goes to both, and everything that can be
  * seen of them is compared. After each step, too: lk_model_check(), the reference's own invariants,
- * numbers that rise in each root (R4), and that the step's changes name every request that is
- * different now, so that a store which writes down only those has written enough.
+ * numbers that rise in each root (R4), and that the step's changes name every request, value, item
+ * and queue that is different now, so that a store which writes down only those has written enough.
  */
 #ifndef LK_TESTS_MODEL_PAIR_H
 #define LK_TESTS_MODEL_PAIR_H
@@ -22,6 +22,22 @@ struct pair_root {
     uint64_t greatest; /* of the tickets and tokens seen there */
 };
 
+/* A path that an event has named: a value or a queue may be there. */
+struct pair_path {
+    char bytes[LK_PATH_BYTES_MAX];
+    struct lk_path path;
+};
+
+/* Values, items and queues of the reference before the step. */
+struct pair_work {
+    struct lk_reference_value *values;
+    size_t value_count;
+    struct lk_reference_item *items;
+    size_t item_count;
+    struct lk_reference_queue *queues;
+    size_t queue_count;
+};
+
 struct pair {
     struct lk_model *model;
     struct lk_reference *reference;
@@ -31,6 +47,7 @@ struct pair {
      */
     bool is_exact;
     struct lk_times times; /* of the last step */
+    int64_t seen_us; /* the time that the model goes by: of its last step, 0 before its first */
     const struct lk_effects *effects;
 
     struct pair_match *matches; /* live requests, in the order of arrival */
@@ -40,6 +57,9 @@ struct pair {
     char text[128]; /* what is wrong, where it takes more than fixed words */
     struct pair_root *roots;
     size_t root_count;
+    struct pair_path **paths;
+    size_t path_count;
+    struct pair_work work;
 };
 
 /* The allocator is the model's; NULL: the C library's. */
@@ -56,5 +76,22 @@ const char *pair_follow(struct pair *pair, const struct lk_event *event,
 
 /* Compares the states as they are, without a step. */
 const char *pair_compare(struct pair *pair);
+
+/* ---- between pair.c and pair_work.c ---- */
+
+void *pair_grown(void *old, size_t count, size_t size); /* realloc() that cannot fail */
+bool pair_is_same_part(const struct lk_part *a, const struct lk_part *b);
+uint64_t pair_arrival_of(const struct pair *pair, uint64_t id); /* 0: not a live request's */
+
+/* R4: the number is greater than all that were seen in this root, and is seen now. */
+bool pair_rises(struct pair *pair, const struct lk_path *path, uint64_t number);
+
+void pair_work_done(struct pair *pair);
+void pair_work_keep(struct pair *pair, const struct lk_event *event); /* before the step */
+const char *pair_work_compare(struct pair *pair);
+const char *pair_work_compare_answer(const struct pair *pair, const struct lk_event *event,
+                                     const struct lk_answer *answer,
+                                     const struct lk_reference_answer *expected);
+const char *pair_work_check_changes(struct pair *pair);
 
 #endif

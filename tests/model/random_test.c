@@ -3,6 +3,7 @@
  * Long random histories, model against reference after every step.
  *
  *   random_test                 the suite's fixed numbers; LK_TEST_SCALE percent of them
+ *   random_test --work          the same with values and items
  *   LK_TEST_SEED=N random_test  the history of this number only
  *   random_test --replay FILE   the lines of a file
  *
@@ -19,6 +20,7 @@
 
 enum {
     HISTORY_COUNT = 12000,
+    WORK_HISTORY_COUNT = 5000,
     HISTORY_LENGTH = 250,
     NUMBER_FIRST = 1,
 };
@@ -149,7 +151,7 @@ static void report(struct lines *lines, uint64_t number) {
 struct tally {
     uint64_t steps;
     uint64_t outcomes[LK_OUTCOME_COUNT];
-    uint64_t changes[LK_CHANGE_BROKEN + 1];
+    uint64_t changes[LK_CHANGE_QUEUE_COUNTED + 1];
 };
 
 static void count_step(struct tally *tally, const struct pair *pair) {
@@ -161,7 +163,7 @@ static void count_step(struct tally *tally, const struct pair *pair) {
 }
 
 /* Whether the history of this number came to its end. */
-static bool run_history(uint64_t number, struct tally *tally) {
+static bool run_history(uint64_t number, bool with_work, struct tally *tally) {
     struct invent invent;
     struct lines lines = {.count = 0};
     struct pair pair;
@@ -169,7 +171,11 @@ static bool run_history(uint64_t number, struct tally *tally) {
     const char *wrong = NULL;
     char line[HISTORY_LINE_MAX];
 
-    invent_open(&invent, number);
+    if (with_work) {
+        invent_open_work(&invent, number);
+    } else {
+        invent_open(&invent, number);
+    }
     lines.quotas = invent.quotas;
     lines.ended_max = invent.ended_max;
     pair_open(&pair, &invent.quotas, invent.ended_max, NULL);
@@ -198,15 +204,16 @@ static uint64_t scaled(uint64_t count) {
 
 static void histories(void **state) {
     const char *only = getenv("LK_TEST_SEED");
+    bool with_work = *state != NULL;
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : NUMBER_FIRST;
-    uint64_t count = only != NULL ? 1 : scaled(HISTORY_COUNT);
+    uint64_t count = only != NULL ? 1 : scaled(with_work ? WORK_HISTORY_COUNT : HISTORY_COUNT);
+    enum lk_change_kind last_kind = with_work ? LK_CHANGE_QUEUE_COUNTED : LK_CHANGE_BROKEN;
     struct tally tally = {.steps = 0};
 
-    (void)state;
     print_message("histories %llu to %llu (LK_TEST_SEED=N runs one of them)\n",
                   (unsigned long long)first, (unsigned long long)(first + count - 1));
     for (uint64_t number = first; number < first + count; number++) {
-        if (!run_history(number, &tally)) {
+        if (!run_history(number, with_work, &tally)) {
             fail_msg("LK_TEST_SEED=%llu fails, as printed above", (unsigned long long)number);
         }
     }
@@ -218,7 +225,7 @@ static void histories(void **state) {
         }
     }
     print_message("\n");
-    for (size_t i = 0; only == NULL && i < sizeof tally.changes / sizeof *tally.changes; i++) {
+    for (size_t i = 0; only == NULL && i <= last_kind; i++) {
         assert_true(tally.changes[i] > 0);
     }
 }
@@ -254,7 +261,9 @@ static int replay_file(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(histories)};
+    bool with_work = argc == 2 && strcmp(argv[1], "--work") == 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(histories, with_work ? argv[1] : NULL)};
 
     if (argc == 3 && strcmp(argv[1], "--replay") == 0) {
         return replay_file(argv[2]);

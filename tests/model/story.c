@@ -14,7 +14,8 @@ struct story {
     struct pair pair;
     struct lk_times times;
     struct history_tokens tokens;
-    struct lk_record record; /* of the request that the line is about */
+    struct lk_record record;    /* of the request that the line is about */
+    struct lk_item_record item; /* that the line is about; no id: none */
     const char *line;
 };
 
@@ -92,6 +93,56 @@ static bool expect_of_request(struct story *story, struct lk_slice word) {
     return true;
 }
 
+/* What can be expected of an item. false: no such word. */
+static bool expect_of_item(struct story *story, struct lk_slice word) {
+    struct lk_slice text;
+    uint64_t number;
+
+    if (history_starts_with(word, "item=", &text)) {
+        expect(story, lk_slice_equal(story->item.id, text), word);
+    } else if (history_number(word, "attempts", NULL, &number)) {
+        expect(story, story->item.id.size > 0 && story->item.attempts == number, word);
+    } else if (history_number(word, "due", NULL, &number)) {
+        expect(story,
+               story->item.state == LK_ITEM_DELAYED
+                   && story->item.due_us - story->times.now_us == (int64_t)number * 1000,
+               word);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool has_change(const struct story *story, enum lk_change_kind kind) {
+    for (size_t i = 0; i < story->pair.effects->change_count; i++) {
+        if (story->pair.effects->changes[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The value that came with a grant. false: no such word. */
+static bool expect_of_value(struct story *story, struct lk_slice word) {
+    lk_value_ref value = story->pair.effects->answer.value;
+    struct lk_value_record record = {.in_doubt = false};
+    struct lk_slice text;
+
+    if (value != 0) {
+        lk_model_value_record(story->pair.model, value, &record);
+    }
+    if (history_starts_with(word, "value=", &text)) {
+        expect(story, value != 0 && lk_slice_equal(record.bytes, text), word);
+    } else if (history_is(word, "novalue")) {
+        expect(story, value == 0, word);
+    } else if (history_is(word, "sure") || history_is(word, "doubted")) {
+        expect(story, value != 0 && record.in_doubt == history_is(word, "doubted"), word);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void expect_of_answer(struct story *story, struct lk_slice word) {
     const struct lk_answer *answer = &story->pair.effects->answer;
     uint64_t number;
@@ -109,7 +160,12 @@ static void expect_of_answer(struct story *story, struct lk_slice word) {
                word);
     } else if (history_is(word, "created") || history_is(word, "again")) {
         expect(story, answer->created == history_is(word, "created"), word);
-    } else if (!expect_of_request(story, word)) {
+    } else if (history_is(word, "stolen")) {
+        expect(story, has_change(story, LK_CHANGE_ITEM_STOLEN), word);
+    } else if (history_is(word, "parked")) {
+        expect(story, has_change(story, LK_CHANGE_ITEM_PARKED), word);
+    } else if (!expect_of_item(story, word) && !expect_of_value(story, word)
+               && !expect_of_request(story, word)) {
         expect(story, false, word);
     }
 }
@@ -136,6 +192,10 @@ static void tell_event(struct story *story, const char *arrow) {
     }
     if (answer->request != 0) {
         lk_model_record(story->pair.model, answer->request, &story->record);
+    }
+    story->item.id.size = 0;
+    if (answer->item != 0) {
+        lk_model_item_record(story->pair.model, answer->item, &story->item);
     }
     for (struct lk_slice word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
         expect_of_answer(story, word);
@@ -172,19 +232,121 @@ static void tell_standing(struct story *story, struct lk_slice owner, struct lk_
     }
 }
 
+static void tell_value(struct story *story, struct lk_slice rest) {
+    struct lk_path path;
+    struct lk_value_record record;
+    struct lk_slice text;
+    lk_value_ref value;
+
+    if (lk_path_parse(history_word(&rest), &path, NULL) != LK_OK) {
+        fail_line(story, "not a path");
+    }
+    text = history_word(&rest);
+    value = lk_model_value(story->pair.model, &path);
+    if (value == 0 || history_is(text, "none")) {
+        expect(story, value == 0 && history_is(text, "none"), text);
+        return;
+    }
+    lk_model_value_record(story->pair.model, value, &record);
+    expect(story, lk_slice_equal(record.bytes, text), text);
+    text = history_word(&rest);
+    expect(story, history_is(text, record.in_doubt ? "doubted" : "sure"), text);
+}
+
+/* The item of this line, and its claim; whether it is there, in this state. */
+static bool find_item(struct story *story, const struct lk_path *queue, struct lk_slice id,
+                      struct lk_slice state) {
+    static const char *const names[] = {"ready", "delayed", "claimed", "parked"};
+    lk_item_ref item = lk_model_item(story->pair.model, queue, id);
+
+    if (item == 0 || history_is(state, "gone")) {
+        return item == 0 && history_is(state, "gone");
+    }
+    lk_model_item_record(story->pair.model, item, &story->item);
+    if (story->item.claim != 0) {
+        lk_model_record(story->pair.model, story->item.claim, &story->record);
+    }
+    return history_is(state, names[story->item.state]);
+}
+
+static void tell_item(struct story *story, struct lk_slice rest) {
+    struct lk_path queue;
+    struct lk_slice id;
+    struct lk_slice state;
+    struct lk_slice owner;
+
+    if (lk_path_parse(history_word(&rest), &queue, NULL) != LK_OK) {
+        fail_line(story, "not a queue");
+    }
+    id = history_word(&rest);
+    state = history_word(&rest);
+    expect(story, find_item(story, &queue, id, state), state);
+    for (struct lk_slice word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
+        if (history_starts_with(word, "owner=", &owner)) {
+            expect(story, story->item.claim != 0 && lk_slice_equal(story->record.owner, owner),
+                   word);
+        } else if (!expect_of_item(story, word)
+                   && !(story->item.claim != 0 && expect_of_request(story, word))) {
+            expect(story, false, word);
+        }
+    }
+}
+
+static void tell_queue(struct story *story, struct lk_slice rest) {
+    struct lk_path queue;
+    struct lk_queue_counts counts;
+    const struct {
+        const char *name;
+        const uint64_t *count;
+    } all[] = {
+        {"pushed", &counts.pushed},
+        {"duplicates", &counts.duplicates},
+        {"claims", &counts.claims},
+        {"steals", &counts.steals},
+        {"done", &counts.done},
+        {"retried", &counts.retried},
+        {"parked", &counts.parked},
+        {"ready", &counts.ready},
+        {"delayed", &counts.delayed},
+        {"claimed", &counts.claimed},
+        {"parked_now", &counts.parked_now},
+    };
+
+    if (lk_path_parse(history_word(&rest), &queue, NULL) != LK_OK) {
+        fail_line(story, "not a queue");
+    }
+    lk_model_queue_counts(story->pair.model, &queue, &counts);
+    for (struct lk_slice word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
+        bool holds = false;
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            uint64_t number;
+            holds =
+                holds
+                || (history_number(word, all[i].name, NULL, &number) && *all[i].count == number);
+        }
+        expect(story, holds, word);
+    }
+}
+
 static void tell_question(struct story *story) {
     struct lk_slice rest = lk_slice_of(story->line + 1);
     struct lk_slice word = history_word(&rest);
     struct lk_model_stats stats;
 
-    if (!history_is(word, "live")) {
+    if (history_is(word, "value")) {
+        tell_value(story, rest);
+    } else if (history_is(word, "item")) {
+        tell_item(story, rest);
+    } else if (history_is(word, "queue")) {
+        tell_queue(story, rest);
+    } else if (!history_is(word, "live")) {
         tell_standing(story, word, rest);
-        return;
-    }
-    word = history_word(&rest);
-    lk_model_stats(story->pair.model, &stats);
-    if (stats.live != strtoull(word.bytes, NULL, 10)) {
-        fail_msg("%llu live\n  in: %s", (unsigned long long)stats.live, story->line);
+    } else {
+        word = history_word(&rest);
+        lk_model_stats(story->pair.model, &stats);
+        if (stats.live != strtoull(word.bytes, NULL, 10)) {
+            fail_msg("%llu live\n  in: %s", (unsigned long long)stats.live, story->line);
+        }
     }
 }
 

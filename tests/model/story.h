@@ -8,9 +8,17 @@
  *       cycle=A,B    the owners of a deadlock
  *       in_use=N  broken=N
  *       created, again                       whether this ask put the request there
+ *       item=ID      which item it was about; attempts=N, due=MS: how that is now
+ *       stolen, parked                       a change says so
+ *       value=TEXT, sure, doubted            the value that came with a grant; novalue: none came
  *       keep=x       keeps its token as $x   token=$x, token>$x: compared with one kept
  *   ? OWNER PATH... STATE [EXPECTATION...]   how a request stands: held, waiting, gone
  *       left=MS      until its deadline      note=TEXT, revoked, token=$x, token>$x
+ *   ? value PATH TEXT sure|doubted           what is kept there
+ *   ? value PATH none
+ *   ? item QUEUE ID STATE [EXPECTATION...]   ready, delayed, claimed, parked, gone; attempts=N,
+ *       due=MS, owner=OWNER and what is expected of its claim, as of any request
+ *   ? queue QUEUE NAME=N...                  what was counted, by the names of lk_queue_counts
  *   ? live N                                 how many requests live
  */
 #ifndef LK_TESTS_MODEL_STORY_H

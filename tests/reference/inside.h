@@ -26,6 +26,13 @@ struct edge {
     struct lk_slice to;
 };
 
+/* Paths that the reference has put together itself, for it and its copies. */
+struct texts {
+    size_t references;
+    char **at;
+    size_t count;
+};
+
 struct lk_reference {
     struct lk_quotas quotas;
     uint64_t arrivals;
@@ -38,6 +45,14 @@ struct lk_reference {
     struct ended *ended; /* oldest first */
     size_t ended_count;
     size_t ended_max;
+
+    struct lk_reference_value *values;
+    size_t value_count;
+    struct lk_reference_item *items; /* by age */
+    size_t item_count;
+    struct lk_reference_queue *queues;
+    size_t queue_count;
+    struct texts *texts;
 
     struct lk_reference_answer answer;
     struct lk_reference_request *blockers;
@@ -80,7 +95,55 @@ bool closes_a_cycle(struct lk_reference *reference,
 /* The part of the request at this very path; NULL: none. */
 const struct lk_part *part_at(const struct lk_reference_request *request,
                               const struct lk_path *path);
+bool contains(const struct lk_path *outer, const struct lk_path *inner); /* equal, or above */
 bool is_same_path(const struct lk_path *a, const struct lk_path *b);
+
+/* ---- step.c: what happens to requests ---- */
+
+void give_answer(struct lk_reference *reference, lk_outcome outcome, uint64_t arrival);
+void add_request(struct lk_reference *reference, const struct lk_reference_request *request);
+void end_request(struct lk_reference *reference, uint64_t arrival);
+
+/* R4: for a request of these parts; and keeping it. draw() does both. */
+uint64_t next_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+                   int64_t wall_us);
+void keep_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+               uint64_t number);
+uint64_t draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+              int64_t wall_us);
+void promote(struct lk_reference *reference, struct lk_times times); /* R7, R8, R12 */
+void remember(struct lk_reference *reference, const struct lk_target *target,
+              int64_t now_us); /* R3 */
+bool recalls(const struct lk_reference *reference, const struct lk_target *target,
+             int64_t now_us); /* R3 */
+
+/* ---- sound.c: what is INVALID, and what is FULL (R22) ---- */
+
+bool are_sound_parts(const struct lk_part *parts, size_t count);
+bool are_sound_names(struct lk_slice owner, const struct lk_part *parts, size_t count);
+bool is_sound_ttl(int64_t ttl_ms);
+bool is_sound_ask(const struct lk_ask *ask, struct lk_times times);
+bool is_sound_take(const struct lk_take *take);
+bool is_full(const struct lk_reference *reference, const struct lk_reference_request *newcomer,
+             bool waits);
+
+/* ---- values.c: R15 ---- */
+
+const struct lk_reference_value *value_at(const struct lk_reference *reference,
+                                          const struct lk_path *path);
+void write_value(struct lk_reference *reference, const struct lk_path *path, struct lk_slice bytes);
+void doubt_value(struct lk_reference *reference, const struct lk_reference_request *request);
+void step_put(struct lk_reference *reference, const struct lk_put *put);
+
+/* ---- work.c: R16 ---- */
+
+void free_item(struct lk_reference *reference,
+               uint64_t claim); /* its claim perished or was broken */
+void step_push(struct lk_reference *reference, const struct lk_push *push, struct lk_times times);
+void step_take(struct lk_reference *reference, const struct lk_take *take, struct lk_times times);
+void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
+                 struct lk_times times);
+void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark);
 
 /* ---- reference.c ---- */
 

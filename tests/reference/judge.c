@@ -16,7 +16,7 @@ void *grown(void *old, size_t count, size_t size) {
 /* ---- R5, R6: paths and parts ---- */
 
 /* Every segment of `outer` begins `inner`. */
-static bool contains(const struct lk_path *outer, const struct lk_path *inner) {
+bool contains(const struct lk_path *outer, const struct lk_path *inner) {
     if (outer->depth > inner->depth) {
         return false;
     }
@@ -184,8 +184,9 @@ static bool part_is_covered(const struct lk_reference *reference,
                             const struct lk_reference_request *claim, const struct lk_part *part) {
     for (size_t i = 0; i < reference->request_count; i++) {
         const struct lk_reference_request *lease = &reference->requests[i];
-        if (!is_held(lease) || lease->revoked || !lk_slice_equal(lease->owner, claim->owner)) {
-            continue; /* R12: what is revoked covers nothing new */
+        if (!is_held(lease) || lease->revoked || lease->is_claim
+            || !lk_slice_equal(lease->owner, claim->owner)) {
+            continue; /* R12: what is revoked covers nothing new; R16: nor does a claim */
         }
         for (size_t j = 0; j < lease->part_count; j++) {
             if (covers(&lease->parts[j], part)) {
@@ -197,6 +198,9 @@ static bool part_is_covered(const struct lk_reference *reference,
 }
 
 bool is_covered(const struct lk_reference *reference, const struct lk_reference_request *claim) {
+    if (claim->is_claim) {
+        return false; /* R16: R8 does not apply to the claim of an item */
+    }
     for (size_t i = 0; i < claim->part_count; i++) {
         if (!part_is_covered(reference, claim, &claim->parts[i])) {
             return false;

@@ -5,8 +5,8 @@
  * the parsing of paths, but not one decision: relations, conflicts, covers, limits, cycles and
  * everything above them are written again here.
  *
- * Ownership: names, paths and notes in events are borrowed for the reference's whole life, not
- * only for the call. Memory: what cannot be allocated aborts; this is for tests only.
+ * Ownership: names, paths, notes and values in events are borrowed for the reference's whole life,
+ * not only for the call. Memory: what cannot be allocated aborts; this is for tests only.
  */
 #ifndef LK_TESTS_REFERENCE_H
 #define LK_TESTS_REFERENCE_H
@@ -30,6 +30,39 @@ struct lk_reference_request {
     int64_t ttl_ms;
     int64_t deadline_us;
     struct lk_slice note;
+    bool wants_value;      /* R15: some ask of it wanted the first part's value */
+    bool is_claim;         /* R16: of the item at its first part's path */
+    uint64_t ask_number;   /* of a claim; 0: none */
+    uint32_t max_attempts; /* of a claim; 0: no maximum */
+};
+
+/* R15. */
+struct lk_reference_value {
+    struct lk_path path;
+    struct lk_slice bytes;
+    bool in_doubt;
+};
+
+/* R16. One that is delayed is so in its state for ever; see lk_reference_is_due(). */
+struct lk_reference_item {
+    struct lk_path queue;
+    struct lk_slice id;
+    struct lk_path path; /* QUEUE/ID */
+    struct lk_slice value;
+    struct lk_part needs[LK_NEEDS_MAX];
+    size_t need_count;
+    uint64_t sequence; /* drawn at its push (R4) */
+    enum lk_item_state state;
+    int64_t due_us; /* LK_ITEM_DELAYED */
+    uint32_t attempts;
+    bool was_lost;  /* its last claim perished or was broken */
+    uint64_t claim; /* LK_ITEM_CLAIMED: the arrival of its claim */
+};
+
+/* R16: what was counted of a queue; how many items there are now is not counted here. */
+struct lk_reference_queue {
+    struct lk_path path;
+    struct lk_queue_counts counts;
 };
 
 struct lk_reference_answer {
@@ -40,6 +73,10 @@ struct lk_reference_answer {
     size_t broken;
     const struct lk_reference_request *blockers; /* all of them (D8): holders, then by ticket */
     size_t blocker_count;
+    bool has_value; /* an ask that wants the value, was granted it, and there is one */
+    struct lk_reference_value value;
+    bool has_item; /* what a push, take, finish or unpark was about; as it is, or was at its end */
+    struct lk_reference_item item;
 };
 
 struct lk_reference *lk_reference_new(const struct lk_quotas *quotas, size_t ended_max);
@@ -49,6 +86,18 @@ struct lk_reference *lk_reference_copy(const struct lk_reference *reference);
 /* The answer is valid until the next step. */
 const struct lk_reference_answer *lk_reference_step(struct lk_reference *reference,
                                                     const struct lk_event *event);
+
+/* Values, items (by age) and queues. Valid until the next step. */
+const struct lk_reference_value *lk_reference_values(const struct lk_reference *reference,
+                                                     size_t *ret_count);
+const struct lk_reference_item *lk_reference_items(const struct lk_reference *reference,
+                                                   size_t *ret_count);
+const struct lk_reference_queue *lk_reference_queues(const struct lk_reference *reference,
+                                                     size_t *ret_count);
+
+/* R16: whether the item could be claimed now, as far as only the item is concerned. */
+bool lk_reference_is_due(const struct lk_reference *reference,
+                         const struct lk_reference_item *item);
 
 /* LK_NEVER if nothing lives. */
 int64_t lk_reference_next_deadline(const struct lk_reference *reference);
@@ -73,7 +122,8 @@ uint64_t lk_reference_units_held(const struct lk_reference *reference, const str
 /*
  * What must hold at rest, computed from the list alone: no conflicting leases of two owners (R6),
  * one request for an owner and its paths (R3), nobody in line who may go (R7, R8), nothing past
- * its deadline (R11). NULL, or a sentence that says what is wrong.
+ * its deadline (R11), one claim for each claimed item (R16). NULL, or a sentence that says what
+ * is wrong.
  */
 const char *lk_reference_check(const struct lk_reference *reference);
 

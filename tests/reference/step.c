@@ -6,24 +6,26 @@
 
 /* ---- the list ---- */
 
+/* R3, which does not know claims (R16). */
 static struct lk_reference_request *find(const struct lk_reference *reference,
                                          struct lk_slice owner, const struct lk_part *parts,
                                          size_t part_count) {
     for (size_t i = 0; i < reference->request_count; i++) {
-        if (is_same_request(&reference->requests[i], owner, parts, part_count)) {
+        if (!reference->requests[i].is_claim
+            && is_same_request(&reference->requests[i], owner, parts, part_count)) {
             return &reference->requests[i];
         }
     }
     return NULL;
 }
 
-static void add(struct lk_reference *reference, const struct lk_reference_request *request) {
+void add_request(struct lk_reference *reference, const struct lk_reference_request *request) {
     reference->requests =
         grown(reference->requests, reference->request_count, sizeof *reference->requests);
     reference->requests[reference->request_count++] = *request;
 }
 
-static void end(struct lk_reference *reference, uint64_t arrival) {
+void end_request(struct lk_reference *reference, uint64_t arrival) {
     size_t kept = 0;
 
     for (size_t i = 0; i < reference->request_count; i++) {
@@ -49,18 +51,31 @@ static struct root *root_of(struct lk_reference *reference, const struct lk_path
     return &reference->roots[reference->root_count++];
 }
 
-/* The greater of the wall clock and the last draw + 1, over all roots, remembered by each. */
-static uint64_t draw(struct lk_reference *reference, const struct lk_reference_request *request,
-                     int64_t wall_us) {
+/* The greater of the wall clock and the last draw + 1, over all roots. */
+uint64_t next_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+                   int64_t wall_us) {
     uint64_t number = wall_us > 0 ? (uint64_t)wall_us : 0;
 
-    for (size_t i = 0; i < request->part_count; i++) {
-        uint64_t next = root_of(reference, &request->parts[i].path)->last_draw + 1;
+    for (size_t i = 0; i < part_count; i++) {
+        uint64_t next = root_of(reference, &parts[i].path)->last_draw + 1;
         number = next > number ? next : number;
     }
-    for (size_t i = 0; i < request->part_count; i++) {
-        root_of(reference, &request->parts[i].path)->last_draw = number;
+    return number;
+}
+
+/* Each root remembers what was drawn in it; what is refused as a deadlock has drawn nothing. */
+void keep_draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+               uint64_t number) {
+    for (size_t i = 0; i < part_count; i++) {
+        root_of(reference, &parts[i].path)->last_draw = number;
     }
+}
+
+uint64_t draw(struct lk_reference *reference, const struct lk_part *parts, size_t part_count,
+              int64_t wall_us) {
+    uint64_t number = next_draw(reference, parts, part_count, wall_us);
+
+    keep_draw(reference, parts, part_count, number);
     return number;
 }
 
@@ -70,7 +85,7 @@ static uint64_t draw(struct lk_reference *reference, const struct lk_reference_r
 static void grant(struct lk_reference *reference, struct lk_reference_request *request,
                   struct lk_times times) {
     request->state = LK_STATE_HELD;
-    request->token = draw(reference, request, times.wall_us);
+    request->token = draw(reference, request->parts, request->part_count, times.wall_us);
     if (request->attended && !request->fixed) {
         request->deadline_us = times.now_us + request->ttl_ms * 1000;
     }
@@ -80,7 +95,7 @@ static void grant(struct lk_reference *reference, struct lk_reference_request *r
  * Grants the waiting request with the smallest ticket that R7 or R8 allows, until there is none.
  * R11: whose deadline is this very moment is dead already, and nothing revives it.
  */
-static void promote(struct lk_reference *reference, struct lk_times times) {
+void promote(struct lk_reference *reference, struct lk_times times) {
     for (;;) {
         struct lk_reference_request *first = NULL;
         for (size_t i = 0; i < reference->request_count; i++) {
@@ -96,6 +111,13 @@ static void promote(struct lk_reference *reference, struct lk_times times) {
         }
         grant(reference, first, times);
     }
+}
+
+/* It ends, and its holder has not said how far it had come (R15, R16). */
+static void lose(struct lk_reference *reference, uint64_t arrival) {
+    doubt_value(reference, find_arrival(reference, arrival));
+    free_item(reference, arrival);
+    end_request(reference, arrival);
 }
 
 /* The request whose deadline comes first, among equals the one with the smallest ticket. */
@@ -118,14 +140,14 @@ static void perish(struct lk_reference *reference, struct lk_times times) {
 
     while ((first = first_to_perish(reference)) != NULL && first->deadline_us <= times.now_us) {
         struct lk_times moment = {.now_us = first->deadline_us, .wall_us = times.wall_us};
-        end(reference, first->arrival);
+        lose(reference, first->arrival);
         promote(reference, moment);
     }
 }
 
 /* ---- answers ---- */
 
-static void answer(struct lk_reference *reference, lk_outcome outcome, uint64_t arrival) {
+void give_answer(struct lk_reference *reference, lk_outcome outcome, uint64_t arrival) {
     reference->answer = (struct lk_reference_answer){.outcome = outcome, .arrival = arrival};
 }
 
@@ -140,102 +162,39 @@ static void answer_as_it_stands(struct lk_reference *reference, const struct lk_
     const struct lk_reference_request *request = find_arrival(reference, arrival);
 
     if (request->state == LK_STATE_HELD) {
-        answer(reference, LK_GRANTED, arrival);
+        const struct lk_reference_value *value = value_at(reference, &ask->parts[0].path);
+        give_answer(reference, LK_GRANTED, arrival);
+        if (ask->wants_value && value != NULL) { /* R15: it comes with the grant */
+            reference->answer.has_value = true;
+            reference->answer.value = *value;
+        }
     } else {
-        answer(reference, ask->style == LK_TRY ? LK_BUSY : LK_WAITING, arrival); /* R10 */
+        give_answer(reference, ask->style == LK_TRY ? LK_BUSY : LK_WAITING, arrival); /* R10 */
         explain(reference, request);
     }
 }
 
-/* ---- INVALID: R2, R11, R19 ---- */
-
-static bool are_sound_parts(const struct lk_part *parts, size_t count) {
-    if (count < 1 || count > LK_PARTS_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct lk_part *part = &parts[i];
-        bool sound = part->mode == LK_EXCLUSIVE
-                         ? part->limit == 0 && part->units == 0
-                         : part->units >= 1 && part->limit <= LK_LIMIT_MAX
-                               && part->units <= (part->limit != 0 ? part->limit : 1);
-        for (size_t j = 0; j < i; j++) {
-            sound = sound && !is_same_path(&part->path, &parts[j].path);
-        }
-        if (!sound) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool are_sound_names(struct lk_slice owner, const struct lk_part *parts, size_t count) {
-    return owner.size >= 1 && owner.size <= LK_OWNER_BYTES_MAX && are_sound_parts(parts, count);
-}
-
-static bool is_sound_ttl(int64_t ttl_ms) {
-    return ttl_ms == 0 || (ttl_ms >= LK_TTL_MIN_MS && ttl_ms <= LK_TTL_MAX_MS);
-}
-
-static bool is_sound_until(int64_t until_us, int64_t wall_us) {
-    return until_us == 0 || (until_us > wall_us && until_us - wall_us <= LK_TTL_MAX_MS * 1000);
-}
-
-static bool is_sound_ask(const struct lk_ask *ask, struct lk_times times) {
-    return are_sound_names(ask->owner, ask->parts, ask->part_count) && is_sound_ttl(ask->ttl_ms)
-           && is_sound_until(ask->until_us, times.wall_us)
-           && (!ask->note_given || ask->note.size <= LK_NOTE_BYTES_MAX);
-}
-
-/* ---- FULL: R22 ---- */
-
-static bool has_part_under(const struct lk_reference_request *request, struct lk_slice root) {
-    for (size_t i = 0; i < request->part_count; i++) {
-        if (lk_slice_equal(lk_path_segment(&request->parts[i].path, 0), root)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_reached(uint64_t bound, uint64_t count) {
-    return bound != 0 && count >= bound;
-}
-
-static bool is_full(const struct lk_reference *reference,
-                    const struct lk_reference_request *newcomer, bool waits) {
-    const struct lk_quotas *quotas = &reference->quotas;
-    uint64_t of_owner = 0;
-
-    for (size_t i = 0; i < reference->request_count; i++) {
-        of_owner += lk_slice_equal(reference->requests[i].owner, newcomer->owner);
-    }
-    if (is_reached(quotas->live_max, reference->request_count)
-        || is_reached(quotas->live_per_owner_max, of_owner)) {
-        return true;
-    }
-    for (size_t i = 0; i < newcomer->part_count; i++) {
-        const struct lk_path *path = &newcomer->parts[i].path;
-        uint64_t under_root = 0;
-        uint64_t waiting_here = 0;
-        for (size_t j = 0; j < reference->request_count; j++) {
-            const struct lk_reference_request *request = &reference->requests[j];
-            under_root += has_part_under(request, lk_path_segment(path, 0));
-            waiting_here += request->state == LK_STATE_WAITING && part_at(request, path) != NULL;
-        }
-        if (is_reached(quotas->live_per_root_max, under_root)
-            || (waits && is_reached(quotas->waiters_per_path_max, waiting_here))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- the ask ---- */
+
+/* R15: whose value is wanted is the first part from now on. */
+static void put_first(struct lk_reference_request *request, const struct lk_path *path) {
+    struct lk_part first = *part_at(request, path);
+    size_t at = 0;
+
+    while (!is_same_path(&request->parts[at].path, path)) {
+        at++;
+    }
+    memmove(request->parts + 1, request->parts, at * sizeof *request->parts);
+    request->parts[0] = first;
+}
 
 /* R11: now + ttl, or a fixed instant, which nothing moves from then on. */
 static void refresh(struct lk_reference_request *request, const struct lk_ask *ask,
                     struct lk_times times) {
+    if (ask->wants_value) {
+        request->wants_value = true;
+        put_first(request, &ask->parts[0].path);
+    }
     request->attended = ask->style == LK_WAIT;
     if (ask->note_given) {
         request->note = ask->note; /* R19 */
@@ -279,27 +238,28 @@ static void ask_new(struct lk_reference *reference, const struct lk_ask *ask,
     memcpy(request.parts, ask->parts, ask->part_count * sizeof *ask->parts);
     granted = may_be_granted(reference, &request);
     if (!granted && ask->style == LK_TRY) {
-        answer(reference, LK_BUSY, 0); /* R10: nothing new stays in line */
+        give_answer(reference, LK_BUSY, 0); /* R10: nothing new stays in line */
         explain(reference, &request);
         return;
     }
     if (is_full(reference, &request, !granted)) {
-        answer(reference, LK_FULL, 0);
+        give_answer(reference, LK_FULL, 0);
         return;
     }
     request.arrival = ++reference->arrivals;
-    request.ticket = draw(reference, &request, times.wall_us);
+    request.ticket = next_draw(reference, request.parts, request.part_count, times.wall_us);
     if (granted) {
         request.state = LK_STATE_HELD;
         request.token = request.ticket; /* R4: an immediate grant */
     }
     refresh(&request, ask, times);
-    add(reference, &request);
+    add_request(reference, &request);
     if (closes_a_cycle(reference, &request)) {
-        end(reference, request.arrival);
-        answer(reference, LK_DEADLOCK, 0);
+        end_request(reference, request.arrival);
+        give_answer(reference, LK_DEADLOCK, 0);
         return;
     }
+    keep_draw(reference, request.parts, request.part_count, request.ticket);
     promote(reference, times);
     answer_as_it_stands(reference, ask, request.arrival);
     reference->answer.created = true;
@@ -315,17 +275,18 @@ static void strengthen_lease(struct lk_reference *reference, struct lk_reference
     convert(&wanted, ask);
     if (conflicts_with_a_lease(reference, &wanted) || !has_room(reference, &wanted)) {
         refresh(lease, ask, times); /* it stays as it was, with its deadline refreshed */
-        answer(reference, LK_BUSY, lease->arrival);
+        give_answer(reference, LK_BUSY, lease->arrival);
         explain(reference, &wanted);
         return;
     }
     convert(lease, ask);
-    lease->token = draw(reference, lease, times.wall_us);
+    lease->token = next_draw(reference, lease->parts, lease->part_count, times.wall_us);
     if (closes_a_cycle(reference, lease)) {
         *lease = former;
-        answer(reference, LK_DEADLOCK, lease->arrival);
+        give_answer(reference, LK_DEADLOCK, lease->arrival);
         return;
     }
+    keep_draw(reference, lease->parts, lease->part_count, lease->token);
     refresh(lease, ask, times);
     promote(reference, times);
     answer_as_it_stands(reference, ask, former.arrival);
@@ -337,7 +298,7 @@ static void ask_lease(struct lk_reference *reference, struct lk_reference_reques
     uint64_t arrival = lease->arrival;
 
     if (lease->revoked) {
-        answer(reference, LK_LOST, arrival); /* R12 */
+        give_answer(reference, LK_LOST, arrival); /* R12 */
         return;
     }
     if (is_stronger(lease, ask->parts, ask->part_count)) {
@@ -362,14 +323,14 @@ static void ask_waiter(struct lk_reference *reference, struct lk_reference_reque
         convert(waiter, ask); /* R9: keeps its place */
     } else if (ask->style != LK_TRY || may_be_granted(reference, &wanted)) {
         convert(waiter, ask);
-        waiter->ticket = draw(reference, waiter, times.wall_us);
+        waiter->ticket = draw(reference, waiter->parts, waiter->part_count, times.wall_us);
     }
     refresh(waiter, ask, times);
     promote(reference, times);
     if (closes_a_cycle(reference, find_arrival(reference, arrival))) {
-        end(reference, arrival); /* R13: leaves nothing in line */
+        end_request(reference, arrival); /* R13: leaves nothing in line */
         promote(reference, times);
-        answer(reference, LK_DEADLOCK, 0);
+        give_answer(reference, LK_DEADLOCK, 0);
         return;
     }
     answer_as_it_stands(reference, ask, arrival);
@@ -380,7 +341,7 @@ static void step_ask(struct lk_reference *reference, const struct lk_ask *ask,
     struct lk_reference_request *present;
 
     if (!is_sound_ask(ask, times)) {
-        answer(reference, LK_INVALID, 0);
+        give_answer(reference, LK_INVALID, 0);
         return;
     }
     present = find(reference, ask->owner, ask->parts, ask->part_count);
@@ -397,6 +358,33 @@ static void step_ask(struct lk_reference *reference, const struct lk_ask *ask,
 /* ---- renewing and ending ---- */
 
 /* R11: only what is held and not revoked. */
+static bool may_be_renewed(const struct lk_reference_request *lease,
+                           const struct lk_target *target) {
+    return lk_slice_equal(lease->owner, target->owner) && lease->state == LK_STATE_HELD
+           && !lease->revoked && (target->token == 0 || target->token == lease->token);
+}
+
+/* The lease of these paths (R3); or the claim of these, or of the item at this one (R16). */
+static struct lk_reference_request *find_lease(const struct lk_reference *reference,
+                                               const struct lk_target *target) {
+    struct lk_reference_request *lease =
+        find(reference, target->owner, target->parts, target->part_count);
+
+    if (lease != NULL && may_be_renewed(lease, target)) {
+        return lease;
+    }
+    for (size_t i = 0; i < reference->request_count; i++) {
+        struct lk_reference_request *claim = &reference->requests[i];
+        bool named = is_same_request(claim, target->owner, target->parts, target->part_count)
+                     || (target->part_count == 1
+                         && is_same_path(&claim->parts[0].path, &target->parts[0].path));
+        if (claim->is_claim && named && may_be_renewed(claim, target)) {
+            return claim;
+        }
+    }
+    return NULL;
+}
+
 static void step_renew(struct lk_reference *reference, const struct lk_renew *renew,
                        struct lk_times times) {
     const struct lk_target *target = &renew->target;
@@ -404,25 +392,23 @@ static void step_renew(struct lk_reference *reference, const struct lk_renew *re
 
     if (!are_sound_names(target->owner, target->parts, target->part_count)
         || !is_sound_ttl(renew->ttl_ms)) {
-        answer(reference, LK_INVALID, 0);
+        give_answer(reference, LK_INVALID, 0);
         return;
     }
-    lease = find(reference, target->owner, target->parts, target->part_count);
-    if (lease == NULL || lease->state != LK_STATE_HELD || lease->revoked
-        || (target->token != 0 && target->token != lease->token)) {
-        answer(reference, LK_LOST, 0);
+    lease = find_lease(reference, target);
+    if (lease == NULL) {
+        give_answer(reference, LK_LOST, 0);
         return;
     }
     if (!lease->fixed) {
         lease->ttl_ms = renew->ttl_ms != 0 ? renew->ttl_ms : lease->ttl_ms;
         lease->deadline_us = times.now_us + lease->ttl_ms * 1000;
     }
-    answer(reference, LK_OK, lease->arrival);
+    give_answer(reference, LK_OK, lease->arrival);
 }
 
 /* R3: the bounded memory of tokens that a release named and ended. */
-static void remember(struct lk_reference *reference, const struct lk_target *target,
-                     int64_t now_us) {
+void remember(struct lk_reference *reference, const struct lk_target *target, int64_t now_us) {
     struct ended ended = {.owner = target->owner,
                           .part_count = target->part_count,
                           .token = target->token,
@@ -438,8 +424,7 @@ static void remember(struct lk_reference *reference, const struct lk_target *tar
     }
 }
 
-static bool recalls(const struct lk_reference *reference, const struct lk_target *target,
-                    int64_t now_us) {
+bool recalls(const struct lk_reference *reference, const struct lk_target *target, int64_t now_us) {
     for (size_t i = 0; i < reference->ended_count; i++) {
         const struct ended *ended = &reference->ended[i];
         struct lk_reference_request was = {.owner = ended->owner, .part_count = ended->part_count};
@@ -452,27 +437,41 @@ static bool recalls(const struct lk_reference *reference, const struct lk_target
     return false;
 }
 
+/* R15: an exclusive lease of the path whose value is to be written. */
+static bool may_put(const struct lk_reference_request *lease, const struct lk_path *path) {
+    return lease->state == LK_STATE_HELD && part_at(lease, path)->mode == LK_EXCLUSIVE;
+}
+
 /* R12: release of a lease, withdrawal of a waiting request. */
-static void step_release(struct lk_reference *reference, const struct lk_target *target,
+static void step_release(struct lk_reference *reference, const struct lk_release *release,
                          struct lk_times times) {
+    const struct lk_target *target = &release->target;
     struct lk_reference_request *request;
 
-    if (!are_sound_names(target->owner, target->parts, target->part_count)) {
-        answer(reference, LK_INVALID, 0);
+    if (!are_sound_names(target->owner, target->parts, target->part_count)
+        || (release->puts && release->put.size > LK_VALUE_BYTES_MAX)) {
+        give_answer(reference, LK_INVALID, 0);
         return;
     }
     request = find(reference, target->owner, target->parts, target->part_count);
     if (request == NULL || (target->token != 0 && target->token != request->token)) {
         bool repeated = target->token != 0 && recalls(reference, target, times.now_us);
-        answer(reference, repeated ? LK_OK : LK_LOST, 0);
+        give_answer(reference, repeated ? LK_OK : LK_LOST, 0);
         return;
+    }
+    if (release->puts && !may_put(request, &target->parts[0].path)) {
+        give_answer(reference, LK_LOST, 0); /* R15: nothing is written, nothing ends */
+        return;
+    }
+    if (release->puts) {
+        write_value(reference, &target->parts[0].path, release->put);
     }
     if (target->token != 0) {
         remember(reference, target, times.now_us);
     }
-    end(reference, request->arrival);
+    end_request(reference, request->arrival);
     promote(reference, times);
-    answer(reference, LK_OK, 0);
+    give_answer(reference, LK_OK, 0);
 }
 
 /* R12: waiting requests at exactly this path are withdrawn, leases revoked, or ended at once. */
@@ -488,14 +487,14 @@ static void step_break(struct lk_reference *reference, const struct lk_break *br
         }
         if (request->state == LK_STATE_WAITING || broken->at_once) {
             count++;
-            end(reference, request->arrival);
+            lose(reference, request->arrival);
         } else if (!request->revoked) {
             count++;
             request->revoked = true;
         }
     }
     promote(reference, times);
-    answer(reference, LK_OK, 0);
+    give_answer(reference, LK_OK, 0);
     reference->answer.broken = count;
 }
 
@@ -519,10 +518,22 @@ const struct lk_reference_answer *lk_reference_step(struct lk_reference *referen
         step_break(reference, &event->broken, event->times);
         break;
     case LK_EVENT_TICK:
-        answer(reference, LK_OK, 0);
+        give_answer(reference, LK_OK, 0);
         break;
-    default:
-        answer(reference, LK_UNSUPPORTED, 0); /* values and items are no matter of requests */
+    case LK_EVENT_PUT:
+        step_put(reference, &event->put);
+        break;
+    case LK_EVENT_PUSH:
+        step_push(reference, &event->push, event->times);
+        break;
+    case LK_EVENT_TAKE:
+        step_take(reference, &event->take, event->times);
+        break;
+    case LK_EVENT_FINISH:
+        step_finish(reference, &event->finish, event->times);
+        break;
+    case LK_EVENT_UNPARK:
+        step_unpark(reference, &event->unpark);
         break;
     }
     return &reference->answer;

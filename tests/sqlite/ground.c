@@ -233,11 +233,90 @@ lk_outcome ground_release(struct lk_engine *engine, const char *owner, const cha
                           uint64_t token, lk_result *result) {
     struct lk_patience patience = ground_patience(PATIENCE_US);
     struct ground_parts parts;
-    struct lk_target target = {.owner = lk_slice_of(owner), .token = token};
+    struct lk_release release = {.target = {.owner = lk_slice_of(owner), .token = token}};
 
     ground_parts_parse(&parts, parts_text);
-    target.parts = parts.parts;
-    target.part_count = parts.count;
+    release.target.parts = parts.parts;
+    release.target.part_count = parts.count;
     lk_result_clear(result);
-    return engine->ops->release(engine, &target, &patience, result);
+    return engine->ops->release(engine, &release, &patience, result);
+}
+
+/* ---- work in short --------------------------------------------------------------------------- */
+
+static struct lk_path path_of(const char *text) {
+    struct lk_path path;
+
+    if (lk_path_parse(lk_slice_of(text), &path, NULL) != LK_OK) {
+        ground_fail("%s is no path", text);
+    }
+    return path;
+}
+
+lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
+                       struct lk_slice value, int64_t delay_ms, const char *needs) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct ground_parts parts;
+    struct lk_push push = {.queue = path_of(queue),
+                           .id = lk_slice_of(id),
+                           .value = value,
+                           .delay_ms = delay_ms,
+                           .needs = parts.parts};
+    bool added;
+    lk_error error;
+
+    ground_parts_parse(&parts, needs);
+    push.need_count = parts.count;
+    return engine->ops->push(engine, &push, &patience, &added, &error);
+}
+
+lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
+                       int64_t ttl_ms, lk_claim_info **claim, struct lk_stand *ret_stand) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_take take = {.queue = path_of(queue),
+                           .owner = lk_slice_of(owner),
+                           .ttl_ms = ttl_ms,
+                           .ask_number = lk_random_draw()};
+    struct lk_stand ignored;
+    lk_error error;
+
+    lk_claim_free(*claim);
+    *claim = NULL;
+    return engine->ops->take(engine, &take, &patience, claim,
+                             ret_stand != NULL ? ret_stand : &ignored, &error);
+}
+
+lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
+                         enum lk_finish_kind kind, int64_t delay_ms) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_finish finish = {.queue = path_of(claim->queue),
+                               .id = lk_slice_of(claim->id),
+                               .owner = lk_slice_of(claim->owner),
+                               .token = claim->token,
+                               .kind = kind,
+                               .delay_ms = delay_ms};
+    lk_error error;
+
+    return engine->ops->finish(engine, &finish, &patience, &error);
+}
+
+lk_value *ground_get(struct lk_engine *engine, const char *path_text) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_path path = path_of(path_text);
+    lk_value *value = NULL;
+    lk_error error;
+    lk_outcome outcome = engine->ops->value_get(engine, &path, &patience, &value, &error);
+
+    if (outcome != LK_OK && outcome != LK_NONE) {
+        ground_fail("get %s: %s", path_text, error.text);
+    }
+    return value;
+}
+
+lk_outcome ground_put(struct lk_engine *engine, const char *path, struct lk_slice bytes) {
+    struct lk_patience patience = ground_patience(PATIENCE_US);
+    const struct lk_put put = {.path = path_of(path), .bytes = bytes};
+    lk_error error;
+
+    return engine->ops->value_put(engine, &put, &patience, &error);
 }

@@ -86,4 +86,21 @@ lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char 
 lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts,
                           uint64_t token, lk_result *result);
 
+/* ---- work in short --------------------------------------------------------------------------- */
+
+/* `needs` as in ground_parts_parse(). */
+lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
+                       struct lk_slice value, int64_t delay_ms, const char *needs);
+
+/* *claim is freed before, and set when granted; *ret_stand (may be NULL) is set when busy. */
+lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
+                       int64_t ttl_ms, lk_claim_info **claim, struct lk_stand *ret_stand);
+
+lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
+                         enum lk_finish_kind kind, int64_t delay_ms);
+
+/* A value, or NULL where there is none. Any other outcome ends the program. */
+lk_value *ground_get(struct lk_engine *engine, const char *path);
+lk_outcome ground_put(struct lk_engine *engine, const char *path, struct lk_slice bytes);
+
 #endif

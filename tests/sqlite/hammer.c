@@ -101,13 +101,14 @@ static void renew(struct worker *worker, const struct lk_target *target, struct 
 static void release(struct worker *worker, const struct lk_target *target,
                     struct witnessed *lease) {
     struct lk_patience patience = ground_patience(20000000);
+    const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
     int64_t promised_us = lease->until_us;
     int64_t sent_us = lk_clock_now_us();
 
     lease->until_us = sent_us < promised_us ? sent_us : promised_us;
     expect_kept(worker, promised_us,
-                worker->engine->ops->release(worker->engine, target, &patience, &result));
+                worker->engine->ops->release(worker->engine, &ending, &patience, &result));
     lk_result_clear(&result);
 }
 
@@ -134,9 +135,10 @@ static void hold(struct worker *worker, const struct lk_target *target, const st
 
 static void withdraw(struct worker *worker, const struct lk_target *target) {
     struct lk_patience patience = ground_patience(20000000);
+    const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
 
-    (void)worker->engine->ops->release(worker->engine, target, &patience, &result);
+    (void)worker->engine->ops->release(worker->engine, &ending, &patience, &result);
     lk_result_clear(&result);
 }
 

@@ -18,7 +18,7 @@
 #include "ground.h"
 #include "sql/format.h"
 
-enum { CONTENT_MAX = 64 * 1024, RACERS = 50 };
+enum { CONTENT_MAX = 256 * 1024, RACERS = 50 };
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 

@@ -49,6 +49,9 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
         _exit(LK_RUN_EXIT_NOT_EXECUTABLE);
     }
     lk_run_signals_restore(start->signals);
+    if (start->input != STDIN_FILENO) {
+        dup2(start->input, STDIN_FILENO); /* both are open: it does not fail */
+    }
     execvpe(start->command[0], start->command, start->environment);
     int error = errno;
     ssize_t written = write(ties->report[1], &error, sizeof error);

@@ -21,12 +21,13 @@ struct lk_run_start {
     const struct lk_run_signals *signals;
     struct lk_run_terminal *terminal;
     struct lk_run_guard *guard;
+    int input; /* becomes its stdin; STDIN_FILENO: lk's own does */
 };
 
 /*
  * Starts CMD in a process group of its own, in front of the terminal if lk was, and known to the
- * guard before its first instruction. It gets the standard descriptors, the signal mask and the
- * dispositions that lk was given. Returns 0, or the errno with which it could not be executed.
+ * guard before its first instruction. It gets the other standard descriptors, the signal mask and
+ * the dispositions that lk was given. Returns 0, or the errno with which it could not be executed.
  */
 int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child);
 

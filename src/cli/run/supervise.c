@@ -37,6 +37,7 @@ struct supervision {
     bool is_lease_gone;          /* said by the store, or the promise has passed */
     bool is_lost;                /* the lease is what CMD was ended for, or is known to be gone */
     bool is_over_time;
+    bool is_told_to_end; /* by a signal (LK_RUN_END_NOW) */
     bool is_warned;
     int own_end;          /* CMD's own exit code; -1: it is running */
     bool is_stopped;      /* CMD is, as far as is known */
@@ -104,7 +105,7 @@ static void ask_to_end(const struct supervision *supervision) {
 
 static void find_cause(struct supervision *supervision) {
     if (lk_run_plan_step(supervision->allowed, supervision->now_us) != LK_RUN_GO_ON
-        && supervision->step == LK_RUN_GO_ON) {
+        && supervision->step == LK_RUN_GO_ON && !supervision->is_told_to_end) {
         supervision->is_over_time = true;
         lk_run_notice("TIMEOUT", "--max-time is up: the command is ended");
     }
@@ -253,6 +254,29 @@ static void reap_others(const struct supervision *supervision) {
     }
 }
 
+/* ---- other signals --------------------------------------------------------------------------- */
+
+static void end_now(struct supervision *supervision) {
+    supervision->is_told_to_end = true;
+    supervision->now_us = lk_clock_now_us();
+    supervision->allowed =
+        lk_run_plan_sooner(supervision->allowed,
+                           lk_run_plan_max_time(supervision->charge->ttl_ms, supervision->now_us));
+    act(supervision);
+}
+
+static void obey_other(struct supervision *supervision, int signal) {
+    const struct lk_run_charge *charge = supervision->charge;
+    enum lk_run_wish wish =
+        charge->wish != NULL ? charge->wish(charge->context, signal) : LK_RUN_PASS_ON;
+
+    if (wish == LK_RUN_PASS_ON) {
+        lk_run_signal_pass(signal, supervision->command);
+    } else if (wish == LK_RUN_END_NOW && !supervision->is_told_to_end) {
+        end_now(supervision);
+    }
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static void obey_signals(struct supervision *supervision) {
@@ -271,7 +295,7 @@ static void obey_signals(struct supervision *supervision) {
             go_on(supervision);
             break;
         default:
-            lk_run_signal_pass(signal, supervision->command);
+            obey_other(supervision, signal);
             break;
         }
     }

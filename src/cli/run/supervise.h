@@ -9,6 +9,13 @@
 #include "cli/run/child.h"
 #include "cli/run/run.h"
 
+/* What becomes of a signal that is meant for CMD, or for whoever runs it. */
+enum lk_run_wish {
+    LK_RUN_PASS_ON, /* to CMD */
+    LK_RUN_KEEP,    /* it was not for CMD */
+    LK_RUN_END_NOW, /* CMD is ended: SIGTERM at once, SIGKILL as after --max-time */
+};
+
 /* What is supervised; everything is borrowed. */
 struct lk_run_charge {
     const struct lk_run_options *options;
@@ -20,6 +27,9 @@ struct lk_run_charge {
     struct lk_run_terminal *terminal;
     struct lk_run_guard *guard;
     struct lk_run_child *child;
+    /* NULL: every signal is passed on. */
+    enum lk_run_wish (*wish)(void *context, int signal);
+    void *context;
 };
 
 struct lk_run_end {

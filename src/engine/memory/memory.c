@@ -7,23 +7,15 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/memory/store.h"
-
-struct memory_engine {
-    struct lk_engine engine;
-    struct lk_memory_store *store;
-};
+#include "engine/memory/work.h"
 
 enum { REPORT_BYTES_MAX = 256 };
-
-static struct lk_memory_store *store_of(struct lk_engine *engine) {
-    return ((struct memory_engine *)engine)->store;
-}
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 lk_outcome lk_memory_open(struct lk_slice name, const struct lk_memory_options *options,
                           struct lk_engine **ret_engine, struct lk_error *error) {
-    struct memory_engine *engine;
+    struct lk_memory_engine *engine;
     lk_outcome outcome;
 
     if (name.size > LK_MEMORY_NAME_BYTES_MAX) {
@@ -56,7 +48,7 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
 }
 
 static void close_engine(struct lk_engine *engine) {
-    lk_memory_store_leave(store_of(engine));
+    lk_memory_store_leave(lk_memory_store_of(engine));
     free(engine);
 }
 
@@ -96,7 +88,7 @@ static lk_outcome ask(struct lk_engine *engine, const struct lk_ask *ask,
     struct lk_event event = {.kind = LK_EVENT_ASK, .ask = *ask};
 
     (void)patience;
-    return decide(store_of(engine), &event, result, ret_stand);
+    return decide(lk_memory_store_of(engine), &event, result, ret_stand);
 }
 
 static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
@@ -104,15 +96,15 @@ static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
     struct lk_event event = {.kind = LK_EVENT_RENEW, .renew = *renew};
 
     (void)patience;
-    return decide(store_of(engine), &event, result, NULL);
+    return decide(lk_memory_store_of(engine), &event, result, NULL);
 }
 
-static lk_outcome release(struct lk_engine *engine, const struct lk_target *target,
+static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
                           const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *target};
+    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *release};
 
     (void)patience;
-    return decide(store_of(engine), &event, result, NULL);
+    return decide(lk_memory_store_of(engine), &event, result, NULL);
 }
 
 static lk_outcome await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
@@ -121,12 +113,12 @@ static lk_outcome await(struct lk_engine *engine, const struct lk_stand *stand, 
     lk_outcome outcome;
 
     if (waker != NULL) {
-        return lk_memory_await(store_of(engine), stand, until_us, waker);
+        return lk_memory_await(lk_memory_store_of(engine), stand, until_us, waker);
     }
     if (!lk_waker_init(&own)) {
         return LK_INTERNAL;
     }
-    outcome = lk_memory_await(store_of(engine), stand, until_us, &own);
+    outcome = lk_memory_await(lk_memory_store_of(engine), stand, until_us, &own);
     lk_waker_done(&own);
     return outcome;
 }
@@ -171,7 +163,7 @@ static lk_outcome break_(struct lk_engine *engine, const struct lk_break *broken
                          struct lk_slice by, struct lk_slice reason,
                          const struct lk_patience *patience, size_t *ret_count,
                          struct lk_error *error) {
-    struct lk_memory_store *store = store_of(engine);
+    struct lk_memory_store *store = lk_memory_store_of(engine);
     struct lk_event event = {.kind = LK_EVENT_BREAK, .broken = *broken};
     const struct lk_effects *effects;
     lk_outcome outcome;
@@ -226,7 +218,7 @@ static lk_audit *copy_audit(const lk_audit *kept, const struct lk_path *prefix) 
 static lk_outcome audit(struct lk_engine *engine, const struct lk_path *prefix,
                         const struct lk_patience *patience, lk_audit **ret_audit,
                         struct lk_error *error) {
-    struct lk_memory_store *store = store_of(engine);
+    struct lk_memory_store *store = lk_memory_store_of(engine);
     lk_audit *copy;
 
     (void)patience;
@@ -242,15 +234,6 @@ static lk_outcome audit(struct lk_engine *engine, const struct lk_path *prefix,
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* Expires what is overdue and leaves the mutex held, so that what follows sees only the living. */
-static struct lk_times lock_and_tick(struct lk_memory_store *store) {
-    struct lk_event tick = {.kind = LK_EVENT_TICK};
-
-    pthread_mutex_lock(&store->mutex);
-    (void)lk_memory_step(store, &tick);
-    return tick.times;
-}
-
 static lk_outcome say_listing(lk_outcome outcome, struct lk_error *error) {
     return outcome == LK_OK ? LK_OK : lk_error_set(error, outcome, "no memory for the listing");
 }
@@ -258,8 +241,8 @@ static lk_outcome say_listing(lk_outcome outcome, struct lk_error *error) {
 static lk_outcome list(struct lk_engine *engine, const struct lk_path *prefix,
                        const struct lk_patience *patience, lk_listing **ret_listing,
                        struct lk_error *error) {
-    struct lk_memory_store *store = store_of(engine);
-    struct lk_times times = lock_and_tick(store);
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_times times = lk_memory_lock(store);
     lk_outcome outcome = lk_listing_from_model(store->model, &times, prefix, ret_listing);
 
     (void)patience;
@@ -270,8 +253,8 @@ static lk_outcome list(struct lk_engine *engine, const struct lk_path *prefix,
 static lk_outcome show(struct lk_engine *engine, const struct lk_path *path,
                        const struct lk_patience *patience, lk_listing **ret_listing,
                        struct lk_error *error) {
-    struct lk_memory_store *store = store_of(engine);
-    struct lk_times times = lock_and_tick(store);
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_times times = lk_memory_lock(store);
     lk_outcome outcome =
         lk_listing_from_model_with_blockers(store->model, &times, path, ret_listing);
 
@@ -282,7 +265,7 @@ static lk_outcome show(struct lk_engine *engine, const struct lk_path *path,
 
 static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *patience,
                           lk_report **ret_report, struct lk_error *error) {
-    struct lk_memory_store *store = store_of(engine);
+    struct lk_memory_store *store = lk_memory_store_of(engine);
     lk_report *report = calloc(1, sizeof *report);
     struct lk_model_stats stats;
     char bytes[REPORT_BYTES_MAX];
@@ -292,7 +275,7 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
     if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the report");
     }
-    (void)lock_and_tick(store);
+    (void)lk_memory_lock(store);
     lk_model_stats(store->model, &stats);
     pthread_mutex_unlock(&store->mutex);
     lk_text_format(&text, "live requests: %llu\nwaiting requests: %llu\nmemory bytes: %llu\n",
@@ -311,7 +294,8 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
 const struct lk_engine_ops lk_engine_memory = {
     .scheme = "mem",
     .title = "this process's memory, for tests",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
+                    | LK_CAN_VALUES | LK_CAN_WORK,
     .open = open_by_url,
     .close = close_engine,
     .ask = ask,
@@ -322,5 +306,14 @@ const struct lk_engine_ops lk_engine_memory = {
     .list = list,
     .show = show,
     .audit = audit,
+    .value_get = lk_memory_value_get,
+    .value_put = lk_memory_value_put,
+    .push = lk_memory_push,
+    .take = lk_memory_take,
+    .finish = lk_memory_finish,
+    .unpark = lk_memory_unpark,
+    .items = lk_memory_items,
+    .stats = lk_memory_stats,
+    .await_work = lk_memory_wait_for_work,
     .examine = examine,
 };

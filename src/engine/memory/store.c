@@ -4,7 +4,8 @@
  *
  * Nothing is decided by a clock of its own: what is overdue takes effect at the next step, and
  * whoever sleeps makes that step when a deadline comes. So a store that nobody asks costs nothing.
- * Lock order: register of names, store, waker. A step wakes only those whose own request changed.
+ * Lock order: register of names, store, waker. A step wakes only those whose own request changed,
+ * or for whose queue there may be something to take.
  */
 #include "engine/memory/store.h"
 
@@ -110,32 +111,95 @@ void lk_memory_store_leave(struct lk_memory_store *store) {
 
 /* ---- steps and wake-ups ---------------------------------------------------------------------- */
 
+static void wake(struct lk_memory_sleeper *sleeper) {
+    sleeper->is_woken = true;
+    lk_waker_nudge(sleeper->waker);
+}
+
 static void wake_sleepers_of(struct lk_memory_store *store, uint64_t id) {
     for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
          sleeper = sleeper->next) {
         if (sleeper->id == id) {
-            sleeper->is_woken = true;
-            lk_waker_nudge(sleeper->waker);
+            wake(sleeper);
         }
     }
 }
 
-/* Whether somebody who waits for the request has to hear of it. */
-static bool concerns_waiter(enum lk_change_kind kind) {
-    switch (kind) {
+/* A request ended or became weaker: what it locked may be what an item needs. */
+static void wake_workers_for_lock(struct lk_memory_store *store, const struct lk_record *record) {
+    store->work_version++;
+    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
+         sleeper = sleeper->next) {
+        bool concerns = sleeper->queue != NULL && sleeper->heeds_every_end;
+
+        for (size_t i = 0; sleeper->queue != NULL && !concerns && i < record->part_count; i++) {
+            concerns = lk_path_related(sleeper->queue, &record->parts[i].path);
+        }
+        if (concerns) {
+            wake(sleeper);
+        }
+    }
+}
+
+static void wake_workers_of_item(struct lk_memory_store *store, lk_item_ref item) {
+    struct lk_item_record record;
+
+    lk_model_item_record(store->model, item, &record);
+    store->work_version++;
+    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
+         sleeper = sleeper->next) {
+        if (sleeper->queue != NULL && lk_path_equal(sleeper->queue, &record.queue)) {
+            wake(sleeper);
+        }
+    }
+}
+
+/* Somebody may wait for this very request. */
+static void heed_waiter(struct lk_memory_store *store, uint64_t id) {
+    store->recent[store->version % LK_MEMORY_RECENT_MAX] = id;
+    store->version++;
+    wake_sleepers_of(store, id);
+}
+
+static void heed(struct lk_memory_store *store, const struct lk_change *change) {
+    struct lk_record record;
+
+    switch (change->kind) {
     case LK_CHANGE_GRANTED:
+        lk_model_record(store->model, change->request, &record);
+        heed_waiter(store, record.id);
+        break;
     case LK_CHANGE_RELEASED:
     case LK_CHANGE_WITHDRAWN:
     case LK_CHANGE_PERISHED:
     case LK_CHANGE_BROKEN:
-        return true;
-    case LK_CHANGE_QUEUED:
+        lk_model_record(store->model, change->request, &record);
+        heed_waiter(store, record.id);
+        wake_workers_for_lock(store, &record);
+        break;
     case LK_CHANGE_CONVERTED:
+        lk_model_record(store->model, change->request, &record);
+        wake_workers_for_lock(store, &record);
+        break;
+    case LK_CHANGE_ITEM_PUSHED:
+    case LK_CHANGE_ITEM_RETRIED:
+    case LK_CHANGE_ITEM_FREED:
+    case LK_CHANGE_ITEM_UNPARKED:
+        wake_workers_of_item(store, change->item);
+        break;
+    case LK_CHANGE_QUEUED:
     case LK_CHANGE_REFRESHED:
     case LK_CHANGE_REVOKED:
+    case LK_CHANGE_VALUE_PUT:
+    case LK_CHANGE_VALUE_DELETED:
+    case LK_CHANGE_VALUE_DOUBTED:
+    case LK_CHANGE_ITEM_CLAIMED:
+    case LK_CHANGE_ITEM_STOLEN:
+    case LK_CHANGE_ITEM_DONE: /* its claim was released just before */
+    case LK_CHANGE_ITEM_PARKED:
+    case LK_CHANGE_QUEUE_COUNTED:
         break;
     }
-    return false;
 }
 
 const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_event *event) {
@@ -145,18 +209,17 @@ const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk
     event->times.wall_us = store->time->wall_us(store->time->context);
     effects = lk_model_step(store->model, event);
     for (size_t i = 0; i < effects->change_count; i++) {
-        const struct lk_change *change = &effects->changes[i];
-        struct lk_record record;
-
-        if (!concerns_waiter(change->kind)) {
-            continue;
-        }
-        lk_model_record(store->model, change->request, &record);
-        store->recent[store->version % LK_MEMORY_RECENT_MAX] = record.id;
-        store->version++;
-        wake_sleepers_of(store, record.id);
+        heed(store, &effects->changes[i]);
     }
     return effects;
+}
+
+struct lk_times lk_memory_lock(struct lk_memory_store *store) {
+    struct lk_event tick = {.kind = LK_EVENT_TICK};
+
+    pthread_mutex_lock(&store->mutex);
+    (void)lk_memory_step(store, &tick);
+    return tick.times;
 }
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
@@ -213,29 +276,92 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
-                           int64_t until_us, struct lk_waker *waker) {
-    struct lk_memory_sleeper sleeper = {.id = stand->id, .waker = waker};
+/*
+ * Sleeps until woken, or until the time is up. One who waits for work looks at `due_us` anyway, on
+ * the store's clock. Called and left with the mutex held, which is free meanwhile.
+ */
+static lk_outcome sleep_until_woken(struct lk_memory_store *store,
+                                    struct lk_memory_sleeper *sleeper, int64_t due_us,
+                                    int64_t until_us) {
     bool is_thrown = false;
 
-    pthread_mutex_lock(&store->mutex);
-    if (has_changed(store, stand)) {
-        pthread_mutex_unlock(&store->mutex);
-        return LK_OK;
-    }
-    link_sleeper(store, &sleeper);
+    link_sleeper(store, sleeper);
     while (!is_thrown) {
         int64_t quiet_us = expire(store);
         int64_t left_us = until_us - lk_clock_now_us();
+        int64_t due_in_us =
+            due_us == LK_NEVER ? LK_NEVER : due_us - store->time->now_us(store->time->context);
 
-        if (sleeper.is_woken || left_us <= 0) {
+        if (sleeper->is_woken || left_us <= 0 || due_in_us <= 0) {
             break;
         }
         pthread_mutex_unlock(&store->mutex);
-        is_thrown = lk_waker_sleep(waker, smaller(smaller(quiet_us, left_us), SLEEP_US_MAX));
+        is_thrown = lk_waker_sleep(
+            sleeper->waker, smaller(smaller(quiet_us, due_in_us), smaller(left_us, SLEEP_US_MAX)));
         pthread_mutex_lock(&store->mutex);
     }
-    unlink_sleeper(store, &sleeper);
-    pthread_mutex_unlock(&store->mutex);
+    unlink_sleeper(store, sleeper);
     return is_thrown ? LK_CANCELLED : LK_OK;
+}
+
+lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
+                           int64_t until_us, struct lk_waker *waker) {
+    struct lk_memory_sleeper sleeper = {.id = stand->id, .waker = waker};
+    lk_outcome outcome = LK_OK;
+
+    pthread_mutex_lock(&store->mutex);
+    if (!has_changed(store, stand)) {
+        outcome = sleep_until_woken(store, &sleeper, LK_NEVER, until_us);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return outcome;
+}
+
+/* ---- sleeping for work ----------------------------------------------------------------------- */
+
+struct lk_stand lk_memory_stand_of_take(const struct lk_memory_store *store,
+                                        const struct lk_times *times) {
+    return (struct lk_stand){.id = (uint64_t)times->now_us, .version = store->work_version};
+}
+
+struct needs_search {
+    const struct lk_model *model;
+    bool has_needs;
+};
+
+static bool search_needs(void *context, lk_item_ref item) {
+    struct needs_search *search = context;
+    struct lk_item_record record;
+
+    lk_model_item_record(search->model, item, &record);
+    search->has_needs = record.need_count > 0;
+    return !search->has_needs;
+}
+
+/*
+ * When the next delayed item is due. What was due at the take already and is still delayed was
+ * passed over because the queue is paused, and the end of that wakes.
+ */
+static int64_t next_due(const struct lk_memory_store *store, const struct lk_path *queue,
+                        const struct lk_stand *stand) {
+    int64_t due_us = lk_model_next_due(store->model, queue);
+
+    return due_us > (int64_t)stand->id ? due_us : LK_NEVER;
+}
+
+lk_outcome lk_memory_await_work(struct lk_memory_store *store, const struct lk_path *queue,
+                                const struct lk_stand *stand, int64_t until_us,
+                                struct lk_waker *waker) {
+    struct lk_memory_sleeper sleeper = {.queue = queue, .waker = waker};
+    struct needs_search search = {.model = store->model};
+    lk_outcome outcome = LK_OK;
+
+    pthread_mutex_lock(&store->mutex);
+    if (store->work_version == stand->version) {
+        lk_model_each_item(store->model, queue, search_needs, &search);
+        sleeper.heeds_every_end = search.has_needs;
+        outcome = sleep_until_woken(store, &sleeper, next_due(store, queue, stand), until_us);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return outcome;
 }

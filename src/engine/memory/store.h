@@ -15,9 +15,11 @@
 
 enum { LK_MEMORY_RECENT_MAX = 256 };
 
-/* One blocked ask; lives on the stack of lk_memory_await(). */
+/* One blocked ask, or one who waits for work; lives on the sleeping thread's stack. */
 struct lk_memory_sleeper {
-    uint64_t id; /* of the request it waits for */
+    uint64_t id;                 /* of the request it waits for; 0: it waits for work */
+    const struct lk_path *queue; /* the work it waits for; NULL: it waits for a request */
+    bool heeds_every_end;        /* items of the queue need locks that may be anywhere */
     struct lk_waker *waker;
     bool is_woken;
     struct lk_memory_sleeper *next;
@@ -36,11 +38,21 @@ struct lk_memory_store {
      */
     uint64_t version;
     uint64_t recent[LK_MEMORY_RECENT_MAX];
+    uint64_t work_version; /* how many changes may have made something claimable, in any queue */
 
     char *name; /* NULL: private. These three are guarded by the register of names */
     size_t use_count;
     struct lk_memory_store *next;
 };
+
+struct lk_memory_engine {
+    struct lk_engine engine;
+    struct lk_memory_store *store;
+};
+
+static inline struct lk_memory_store *lk_memory_store_of(struct lk_engine *engine) {
+    return ((struct lk_memory_engine *)engine)->store;
+}
 
 /* The store of that name, made if there is none. lk_memory_store_leave() gives it back. */
 lk_outcome lk_memory_store_join(struct lk_slice name, const struct lk_memory_options *options,
@@ -53,8 +65,20 @@ void lk_memory_store_leave(struct lk_memory_store *store);
  */
 const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_event *event);
 
+/* Expires what is overdue and leaves the mutex held, so that what follows sees only the living. */
+struct lk_times lk_memory_lock(struct lk_memory_store *store);
+
 /* Sleeps as the table's await() does; without the mutex. */
 lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
                            int64_t until_us, struct lk_waker *waker);
+
+/* The stand of a take that was answered BUSY at `times`; with the mutex held. */
+struct lk_stand lk_memory_stand_of_take(const struct lk_memory_store *store,
+                                        const struct lk_times *times);
+
+/* Sleeps as the table's await_work() does; without the mutex. */
+lk_outcome lk_memory_await_work(struct lk_memory_store *store, const struct lk_path *queue,
+                                const struct lk_stand *stand, int64_t until_us,
+                                struct lk_waker *waker);
 
 #endif

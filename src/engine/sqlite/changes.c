@@ -2,6 +2,8 @@
 /* What a step changed, as rows. */
 #include "engine/sqlite/changes.h"
 
+#include "sql/values.h"
+
 /* R4: a draw counts at every root of the request. */
 static int write_draws(struct lk_sql *sql, const struct lk_record *record) {
     uint64_t draw = record->ticket > record->token ? record->ticket : record->token;
@@ -43,23 +45,100 @@ static int write_request(const struct lk_neighbourhood *hood, const struct lk_ef
     return code;
 }
 
+/* What became of a request; `is_last`: and of it nothing else behind this. */
+static int write_request_change(const struct lk_neighbourhood *hood,
+                                const struct lk_effects *effects, const struct lk_change *change,
+                                bool is_last, const struct lk_times *times) {
+    struct lk_record *record = &hood->store->request.record;
+    int code = SQLITE_OK;
+
+    lk_model_record(hood->model, change->request, record);
+    if (has_drawn(change->kind)) {
+        code = write_draws(&hood->store->sql, record);
+    }
+    return code == SQLITE_OK && is_last ? write_request(hood, effects, change->request, times)
+                                        : code;
+}
+
+static int write_value_change(const struct lk_neighbourhood *hood, const struct lk_change *change) {
+    struct lk_sql *sql = &hood->store->sql;
+    struct lk_value_record record;
+    struct lk_slice path;
+
+    lk_model_value_record(hood->model, change->value, &record);
+    path = lk_slice_of(record.path);
+    switch (change->kind) {
+    case LK_CHANGE_VALUE_DELETED:
+        return lk_sql_value_delete(sql, path);
+    case LK_CHANGE_VALUE_DOUBTED:
+        return lk_sql_value_doubt(sql, path);
+    default:
+        return lk_sql_value_save(sql, path, record.bytes);
+    }
+}
+
+/* A push draws (R4), as its place in the queue. */
+static int write_pushed(const struct lk_neighbourhood *hood, const struct lk_item_record *record,
+                        int64_t due_unix_us) {
+    struct lk_sql *sql = &hood->store->sql;
+    int code = lk_sql_item_add(sql, record, due_unix_us);
+
+    return code == SQLITE_OK ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
+                             : code;
+}
+
+static int write_item_change(const struct lk_neighbourhood *hood, const struct lk_change *change,
+                             const struct lk_times *times) {
+    struct lk_item_record *record = &hood->store->item.record;
+    int64_t due_unix_us;
+
+    lk_model_item_record(hood->model, change->item, record);
+    due_unix_us = times->wall_us + record->due_us - times->now_us;
+    switch (change->kind) {
+    case LK_CHANGE_ITEM_PUSHED:
+        return write_pushed(hood, record, due_unix_us);
+    case LK_CHANGE_ITEM_DONE:
+        return lk_sql_item_delete(&hood->store->sql, record);
+    default:
+        return lk_sql_item_save(&hood->store->sql, record, due_unix_us);
+    }
+}
+
+static int write_queue_change(const struct lk_neighbourhood *hood, const struct lk_change *change) {
+    char path[LK_PATH_BYTES_MAX + 1];
+    struct lk_queue_counts counts;
+
+    lk_model_queue_record(hood->model, change->queue, path, &counts);
+    return lk_sql_queue_save(&hood->store->sql, lk_slice_of(path), &counts);
+}
+
+static bool is_of_request(const struct lk_change *change) {
+    return change->kind <= LK_CHANGE_BROKEN;
+}
+
+/* Whether the change behind this one is of the same request: what changed twice is written once. */
+static bool is_followed(const struct lk_effects *effects, size_t index) {
+    const struct lk_change *change = &effects->changes[index];
+
+    return index + 1 < effects->change_count && is_of_request(&change[1])
+           && change[1].request == change->request;
+}
+
 int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
                      const struct lk_times *times) {
-    struct lk_record *record = &hood->store->request.record;
     int code = SQLITE_OK;
 
     for (size_t i = 0; i < effects->change_count && code == SQLITE_OK; i++) {
         const struct lk_change *change = &effects->changes[i];
 
-        lk_model_record(hood->model, change->request, record);
-        if (has_drawn(change->kind)) {
-            code = write_draws(&hood->store->sql, record);
-        }
-        /* What changed twice in a row is written once. */
-        if (code == SQLITE_OK
-            && (i + 1 == effects->change_count
-                || effects->changes[i + 1].request != change->request)) {
-            code = write_request(hood, effects, change->request, times);
+        if (is_of_request(change)) {
+            code = write_request_change(hood, effects, change, !is_followed(effects, i), times);
+        } else if (change->kind <= LK_CHANGE_VALUE_DOUBTED) {
+            code = write_value_change(hood, change);
+        } else if (change->kind < LK_CHANGE_QUEUE_COUNTED) {
+            code = write_item_change(hood, change, times);
+        } else {
+            code = write_queue_change(hood, change);
         }
     }
     return code;
@@ -67,10 +146,23 @@ int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effect
 
 int lk_changes_remember(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
                         const struct lk_target *target, int64_t now_us) {
-    if (target->token == 0 || effects->answer.outcome != LK_OK || effects->answer.request == 0) {
+    const struct lk_answer *answer = &effects->answer;
+
+    if (target->token == 0 || answer->outcome != LK_OK
+        || (answer->request == 0 && answer->item == 0)) {
         return SQLITE_OK;
     }
     return lk_sql_ended_save(&hood->store->sql, target, now_us);
+}
+
+int lk_changes_mark_format(const struct lk_sqlite_turn *turn, const struct lk_event *event) {
+    bool is_news =
+        event->kind == LK_EVENT_PUSH || (event->kind == LK_EVENT_ASK && event->ask.wants_value);
+
+    if (!is_news || turn->meta.writable_from >= LK_SQL_FORMAT_OF_WORK) {
+        return SQLITE_OK;
+    }
+    return lk_sql_meta_raise_writable(&turn->store->sql, LK_SQL_FORMAT_OF_WORK);
 }
 
 int lk_changes_record(const struct lk_neighbourhood *hood, const struct lk_effects *effects,

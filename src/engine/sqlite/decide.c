@@ -8,6 +8,8 @@
  * that nobody hears of what a power cut could undo. A refused try changes nothing, and its commit
  * writes nothing.
  */
+#include "engine/sqlite/decide.h"
+
 #include "base/error.h"
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
@@ -30,27 +32,56 @@ static int load_ended(struct lk_neighbourhood *hood, const struct lk_target *tar
     return code;
 }
 
-/* Loads, decides and writes, inside the turn. *ret_effects is the hood's model's. */
-static int decide(struct lk_sqlite_turn *turn, struct lk_event *event,
-                  struct lk_neighbourhood *hood, const struct lk_effects **ret_effects) {
+int lk_sqlite_write(struct lk_sqlite_turn *turn, const struct lk_event *event,
+                    const struct lk_neighbourhood *hood, const struct lk_effects *effects) {
+    int code = lk_changes_write(hood, effects, &turn->times);
+
+    if (code == SQLITE_OK && effects->change_count > 0) {
+        code = lk_changes_mark_format(turn, event);
+    }
+    if (code == SQLITE_OK && effects->change_count > 0) {
+        code = lk_changes_upkeep(turn, lk_random_next(&turn->store->random));
+    }
+    return code;
+}
+
+/* R3: whom and what a release or the end of a claim names; else NULL. `part` is room. */
+static const struct lk_target *target_of(const struct lk_event *event,
+                                         const struct lk_neighbourhood *hood, struct lk_part *part,
+                                         struct lk_target *target) {
+    if (event->kind == LK_EVENT_RELEASE) {
+        return &event->release.target;
+    }
+    if (event->kind != LK_EVENT_FINISH || hood->item.size == 0) {
+        return NULL;
+    }
+    *part = (struct lk_part){.path = hood->item, .mode = LK_EXCLUSIVE};
+    *target = (struct lk_target){
+        .owner = event->finish.owner, .parts = part, .part_count = 1, .token = event->finish.token};
+    return target;
+}
+
+int lk_sqlite_decide(struct lk_sqlite_turn *turn, struct lk_event *event,
+                     struct lk_neighbourhood *hood, const struct lk_effects **ret_effects) {
     const struct lk_effects *effects;
+    const struct lk_target *target;
+    struct lk_target room;
+    struct lk_part part;
     int code;
 
     event->times = turn->times;
     code = lk_neighbourhood_load(hood, turn, event, NULL);
-    if (code == SQLITE_OK && event->kind == LK_EVENT_RELEASE) {
-        code = load_ended(hood, &event->release);
+    target = target_of(event, hood, &part, &room);
+    if (code == SQLITE_OK && target != NULL) {
+        code = load_ended(hood, target);
     }
     if (code != SQLITE_OK) {
         return code;
     }
     effects = lk_model_step(hood->model, event);
-    code = lk_changes_write(hood, effects, &turn->times);
-    if (code == SQLITE_OK && event->kind == LK_EVENT_RELEASE) {
-        code = lk_changes_remember(hood, effects, &event->release, turn->times.now_us);
-    }
-    if (code == SQLITE_OK && effects->change_count > 0) {
-        code = lk_changes_upkeep(turn, lk_random_next(&turn->store->random));
+    code = lk_sqlite_write(turn, event, hood, effects);
+    if (code == SQLITE_OK && target != NULL) {
+        code = lk_changes_remember(hood, effects, target, turn->times.now_us);
     }
     *ret_effects = effects;
     return code;
@@ -82,7 +113,7 @@ static lk_outcome answer(struct lk_engine *engine, struct lk_event *event,
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "%s", error.text);
     }
-    code = decide(&turn, event, &hood, &effects);
+    code = lk_sqlite_decide(&turn, event, &hood, &effects);
     if (code == SQLITE_OK) {
         is_complete = lk_result_from_effects(hood.model, effects, &turn.times, result);
         code = is_complete ? SQLITE_OK : SQLITE_NOMEM;
@@ -117,9 +148,9 @@ lk_outcome lk_sqlite_renew(struct lk_engine *engine, const struct lk_renew *rene
     return answer(engine, &event, patience, result, NULL);
 }
 
-lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_target *target,
+lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_release *release,
                              const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *target};
+    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *release};
 
     return answer(engine, &event, patience, result, NULL);
 }
@@ -141,7 +172,7 @@ lk_outcome lk_sqlite_break(struct lk_engine *engine, const struct lk_break *brok
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = decide(&turn, &event, &hood, &effects);
+    code = lk_sqlite_decide(&turn, &event, &hood, &effects);
     if (code == SQLITE_OK) {
         decided = effects->answer.outcome;
         count = effects->answer.broken;

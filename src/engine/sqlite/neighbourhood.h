@@ -13,22 +13,54 @@ struct lk_neighbourhood {
     struct lk_sqlite *store;
     struct lk_model *model;
     int64_t now_us;
-    const struct lk_path *broken; /* LK_EVENT_BREAK: what stands at exactly this path may end */
-    bool with_owners;             /* LK_EVENT_ASK: owners are followed, for R13 */
+    struct lk_path item;          /* of an event about one item: its path; size 0: none */
+    const struct lk_path *ending; /* what stands at exactly this path may end; NULL: none */
+    bool with_owners;             /* asks and takes: owners are followed, for R13 */
     bool with_all;                /* nothing need be followed, for all is there */
     struct lk_set requests;       /* loaded; keys are ids */
     struct lk_set paths;          /* all that is related to these is, or will be, loaded */
     struct lk_set owners;         /* all that waits of theirs is, or will be, loaded */
-    struct lk_set roots;          /* last draws loaded */
+    size_t paths_done;            /* of them, so many are */
+    size_t owners_done;
+    struct lk_set roots;  /* last draws loaded */
+    struct lk_set values; /* loaded, where there are any; keys are paths */
+    struct lk_set items;  /* likewise */
+    struct lk_set queues; /* likewise: what was counted of them */
+    char item_bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
 };
 
 /*
  * Makes a model and loads into it what the event needs; a LK_EVENT_TICK needs everything, unless
- * `prefix` (else NULL) limits what will be asked of the model to what is related to it.
+ * `prefix` (else NULL) limits what will be asked of the model to what is related to it. A
+ * LK_EVENT_TAKE needs candidates as well, and that what is overdue has been swept before.
  * Returns SQLite's code. lk_neighbourhood_done() in any case.
  */
 int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
                           const struct lk_event *event, const struct lk_path *prefix);
+
+/*
+ * The same for a LK_EVENT_TICK that only sweeps: the claims of a queue's items that are overdue,
+ * and up to `elsewhere` other requests.
+ */
+int lk_neighbourhood_load_overdue(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
+                                  const struct lk_event *event, const struct lk_path *queue,
+                                  int elsewhere);
+
+/* The same for a LK_EVENT_TICK after which the queue's items will be listed. */
+int lk_neighbourhood_load_queue(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
+                                const struct lk_event *event, const struct lk_path *queue);
+
+/* The same for a LK_EVENT_TICK after which the value at the path will be read. */
+int lk_neighbourhood_load_value(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
+                                const struct lk_event *event, const struct lk_path *path);
+
+/*
+ * Adds an item that may be claimed next, and wants all that decides whether it is: of its path, and
+ * of what it needs. lk_neighbourhood_follow() loads that.
+ */
+int lk_neighbourhood_add_candidate(struct lk_neighbourhood *hood, const struct lk_sql_item *item);
+int lk_neighbourhood_follow(struct lk_neighbourhood *hood);
+
 void lk_neighbourhood_done(struct lk_neighbourhood *hood);
 
 /* Whether the file has a request of that id. */

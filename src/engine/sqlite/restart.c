@@ -81,6 +81,10 @@ int lk_sqlite_rebase(struct lk_sqlite *store, const struct lk_times *times) {
     if (code == SQLITE_OK) {
         code = lk_sql_each(sql, move, &restart);
     }
+    /* A delayed item keeps the instant at which it is due (R16). No boot clock was ever below 0. */
+    if (code == SQLITE_OK) {
+        code = lk_sql_items_move(sql, times, greater(restart.last_known_us, 0));
+    }
     /* Whoever lost an answer before the restart is gone with it (R3). */
     if (code == SQLITE_OK) {
         code = lk_sql_ended_clear(sql);

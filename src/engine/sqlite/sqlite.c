@@ -254,7 +254,7 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_PERSIST,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_sqlite_ask,
@@ -265,5 +265,14 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .list = lk_sqlite_list,
     .show = lk_sqlite_show,
     .audit = lk_sqlite_audit,
+    .value_get = lk_sqlite_value_get,
+    .value_put = lk_sqlite_value_put,
+    .push = lk_sqlite_push,
+    .take = lk_sqlite_take,
+    .finish = lk_sqlite_finish,
+    .unpark = lk_sqlite_unpark,
+    .items = lk_sqlite_items,
+    .stats = lk_sqlite_stats,
+    .await_work = lk_sqlite_await_work,
     .examine = lk_sqlite_examine,
 };

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "engine/sqlite/place.h"
 #include "engine/sqlite/sqlite.h"
+#include "sql/items.h"
 #include "sql/ledger.h"
 #include "sql/requests.h"
 
@@ -39,8 +40,10 @@ struct lk_sqlite {
     pthread_mutex_t mutex; /* guards what follows */
     struct lk_sql sql;
     struct lk_random random;
-    uint64_t own_commits;          /* PRAGMA data_version does not count them */
+    uint64_t own_commits;          /* that changed something; PRAGMA data_version counts others' */
+    int own_changes;               /* rows that this connection had changed by the last of them */
     struct lk_sql_request request; /* the row in hand; too large for the stack */
+    struct lk_sql_item item;       /* likewise */
 };
 
 enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
@@ -67,8 +70,17 @@ lk_outcome lk_sqlite_turn_begin(struct lk_sqlite *store, enum lk_sqlite_access a
  */
 lk_outcome lk_sqlite_turn_end(struct lk_sqlite_turn *turn, int code, lk_error *error);
 
-/* Ends it with nothing changed. */
-void lk_sqlite_turn_abandon(struct lk_sqlite_turn *turn);
+/* Whether anything has been written in it. */
+bool lk_sqlite_turn_has_written(const struct lk_sqlite_turn *turn);
+
+/*
+ * Says in *ret_version what the store is at once the turn is committed: any other commit makes
+ * another number of it, whoever's it is. Returns SQLite's code.
+ */
+int lk_sqlite_turn_version(const struct lk_sqlite_turn *turn, uint64_t *ret_version);
+
+/* The same, outside of turns; the mutex is held. */
+int lk_sqlite_version(struct lk_sqlite *store, uint64_t *ret_version);
 
 /*
  * The file is busy: sleeps a little longer than the time before (*delay_us, 0 at first), with
@@ -90,13 +102,13 @@ bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 /* R11, restart: moves all that lives from the clock of another boot to this one's (restart.c). */
 int lk_sqlite_rebase(struct lk_sqlite *store, const struct lk_times *times);
 
-/* Operations of the table; decide.c, look.c, watch.c, examine.c. */
+/* Operations of the table; decide.c, work.c, take.c, look.c, watch.c, await_work.c, examine.c. */
 lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
                          const struct lk_patience *patience, lk_result *result,
                          struct lk_stand *ret_stand);
 lk_outcome lk_sqlite_renew(struct lk_engine *engine, const struct lk_renew *renew,
                            const struct lk_patience *patience, lk_result *result);
-lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_target *target,
+lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_release *release,
                              const struct lk_patience *patience, lk_result *result);
 lk_outcome lk_sqlite_break(struct lk_engine *engine, const struct lk_break *broken,
                            struct lk_slice by, struct lk_slice reason,
@@ -113,6 +125,29 @@ lk_outcome lk_sqlite_show(struct lk_engine *engine, const struct lk_path *path,
 lk_outcome lk_sqlite_audit(struct lk_engine *engine, const struct lk_path *prefix,
                            const struct lk_patience *patience, lk_audit **ret_audit,
                            struct lk_error *error);
+lk_outcome lk_sqlite_value_get(struct lk_engine *engine, const struct lk_path *path,
+                               const struct lk_patience *patience, lk_value **ret_value,
+                               lk_error *error);
+lk_outcome lk_sqlite_value_put(struct lk_engine *engine, const struct lk_put *put,
+                               const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_sqlite_push(struct lk_engine *engine, const struct lk_push *push,
+                          const struct lk_patience *patience, bool *ret_added, lk_error *error);
+lk_outcome lk_sqlite_take(struct lk_engine *engine, const struct lk_take *take,
+                          const struct lk_patience *patience, lk_claim_info **ret_claim,
+                          struct lk_stand *ret_stand, lk_error *error);
+lk_outcome lk_sqlite_finish(struct lk_engine *engine, const struct lk_finish *finish,
+                            const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_sqlite_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
+                            const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue,
+                           const struct lk_patience *patience, lk_item_list **ret_list,
+                           lk_error *error);
+lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue,
+                           const struct lk_patience *patience, lk_queue_stats *ret_stats,
+                           lk_error *error);
+lk_outcome lk_sqlite_await_work(struct lk_engine *engine, const struct lk_path *queue,
+                                const struct lk_stand *stand, int64_t until_us,
+                                struct lk_waker *waker);
 lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,
                              lk_report **ret_report, struct lk_error *error);
 

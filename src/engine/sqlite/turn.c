@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "engine/sqlite/store.h"
+#include "sql/line.h"
 
 #define BACK_OFF_FIRST_US INT64_C(500)
 #define BACK_OFF_MAX_US INT64_C(10000)
@@ -168,6 +169,31 @@ lk_outcome lk_sqlite_turn_begin(struct lk_sqlite *store, enum lk_sqlite_access a
     return outcome;
 }
 
+bool lk_sqlite_turn_has_written(const struct lk_sqlite_turn *turn) {
+    return sqlite3_total_changes(turn->store->sql.handle) != turn->store->own_changes;
+}
+
+static uint64_t version_of(int64_t data_version, uint64_t own_commits) {
+    return ((uint64_t)data_version << 32) | (own_commits & UINT32_MAX);
+}
+
+int lk_sqlite_turn_version(const struct lk_sqlite_turn *turn, uint64_t *ret_version) {
+    int64_t data_version = 0;
+    int code = lk_sql_data_version(&turn->store->sql, &data_version);
+
+    *ret_version =
+        version_of(data_version, turn->store->own_commits + lk_sqlite_turn_has_written(turn));
+    return code;
+}
+
+int lk_sqlite_version(struct lk_sqlite *store, uint64_t *ret_version) {
+    int64_t data_version = 0;
+    int code = lk_sql_data_version(&store->sql, &data_version);
+
+    *ret_version = version_of(data_version, store->own_commits);
+    return code;
+}
+
 lk_outcome lk_sqlite_turn_end(struct lk_sqlite_turn *turn, int code, lk_error *error) {
     struct lk_sqlite *store = turn->store;
     lk_outcome outcome = LK_OK;
@@ -176,16 +202,12 @@ lk_outcome lk_sqlite_turn_end(struct lk_sqlite_turn *turn, int code, lk_error *e
         code = lk_sql_commit(&store->sql);
     }
     if (code == SQLITE_OK) {
-        store->own_commits += turn->access == LK_SQLITE_WRITE;
+        store->own_commits += lk_sqlite_turn_has_written(turn);
     } else {
         outcome = lk_sql_explain(&store->sql, code, error);
         lk_sql_rollback(&store->sql);
     }
+    store->own_changes = sqlite3_total_changes(store->sql.handle);
     pthread_mutex_unlock(&store->mutex);
     return outcome;
-}
-
-void lk_sqlite_turn_abandon(struct lk_sqlite_turn *turn) {
-    lk_sql_rollback(&turn->store->sql);
-    pthread_mutex_unlock(&turn->store->mutex);
 }

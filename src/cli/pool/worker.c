@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two threads. The library's loop (lk_work()) claims, keeps the claim alive and ends it in a thread
+ * of its own. CMD is started and watched by the main thread, which owns the signals and the
+ * children as it does in `lk run`. One hands each item to the other and waits; the mutex guards
+ * what they hand over, and an eventfd wakes the main thread, which waits for signals as well.
+ */
+#include "cli/pool/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/pool/item.h"
+#include "cli/run/notice.h"
+#include "cli/run/timer.h"
+#include "cli/say.h"
+
+enum { FAILED = 1 }; /* what the library is told of an item whose CMD has failed */
+
+struct worker {
+    const struct lk_pool_post *post;
+    lk_store *store;
+    lk_cancel *cancel;
+    struct lk_pool_bench bench;
+    int news; /* eventfd: there is an item, or the loop has ended */
+
+    /* The main thread's alone. */
+    bool is_stopping;
+    bool is_ending;
+    int failure_code; /* why it gives up by itself; 0: it does not */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t answered;
+    const lk_claim_info *claim; /* to be run; NULL: none */
+    lk_lease *lease;
+    bool is_answered;
+    int status; /* for lk_work(), when answered */
+    bool is_over;
+    lk_error result; /* of lk_work(), when over */
+};
+
+/* ---- in the loop's thread -------------------------------------------------------------------- */
+
+static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
+    struct worker *worker = context;
+
+    pthread_mutex_lock(&worker->mutex);
+    worker->claim = claim;
+    worker->lease = lease;
+    worker->is_answered = false;
+    eventfd_write(worker->news, 1);
+    while (!worker->is_answered) {
+        pthread_cond_wait(&worker->answered, &worker->mutex);
+    }
+    int status = worker->status;
+    pthread_mutex_unlock(&worker->mutex);
+    return status;
+}
+
+static void progress(void *context, const lk_work_progress *progress) {
+    const struct worker *worker = context;
+
+    lk_pool_tally_count(worker->post->tally, worker->post->place, progress);
+}
+
+static void *loop(void *context) {
+    struct worker *worker = context;
+    const struct lk_pool_options *options = worker->post->options;
+    const lk_work_options work = {
+        .size = sizeof work,
+        .queue = options->queue,
+        .handle = handle,
+        .progress = progress,
+        .context = worker,
+        .workers = 1,
+        .ttl_ms = options->ttl_ms,
+        .max_attempts = options->max_attempts,
+        .note = options->note,
+        .drain = options->drain,
+        .cancel = worker->cancel,
+    };
+    lk_error result = {.outcome = LK_OK};
+
+    (void)lk_work(worker->store, &work, NULL, &result);
+    pthread_mutex_lock(&worker->mutex);
+    worker->is_over = true;
+    worker->result = result;
+    eventfd_write(worker->news, 1);
+    pthread_mutex_unlock(&worker->mutex);
+    return NULL;
+}
+
+/* ---- in the main thread ---------------------------------------------------------------------- */
+
+static void stop(struct worker *worker) {
+    if (!worker->is_stopping) {
+        worker->is_stopping = true;
+        lk_cancel_now(worker->cancel);
+    }
+}
+
+/* A worker obeys; it passes nothing on: CMD goes on until the pool's second signal. */
+static enum lk_run_wish obey(void *context, int signal) {
+    struct worker *worker = context;
+
+    switch (signal) {
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+    case LK_POOL_ORDER_STOP:
+        stop(worker);
+        return LK_RUN_KEEP;
+    case SIGQUIT:
+    case LK_POOL_ORDER_END:
+        stop(worker);
+        worker->is_ending = true;
+        return LK_RUN_END_NOW;
+    default:
+        return LK_RUN_KEEP;
+    }
+}
+
+/* Between two items. */
+static void obey_signals(struct worker *worker) {
+    int signal;
+
+    while ((signal = lk_run_signals_next(worker->post->signals)) != 0) {
+        if (signal == SIGTSTP) {
+            lk_run_signals_stop_here(false);
+        } else if (signal == SIGCHLD) {
+            /* What former items have left behind, and this process has adopted. */
+            while (waitpid(-1, NULL, WNOHANG) > 0) {
+            }
+        } else {
+            (void)obey(worker, signal);
+        }
+    }
+}
+
+/* CMD cannot be started for any item: the pool had better end. */
+static void give_up(struct worker *worker, int error) {
+    char text[LK_ERROR_TEXT_MAX];
+    int exit_code = lk_run_child_failure_code(error);
+
+    worker->failure_code = exit_code;
+    if (lk_pool_tally_may_say_failure(worker->post->tally)) {
+        (void)snprintf(text, sizeof text, "%s: %s", worker->post->options->command[0],
+                       strerror(error));
+        lk_run_notice(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s",
+                      text);
+    }
+    stop(worker);
+}
+
+/* Returns what lk_work() is to be told of the item. */
+static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease *lease) {
+    if (worker->is_stopping) {
+        return LK_WORK_GIVE_BACK; /* claimed just before that was said */
+    }
+    struct lk_pool_item_end end = lk_pool_item_run(&worker->bench, claim, lease);
+    if (end.start_error != 0) {
+        give_up(worker, end.start_error);
+        return LK_WORK_GIVE_BACK;
+    }
+    if (end.is_lost || end.exit_code != 0) {
+        return worker->is_ending ? LK_WORK_GIVE_BACK : FAILED;
+    }
+    return 0;
+}
+
+static void answer(struct worker *worker, int status) {
+    pthread_mutex_lock(&worker->mutex);
+    worker->claim = NULL;
+    worker->status = status;
+    worker->is_answered = true;
+    pthread_cond_signal(&worker->answered);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+static void serve(struct worker *worker) {
+    struct pollfd turn[] = {{.fd = worker->post->signals->descriptor, .events = POLLIN},
+                            {.fd = worker->news, .events = POLLIN}};
+    bool is_over = false;
+
+    while (!is_over) {
+        eventfd_t count;
+
+        (void)poll(turn, sizeof turn / sizeof turn[0], -1);
+        obey_signals(worker);
+        (void)eventfd_read(worker->news, &count);
+        pthread_mutex_lock(&worker->mutex);
+        const lk_claim_info *claim = worker->claim;
+        lk_lease *lease = worker->lease;
+        is_over = worker->is_over;
+        pthread_mutex_unlock(&worker->mutex);
+        if (claim != NULL) {
+            answer(worker, run_item(worker, claim, lease));
+        }
+    }
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+/* Says it, unless another worker has; returns the exit code. */
+static int fail(const struct lk_pool_post *post, lk_outcome outcome, const char *text) {
+    return lk_pool_tally_may_say_failure(post->tally) ? lk_say_failure(post->cli, outcome, text)
+                                                      : lk_say_exit_code(post->cli, outcome);
+}
+
+static int conclude(const struct worker *worker) {
+    lk_outcome outcome = worker->result.outcome;
+
+    if (worker->failure_code != 0) {
+        return worker->failure_code;
+    }
+    return outcome == LK_OK || outcome == LK_CANCELLED
+               ? 0
+               : fail(worker->post, outcome, worker->result.text);
+}
+
+static int run_loop(struct worker *worker) {
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, loop, worker) != 0) {
+        return fail(worker->post, LK_INTERNAL, "the system has no room for one more thread");
+    }
+    serve(worker);
+    pthread_join(thread, NULL);
+    return conclude(worker);
+}
+
+int lk_pool_worker(const struct lk_pool_post *post) {
+    struct worker worker = {.post = post,
+                            .cancel = lk_cancel_new(),
+                            .news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                            .mutex = PTHREAD_MUTEX_INITIALIZER,
+                            .answered = PTHREAD_COND_INITIALIZER};
+    int timer = lk_run_timer_open();
+    lk_error error;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (worker.cancel == NULL || worker.news < 0 || timer < 0) {
+        return fail(post, LK_INTERNAL, "a worker has no memory or descriptor to begin with");
+    }
+    if (lk_open(post->options->store_url, &worker.store, &error) != LK_OK) {
+        return fail(post, error.outcome, error.text);
+    }
+    worker.bench = (struct lk_pool_bench){.store_url = lk_store_url(worker.store),
+                                          .command = post->options->command,
+                                          .signals = post->signals,
+                                          .timer = timer,
+                                          .wish = obey,
+                                          .context = &worker};
+    int exit_code = run_loop(&worker);
+    lk_close(worker.store);
+    lk_cancel_free(worker.cancel);
+    return exit_code;
+}

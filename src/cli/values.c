@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk get, put and del: the values that paths keep (R15). */
+#include <stdlib.h>
+
+#include "cli/ask.h"
+#include "cli/input.h"
+#include "cli/owner.h"
+#include "cli/say.h"
+#include "form/form.h"
+#include "model/utf8.h"
+
+/* The value as it is; text that does not end in a line end gets one, for people's sake. */
+static void write_value(FILE *out, const lk_value *value) {
+    const char *bytes = value->bytes;
+
+    (void)fwrite(bytes, 1, value->size, out);
+    if (value->size == 0
+        || (bytes[value->size - 1] != '\n' && lk_utf8_is_valid(bytes, value->size))) {
+        (void)fputc('\n', out);
+    }
+}
+
+static int say_value(const struct lk_cli *cli, const char *path, const lk_value *value) {
+    if (cli->json) {
+        return lk_say_object(cli, LK_OK, lk_form_value(path, value));
+    }
+    write_value(cli->out, value);
+    if (value->in_doubt && !cli->quiet) {
+        (void)fprintf(cli->err,
+                      "lk: in doubt: a holder of %s died before it put its value; a put ends the "
+                      "doubt\n",
+                      path);
+    }
+    return 0;
+}
+
+int lk_cli_get(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char *path;
+    lk_store *store;
+    lk_value *value = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open_at_path(cli, line, &path, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome = lk_value_get(store, path, &value, &error);
+    exit_code =
+        outcome == LK_OK ? say_value(cli, path, value) : lk_say_failure(cli, outcome, error.text);
+    lk_value_free(value);
+    lk_close(store);
+    free(path);
+    return exit_code;
+}
+
+/* Puts these bytes; NULL deletes. */
+static int put(const struct lk_cli *cli, const struct lk_command_line *line, const char *bytes,
+               size_t size) {
+    char made_owner[LK_OWNER_TEXT_SIZE];
+    lk_store *store;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome = lk_value_put(store, line->words[0], lk_ask_owner(line, made_owner),
+                                      (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0),
+                                      bytes, size, &error);
+    lk_close(store);
+    return lk_say_done(cli, outcome, &error);
+}
+
+int lk_cli_put(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct lk_input input;
+    lk_error error;
+
+    if (lk_input_text(line->words[1], &input, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
+    }
+    int exit_code = put(cli, line, input.bytes, input.size);
+    free(input.bytes);
+    return exit_code;
+}
+
+int lk_cli_del(const struct lk_cli *cli, const struct lk_command_line *line) {
+    return put(cli, line, NULL, 0);
+}

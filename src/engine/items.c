@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listings of work: the items of a queue, by age. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "engine/blockers.h"
+#include "engine/bytes.h"
+#include "engine/reply.h"
+
+enum { ROOM_MIN = 16 /* a power of two */, PART_BYTES_MAX = LK_PATH_BYTES_MAX + 64 };
+
+static void item_done(lk_item_info *item) {
+    for (size_t i = 0; i < item->need_count; i++) {
+        free(item->needs[i]);
+    }
+    free(item->needs);
+    free(item->id);
+    free(item->owner);
+    free(item->value);
+}
+
+void lk_item_list_free(lk_item_list *list) {
+    if (list == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        item_done(&list->items[i]);
+    }
+    free(list->items);
+    free(list);
+}
+
+lk_item_list *lk_item_list_new(void) {
+    return calloc(1, sizeof(lk_item_list));
+}
+
+/* Room is always the power of two at or above the count, so it need not be remembered. */
+static bool reserve_one(lk_item_list *list) {
+    size_t count = list->count;
+    lk_item_info *items;
+
+    if (count != 0 && (count < ROOM_MIN || (count & (count - 1)) != 0)) {
+        return true;
+    }
+    items = realloc(list->items, (count == 0 ? ROOM_MIN : count * 2) * sizeof *items);
+    if (items == NULL) {
+        return false;
+    }
+    list->items = items;
+    return true;
+}
+
+/* A part as it is written (R2). NULL when memory is exhausted. */
+static char *part_text(const struct lk_part *part) {
+    char bytes[PART_BYTES_MAX];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+
+    lk_text_format(&text, "%.*s", (int)part->path.size, part->path.bytes);
+    if (part->limit != 0) {
+        lk_text_format(&text, "?limit=%u&units=%u", part->limit, part->units);
+    } else if (part->mode == LK_SHARED) {
+        lk_text_format(&text, "?shared");
+    }
+    return lk_text_copy(lk_slice_of(bytes));
+}
+
+static bool fill_needs(const struct lk_item_record *record, lk_item_info *item) {
+    if (record->need_count == 0) {
+        return true;
+    }
+    item->needs = calloc(record->need_count, sizeof *item->needs);
+    if (item->needs == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < record->need_count; i++) {
+        item->needs[i] = part_text(&record->needs[i]);
+        if (item->needs[i] == NULL) {
+            return false;
+        }
+        item->need_count++;
+    }
+    return true;
+}
+
+static const char *state_name(enum lk_item_state state) {
+    static const char *const names[] = {
+        [LK_ITEM_READY] = "ready",   [LK_ITEM_DELAYED] = "delayed", [LK_ITEM_CLAIMED] = "claimed",
+        [LK_ITEM_PARKED] = "parked", [LK_ITEM_GONE] = "done",
+    };
+
+    return names[state];
+}
+
+static bool fill_item(const struct lk_item_record *record, const struct lk_record *claim,
+                      const struct lk_times *times, lk_item_info *item) {
+    item->id = lk_text_copy(record->id);
+    item->state = state_name(record->state);
+    item->attempts = record->attempts;
+    item->due_in_ms = -1;
+    item->expires_in_ms = -1;
+    if (record->state == LK_ITEM_DELAYED) {
+        item->due_in_ms = (record->due_us - times->now_us + 999) / 1000;
+    }
+    if (claim != NULL) {
+        item->owner = lk_text_copy(claim->owner);
+        item->expires_in_ms = lk_time_left_ms(claim, times);
+    }
+    if (record->value.size > 0) {
+        item->value = lk_bytes_copy_with_end(record->value);
+        item->value_size = record->value.size;
+    }
+    return item->id != NULL && (claim == NULL || item->owner != NULL)
+           && (record->value.size == 0 || item->value != NULL) && fill_needs(record, item);
+}
+
+bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *record,
+                      const struct lk_record *claim, const struct lk_times *times) {
+    lk_item_info item = {.id = NULL};
+
+    if (!reserve_one(list) || !fill_item(record, claim, times, &item)) {
+        item_done(&item);
+        return false;
+    }
+    list->items[list->count++] = item;
+    return true;
+}
+
+/* ---- out of the model ---- */
+
+/* An item and its age, for sorting. */
+struct aged {
+    uint64_t sequence;
+    lk_item_ref item;
+};
+
+struct gathering {
+    const struct lk_model *model;
+    struct aged *items;
+    size_t count;
+    size_t room;
+    bool is_complete;
+};
+
+static bool gather(void *context, lk_item_ref item) {
+    struct gathering *gathering = context;
+    struct lk_item_record record;
+
+    if (gathering->count == gathering->room) {
+        size_t room = gathering->room == 0 ? ROOM_MIN : gathering->room * 2;
+        struct aged *items = realloc(gathering->items, room * sizeof *items);
+        if (items == NULL) {
+            gathering->is_complete = false;
+            return false;
+        }
+        gathering->items = items;
+        gathering->room = room;
+    }
+    lk_model_item_record(gathering->model, item, &record);
+    gathering->items[gathering->count++] = (struct aged){record.sequence, item};
+    return true;
+}
+
+static int compare_age(const void *a, const void *b) {
+    const struct aged *left = a;
+    const struct aged *right = b;
+
+    return (left->sequence > right->sequence) - (left->sequence < right->sequence);
+}
+
+static bool add_gathered(const struct gathering *gathering, const struct lk_times *times,
+                         lk_item_list *list) {
+    for (size_t i = 0; i < gathering->count; i++) {
+        struct lk_item_record item;
+        struct lk_record claim;
+        lk_model_item_record(gathering->model, gathering->items[i].item, &item);
+        if (item.claim != 0) {
+            lk_model_record(gathering->model, item.claim, &claim);
+        }
+        if (!lk_item_list_add(list, &item, item.claim != 0 ? &claim : NULL, times)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
+                               const struct lk_path *queue, lk_item_list **ret_list) {
+    struct gathering gathering = {.model = model, .is_complete = true};
+    lk_item_list *list = lk_item_list_new();
+
+    lk_model_each_item(model, queue, gather, &gathering);
+    if (gathering.count > 0) {
+        qsort(gathering.items, gathering.count, sizeof *gathering.items, compare_age);
+    }
+    if (list == NULL || !gathering.is_complete || !add_gathered(&gathering, times, list)) {
+        lk_item_list_free(list);
+        list = NULL;
+    }
+    free(gathering.items);
+    if (list == NULL) {
+        return LK_INTERNAL;
+    }
+    *ret_list = list;
+    return LK_OK;
+}
+
+void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats) {
+    *ret_stats = (lk_queue_stats){
+        .pushed = counts->pushed,
+        .duplicates = counts->duplicates,
+        .claims = counts->claims,
+        .steals = counts->steals,
+        .done = counts->done,
+        .retried = counts->retried,
+        .parked = counts->parked,
+        .ready_now = counts->ready,
+        .delayed_now = counts->delayed,
+        .claimed_now = counts->claimed,
+        .parked_now = counts->parked_now,
+    };
+}

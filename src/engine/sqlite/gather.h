@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gathering the parts of a neighbourhood, for neighbourhood.c: rows are loaded into its model, each
+ * once, and what they make necessary is wanted, until lk_neighbourhood_follow() finds nothing more.
+ * S1 to S7 are those of neighbourhood.c. Functions return SQLite's codes.
+ */
+#ifndef LK_ENGINE_SQLITE_GATHER_H
+#define LK_ENGINE_SQLITE_GATHER_H
+
+#include "engine/sqlite/neighbourhood.h"
+
+static inline struct lk_slice lk_gather_slice(const struct lk_path *path) {
+    return (struct lk_slice){path->bytes, path->size};
+}
+
+/* Adds a key to a set; *ret_is_new is false, too, when memory is exhausted. */
+int lk_gather_once(struct lk_set *set, struct lk_slice key, bool *ret_is_new);
+
+/* Whether a part of the request is at exactly this path. */
+bool lk_gather_stands_at(const struct lk_record *record, const struct lk_path *path);
+
+int lk_gather_draw(struct lk_neighbourhood *hood, const struct lk_path *path);   /* S5 */
+int lk_gather_value(struct lk_neighbourhood *hood, const struct lk_path *path);  /* S6 */
+int lk_gather_queue(struct lk_neighbourhood *hood, const struct lk_path *queue); /* S7 */
+
+/* S7: the item at this path. SQLITE_EMPTY: there is none. */
+int lk_gather_item(struct lk_neighbourhood *hood, const struct lk_path *path);
+
+/* The same, of the item whose row is in the store's room, and which is known to be new. */
+int lk_gather_row(struct lk_neighbourhood *hood);
+
+/* An lk_sql_visit: one request, and what follows from it; `context` is the neighbourhood. */
+int lk_gather_request(void *context, uint64_t id);
+
+/* What stands at the path and above it. */
+int lk_gather_above(struct lk_neighbourhood *hood, struct lk_slice path);
+
+/* Wants all that is related to the path; wants all that waits of the owner. */
+int lk_gather_path(struct lk_neighbourhood *hood, const struct lk_path *path);
+int lk_gather_owner(struct lk_neighbourhood *hood, struct lk_slice owner);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking an item out of a queue (R16), in one turn:
+ *
+ *     sweep what is overdue  -  make ready what is due  -  load candidates  -  step  -  write
+ *
+ * and the last three again, while nothing can be claimed and there are more candidates.
+ *
+ * A queue may have any number of ready items, of which mostly the first can be claimed. So they
+ * are loaded by age in portions, each twice as large as the one before, and the model decides
+ * after each. That is as good as loading all of them:
+ *
+ *   - What is overdue among the queue's claims is swept before, by a step of its own at the same
+ *     moment, so that every item that it frees is in its place in the line.
+ *   - The model claims the oldest of those it has that are free to be locked, and all that are
+ *     older have been looked at. A take that finds none changes nothing but what is overdue.
+ *   - What stands at or above the queue in the name of another owner is in the way of each item:
+ *     then there is no need to look at more.
+ *   - What an item needs is not free, for whatever item, when another owner's request conflicts
+ *     with it or when what is held leaves no room: items with these very needs are passed over,
+ *     unloaded.
+ */
+#include "base/error.h"
+#include "engine/bytes.h"
+#include "engine/reply.h"
+#include "engine/sqlite/changes.h"
+#include "engine/sqlite/decide.h"
+
+enum { PORTION_FIRST = 2 };
+
+/* What one take goes through. */
+struct taking {
+    struct lk_sqlite_turn *turn;
+    struct lk_event event;
+    struct lk_neighbourhood hood;
+    const struct lk_effects *effects; /* of the last step */
+    uint64_t sequence;                /* of the last item that was looked at */
+    size_t room;                      /* for candidates in this portion */
+    bool has_more;                    /* candidates behind it */
+    struct lk_set needs;              /* of the candidates, as text */
+    size_t needs_done;                /* of them, so many have been judged */
+    struct lk_set refused;            /* those that are not free */
+};
+
+static struct lk_slice queue_of(const struct taking *taking) {
+    const struct lk_path *queue = &taking->event.take.queue;
+
+    return (struct lk_slice){queue->bytes, queue->size};
+}
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+/* What is overdue takes effect: of the queue's claims all, elsewhere some. */
+static int sweep(struct taking *taking) {
+    struct lk_sqlite_turn *turn = taking->turn;
+    const struct lk_event tick = {.kind = LK_EVENT_TICK, .times = turn->times};
+    struct lk_neighbourhood hood;
+    int code = lk_neighbourhood_load_overdue(&hood, turn, &tick, &taking->event.take.queue,
+                                             turn->store->options.overdue_max);
+
+    if (code == SQLITE_OK && hood.requests.item_count > 0) {
+        code = lk_changes_write(&hood, lk_model_step(hood.model, &tick), &turn->times);
+    }
+    lk_neighbourhood_done(&hood);
+    return code;
+}
+
+static int prepare(struct taking *taking) {
+    int code = sweep(taking);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_items_ripen(&taking->turn->store->sql, queue_of(taking),
+                                  taking->turn->times.now_us);
+    }
+    return code;
+}
+
+/* ---- candidates ------------------------------------------------------------------------------ */
+
+static int add_candidate(void *context, const struct lk_sql_item *item) {
+    struct taking *taking = context;
+    bool is_new;
+
+    if (taking->room == 0) {
+        taking->has_more = true;
+        return SQLITE_DONE;
+    }
+    taking->sequence = item->record.sequence;
+    if (lk_set_has(&taking->refused, item->needs)) {
+        return SQLITE_OK;
+    }
+    taking->room--;
+    if (item->needs.size > 0 && !lk_set_add(&taking->needs, item->needs, &is_new)) {
+        return SQLITE_NOMEM;
+    }
+    return lk_neighbourhood_add_candidate(&taking->hood, item);
+}
+
+static int load_portion(struct taking *taking, size_t size) {
+    struct lk_sqlite *store = taking->turn->store;
+    int code;
+
+    taking->room = size;
+    taking->has_more = false;
+    code = lk_sql_items_each_ready(&store->sql, queue_of(taking), taking->sequence, &store->item,
+                                   add_candidate, taking);
+    return code == SQLITE_OK ? lk_neighbourhood_follow(&taking->hood) : code;
+}
+
+/* ---- what is in the way ---------------------------------------------------------------------- */
+
+/* A search for another owner's request that conflicts with a part (R6). */
+struct search {
+    const struct lk_model *model;
+    struct lk_record *record; /* room */
+    struct lk_slice owner;
+    const struct lk_part *part;
+    bool at_or_above; /* and is not below it */
+    bool is_found;
+};
+
+static bool conflicts(const struct search *search, const struct lk_part *other) {
+    return (search->part->mode == LK_EXCLUSIVE || other->mode == LK_EXCLUSIVE)
+           && (lk_path_contains(&other->path, &search->part->path)
+               || (!search->at_or_above && lk_path_contains(&search->part->path, &other->path)));
+}
+
+static bool look_at(void *context, lk_ref request) {
+    struct search *search = context;
+    const struct lk_record *record = search->record;
+
+    lk_model_record(search->model, request, search->record);
+    for (size_t i = 0; i < record->part_count && !search->is_found; i++) {
+        search->is_found =
+            !lk_slice_equal(record->owner, search->owner) && conflicts(search, &record->parts[i]);
+    }
+    return !search->is_found;
+}
+
+/* Whether it, held or in line, keeps a newcomer out (R7a, b). */
+static bool has_conflict(const struct taking *taking, const struct lk_part *part,
+                         bool at_or_above) {
+    struct search search = {
+        .model = taking->hood.model,
+        .record = &taking->turn->store->request.record,
+        .owner = taking->event.take.owner,
+        .part = part,
+        .at_or_above = at_or_above,
+    };
+
+    lk_model_each_related(search.model, &part->path, look_at, &search);
+    return search.is_found;
+}
+
+/* Whether the queue is paused: something is in the way of every item. */
+static bool is_paused(const struct taking *taking) {
+    const struct lk_part part = {.path = taking->event.take.queue, .mode = LK_EXCLUSIVE};
+
+    return has_conflict(taking, &part, true);
+}
+
+/* Whether these needs are not free, whatever item has them. */
+static bool is_refused(const struct taking *taking, struct lk_slice text) {
+    struct lk_part needs[LK_NEEDS_MAX];
+    size_t count = 0;
+    bool refused = false;
+
+    (void)lk_sql_needs_parse(text, needs, &count);
+    for (size_t i = 0; i < count && !refused; i++) {
+        const struct lk_part *need = &needs[i];
+        refused =
+            (need->limit != 0
+             && lk_model_units_held(taking->hood.model, &need->path) + need->units > need->limit)
+            || has_conflict(taking, need, false);
+    }
+    return refused;
+}
+
+static int note_refused(struct taking *taking) {
+    while (taking->needs_done < taking->needs.item_count) {
+        struct lk_slice text = lk_set_at(&taking->needs, taking->needs_done++);
+        bool is_new;
+        if (is_refused(taking, text) && !lk_set_add(&taking->refused, text, &is_new)) {
+            return SQLITE_NOMEM;
+        }
+    }
+    return SQLITE_OK;
+}
+
+/* ---- deciding -------------------------------------------------------------------------------- */
+
+/* One portion and one step. *ret_again: nothing was claimed, and there is more to look at. */
+static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
+    struct lk_sqlite_turn *turn = taking->turn;
+    int code = load_portion(taking, size);
+
+    *ret_again = false;
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    taking->effects = lk_model_step(taking->hood.model, &taking->event);
+    code = lk_sqlite_write(turn, &taking->event, &taking->hood, taking->effects);
+    if (code != SQLITE_OK || taking->effects->answer.outcome != LK_BUSY || !taking->has_more
+        || is_paused(taking)) {
+        return code;
+    }
+    *ret_again = true;
+    return note_refused(taking);
+}
+
+static int decide(struct taking *taking) {
+    bool again = true;
+    int code;
+
+    taking->event.times = taking->turn->times;
+    code = prepare(taking);
+    if (code == SQLITE_OK) {
+        code = lk_neighbourhood_load(&taking->hood, taking->turn, &taking->event, NULL);
+    }
+    for (size_t size = PORTION_FIRST; code == SQLITE_OK && again; size *= 2) {
+        code = try_portion(taking, size, &again);
+    }
+    return code;
+}
+
+/* ---- answering ------------------------------------------------------------------------------- */
+
+static int copy_value(void *context, struct lk_slice bytes) {
+    lk_claim_info *claim = context;
+
+    claim->value = lk_bytes_copy_with_end(bytes);
+    claim->value_size = bytes.size;
+    return claim->value != NULL ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* What was claimed, with the item's value, which the model did not need. */
+static int make_claim(const struct taking *taking, lk_claim_info **ret_claim, lk_error *error) {
+    struct lk_sql *sql = &taking->turn->store->sql;
+    lk_claim_info *claim = NULL;
+    int code;
+
+    if (lk_claim_from_effects(taking->hood.model, taking->effects, &taking->turn->times, &claim,
+                              error)
+        != LK_GRANTED) {
+        return SQLITE_NOMEM;
+    }
+    code = lk_sql_item_value_load(sql, queue_of(taking), lk_slice_of(claim->id), copy_value, claim);
+    if (code != SQLITE_OK && code != SQLITE_EMPTY) {
+        lk_claim_free(claim);
+        return code;
+    }
+    *ret_claim = claim;
+    return SQLITE_OK;
+}
+
+/* When it is worth to come again, for lk_sqlite_await_work(). */
+static int fill_stand(const struct taking *taking, struct lk_stand *stand) {
+    struct lk_sql_queue_look look = {.has_ready = false};
+    int64_t deadline_us = lk_model_next_deadline(taking->hood.model);
+    int code = lk_sql_queue_look(&taking->turn->store->sql, queue_of(taking), &look);
+
+    if (code == SQLITE_OK) {
+        code = lk_sqlite_turn_version(taking->turn, &stand->version);
+    }
+    stand->id = 0;
+    stand->in_the_way = look.has_ready;
+    stand->due_us = look.next_due_us < deadline_us ? look.next_due_us : deadline_us;
+    return code;
+}
+
+static void done(struct taking *taking) {
+    lk_neighbourhood_done(&taking->hood);
+    lk_set_done(&taking->needs);
+    lk_set_done(&taking->refused);
+}
+
+lk_outcome lk_sqlite_take(struct lk_engine *engine, const struct lk_take *take,
+                          const struct lk_patience *patience, lk_claim_info **ret_claim,
+                          struct lk_stand *ret_stand, lk_error *error) {
+    struct lk_sqlite_turn turn;
+    struct taking taking = {.turn = &turn, .event = {.kind = LK_EVENT_TAKE, .take = *take}};
+    lk_claim_info *claim = NULL;
+    struct lk_stand stand = {.id = 0};
+    lk_outcome decided = LK_OK;
+    int code;
+    lk_outcome outcome =
+        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = decide(&taking);
+    if (code == SQLITE_OK) {
+        decided = taking.effects->answer.outcome;
+        (void)lk_error_set(error, decided, "%s", taking.effects->answer.text);
+        if (decided == LK_GRANTED) {
+            code = make_claim(&taking, &claim, error);
+        } else if (decided == LK_BUSY) {
+            code = fill_stand(&taking, &stand);
+        }
+    }
+    outcome = lk_sqlite_turn_end(&turn, code, error);
+    done(&taking);
+    if (outcome != LK_OK) {
+        lk_claim_free(claim);
+        return outcome;
+    }
+    if (decided == LK_GRANTED) {
+        *ret_claim = claim;
+    } else if (decided == LK_BUSY) {
+        *ret_stand = stand;
+    }
+    return decided;
+}

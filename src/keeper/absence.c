@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backing off while a store is away. */
+#include "keeper/absence.h"
+
+#include "base/clock.h"
+#include "model/model.h"
+
+#define BACK_OFF_MIN_US INT64_C(50000)
+#define BACK_OFF_MAX_US INT64_C(1000000)
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+struct lk_absence lk_absence_new(void) {
+    return (struct lk_absence){.since_us = LK_NEVER,
+                               .back_off_us = BACK_OFF_MIN_US,
+                               .random = {.state = lk_random_draw()}};
+}
+
+void lk_absence_end(struct lk_absence *absence) {
+    absence->since_us = LK_NEVER;
+    absence->back_off_us = BACK_OFF_MIN_US;
+}
+
+bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end_us,
+                        int64_t patience_ms, struct lk_waker *waker) {
+    int64_t now_us = lk_clock_now_us();
+    int64_t pause_us;
+
+    if (absence->since_us == LK_NEVER) {
+        absence->since_us = sent_us;
+    }
+    if (now_us >= end_us
+        || (patience_ms != 0 && (now_us - absence->since_us) / 1000 >= patience_ms)) {
+        return false;
+    }
+    pause_us = lk_random_between(&absence->random, absence->back_off_us / 2, absence->back_off_us);
+    (void)lk_waker_sleep(waker, smaller(end_us - now_us, pause_us));
+    absence->back_off_us = smaller(absence->back_off_us * 2, BACK_OFF_MAX_US);
+    return true;
+}

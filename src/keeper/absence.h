@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store that does not answer: since when, and how long until it is tried again. */
+#ifndef LK_KEEPER_ABSENCE_H
+#define LK_KEEPER_ABSENCE_H
+
+#include "base/random.h"
+#include "base/waker.h"
+
+#define LK_FAREWELL_US INT64_C(1000000) /* for a store that may be away, by somebody who leaves */
+
+struct lk_absence {
+    int64_t since_us; /* the first call that was not answered; LK_NEVER: the store is there */
+    int64_t back_off_us;
+    struct lk_random random;
+};
+
+struct lk_absence lk_absence_new(void);
+
+/* The store has answered. */
+void lk_absence_end(struct lk_absence *absence);
+
+/*
+ * A call that was sent at `sent_us` was not answered: sleeps a while, longer each time. Returns
+ * whether the store is to be tried again: not when `end_us` has come, or when it has been away for
+ * `patience_ms` (0: for as long as there is time).
+ */
+bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end_us,
+                        int64_t patience_ms, struct lk_waker *waker);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claiming work: take, sleep until something may have become claimable, take again.
+ *
+ * A claim has no place in line, so whoever wakes first gets the item. All takes for one claim carry
+ * one ask number, so that a lost answer is found again and never becomes a second item (R3).
+ */
+#include "keeper/claim.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "keeper/cancel.h"
+#include "keeper/checked.h"
+#include "keeper/wait.h"
+
+#define LOOK_US INT64_C(5000000)       /* whatever wakes: work is looked for this often */
+#define LOOK_DRAIN_US INT64_C(1000000) /* and for its end, which wakes nobody */
+#define PAUSE_US INT64_C(50000)        /* when the engine cannot sleep */
+#define PATIENCE_MIN_US INT64_C(1000000)
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t draw_ask_number(struct lk_random *random) {
+    uint64_t number = lk_random_next(random);
+
+    return number != 0 ? number : 1; /* 0 would mean: none */
+}
+
+static struct lk_patience patience_of(const struct lk_claiming *claiming) {
+    int64_t until_us = claiming->away_end_us;
+
+    if (claiming->patience_ms != 0 || until_us == LK_NEVER) {
+        until_us = smaller(until_us, lk_wait_patience_until(claiming->patience_ms));
+    }
+    return (struct lk_patience){.until_us = until_us, .waker = claiming->waker};
+}
+
+/*
+ * R16: whether anything is left that may have to be worked on. A store that is away does not tell:
+ * then there may be.
+ */
+static bool is_drained(struct lk_claiming *claiming) {
+    const struct lk_patience patience = patience_of(claiming);
+    const struct lk_engine_ops *ops = claiming->store->engine->ops;
+    lk_queue_stats stats;
+
+    return ops->stats(claiming->store->engine, &claiming->take.queue, &patience, &stats, NULL)
+               == LK_OK
+           && stats.ready_now + stats.delayed_now + stats.claimed_now == 0;
+}
+
+static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
+                             const struct lk_stand *stand) {
+    const struct lk_engine_ops *ops = claiming->store->engine->ops;
+    int64_t now_us = lk_clock_now_us();
+    int64_t until_us =
+        smaller(claiming->end_us, now_us + (claiming->drains ? LOOK_DRAIN_US : LOOK_US));
+    lk_outcome slept = LK_INTERNAL;
+
+    if (outcome == LK_BUSY) {
+        slept = ops->await_work(claiming->store->engine, &claiming->take.queue, stand, until_us,
+                                claiming->waker);
+    }
+    if (slept != LK_OK && slept != LK_CANCELLED) {
+        int64_t pause_us = outcome == LK_FULL ? LOOK_DRAIN_US : PAUSE_US;
+
+        (void)lk_waker_sleep(claiming->waker, smaller(until_us - now_us, pause_us));
+    }
+}
+
+static bool was_slow_to_answer(const lk_claim_info *claim, int64_t sent_us) {
+    return lk_clock_now_us() - sent_us > claim->expires_in_ms * 1000 / 3;
+}
+
+/*
+ * Takes; a claim whose answer was so slow that its deadline may be near is asked for once more,
+ * which refreshes it (R3).
+ */
+static lk_outcome take(struct lk_claiming *claiming, lk_claim_info **ret_claim,
+                       int64_t *ret_sent_us, struct lk_stand *ret_stand, lk_error *error) {
+    struct lk_engine *engine = claiming->store->engine;
+    lk_claim_info *claim = NULL;
+    bool is_stolen = false;
+    lk_outcome outcome = LK_GRANTED;
+
+    for (int turn = 0; turn < 2 && outcome == LK_GRANTED; turn++) {
+        const struct lk_patience patience = patience_of(claiming);
+
+        lk_claim_free(claim);
+        claim = NULL;
+        *ret_sent_us = lk_clock_now_us();
+        outcome = engine->ops->take(engine, &claiming->take, &patience, &claim, ret_stand, error);
+        if (outcome == LK_GRANTED) {
+            is_stolen = is_stolen || claim->is_stolen; /* a repetition does not tell any more */
+            claim->is_stolen = is_stolen;
+        }
+        if (outcome == LK_GRANTED && !was_slow_to_answer(claim, *ret_sent_us)) {
+            break;
+        }
+    }
+    if (outcome == LK_GRANTED) {
+        *ret_claim = claim;
+    }
+    if (outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED) {
+        lk_absence_end(&claiming->absence);
+    }
+    return outcome;
+}
+
+/* Nothing to claim now. Whether that is final; the outcome is in *ret_outcome then. */
+static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcome *ret_outcome) {
+    if (outcome == LK_FULL && !claiming->outlasts_full) {
+        *ret_outcome = LK_FULL;
+    } else if (claiming->end_us == 0 || (claiming->drains && is_drained(claiming))) {
+        *ret_outcome = LK_BUSY;
+    } else if (lk_clock_now_us() >= claiming->end_us) {
+        *ret_outcome = LK_TIMEOUT;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_claim,
+                          int64_t *ret_sent_us, lk_error *error) {
+    struct lk_stand stand = {.id = 0};
+    lk_outcome final;
+
+    claiming->take.ask_number = draw_ask_number(&claiming->absence.random);
+    while (!lk_waker_is_thrown(claiming->waker)) {
+        lk_outcome outcome = take(claiming, ret_claim, ret_sent_us, &stand, error);
+
+        switch (outcome) {
+        case LK_UNAVAILABLE:
+            if (!lk_absence_outlast(&claiming->absence, *ret_sent_us, claiming->away_end_us,
+                                    claiming->patience_ms, claiming->waker)) {
+                return outcome;
+            }
+            break;
+        case LK_BUSY:
+        case LK_FULL:
+            if (is_final(claiming, outcome, &final)) {
+                if (error != NULL) {
+                    error->outcome = final; /* the sentence says why there is nothing */
+                }
+                return final;
+            }
+            sleep_until_work(claiming, outcome, &stand);
+            break;
+        default:
+            return outcome;
+        }
+    }
+    return lk_error_clear(error, LK_CANCELLED);
+}
+
+/* ---- one claim ------------------------------------------------------------------------------- */
+
+static lk_outcome check(const lk_store *store, const lk_claim_request *request,
+                        lk_claim_request *ret_known, struct lk_path *ret_queue, lk_error *error) {
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_WORK, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_copy(ret_known, sizeof *ret_known, request, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_path_parse(lk_slice_of(ret_known->queue), ret_queue, error);
+    }
+    if (outcome == LK_OK && ret_known->owner != NULL) {
+        outcome = lk_checked_owner(ret_known->owner, error);
+    }
+    if (outcome == LK_OK && (ret_known->wait_ms < 0 || ret_known->patience_ms < 0)) {
+        outcome = lk_error_set(error, LK_INVALID, "a wait is not negative");
+    }
+    if (outcome == LK_OK) {
+        outcome =
+            lk_checked_claim(ret_known->ttl_ms, ret_known->max_attempts, ret_known->note, error);
+    }
+    return outcome;
+}
+
+/* A try waits for the store as long as told; a wait, where nothing is told, as long as it lasts. */
+static int64_t away_end_us(const lk_claim_request *request) {
+    if (request->wait_ms == 0) {
+        return lk_wait_patience_until(request->patience_ms);
+    }
+    return larger(lk_wait_instant_after(request->wait_ms), lk_clock_now_us() + PATIENCE_MIN_US);
+}
+
+lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
+                         lk_claim_info **ret_claim, lk_error *error) {
+    char made[LK_OWNER_BYTES_MAX + 1];
+    lk_claim_request known;
+    struct lk_claiming claiming = {.store = store, .absence = lk_absence_new()};
+    struct lk_waker waker;
+    struct lk_cancel_link link;
+    int64_t sent_us;
+    lk_outcome outcome = check(store, request, &known, &claiming.take.queue, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (known.owner == NULL) {
+        lk_owner_make(made);
+        known.owner = made;
+    }
+    claiming.take.owner = lk_slice_of(known.owner);
+    claiming.take.ttl_ms = known.ttl_ms;
+    claiming.take.max_attempts = known.max_attempts;
+    claiming.take.note_given = known.note != NULL;
+    claiming.take.note = lk_slice_of(known.note);
+    claiming.waker = &waker;
+    claiming.end_us = known.wait_ms != 0 ? lk_wait_instant_after(known.wait_ms) : 0;
+    claiming.away_end_us = away_end_us(&known);
+    claiming.patience_ms = known.patience_ms;
+    if (!lk_waker_init(&waker)) {
+        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+    }
+    if (known.cancel != NULL) {
+        lk_cancel_join(known.cancel, &link, &waker);
+    }
+    outcome = lk_claim_await(&claiming, ret_claim, &sent_us, error);
+    if (known.cancel != NULL) {
+        lk_cancel_leave(known.cancel, &link);
+    }
+    lk_waker_done(&waker);
+    return outcome;
+}

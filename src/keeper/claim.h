@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Claiming work (R16), and waiting until there is some. */
+#ifndef LK_KEEPER_CLAIM_H
+#define LK_KEEPER_CLAIM_H
+
+#include "keeper/absence.h"
+#include "keeper/store.h"
+
+/* One who claims. May claim again and again. */
+struct lk_claiming {
+    lk_store *store;
+    struct lk_take take; /* its ask number is drawn for each claim */
+    struct lk_waker *waker;
+    struct lk_absence absence;
+    int64_t end_us;      /* until when work is waited for; 0: a try; LK_NEVER */
+    int64_t away_end_us; /* until when a store that is away is waited for; LK_NEVER */
+    int64_t patience_ms; /* the same, from when it went away; 0: any */
+    bool drains;         /* gives up when nothing is left: nothing ready, delayed or claimed */
+    bool outlasts_full;  /* LK_FULL is waited out like having nothing to claim */
+};
+
+/*
+ * LK_GRANTED with *ret_claim and *ret_sent_us, when the ask that brought it was sent: the claim
+ * lives at least until then + expires_in_ms. LK_BUSY: a try found nothing, or nothing is left;
+ * LK_TIMEOUT; LK_CANCELLED: the waker was thrown; or what else the engine said.
+ */
+lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_claim,
+                          int64_t *ret_sent_us, lk_error *error);
+
+#endif

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
+ * their claim.
+ *
+ * An item is in one of the three trees of its queue, by state; a delayed one that has become due
+ * goes over to the ready ones when somebody comes for work.
+ */
+#include "model/work.h"
+
+#include <stdio.h>
+
+#include "model/claim.h"
+#include "model/deadlock.h"
+#include "model/hash.h"
+#include "model/order.h"
+#include "model/settle.h"
+#include "model/steps.h"
+#include "model/tree.h"
+
+/* ---- states ---- */
+
+static lk_id *tree_of(struct lk_model *model, const struct lk_item *item) {
+    struct lk_work *work = lk_work_at(model, item->work);
+
+    switch ((enum lk_item_state)item->state) {
+    case LK_ITEM_READY:
+        return &work->ready;
+    case LK_ITEM_DELAYED:
+        return &work->delayed;
+    default:
+        return &work->others;
+    }
+}
+
+static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
+    struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
+
+    switch ((enum lk_item_state)item->state) {
+    case LK_ITEM_READY:
+        return &counts->ready;
+    case LK_ITEM_DELAYED:
+        return &counts->delayed;
+    case LK_ITEM_CLAIMED:
+        return &counts->claimed;
+    default:
+        return &counts->parked_now;
+    }
+}
+
+void lk_item_enter_state(struct lk_model *model, lk_id id, enum lk_item_state state,
+                         int64_t due_us) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    item->state = (uint8_t)state;
+    item->order_us = state == LK_ITEM_DELAYED ? due_us : 0;
+    lk_order_add(model, tree_of(model, item), id);
+    ++*count_of(model, item);
+}
+
+static void leave_state(struct lk_model *model, lk_id id) {
+    const struct lk_item *item = lk_item_at(model, id);
+
+    --*count_of(model, item);
+    lk_order_remove(model, tree_of(model, item), id);
+}
+
+void lk_item_change_state(struct lk_model *model, lk_id id, enum lk_item_state state,
+                          int64_t due_us) {
+    leave_state(model, id);
+    lk_item_enter_state(model, id, state, due_us);
+}
+
+/* Delayed items whose time has come are ready. */
+static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
+    for (;;) {
+        lk_id id = lk_order_first(model, lk_work_at(model, work)->delayed);
+        if (id == 0 || lk_item_at(model, id)->order_us > now_us) {
+            break;
+        }
+        lk_item_change_state(model, id, LK_ITEM_READY, 0);
+    }
+}
+
+/* ---- changes ---- */
+
+static void note_item(struct lk_model *model, enum lk_change_kind kind, lk_id item, lk_id request) {
+    lk_change_add(model, kind, request);
+    model->changes[model->effects.change_count - 1].item = item;
+}
+
+static void note_count(struct lk_model *model, lk_id id) {
+    struct lk_work *work = lk_work_at(model, id);
+
+    if (work->counted_mark != model->step_mark) {
+        work->counted_mark = model->step_mark;
+        lk_change_add(model, LK_CHANGE_QUEUE_COUNTED, 0);
+        model->changes[model->effects.change_count - 1].queue = id;
+    }
+}
+
+/* ---- checks ---- */
+
+/* QUEUE/ID as a path, in the caller's bytes. */
+struct item_path {
+    struct lk_path path;
+    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
+};
+
+static bool is_segment(struct lk_slice id) {
+    return id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX
+           && memchr(id.bytes, '/', id.size) == NULL;
+}
+
+/* false: the answer says what is wrong with the id. */
+static bool make_item_path(struct lk_model *model, const struct lk_path *queue, struct lk_slice id,
+                           struct item_path *ret_path) {
+    lk_error error = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
+
+    if (is_segment(id)) {
+        memcpy(ret_path->bytes, queue->bytes, queue->size);
+        ret_path->bytes[queue->size] = '/';
+        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
+        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
+                          &ret_path->path, &error)
+            == LK_OK) {
+            return true;
+        }
+    }
+    lk_answer(model, LK_INVALID, 0);
+    snprintf(model->text, sizeof model->text, "R16: the item's path: %.300s", error.text);
+    return false;
+}
+
+static bool check_delay(struct lk_model *model, int64_t delay_ms) {
+    if (delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS) {
+        return true;
+    }
+    lk_answer(model, LK_INVALID, 0);
+    snprintf(model->text, sizeof model->text, "R16: a delay is 0 to 366 days");
+    return false;
+}
+
+/* The parts that a claim of this item locks: the item itself, and what its work needs. */
+static size_t make_parts(const struct lk_path *path, const struct lk_part *needs, size_t count,
+                         struct lk_part parts[LK_PARTS_MAX]) {
+    parts[0] = (struct lk_part){.path = *path, .mode = LK_EXCLUSIVE};
+    for (size_t i = 0; i < count; i++) {
+        parts[i + 1] = needs[i];
+    }
+    return count + 1;
+}
+
+static bool check_needs(struct lk_model *model, const struct lk_path *path,
+                        const struct lk_part *needs, size_t count) {
+    struct lk_part parts[LK_PARTS_MAX];
+    lk_error error;
+
+    if (count > LK_NEEDS_MAX) {
+        lk_answer(model, LK_INVALID, 0);
+        snprintf(model->text, sizeof model->text, "R16: work needs at most %d parts, not %zu",
+                 LK_NEEDS_MAX, count);
+        return false;
+    }
+    if (lk_parts_check(parts, make_parts(path, needs, count, parts), &error) == LK_OK) {
+        return true;
+    }
+    lk_answer(model, LK_INVALID, 0);
+    snprintf(model->text, sizeof model->text, "R16: what the work needs: %.300s", error.text);
+    return false;
+}
+
+bool lk_check_value(struct lk_model *model, struct lk_slice value) {
+    if (value.size <= LK_VALUE_BYTES_MAX) {
+        return true;
+    }
+    lk_answer(model, LK_INVALID, 0);
+    snprintf(model->text, sizeof model->text, "R15: a value has at most %d bytes, not %zu",
+             LK_VALUE_BYTES_MAX, value.size);
+    return false;
+}
+
+/* ---- push ---- */
+
+/* A draw of the queue's root (R4), so that age survives restarts. */
+static uint64_t draw_at(struct lk_model *model, lk_id node, int64_t wall_us) {
+    struct lk_root *root = lk_root_of(model, node);
+    uint64_t wall = wall_us > 0 ? (uint64_t)wall_us : 1;
+
+    root->last_draw = root->last_draw + 1 > wall ? root->last_draw + 1 : wall;
+    return root->last_draw;
+}
+
+static void push_new(struct lk_model *model, struct lk_times times, const struct lk_push *push,
+                     lk_id work, const struct lk_path *path) {
+    lk_id id = lk_item_make(model, work, path, push->value, push->needs, push->need_count);
+    struct lk_item *item;
+
+    if (id == 0) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    item = lk_item_at(model, id);
+    item->sequence = draw_at(model, item->node, times.wall_us);
+    lk_item_enter_state(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY,
+                        times.now_us + push->delay_ms * 1000);
+    lk_work_at(model, work)->counts.pushed++;
+    note_item(model, LK_CHANGE_ITEM_PUSHED, id, 0);
+    note_count(model, work);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.created = true;
+    model->effects.answer.item = id;
+}
+
+void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push) {
+    struct item_path item_path;
+    lk_id work;
+    lk_id item;
+
+    if (!make_item_path(model, &push->queue, push->id, &item_path)
+        || !lk_check_value(model, push->value) || !check_delay(model, push->delay_ms)
+        || !check_needs(model, &item_path.path, push->needs, push->need_count)) {
+        return;
+    }
+    work = lk_changes_reserve(model, 2) ? lk_work_make(model, &push->queue) : 0;
+    if (work == 0) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    item = lk_item_find(model, lk_node_find(model, &item_path.path));
+    if (item == 0) {
+        push_new(model, times, push, work, &item_path.path);
+        return;
+    }
+    lk_work_at(model, work)->counts.duplicates++;
+    note_count(model, work);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.item = item;
+}
+
+/* ---- take ---- */
+
+/* What one take goes through. */
+struct taking {
+    struct lk_model *model;
+    struct lk_times times;
+    const struct lk_take *take;
+    lk_id work;
+    lk_id owner; /* 0: it has no request yet */
+};
+
+static bool check_take(struct lk_model *model, const struct lk_take *take) {
+    const struct lk_part queue = {.path = take->queue, .mode = LK_EXCLUSIVE};
+
+    if (!lk_check_names(model, take->owner, &queue, 1) || !lk_check_ttl(model, take->ttl_ms)) {
+        return false;
+    }
+    if (take->max_attempts > LK_ATTEMPTS_MAX
+        || (take->note_given && take->note.size > LK_NOTE_BYTES_MAX)) {
+        lk_answer(model, LK_INVALID, 0);
+        snprintf(model->text, sizeof model->text,
+                 "R16: at most %d attempts, R19: a note of at most %d bytes", LK_ATTEMPTS_MAX,
+                 LK_NOTE_BYTES_MAX);
+        return false;
+    }
+    return true;
+}
+
+static int64_t ttl_of(const struct lk_take *take) {
+    return take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
+}
+
+static void answer_taken(struct lk_model *model, lk_id request, lk_id item) {
+    lk_answer(model, LK_GRANTED, request);
+    model->effects.answer.item = item;
+}
+
+/* R3: the claim that this very ask got already; its deadline is set anew. */
+static bool take_again(struct taking *taking) {
+    struct lk_model *model = taking->model;
+    lk_id first = taking->owner != 0 && taking->take->ask_number != 0
+                      ? lk_owner_at(model, taking->owner)->held
+                      : 0;
+    lk_id at = first;
+
+    while (at != 0) {
+        struct lk_request *request = lk_request_at(model, at);
+        lk_id item = request->is_claim ? lk_claim_item(model, request) : 0;
+        if (item != 0 && lk_item_at(model, item)->work == taking->work
+            && lk_item_at(model, item)->ask_number == taking->take->ask_number) {
+            if (!request->revoked) {
+                request->ttl_ms = ttl_of(taking->take);
+                lk_deadlines_move(model, at, taking->times.now_us + request->ttl_ms * 1000);
+                lk_change_add(model, LK_CHANGE_REFRESHED, at);
+            }
+            answer_taken(model, at, item);
+            return true;
+        }
+        at = request->next != first ? request->next : 0;
+    }
+    return false;
+}
+
+/* The claim of some item of the queue that has never been asked for. */
+static void claim_of_queue(const struct taking *taking, struct lk_claim *ret_claim) {
+    *ret_claim = (struct lk_claim){
+        .owner = taking->owner,
+        .ticket = LK_TICKET_NEWEST,
+        .is_of_item = true,
+        .count = 1,
+        .parts = {{.node = lk_work_at(taking->model, taking->work)->node}},
+    };
+}
+
+/* Makes the claim of an item whose parts are free. 0: memory is exhausted, or it is a deadlock. */
+static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_part *parts,
+                        const struct lk_claim *claim, bool *ret_exhausted) {
+    struct lk_model *model = taking->model;
+    const struct lk_take *take = taking->take;
+    lk_id id = lk_request_draft(model, take->owner, parts, claim,
+                                take->note_given ? take->note : (struct lk_slice){NULL, 0});
+    struct lk_request *request;
+    size_t cycle_count;
+
+    *ret_exhausted = id == 0;
+    if (id == 0) {
+        return 0;
+    }
+    request = lk_request_at(model, id);
+    request->is_claim = true;
+    request->id = model->next_id++;
+    request->ticket = lk_request_next_draw(model, id, taking->times.wall_us);
+    request->token = request->ticket;
+    request->ttl_ms = ttl_of(take);
+    lk_request_enter(model, id, LK_STATE_HELD, taking->times.now_us + request->ttl_ms * 1000);
+    if (lk_deadlock_search(model, id, &cycle_count)) {
+        lk_request_leave(model, id);
+        lk_request_discard(model, id);
+        return 0;
+    }
+    lk_request_keep_draw(model, id, request->ticket);
+    lk_item_at(model, item_id)->claim = id;
+    return id;
+}
+
+static void count_claim(struct taking *taking, lk_id id, lk_id request) {
+    struct lk_model *model = taking->model;
+    struct lk_item *item = lk_item_at(model, id);
+    struct lk_queue_counts *counts = &lk_work_at(model, taking->work)->counts;
+
+    lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
+    item->attempts++;
+    item->max_attempts = taking->take->max_attempts;
+    item->ask_number = taking->take->ask_number;
+    counts->claims++;
+    counts->steals += item->was_lost;
+    lk_change_add(model, LK_CHANGE_GRANTED, request);
+    note_item(model, item->was_lost ? LK_CHANGE_ITEM_STOLEN : LK_CHANGE_ITEM_CLAIMED, id, request);
+    note_count(model, taking->work);
+    item->was_lost = false;
+}
+
+/* Claims the item if its parts are free. Whether the take is answered. */
+static bool take_item(struct taking *taking, lk_id id) {
+    struct lk_model *model = taking->model;
+    const struct lk_item *item = lk_item_at(model, id);
+    struct lk_part parts[LK_PARTS_MAX];
+    char bytes[LK_PATH_BYTES_MAX + 1];
+    struct lk_path path;
+    struct lk_claim claim;
+    const char *bound;
+    lk_id request;
+    bool exhausted;
+    size_t count;
+
+    (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
+                        NULL);
+    count = make_parts(&path, item->needs, item->need_count, parts);
+    lk_claim_of_ask(model, taking->owner, parts, count, &claim);
+    claim.is_of_item = true;
+    if (lk_claim_judge(model, &claim, NULL) != LK_VERDICT_GRANT) {
+        return false;
+    }
+    bound = lk_full_bound(model, &claim, false);
+    if (bound != NULL) {
+        lk_answer_full(model, bound);
+        return true;
+    }
+    request = make_claim(taking, id, parts, &claim, &exhausted);
+    if (request == 0) {
+        if (exhausted) {
+            lk_answer_exhausted(model);
+        }
+        return exhausted;
+    }
+    count_claim(taking, id, request);
+    answer_taken(model, request, id);
+    model->effects.answer.created = true;
+    return true;
+}
+
+static void answer_nothing(struct lk_model *model, const char *why) {
+    lk_answer(model, LK_BUSY, 0);
+    snprintf(model->text, sizeof model->text, "%s", why);
+}
+
+void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
+    struct taking taking = {.model = model, .times = times, .take = take};
+    struct lk_claim queue; /* of some new item: what is in its way is in the way of all of them */
+
+    if (!check_take(model, take)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    taking.work = lk_work_find(model, lk_node_find(model, &take->queue));
+    taking.owner = lk_owner_find(model, take->owner);
+    if (taking.work == 0) {
+        answer_nothing(model, "R16: nothing was ever pushed to this queue");
+        return;
+    }
+    if (take_again(&taking)) {
+        return;
+    }
+    ripen(model, taking.work, times.now_us);
+    claim_of_queue(&taking, &queue);
+    if (lk_claim_judge(model, &queue, NULL) != LK_VERDICT_GRANT) {
+        answer_nothing(model, "R16: a lock on the queue, held or in line, pauses all claiming");
+        return;
+    }
+    for (lk_id id = lk_order_first(model, lk_work_at(model, taking.work)->ready); id != 0;
+         id = lk_order_after(model, lk_work_at(model, taking.work)->ready, id)) {
+        if (take_item(&taking, id)) {
+            return;
+        }
+    }
+    answer_nothing(model, "R16: there is nothing to claim now");
+}
+
+/* ---- finish ---- */
+
+lk_id lk_claim_item(const struct lk_model *model, const struct lk_request *claim) {
+    return lk_item_find(model, lk_stake_at(model, claim->first_stake)->node);
+}
+
+/* Ready again, at once or after a delay; or parked, after too many attempts. */
+static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind, int64_t due_us,
+                      int64_t now_us) {
+    struct lk_item *item = lk_item_at(model, id);
+    struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
+
+    item->claim = 0;
+    if (item->max_attempts != 0 && item->attempts >= item->max_attempts) {
+        counts->parked++;
+        lk_item_change_state(model, id, LK_ITEM_PARKED, 0);
+        note_item(model, LK_CHANGE_ITEM_PARKED, id, 0);
+    } else {
+        lk_item_change_state(model, id, due_us > now_us ? LK_ITEM_DELAYED : LK_ITEM_READY, due_us);
+        note_item(model, kind, id, 0);
+    }
+    note_count(model, item->work);
+}
+
+void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
+    lk_id id = lk_claim_item(model, lk_request_at(model, claim));
+
+    lk_item_at(model, id)->was_lost = true;
+    give_back(model, id, LK_CHANGE_ITEM_FREED, 0, 0);
+}
+
+static void finish_done(struct lk_model *model, lk_id id) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    lk_work_at(model, item->work)->counts.done++;
+    leave_state(model, id);
+    lk_item_remove(model, id);
+    note_item(model, LK_CHANGE_ITEM_DONE, id, 0);
+    note_count(model, item->work);
+}
+
+static void end_claim(struct lk_model *model, struct lk_times times, const struct lk_finish *finish,
+                      lk_id id) {
+    struct lk_item *item = lk_item_at(model, id);
+    lk_id claim = item->claim;
+    struct lk_touched touched;
+
+    lk_touched_by(model, claim, &touched);
+    lk_request_end(model, claim, LK_CHANGE_RELEASED);
+    if (finish->kind == LK_FINISH_DONE) {
+        finish_done(model, id);
+    } else {
+        lk_work_at(model, item->work)->counts.retried++;
+        item->was_lost = false;
+        give_back(model, id, LK_CHANGE_ITEM_RETRIED, times.now_us + finish->delay_ms * 1000,
+                  times.now_us);
+    }
+    lk_settle(model, &touched, times);
+}
+
+/* The item, if it is claimed by whom the event names; else 0. */
+static lk_id find_claimed(const struct lk_model *model, const struct lk_path *path,
+                          const struct lk_finish *finish) {
+    lk_id id = lk_item_find(model, lk_node_find(model, path));
+    const struct lk_request *claim;
+
+    if (id == 0 || lk_item_at(model, id)->state != LK_ITEM_CLAIMED) {
+        return 0;
+    }
+    claim = lk_request_at(model, lk_item_at(model, id)->claim);
+    return claim->owner == lk_owner_find(model, finish->owner)
+                   && (finish->token == 0 || claim->token == finish->token)
+               ? id
+               : 0;
+}
+
+void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish) {
+    struct item_path item_path;
+    struct lk_part part;
+    struct lk_target target = {
+        .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
+    lk_id id;
+
+    if (!make_item_path(model, &finish->queue, finish->id, &item_path)) {
+        return;
+    }
+    part = (struct lk_part){.path = item_path.path, .mode = LK_EXCLUSIVE};
+    if (!lk_check_names(model, finish->owner, &part, 1) || !check_delay(model, finish->delay_ms)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX)
+        || (finish->token != 0 && !lk_ended_reserve(&model->ended))) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    id = find_claimed(model, &item_path.path, finish);
+    if (id == 0) {
+        bool is_repeated =
+            finish->token != 0 && lk_ended_recalls(&model->ended, &target, times.now_us);
+        lk_answer(model, is_repeated ? LK_OK : LK_LOST, 0); /* R3 */
+        snprintf(model->text, sizeof model->text, "%s",
+                 is_repeated ? "" : "R16: the item is not claimed by this owner (any more)");
+        return;
+    }
+    if (finish->token != 0) {
+        lk_ended_remember(&model->ended, &target, times.now_us);
+    }
+    end_claim(model, times, finish, id);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.item = id;
+}
+
+void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
+    struct item_path item_path;
+    lk_id id;
+
+    if (!make_item_path(model, &unpark->queue, unpark->id, &item_path)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, 1)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    id = lk_item_find(model, lk_node_find(model, &item_path.path));
+    if (id == 0 || lk_item_at(model, id)->state != LK_ITEM_PARKED) {
+        lk_answer(model, LK_LOST, 0);
+        snprintf(model->text, sizeof model->text, "R16: there is no such parked item");
+        return;
+    }
+    lk_item_at(model, id)->attempts = 0;
+    lk_item_at(model, id)->was_lost = false;
+    lk_item_change_state(model, id, LK_ITEM_READY, 0);
+    note_item(model, LK_CHANGE_ITEM_UNPARKED, id, 0);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.item = id;
+}

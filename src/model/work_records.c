@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Items and queues in the open: out of the model, and back into it for stores. */
+#include "model/order.h"
+#include "model/steps.h"
+#include "model/tree.h"
+#include "model/work.h"
+
+static lk_id find_queue(const struct lk_model *model, const struct lk_path *queue) {
+    return lk_work_find(model, lk_node_find(model, queue));
+}
+
+lk_item_ref lk_model_item(const struct lk_model *model, const struct lk_path *queue,
+                          struct lk_slice id) {
+    lk_id node = lk_node_find(model, queue);
+
+    return node != 0 ? lk_item_find(model, lk_node_child(model, node, id)) : 0;
+}
+
+void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
+                          struct lk_item_record *ret_record) {
+    const struct lk_item *item = lk_item_at(model, ref);
+    char *text = ret_record->text;
+    size_t size = lk_node_path(model, lk_work_at(model, item->work)->node, text);
+
+    (void)lk_path_parse((struct lk_slice){text, size}, &ret_record->queue, NULL);
+    text += size + 1;
+    ret_record->id = lk_name_text(&lk_node_at(model, item->node)->name);
+    ret_record->sequence = item->sequence;
+    ret_record->state = (enum lk_item_state)item->state;
+    ret_record->due_us = item->order_us;
+    if (item->state == LK_ITEM_DELAYED && item->order_us <= model->now_us) {
+        ret_record->state = LK_ITEM_READY; /* nobody has come for it yet */
+    }
+    ret_record->attempts = item->attempts;
+    ret_record->was_lost = item->was_lost;
+    ret_record->claim = item->claim;
+    ret_record->value = (struct lk_slice){item->value, item->value_size};
+    ret_record->need_count = item->need_count;
+    for (size_t i = 0; i < item->need_count; i++) {
+        ret_record->needs[i] = item->needs[i];
+        memcpy(text, item->needs[i].path.bytes, item->needs[i].path.size);
+        ret_record->needs[i].path.bytes = text;
+        text += item->needs[i].path.size;
+    }
+}
+
+static bool is_possible(const struct lk_model *model, const struct lk_item_record *record) {
+    return record->sequence != 0 && record->id.size >= 1 && record->id.size <= LK_SEGMENT_BYTES_MAX
+           && memchr(record->id.bytes, '/', record->id.size) == NULL
+           && record->value.size <= LK_VALUE_BYTES_MAX && record->need_count <= LK_NEEDS_MAX
+           && record->state <= LK_ITEM_PARKED && record->state != LK_ITEM_CLAIMED
+           && (record->need_count == 0
+               || lk_parts_check(record->needs, record->need_count, NULL) == LK_OK)
+           && lk_model_item(model, &record->queue, record->id) == 0;
+}
+
+lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_record *record) {
+    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
+    struct lk_path path;
+    lk_id work;
+    lk_id id;
+
+    if (!is_possible(model, record)) {
+        return LK_INVALID;
+    }
+    memcpy(bytes, record->queue.bytes, record->queue.size);
+    bytes[record->queue.size] = '/';
+    memcpy(bytes + record->queue.size + 1, record->id.bytes, record->id.size);
+    if (lk_path_parse((struct lk_slice){bytes, record->queue.size + 1u + record->id.size}, &path,
+                      NULL)
+        != LK_OK) {
+        return LK_INVALID;
+    }
+    lk_forget_effects(model);
+    work = lk_work_make(model, &record->queue);
+    id = work == 0
+             ? 0
+             : lk_item_make(model, work, &path, record->value, record->needs, record->need_count);
+    if (id == 0) {
+        return LK_INTERNAL;
+    }
+    lk_item_at(model, id)->sequence = record->sequence;
+    lk_item_at(model, id)->attempts = record->attempts;
+    lk_item_at(model, id)->was_lost = record->was_lost;
+    lk_item_enter_state(model, id, record->state, record->due_us);
+    return lk_model_restore_draw(model, lk_path_root(&record->queue), record->sequence);
+}
+
+bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_record *record) {
+    lk_id id = lk_claim_item(model, lk_request_at(model, claim));
+    struct lk_item *item;
+
+    if (id == 0 || lk_item_at(model, id)->claim != 0) {
+        return false;
+    }
+    item = lk_item_at(model, id);
+    item->claim = claim;
+    item->max_attempts = record->max_attempts;
+    item->ask_number = record->ask_number;
+    lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
+    return true;
+}
+
+/* ---- queues ---- */
+
+/*
+ * The first item that is delayed still; 0: none. Those in front of it, *ret_due of them, are due:
+ * ready, though nobody has come for them yet.
+ */
+static lk_id first_delayed(const struct lk_model *model, lk_id work, uint64_t *ret_due) {
+    lk_id root = lk_work_at(model, work)->delayed;
+    lk_id id = lk_order_first(model, root);
+
+    *ret_due = 0;
+    while (id != 0 && lk_item_at(model, id)->order_us <= model->now_us) {
+        ++*ret_due;
+        id = lk_order_after(model, root, id);
+    }
+    return id;
+}
+
+static void count_queue(const struct lk_model *model, lk_id work,
+                        struct lk_queue_counts *ret_counts) {
+    uint64_t due;
+
+    (void)first_delayed(model, work, &due);
+    *ret_counts = lk_work_at(model, work)->counts;
+    ret_counts->ready += due;
+    ret_counts->delayed -= due;
+}
+
+void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *queue,
+                           struct lk_queue_counts *ret_counts) {
+    lk_id work = find_queue(model, queue);
+
+    if (work != 0) {
+        count_queue(model, work, ret_counts);
+    } else {
+        memset(ret_counts, 0, sizeof *ret_counts);
+    }
+}
+
+void lk_model_queue_record(const struct lk_model *model, lk_queue_ref queue,
+                           char ret_path[LK_PATH_BYTES_MAX + 1],
+                           struct lk_queue_counts *ret_counts) {
+    (void)lk_node_path(model, lk_work_at(model, queue)->node, ret_path);
+    count_queue(model, queue, ret_counts);
+}
+
+lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *queue,
+                                  const struct lk_queue_counts *counts) {
+    lk_id id = lk_work_make(model, queue);
+    struct lk_queue_counts *kept;
+
+    if (id == 0) {
+        return LK_INTERNAL;
+    }
+    kept = &lk_work_at(model, id)->counts;
+    kept->pushed = counts->pushed;
+    kept->duplicates = counts->duplicates;
+    kept->claims = counts->claims;
+    kept->steals = counts->steals;
+    kept->done = counts->done;
+    kept->retried = counts->retried;
+    kept->parked = counts->parked;
+    return LK_OK;
+}
+
+void lk_model_each_item(const struct lk_model *model, const struct lk_path *queue,
+                        lk_visit_item *visit, void *context) {
+    lk_id work = find_queue(model, queue);
+    lk_id roots[3];
+
+    if (work == 0) {
+        return;
+    }
+    roots[0] = lk_work_at(model, work)->ready;
+    roots[1] = lk_work_at(model, work)->delayed;
+    roots[2] = lk_work_at(model, work)->others;
+    for (size_t i = 0; i < 3; i++) {
+        lk_id id = lk_order_first(model, roots[i]);
+        for (; id != 0; id = lk_order_after(model, roots[i], id)) {
+            if (!visit(context, id)) {
+                return;
+            }
+        }
+    }
+}
+
+int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *queue) {
+    lk_id work = find_queue(model, queue);
+    uint64_t due;
+    lk_id id = work != 0 ? first_delayed(model, work, &due) : 0;
+
+    return id != 0 ? lk_item_at(model, id)->order_us : LK_NEVER;
+}

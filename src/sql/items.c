@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues and items as rows. */
+#include "sql/items.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "sql/requests.h"
+
+/* The columns of LK_SQL_ITEM_LOAD, LK_SQL_ITEMS_READY and LK_SQL_ITEMS_OF. */
+enum {
+    COLUMN_ID,
+    COLUMN_SEQUENCE,
+    COLUMN_STATE,
+    COLUMN_DUE,
+    COLUMN_ATTEMPTS,
+    COLUMN_WAS_LOST,
+    COLUMN_NEEDS,
+    COLUMN_BYTES, /* the last one only */
+};
+
+static const char *const state_texts[] = {
+    [LK_ITEM_READY] = "ready",
+    [LK_ITEM_DELAYED] = "delayed",
+    [LK_ITEM_CLAIMED] = "claimed",
+    [LK_ITEM_PARKED] = "parked",
+};
+enum { STATES = sizeof state_texts / sizeof state_texts[0] };
+
+static int complain(struct lk_sql *sql, struct lk_slice queue, const char *about) {
+    (void)snprintf(sql->complaint, sizeof sql->complaint, "an item of %.*s: %s",
+                   (int)(queue.size < 64 ? queue.size : 64), queue.bytes, about);
+    return SQLITE_CORRUPT;
+}
+
+/* ---- needs ----------------------------------------------------------------------------------- */
+
+/* `text` has room for LK_SQL_NEEDS_TEXT_MAX bytes. */
+static struct lk_slice encode_needs(const struct lk_item_record *record, char *text) {
+    struct lk_text out = lk_text_in(text, LK_SQL_NEEDS_TEXT_MAX);
+
+    for (size_t i = 0; i < record->need_count; i++) {
+        const struct lk_part *need = &record->needs[i];
+        lk_text_format(&out, "%s%.*s", i > 0 ? " " : "", (int)need->path.size, need->path.bytes);
+        if (need->limit != 0) {
+            lk_text_format(&out, "?limit=%u&units=%u", need->limit, need->units);
+        } else if (need->mode == LK_SHARED) {
+            lk_text_format(&out, "?shared");
+        }
+    }
+    return (struct lk_slice){out.bytes, out.size};
+}
+
+bool lk_sql_needs_parse(struct lk_slice text, struct lk_part ret_needs[LK_NEEDS_MAX],
+                        size_t *ret_count) {
+    const char *at = text.bytes;
+    const char *end = at + text.size;
+    size_t count = 0;
+
+    while (at < end) {
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        struct lk_slice part = {at, (size_t)((space != NULL ? space : end) - at)};
+        if (count == LK_NEEDS_MAX || lk_part_parse(part, NULL, &ret_needs[count], NULL) != LK_OK) {
+            return false;
+        }
+        count++;
+        at = space != NULL ? space + 1 : end;
+    }
+    *ret_count = count;
+    return true;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+static bool decode_state(struct lk_slice text, enum lk_item_state *ret_state) {
+    for (int state = 0; state < STATES; state++) {
+        if (lk_slice_equal(text, lk_slice_of(state_texts[state]))) {
+            *ret_state = (enum lk_item_state)state;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool decode_queue(struct lk_slice queue, struct lk_item_record *record) {
+    if (queue.size > LK_PATH_BYTES_MAX) {
+        return false;
+    }
+    memcpy(record->text, queue.bytes, queue.size);
+    return lk_path_parse((struct lk_slice){record->text, queue.size}, &record->queue, NULL) == LK_OK
+           && record->queue.size == queue.size;
+}
+
+/* Returns what is wrong with the row, or NULL. */
+static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
+                               struct lk_sql_item *item) {
+    struct lk_item_record *record = &item->record;
+    struct lk_slice id = lk_sql_column_text(statement, COLUMN_ID);
+    struct lk_slice needs = lk_sql_column_text(statement, COLUMN_NEEDS);
+    int64_t attempts = sqlite3_column_int64(statement, COLUMN_ATTEMPTS);
+
+    if (!decode_queue(queue, record)) {
+        return "its queue is no path";
+    }
+    if (id.size < 1 || id.size > sizeof item->id) {
+        return "its id has not 1 to 255 bytes";
+    }
+    memcpy(item->id, id.bytes, id.size);
+    record->id = (struct lk_slice){item->id, id.size};
+    if (!decode_state(lk_sql_column_text(statement, COLUMN_STATE), &record->state)) {
+        return "its state is none";
+    }
+    if (attempts < 0 || attempts > UINT32_MAX) {
+        return "its attempts are out of range";
+    }
+    if (needs.size > sizeof item->needs_text) {
+        return "it needs too much";
+    }
+    if (needs.size > 0) {
+        memcpy(item->needs_text, needs.bytes, needs.size);
+    }
+    item->needs = (struct lk_slice){item->needs_text, needs.size};
+    if (!lk_sql_needs_parse(item->needs, record->needs, &record->need_count)) {
+        return "what it needs are no parts";
+    }
+    record->sequence = (uint64_t)sqlite3_column_int64(statement, COLUMN_SEQUENCE);
+    record->due_us = sqlite3_column_int64(statement, COLUMN_DUE);
+    record->attempts = (uint32_t)attempts;
+    record->was_lost = sqlite3_column_int(statement, COLUMN_WAS_LOST) != 0;
+    record->claim = 0;
+    record->value = (struct lk_slice){NULL, 0};
+    return record->due_us > INT64_MAX / 4 ? "it is due too late" : NULL;
+}
+
+/* ---- one item -------------------------------------------------------------------------------- */
+
+/* A statement about one item, with queue and id bound. */
+static int prepare_item(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice queue,
+                        struct lk_slice id, sqlite3_stmt **ret_statement) {
+    int code = lk_sql_statement(sql, which, ret_statement);
+
+    if (code == SQLITE_OK) {
+        (void)lk_sql_bind_text(*ret_statement, 1, queue);
+        (void)lk_sql_bind_text(*ret_statement, 2, id);
+    }
+    return code;
+}
+
+int lk_sql_item_load(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
+                     struct lk_sql_item *ret_item) {
+    const char *wrong = NULL;
+    bool found;
+    sqlite3_stmt *statement;
+    int code = prepare_item(sql, LK_SQL_ITEM_LOAD, queue, id, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    found = code == SQLITE_ROW;
+    if (found) {
+        wrong = decode_item(statement, queue, ret_item);
+    }
+    code = lk_sql_done(statement, code);
+    if (wrong != NULL) {
+        return complain(sql, queue, wrong);
+    }
+    return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;
+}
+
+static struct lk_slice queue_of(const struct lk_item_record *record) {
+    return (struct lk_slice){record->queue.bytes, record->queue.size};
+}
+
+/* What LK_SQL_ITEM_ADD and LK_SQL_ITEM_SAVE have in common. */
+static int prepare_change(struct lk_sql *sql, enum lk_sql_statement which,
+                          const struct lk_item_record *record, int64_t due_unix_us,
+                          sqlite3_stmt **ret_statement) {
+    bool is_delayed = record->state == LK_ITEM_DELAYED;
+    int code = prepare_item(sql, which, queue_of(record), record->id, ret_statement);
+
+    if (code == SQLITE_OK) {
+        (void)lk_sql_bind_text(*ret_statement, 3, lk_slice_of(state_texts[record->state]));
+        (void)lk_sql_bind_integer(*ret_statement, 4, is_delayed ? record->due_us : 0);
+        (void)lk_sql_bind_integer(*ret_statement, 5, is_delayed ? due_unix_us : 0);
+        (void)lk_sql_bind_integer(*ret_statement, 6, record->attempts);
+        (void)lk_sql_bind_integer(*ret_statement, 7, record->was_lost);
+    }
+    return code;
+}
+
+int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
+    char needs[LK_SQL_NEEDS_TEXT_MAX];
+    sqlite3_stmt *statement;
+    int code = prepare_change(sql, LK_SQL_ITEM_ADD, record, due_unix_us, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 8, (int64_t)record->sequence);
+    (void)lk_sql_bind_text(statement, 9, encode_needs(record, needs));
+    code = lk_sql_run(statement);
+    if (code == SQLITE_OK && record->value.size > 0) {
+        code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);
+        if (code == SQLITE_OK) {
+            (void)lk_sql_bind_bytes(statement, 3, record->value);
+            code = lk_sql_run(statement);
+        }
+    }
+    return code;
+}
+
+int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
+    sqlite3_stmt *statement;
+    int code = prepare_change(sql, LK_SQL_ITEM_SAVE, record, due_unix_us, &statement);
+
+    return code == SQLITE_OK ? lk_sql_run(statement) : code;
+}
+
+int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record) {
+    sqlite3_stmt *statement;
+    int code =
+        prepare_item(sql, LK_SQL_ITEM_VALUE_DELETE, queue_of(record), record->id, &statement);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_run(statement);
+    }
+    if (code == SQLITE_OK) {
+        code = prepare_item(sql, LK_SQL_ITEM_DELETE, queue_of(record), record->id, &statement);
+    }
+    return code == SQLITE_OK ? lk_sql_run(statement) : code;
+}
+
+int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
+                           lk_sql_visit_bytes *visit, void *context) {
+    bool found;
+    sqlite3_stmt *statement;
+    int code = prepare_item(sql, LK_SQL_ITEM_VALUE_LOAD, queue, id, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    found = code == SQLITE_ROW;
+    if (found) {
+        struct lk_slice bytes = lk_sql_column_bytes(statement, 0);
+        code = bytes.size > LK_VALUE_BYTES_MAX ? complain(sql, queue, "its value is too large")
+                                               : visit(context, bytes);
+    }
+    code = lk_sql_done(statement, code);
+    return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;
+}
+
+/* ---- the items of a queue -------------------------------------------------------------------- */
+
+/* Visits what a bound statement selects. */
+static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice queue,
+                struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+    bool has_bytes = sqlite3_column_count(statement) > COLUMN_BYTES;
+    int code;
+
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *wrong = decode_item(statement, queue, item);
+        if (wrong == NULL && has_bytes) {
+            item->record.value = lk_sql_column_bytes(statement, COLUMN_BYTES);
+            wrong = item->record.value.size > LK_VALUE_BYTES_MAX ? "its value is too large" : NULL;
+        }
+        code = wrong != NULL ? complain(sql, queue, wrong) : visit(context, item);
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
+}
+
+int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, uint64_t sequence,
+                            struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ITEMS_READY, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_integer(statement, 2, (int64_t)sequence);
+    return walk(sql, statement, queue, item, visit, context);
+}
+
+int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
+                      lk_sql_visit_item *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ITEMS_OF, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    return walk(sql, statement, queue, item, visit, context);
+}
+
+int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_RIPEN, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_integer(statement, 2, now_us);
+    return lk_sql_run(statement);
+}
+
+int lk_sql_items_move(struct lk_sql *sql, const struct lk_times *times, int64_t known_us) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ITEMS_MOVE, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 1, times->now_us);
+    (void)lk_sql_bind_integer(statement, 2, times->wall_us);
+    (void)lk_sql_bind_integer(statement, 3, known_us);
+    return lk_sql_run(statement);
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static uint64_t count_column(sqlite3_stmt *statement, int column) {
+    int64_t value = sqlite3_column_int64(statement, column);
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,
+                      struct lk_queue_counts *ret_counts) {
+    bool found;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_LOAD, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    code = sqlite3_step(statement);
+    found = code == SQLITE_ROW;
+    if (found) {
+        *ret_counts = (struct lk_queue_counts){
+            .pushed = count_column(statement, 0),
+            .duplicates = count_column(statement, 1),
+            .claims = count_column(statement, 2),
+            .steals = count_column(statement, 3),
+            .done = count_column(statement, 4),
+            .retried = count_column(statement, 5),
+            .parked = count_column(statement, 6),
+        };
+    }
+    code = lk_sql_done(statement, code);
+    return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;
+}
+
+int lk_sql_queue_save(struct lk_sql *sql, struct lk_slice queue,
+                      const struct lk_queue_counts *counts) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_SAVE, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_integer(statement, 2, (int64_t)counts->pushed);
+    (void)lk_sql_bind_integer(statement, 3, (int64_t)counts->duplicates);
+    (void)lk_sql_bind_integer(statement, 4, (int64_t)counts->claims);
+    (void)lk_sql_bind_integer(statement, 5, (int64_t)counts->steals);
+    (void)lk_sql_bind_integer(statement, 6, (int64_t)counts->done);
+    (void)lk_sql_bind_integer(statement, 7, (int64_t)counts->retried);
+    (void)lk_sql_bind_integer(statement, 8, (int64_t)counts->parked);
+    return lk_sql_run(statement);
+}
+
+int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
+                       struct lk_queue_counts *counts) {
+    uint64_t by_state[STATES] = {0};
+    uint64_t due = 0;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_COUNT, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_integer(statement, 2, now_us);
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        enum lk_item_state state;
+        if (!decode_state(lk_sql_column_text(statement, 0), &state)) {
+            code = complain(sql, queue, "its state is none");
+            break;
+        }
+        by_state[state] = count_column(statement, 1);
+        due = count_column(statement, 2);
+    }
+    code = lk_sql_done(statement, code);
+    if (code == SQLITE_OK) {
+        counts->ready = by_state[LK_ITEM_READY] + due;
+        counts->delayed = by_state[LK_ITEM_DELAYED] - due;
+        counts->claimed = by_state[LK_ITEM_CLAIMED];
+        counts->parked_now = by_state[LK_ITEM_PARKED];
+    }
+    return code;
+}
+
+/* The smaller of what is known and a column that may be NULL. */
+static int64_t sooner(sqlite3_stmt *statement, int column, int64_t instant_us) {
+    int64_t other_us = sqlite3_column_int64(statement, column);
+
+    return sqlite3_column_type(statement, column) != SQLITE_NULL && other_us < instant_us
+               ? other_us
+               : instant_us;
+}
+
+int lk_sql_queue_look(struct lk_sql *sql, struct lk_slice queue,
+                      struct lk_sql_queue_look *ret_look) {
+    struct lk_sql_range range;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_LOOK, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    lk_sql_range_below(queue, &range);
+    (void)lk_sql_bind_text(statement, 1, queue);
+    lk_sql_bind_range(statement, 2, &range);
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        ret_look->has_ready = sqlite3_column_int(statement, 0) != 0;
+        ret_look->next_due_us = sooner(statement, 2, sooner(statement, 1, LK_NEVER));
+    }
+    return lk_sql_done(statement, code);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values as rows (R15). */
+#ifndef LK_SQL_VALUES_H
+#define LK_SQL_VALUES_H
+
+#include "model/model.h"
+#include "sql/database.h"
+
+/* Called with a value that is borrowed for the call; its code is the look's result. */
+typedef int lk_sql_visit_value(void *context, struct lk_slice bytes, bool in_doubt);
+
+/* SQLITE_EMPTY: there is none. One that is too large to be one is SQLITE_CORRUPT. */
+int lk_sql_value_load(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_value *visit,
+                      void *context);
+
+int lk_sql_value_save(struct lk_sql *sql, struct lk_slice path, struct lk_slice bytes);
+int lk_sql_value_doubt(struct lk_sql *sql, struct lk_slice path);
+int lk_sql_value_delete(struct lk_sql *sql, struct lk_slice path);
+
+/* Whether a request that asked for the value is overdue, so that it may be in doubt by now. */
+int lk_sql_value_may_be_lost(struct lk_sql *sql, struct lk_slice path, int64_t now_us,
+                             bool *ret_may_be);
+
+#endif

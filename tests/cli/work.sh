@@ -1,0 +1,314 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lk work: a pool of workers, with real processes that are killed (R16).
+. "${0%/*}/harness.sh"
+
+log=$work/log
+export log
+
+# Begins `lk work ARGS...` in the background as $pool, which a script's shell has ignore SIGINT and
+# SIGQUIT otherwise.
+begin_work() {
+    command="lk work $*"
+    : >"$log"
+    rm -f "$work"/go*
+    env --default-signal=INT,QUIT "$LK_PROGRAM" work "$@" >"$work/out" 2>"$work/err" </dev/null &
+    pool=$!
+}
+
+end_work() {
+    wait "$pool"
+    code=$?
+}
+
+# Waits until a line matches in the log; every CMD here writes what it does.
+await() {
+    until grep -q "$1" "$log"; do :; done
+}
+
+await_gone() {
+    while [ -e "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do :; done
+}
+
+children() {
+    cat "/proc/$1/task/$1/children"
+}
+
+push() {
+    for id in "$@"; do
+        "$LK_PROGRAM" push q "$id" || complain "push $id"
+    done
+}
+
+expect_log() {
+    [ "$(sort "$log" | tr '\n' ' ')" = "$1 " ] || complain "log: expected $1, found $(sort "$log" | tr '\n' ' ')"
+}
+
+expect_counts() {
+    lk stats q --json
+    expect '[.pushed, .duplicates, .claims, .steals, .done, .retried, .parked] | join(" ")' "\"$1\""
+}
+
+scenario 'drains a queue: each item once, by several workers'
+push 1 2 3 4 5 6 7 8 9 10 11 12
+begin_work q --workers 3 --drain -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+end_work
+expect_code 0
+expect_out ''
+expect_err ''
+expect_log '1 10 11 12 2 3 4 5 6 7 8 9'
+expect_counts '12 0 12 0 12 0 0'
+lk ls
+expect_out ''
+
+scenario 'an empty queue is drained'
+lk work q --drain -- false
+expect_code 0
+expect_out ''
+expect_err ''
+
+scenario 'the command finds its item in words, environment and stdin'
+lk push a/q 7 'the value'
+LK_OWNER=env LK_ITEM_ID=old LK_QUEUE=old lk work /a/q/ --drain --ttl 90 -- \
+    sh -c 'printf "%s|" "$@" "$LK_QUEUE" "$LK_ITEM_ID" "$LK_PATH" "$LK_TTL_MS" "$LK_STORE"; cat; echo; env | grep ^LK_ | sort >"$log"' \
+    '{id}' 'x{id}y{id}' '{}' '{id'
+expect_code 0
+expect_out "x7y7|{}|{id|a/q|7|a/q/7|90000|$LK_STORE|the value"
+grep -qE '^LK_TOKEN=[1-9][0-9]{15}$' "$log" || complain 'no token'
+grep -q '^LK_OWNER=env$' "$log" && complain 'the owner of the environment'
+[ "$(grep -c '^LK_ITEM_ID=\|^LK_QUEUE=' "$log")" -eq 2 ] || complain 'variables twice'
+
+scenario 'a value of any bytes, also the longest, and none'
+input '%065535d\0' 7
+lk push q 1 -
+lk push q 2
+: >"$log"
+lk work q --drain -- sh -c 'wc -c >>"$log"'
+expect_code 0
+[ "$(sort -n "$log" | tail -2 | tr -d ' ' | tr '\n' ' ')" = '0 65536 ' ] || complain "$(cat "$log")"
+
+scenario 'a command that does not read its value'
+input '%065535d\0' 7
+lk push q 1 -
+lk work q --drain -- true
+expect_code 0
+expect_counts '1 0 1 0 1 0 0'
+
+scenario 'another exit code gives the item back for later'
+push 1
+begin_work q -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; exit 3'
+await 1
+until "$LK_PROGRAM" items q | grep -q delayed; do :; done
+lk items q --json
+expect '[.state, .attempts]' '["delayed",1]'
+expect '.due_in_ms > 0 and .due_in_ms <= 1000' true
+kill -TERM "$pool"
+end_work
+expect_code 0
+expect_counts '1 0 1 0 0 1 0'
+
+scenario 'drain waits for what is given back, and parks what fails too often'
+push 1 2
+begin_work q --drain --max-attempts 2 -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; [ "$LK_ITEM_ID" = 2 ]'
+end_work
+expect_code 0
+expect_log '1 1 2'
+lk items q --json
+expect '[.id, .state, .attempts]' '["1","parked",2]'
+
+scenario 'a claim is kept alive for longer than its ttl'
+push 1
+begin_work q --drain --ttl 300ms -- sh -c 'sleep 1; echo "$LK_ITEM_ID" >>"$log"'
+end_work
+expect_code 0
+expect_log 1
+expect_counts '1 0 1 0 1 0 0'
+
+scenario 'each worker is an owner of its own, and never LK_OWNER'
+export LK_OWNER=me
+push 1 2
+begin_work q --workers 2 --note nightly -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; until [ -e "$log.go" ]; do sleep 0.05; done'
+await 1
+await 2
+"$LK_PROGRAM" ls q --json >"$work/out"
+expect '.note' '"nightly"
+"nightly"'
+[ "$(jq -r .owner "$work/out" | sort -u | grep -vcx me)" -eq 2 ] || complain 'owners'
+: >"$log.go"
+kill -TERM "$pool"
+end_work
+expect_code 0
+rm -f "$log.go"
+
+scenario 'a signal: claims nothing more, and lets what runs end'
+push 1 2
+begin_work q -- sh -c 'trap "echo told >>\"$log\"" TERM INT; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
+await 'begin 1'
+kill -INT "$pool"
+worker=$(children "$pool")
+: >"$log.go"
+end_work
+rm -f "$log.go"
+expect_code 0
+expect_err ''
+expect_log 'begin 1 end 1'
+[ -n "$worker" ] || complain 'no worker'
+lk items q --json
+expect '[.id, .state, .attempts]' '["2","ready",0]'
+
+scenario 'an idle pool ends at once'
+begin_work q --workers 2 -- true
+until [ "$(children "$pool" | wc -w)" -eq 2 ]; do :; done
+kill -TERM "$pool"
+end_work
+expect_code 0
+
+scenario 'a second signal ends what runs, and its items are given back'
+push 1 2
+begin_work q --workers 2 -- sh -c 'echo "begin $LK_ITEM_ID $$" >>"$log"; sleep 1000'
+await 'begin 1'
+await 'begin 2'
+kill -TERM "$pool"
+while grep -q 'ShdPnd:.*[1-9a-f]' "/proc/$pool/status"; do :; done
+kill -TERM "$pool"
+end_work
+expect_code 143
+lk items q --json
+expect '[.id, .state, .attempts]' '["1","ready",1]
+["2","ready",1]'
+for pid in $(sed 's/.* //' "$log"); do
+    await_gone "$pid"
+done
+
+scenario 'SIGQUIT ends it all at once, also who does not obey SIGTERM'
+push 1
+begin_work q --ttl 3 -- sh -c 'trap "" TERM; echo "begin $$" >>"$log"; while :; do sleep 0.1; done'
+await begin
+kill -QUIT "$pool"
+end_work
+expect_code 131
+await_gone "$(sed 's/.* //' "$log")"
+lk items q --json
+expect .state '"ready"'
+
+scenario 'a worker that is killed: its command goes with it, its item is claimed again'
+push 1 2 3
+begin_work q --workers 2 --drain --ttl 500ms -- \
+    sh -c 'echo "begin $LK_ITEM_ID $$" >>"$log"; [ -e "$log.go" ] || sleep 1000; echo "end $LK_ITEM_ID" >>"$log"'
+await 'begin 1'
+await 'begin 2'
+victims=$(children "$pool")
+: >"$log.go"
+for worker in $victims; do
+    kill -KILL "$worker"
+done
+end_work
+rm -f "$log.go"
+expect_code 0
+[ "$(grep -c DIED "$work/err")" -eq 2 ] || complain 'two deaths'
+for pid in $(sed -n 's/begin . //p' "$log"); do
+    await_gone "$pid"
+done
+sed -i '/begin/d' "$log"
+expect_log 'end 1 end 2 end 3'
+expect_counts '3 0 5 2 3 0 0'
+
+scenario 'the pool is killed: nothing goes on'
+push 1
+begin_work q -- sh -c 'echo "begin $$" >>"$log"; sleep 1000'
+await begin
+worker=$(children "$pool")
+kill -KILL "$pool"
+end_work
+expect_code 137
+for pid in $worker $(sed 's/.* //' "$log"); do
+    await_gone "$pid"
+done
+lk items q --json
+expect .state '"ready"'
+
+scenario 'a claim that is lost ends its command, and nobody else does'
+push 1 2
+begin_work q --workers 2 --ttl 60 -- \
+    sh -c 'trap "echo told $LK_ITEM_ID >>\"$log\"; exit 1" TERM; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go$LK_ITEM_ID" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
+await 'begin 1'
+await 'begin 2'
+lk acquire --queue q/1 --owner hand
+lk break q/1 --reason gone --now --owner "$("$LK_PROGRAM" ls q/1 --json | head -1 | jq -r .owner)"
+lk renew q/1 --owner hand
+expect_code 0
+: >"$log.go2"
+kill -TERM "$pool"
+await 'end 2'
+await 'told 1'
+end_work
+rm -f "$log.go2"
+expect_code 0
+grep -q '^lk: LOST: ' "$work/err" || complain 'not told'
+lk items q --json
+expect '[.id, .state]' '["1","ready"]'
+
+scenario 'two pools share a queue'
+push 1 2 3 4 5 6 7 8
+begin_work q --drain --workers 2 -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+lk work q --drain --workers 2 -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+expect_code 0
+end_work
+expect_code 0
+expect_log '1 2 3 4 5 6 7 8'
+
+scenario 'what work needs is held while it runs'
+lk push q 1 --needs 'pool?limit=1'
+lk push q 2 --needs 'pool?limit=1'
+begin_work q --drain --workers 2 -- \
+    sh -c 'mkdir "$log.alone" || echo both >>"$log"; rmdir "$log.alone"; echo "$LK_ITEM_ID" >>"$log"'
+end_work
+expect_code 0
+expect_log '1 2'
+
+scenario 'a command under a claim may inherit it'
+push 1
+lk work q --drain -- "$LK_PROGRAM" run --inherit q/1/part -- echo inside
+expect_code 0
+expect_out inside
+
+scenario 'a command that is not found, or no command, ends the pool'
+push 1
+lk work q -- /nonexistent '{id}'
+failure 127 'lk: NOT FOUND: /nonexistent: *'
+lk work q --workers 3 -- /etc/passwd
+failure 126 'lk: NOT EXECUTABLE: /etc/passwd: *'
+lk items q --json
+expect .state '"ready"'
+
+scenario 'work needs its dashes, and takes no --json'
+lk work q
+failure 64 'lk: INVALID: work needs -- *'
+lk work q --
+failure 64 'lk: INVALID: *'
+lk work -- true
+failure 64 'lk: INVALID: work needs QUEUE *'
+lk work q --json -- true
+failure 64 'lk: INVALID: work does not take --json; *'
+lk work q --owner me -- true
+failure 64 'lk: INVALID: work does not take --owner; *'
+lk work q --workers 0 -- true
+failure 64 'lk: INVALID: --workers: *'
+lk work q --workers 257 -- true
+failure 64 'lk: INVALID: --workers: *'
+lk work 'q?shared' -- true
+failure 64 'lk: INVALID: R1: *'
+
+scenario 'a store that is not there'
+damage_store
+lk work damaged --workers 4 -- true
+failure 69 'lk: UNAVAILABLE: *'
+
+scenario 'a line on a terminal tells how far it is'
+push 1 2 3
+TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- true' /dev/null >"$work/out"
+tr '\r' '\n' <"$work/out" | grep -q 'q: 0 running, 3 done' || complain 'no progress'
+TERM=xterm script -qec '"$LK_PROGRAM" work q -q --drain -- true' /dev/null >"$work/out"
+expect_out ''
+
+finish

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps about values (R15) and work (R16). */
+#ifndef CONFORMANCE_WORK_H
+#define CONFORMANCE_WORK_H
+
+#include "scene.h"
+
+/* Makes the step; false with a complaint when something is not as the step says. */
+bool work_play(struct scene *scene, const struct step *step, struct complaint *complaint);
+
+#endif

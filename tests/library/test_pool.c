@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of workers on each engine: what it does with items, and what ends it. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+
+enum { ITEMS_MAX = 64 };
+
+/* What a pool is told, and what its handlers do. The threads of one pool write here. */
+struct ground {
+    lk_store *store;
+    atomic_int handled[ITEMS_MAX]; /* by the number that an item's id is */
+    atomic_int at_once;            /* handlers that run now */
+    atomic_int at_once_max;
+    int failures; /* handle() fails each item so many times */
+    int64_t work_ms;
+    bool waits_for_loss; /* handle() returns when its lease is lost */
+    atomic_int told_of_loss;
+    lk_cancel *cancel_in_handler; /* thrown by the first handler */
+    lk_work_counts seen;          /* the counts of the last step */
+    int steps[6];                 /* by lk_work_step */
+    int64_t delays_ms[ITEMS_MAX];
+    int delay_count;
+};
+
+static void note_maximum(atomic_int *maximum, int value) {
+    int former = atomic_load(maximum);
+
+    while (value > former && !atomic_compare_exchange_weak(maximum, &former, value)) {
+    }
+}
+
+static void see_loss(void *context, lk_lease *lease) {
+    (void)lease;
+    atomic_fetch_add(&((struct ground *)context)->told_of_loss, 1);
+}
+
+static void wait_for_loss(struct ground *ground, lk_lease *lease) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    lk_lease_on_lost(lease, see_loss, ground);
+    while (!lk_lease_is_lost(lease) || atomic_load(&ground->told_of_loss) == 0) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+}
+
+static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
+    struct ground *ground = context;
+    int number = 0;
+    int turn;
+
+    assert_int_equal(sscanf(claim->id, "%d", &number), 1);
+    assert_in_range(number, 0, ITEMS_MAX - 1);
+    assert_int_equal(lk_lease_token(lease), claim->token);
+    assert_string_equal(lk_lease_owner(lease), claim->owner);
+    note_maximum(&ground->at_once_max, atomic_fetch_add(&ground->at_once, 1) + 1);
+    turn = atomic_fetch_add(&ground->handled[number], 1);
+    if (ground->cancel_in_handler != NULL) {
+        lk_cancel_now(ground->cancel_in_handler);
+    }
+    if (ground->waits_for_loss) {
+        wait_for_loss(ground, lease);
+    } else if (ground->work_ms > 0) {
+        wait_until_ms(now_ms() + ground->work_ms);
+        assert_false(lk_lease_is_lost(lease));
+    }
+    atomic_fetch_sub(&ground->at_once, 1);
+    return turn < ground->failures;
+}
+
+static void see(void *context, const lk_work_progress *progress) {
+    struct ground *ground = context;
+
+    assert_in_range(progress->step, LK_WORK_CLAIMED, LK_WORK_UNKNOWN);
+    ground->steps[progress->step]++; /* one at a time, as the header says */
+    ground->seen = progress->counts;
+    if (progress->step == LK_WORK_RETRIED && ground->delay_count < ITEMS_MAX) {
+        ground->delays_ms[ground->delay_count++] = progress->delay_ms;
+    }
+}
+
+static struct ground ground_of(void **state) {
+    return (struct ground){.store = ((struct fixture *)*state)->store};
+}
+
+static lk_work_options options_of(struct ground *ground) {
+    return (lk_work_options){.size = sizeof(lk_work_options),
+                             .queue = "q",
+                             .handle = handle,
+                             .progress = see,
+                             .context = ground,
+                             .drain = true};
+}
+
+static void push_numbers(lk_store *store, int count) {
+    for (int i = 0; i < count; i++) {
+        char id[16];
+        lk_push_request request = {.size = sizeof request, .queue = "q", .id = id};
+
+        (void)snprintf(id, sizeof id, "%d", i);
+        assert_int_equal(lk_push(store, &request, NULL, NULL), LK_OK);
+    }
+}
+
+static size_t count_items(lk_store *store) {
+    lk_item_list *list = NULL;
+    size_t count;
+
+    assert_int_equal(lk_items(store, "q", &list, NULL), LK_OK);
+    count = list->count;
+    lk_item_list_free(list);
+    return count;
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static void test_drains(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_work_counts counts;
+    lk_error error;
+
+    push_numbers(ground.store, 5);
+    assert_int_equal(lk_work(ground.store, &options, &counts, &error), LK_OK);
+    assert_int_equal(error.outcome, LK_OK);
+    assert_int_equal(counts.claims, 5);
+    assert_int_equal(counts.done, 5);
+    assert_int_equal(counts.retried + counts.lost + counts.steals + counts.unknown, 0);
+    assert_memory_equal(&counts, &ground.seen, sizeof counts);
+    assert_int_equal(ground.steps[LK_WORK_CLAIMED], 5);
+    assert_int_equal(ground.steps[LK_WORK_DONE], 5);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ground.handled[i], 1);
+    }
+    assert_int_equal(count_items(ground.store), 0);
+    assert_int_equal(count_live(ground.store), 0);
+    assert_int_equal(lk_work(ground.store, &options, NULL, NULL), LK_OK); /* an empty one */
+}
+
+static void test_several_workers(void **state) {
+    enum { COUNT = 24, WORKERS = 4 };
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_work_counts counts;
+
+    ground.work_ms = 20;
+    options.workers = WORKERS;
+    push_numbers(ground.store, COUNT);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
+    assert_int_equal(counts.done, COUNT);
+    assert_in_range(ground.at_once_max, 2, WORKERS);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(ground.handled[i], 1);
+    }
+}
+
+static void test_a_claim_is_kept_alive(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_work_counts counts;
+
+    ground.work_ms = 1500;
+    options.ttl_ms = 500;
+    push_numbers(ground.store, 1);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
+    assert_int_equal(counts.done, 1);
+    assert_int_equal(counts.lost, 0);
+    assert_int_equal(ground.handled[0], 1);
+}
+
+static void test_retries_with_growing_delays(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_work_counts counts;
+
+    ground.failures = 4;
+    options.retry_min_ms = 20;
+    options.retry_max_ms = 60;
+    push_numbers(ground.store, 1);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
+    assert_int_equal(counts.claims, 5);
+    assert_int_equal(counts.retried, 4);
+    assert_int_equal(counts.done, 1);
+    assert_int_equal(ground.delay_count, 4);
+    assert_in_range(ground.delays_ms[0], 10, 20);
+    assert_in_range(ground.delays_ms[1], 20, 40);
+    assert_in_range(ground.delays_ms[2], 30, 60); /* the bound */
+    assert_in_range(ground.delays_ms[3], 30, 60);
+}
+
+static void test_parks(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_work_counts counts;
+
+    ground.failures = 100;
+    options.max_attempts = 2;
+    options.retry_min_ms = 1;
+    push_numbers(ground.store, 2);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK); /* parked is ended */
+    assert_int_equal(counts.claims, 4);
+    assert_int_equal(counts.retried, 4);
+    assert_int_equal(counts.parked, 2);
+    assert_int_equal(ground.steps[LK_WORK_RETRIED], 2);
+    assert_int_equal(ground.steps[LK_WORK_PARKED], 2);
+    assert_int_equal(count_items(ground.store), 2);
+}
+
+/* The claim is broken under its handler: it is told, and what it then says changes nothing. */
+static void *break_claim(void *context) {
+    struct ground *ground = context;
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (atomic_load(&ground->handled[0]) == 0) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+    assert_int_equal(break_path(ground->store, "q/0", true), 1);
+    return NULL;
+}
+
+static void test_a_lost_claim_is_told_and_counted(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_cancel *cancel = lk_cancel_new();
+    lk_work_counts counts;
+    pthread_t thread;
+
+    ground.waits_for_loss = true;
+    ground.cancel_in_handler = cancel; /* one item, and no more */
+    options.cancel = cancel;
+    options.ttl_ms = 300;
+    push_numbers(ground.store, 1);
+    assert_int_equal(pthread_create(&thread, NULL, break_claim, &ground), 0);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(ground.told_of_loss, 1);
+    assert_int_equal(counts.lost, 1);
+    assert_int_equal(counts.done, 0);
+    assert_int_equal(ground.steps[LK_WORK_LOST], 1);
+    assert_int_equal(count_items(ground.store), 1); /* for somebody else */
+    lk_cancel_free(cancel);
+}
+
+static void test_a_steal_is_counted(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    const lk_claim_request dying = {
+        .size = sizeof dying, .queue = "q", .owner = "dying", .ttl_ms = 100};
+    lk_claim_info *claim = NULL;
+    lk_work_counts counts;
+
+    push_numbers(ground.store, 1);
+    assert_int_equal(lk_claim_next(ground.store, &dying, &claim, NULL), LK_GRANTED);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK); /* waits for it */
+    assert_int_equal(counts.claims, 1);
+    assert_int_equal(counts.steals, 1);
+    assert_int_equal(counts.done, 1);
+    lk_claim_free(claim);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+struct runner {
+    struct ground *ground;
+    lk_work_options options;
+    lk_work_counts counts;
+    lk_outcome outcome;
+    pthread_t thread;
+};
+
+static void *run(void *context) {
+    struct runner *runner = context;
+
+    runner->outcome = lk_work(runner->ground->store, &runner->options, &runner->counts, NULL);
+    return NULL;
+}
+
+static void wait_until_done(struct ground *ground, uint64_t count) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+    lk_queue_stats stats = {.done = 0};
+
+    while (stats.done < count) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+        assert_int_equal(lk_stats(ground->store, "q", &stats, NULL), LK_OK);
+    }
+}
+
+/* Without draining it goes on, idle or not, until it is cancelled. */
+static void test_cancelled_when_idle(void **state) {
+    struct ground ground = ground_of(state);
+    struct runner runner = {.ground = &ground, .options = options_of(&ground)};
+
+    runner.options.drain = false;
+    runner.options.workers = 3;
+    runner.options.cancel = lk_cancel_new();
+    assert_int_equal(pthread_create(&runner.thread, NULL, run, &runner), 0);
+    push_numbers(ground.store, 2);
+    wait_until_done(&ground, 2);
+    lk_cancel_now(runner.options.cancel);
+    assert_int_equal(pthread_join(runner.thread, NULL), 0);
+    assert_int_equal(runner.outcome, LK_CANCELLED);
+    assert_int_equal(runner.counts.done, 2);
+    lk_cancel_free(runner.options.cancel);
+}
+
+static void test_cancelled_at_work_it_ends_what_it_has(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    lk_work_counts counts;
+
+    options.cancel = lk_cancel_new();
+    ground.cancel_in_handler = options.cancel;
+    ground.work_ms = 50;
+    push_numbers(ground.store, 3);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);
+    assert_int_equal(counts.claims, 1);
+    assert_int_equal(counts.done, 1);
+    assert_int_equal(count_items(ground.store), 2);
+    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);
+    assert_int_equal(counts.claims, 0); /* cancelled before it began */
+    lk_cancel_free(options.cancel);
+}
+
+/* Drained is: nothing delayed, and nothing claimed by anybody. */
+static void test_draining_waits_for_the_rest(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+    const lk_push_request later = {.size = sizeof later, .queue = "q", .id = "7", .delay_ms = 120};
+    int64_t start_ms = now_ms();
+
+    assert_int_equal(lk_push(ground.store, &later, NULL, NULL), LK_OK);
+    options.workers = 2;
+    assert_int_equal(lk_work(ground.store, &options, NULL, NULL), LK_OK);
+    assert_true(now_ms() >= start_ms + 120);
+    assert_int_equal(ground.handled[7], 1);
+}
+
+static lk_outcome work_wrong(lk_store *store, const lk_work_options *options) {
+    lk_work_counts counts;
+    lk_error error;
+    lk_outcome outcome = lk_work(store, options, &counts, &error);
+
+    assert_true(error.text[0] != '\0');
+    assert_int_equal(counts.claims, 0);
+    return outcome;
+}
+
+static void test_wrong_options(void **state) {
+    struct ground ground = ground_of(state);
+    lk_work_options options = options_of(&ground);
+
+    push_numbers(ground.store, 1);
+    options.queue = "a//b";
+    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
+    options = options_of(&ground);
+    options.handle = NULL;
+    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
+    options = options_of(&ground);
+    options.workers = LK_WORKERS_MAX + 1;
+    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
+    options = options_of(&ground);
+    options.ttl_ms = 10;
+    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
+    options = options_of(&ground);
+    options.retry_min_ms = 20;
+    options.retry_max_ms = 10;
+    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
+    options = options_of(&ground);
+    options.size = 4;
+    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
+    assert_int_equal(ground.handled[0], 0);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+        TEST(test_drains),
+        TEST(test_several_workers),
+        TEST(test_a_claim_is_kept_alive),
+        TEST(test_retries_with_growing_delays),
+        TEST(test_parks),
+        TEST(test_a_lost_claim_is_told_and_counted),
+        TEST(test_a_steal_is_counted),
+        TEST(test_cancelled_when_idle),
+        TEST(test_cancelled_at_work_it_ends_what_it_has),
+        TEST(test_draining_waits_for_the_rest),
+        TEST(test_wrong_options),
+    };
+
+    choose_scheme(argc, argv);
+    return cmocka_run_group_tests_name(argv[1], tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values (R15) on each engine: with a grant, with a release, by themselves, and in doubt. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static lk_store *store_of(void **state) {
+    return ((struct fixture *)*state)->store;
+}
+
+static lk_outcome put_text(lk_store *store, const char *path, const char *text) {
+    return lk_value_put(store, path, NULL, 0, text, strlen(text), NULL);
+}
+
+static void expect_kept(lk_store *store, const char *path, const char *text, bool in_doubt) {
+    lk_value *value = NULL;
+
+    assert_int_equal(lk_value_get(store, path, &value, NULL), LK_OK);
+    assert_int_equal(value->size, strlen(text));
+    assert_string_equal(value->bytes, text); /* terminated */
+    assert_int_equal(value->in_doubt, in_doubt);
+    lk_value_free(value);
+}
+
+static void expect_none(lk_store *store, const char *path) {
+    lk_value *untouched = (lk_value *)&store;
+
+    assert_int_equal(lk_value_get(store, path, &untouched, NULL), LK_NONE);
+    assert_ptr_equal(untouched, &store);
+}
+
+/* Tries a part, asking for its value. */
+static lk_result *ask_value(lk_store *store, const char *owner, const char *part, int64_t ttl_ms,
+                            lk_outcome expected) {
+    lk_request request = request_of(owner, &part);
+    lk_result *result = NULL;
+
+    request.value = true;
+    request.ttl_ms = ttl_ms;
+    assert_int_equal(lk_ask(store, &request, &result, NULL), expected);
+    return result;
+}
+
+static lk_outcome release_put(lk_store *store, const char *owner, const char *part, uint64_t token,
+                              const char *text) {
+    lk_request request = request_of(owner, &part);
+
+    return lk_release_put(store, &request, token, text, strlen(text), NULL, NULL);
+}
+
+/* ---- by themselves --------------------------------------------------------------------------- */
+
+static void test_put_get_delete(void **state) {
+    lk_store *store = store_of(state);
+
+    expect_none(store, "a/b");
+    assert_int_equal(put_text(store, "a/b", "one"), LK_OK);
+    expect_kept(store, "a/b", "one", false);
+    expect_none(store, "a");
+    assert_int_equal(put_text(store, "a/b", "two"), LK_OK);
+    expect_kept(store, "/a/b/", "two", false);
+    assert_int_equal(lk_value_put(store, "a/b", NULL, 0, NULL, 0, NULL), LK_OK);
+    expect_none(store, "a/b");
+    assert_int_equal(lk_value_put(store, "a/b", NULL, 0, NULL, 0, NULL), LK_OK);
+}
+
+static void test_any_bytes_up_to_the_bound(void **state) {
+    lk_store *store = store_of(state);
+    unsigned char *bytes = malloc(LK_VALUE_MAX + 1);
+    lk_value *value = NULL;
+    lk_error error;
+
+    assert_non_null(bytes);
+    for (size_t i = 0; i <= LK_VALUE_MAX; i++) {
+        bytes[i] = (unsigned char)(i * 7);
+    }
+    assert_int_equal(lk_value_put(store, "x", NULL, 0, bytes, LK_VALUE_MAX, NULL), LK_OK);
+    assert_int_equal(lk_value_put(store, "x", NULL, 0, bytes, LK_VALUE_MAX + 1, &error),
+                     LK_INVALID);
+    assert_non_null(strstr(error.text, "65536"));
+    assert_int_equal(lk_value_get(store, "x", &value, NULL), LK_OK);
+    assert_int_equal(value->size, LK_VALUE_MAX);
+    assert_memory_equal(value->bytes, bytes, LK_VALUE_MAX);
+    lk_value_free(value);
+    assert_int_equal(lk_value_put(store, "x", NULL, 0, "", 0, NULL), LK_OK); /* empty is a value */
+    expect_kept(store, "x", "", false);
+    free(bytes);
+    lk_value_free(NULL);
+}
+
+static void test_what_is_wrong_is_said(void **state) {
+    lk_store *store = store_of(state);
+    lk_value *value = NULL;
+    lk_error error;
+
+    assert_int_equal(lk_value_get(store, "a//b", &value, &error), LK_INVALID);
+    assert_true(error.text[0] != '\0');
+    assert_int_equal(put_text(store, "", "x"), LK_INVALID);
+    assert_int_equal(lk_value_put(store, "x", NULL, 7, "v", 1, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "owner"));
+    assert_int_equal(lk_value_put(store, "x", "", 0, "v", 1, NULL), LK_INVALID);
+    assert_int_equal(lk_value_put(store, "x", NULL, 0, NULL, 3, NULL), LK_INVALID);
+    expect_none(store, "x");
+}
+
+/* R15: refused while another owner holds an exclusive lease that covers the path. */
+static void test_put_under_a_lock(void **state) {
+    lk_store *store = store_of(state);
+
+    assert_int_equal(try_part(store, "a", "db"), LK_GRANTED);
+    assert_int_equal(put_text(store, "db/t", "no"), LK_BUSY);
+    assert_int_equal(lk_value_put(store, "db/t", "b", 0, "no", 2, NULL), LK_BUSY);
+    assert_int_equal(lk_value_put(store, "db/t", NULL, 0, NULL, 0, NULL), LK_BUSY);
+    expect_none(store, "db/t"); /* a get never is */
+    assert_int_equal(lk_value_put(store, "db/t", "a", 0, "yes", 3, NULL), LK_OK);
+    assert_int_equal(put_text(store, "db2", "yes"), LK_OK);
+    assert_int_equal(release_part(store, "a", "db"), LK_OK);
+    assert_int_equal(try_part(store, "a", "db?shared"), LK_GRANTED);
+    assert_int_equal(put_text(store, "db/t", "shared"), LK_OK);
+    expect_kept(store, "db/t", "shared", false);
+}
+
+static void test_put_with_a_token(void **state) {
+    lk_store *store = store_of(state);
+    lk_result *lease = ask_value(store, "a", "db", 0, LK_GRANTED);
+
+    assert_int_equal(lk_value_put(store, "db/t", "a", lease->token, "v", 1, NULL), LK_OK);
+    assert_int_equal(lk_value_put(store, "db/t", "a", lease->token + 1, "w", 1, NULL), LK_LOST);
+    assert_int_equal(lk_value_put(store, "db/t", "b", lease->token, "w", 1, NULL), LK_LOST);
+    assert_int_equal(lk_value_put(store, "other", "a", lease->token, "w", 1, NULL), LK_LOST);
+    assert_int_equal(release_part(store, "a", "db"), LK_OK);
+    assert_int_equal(lk_value_put(store, "db/t", "a", lease->token, "w", 1, NULL), LK_LOST);
+    expect_kept(store, "db/t", "v", false);
+    lk_result_free(lease);
+}
+
+/* ---- with a lease ---------------------------------------------------------------------------- */
+
+static void test_lock_and_get(void **state) {
+    lk_store *store = store_of(state);
+    lk_result *first = ask_value(store, "a", "x", 0, LK_GRANTED);
+
+    assert_null(first->value);
+    assert_int_equal(release_put(store, "a", "x", first->token, "state 1"), LK_OK);
+    lk_result *second = ask_value(store, "b", "x", 0, LK_GRANTED);
+    assert_int_equal(second->value_size, 7);
+    assert_string_equal(second->value, "state 1");
+    assert_false(second->in_doubt);
+    lk_result *refused = ask_value(store, "c", "x", 0, LK_BUSY);
+    assert_null(refused->value);
+    assert_int_equal(release_part(store, "b", "x"), LK_OK); /* without a put: it stays */
+    expect_kept(store, "x", "state 1", false);
+    lk_result_free(first);
+    lk_result_free(second);
+    lk_result_free(refused);
+}
+
+/* A wait brings the value as it is at the grant. */
+static void *put_and_release(void *context) {
+    lk_store *store = context;
+
+    wait_until_waiting(store, 1);
+    assert_int_equal(release_put(store, "a", "x", 0, "handed over"), LK_OK);
+    return NULL;
+}
+
+static void test_a_wait_brings_the_value(void **state) {
+    lk_store *store = store_of(state);
+    const char *part = "x";
+    lk_request request = request_of("b", &part);
+    lk_result *result = NULL;
+    pthread_t thread;
+
+    assert_int_equal(put_text(store, "x", "old"), LK_OK);
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+    assert_int_equal(pthread_create(&thread, NULL, put_and_release, store), 0);
+    request.style = LK_WAIT;
+    request.wait_ms = BOUND_MS;
+    request.value = true;
+    assert_int_equal(lk_ask(store, &request, &result, NULL), LK_GRANTED);
+    assert_string_equal(result->value, "handed over");
+    lk_result_free(result);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void test_put_and_release_is_all_or_nothing(void **state) {
+    lk_store *store = store_of(state);
+    lk_result *lease = ask_value(store, "a", "x", 0, LK_GRANTED);
+
+    assert_int_equal(put_text(store, "y", "before"), LK_OK);
+    assert_int_equal(release_put(store, "a", "x", lease->token + 1, "v"), LK_LOST);
+    assert_int_equal(release_put(store, "b", "x", 0, "v"), LK_LOST);
+    assert_int_equal(try_part(store, "a", "y?shared"), LK_GRANTED);
+    assert_int_equal(release_put(store, "a", "y", 0, "v"), LK_LOST); /* not an exclusive one */
+    assert_int_equal(count_live(store), 2);
+    expect_none(store, "x");
+    expect_kept(store, "y", "before", false);
+    assert_int_equal(release_put(store, "a", "x", lease->token, "v"), LK_OK);
+    assert_int_equal(release_put(store, "a", "x", lease->token, "w"), LK_OK); /* R3, the answer */
+    expect_kept(store, "x", "v", false);
+    lk_result_free(lease);
+}
+
+static void test_a_dead_holder_puts_nothing(void **state) {
+    lk_store *store = store_of(state);
+    lk_result *lease = ask_value(store, "a", "x", 60, LK_GRANTED);
+
+    wait_until_ms(now_ms() + 80);
+    assert_int_equal(release_put(store, "a", "x", lease->token, "late"), LK_LOST);
+    expect_none(store, "x");
+    lk_result_free(lease);
+}
+
+static void test_a_lease_that_is_kept_puts(void **state) {
+    lk_store *store = store_of(state);
+    const char *part = "x";
+    lk_request request = request_of(NULL, &part);
+    lk_lease *lease = NULL;
+    char *large = calloc(1, LK_VALUE_MAX + 1);
+
+    assert_non_null(large);
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_lease_release_put(lease, large, LK_VALUE_MAX + 1, NULL), LK_INVALID);
+    assert_false(lk_lease_is_lost(lease)); /* as before */
+    assert_int_equal(lk_lease_release_put(lease, "v", 1, NULL), LK_OK);
+    expect_kept(store, "x", "v", false);
+    assert_int_equal(count_live(store), 0);
+    request.shared = true;
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_lease_release_put(lease, "w", 1, NULL), LK_INVALID);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    expect_kept(store, "x", "v", false);
+    free(large);
+}
+
+/* ---- in doubt -------------------------------------------------------------------------------- */
+
+static void test_in_doubt_after_a_lost_lease(void **state) {
+    lk_store *store = store_of(state);
+
+    assert_int_equal(put_text(store, "x", "v"), LK_OK);
+    lk_result_free(ask_value(store, "a", "x", 60, LK_GRANTED));
+    expect_kept(store, "x", "v", false);
+    wait_until_ms(now_ms() + 80);
+    expect_kept(store, "x", "v", true);
+    lk_result *next = ask_value(store, "b", "x", 0, LK_GRANTED);
+    assert_string_equal(next->value, "v");
+    assert_true(next->in_doubt);
+    assert_int_equal(release_put(store, "b", "x", 0, "mended"), LK_OK);
+    expect_kept(store, "x", "mended", false);
+    lk_result_free(next);
+}
+
+static void test_in_doubt_after_a_break(void **state) {
+    lk_store *store = store_of(state);
+
+    assert_int_equal(put_text(store, "x", "v"), LK_OK);
+    lk_result_free(ask_value(store, "a", "x", 0, LK_GRANTED));
+    assert_int_equal(break_path(store, "x", true), 1);
+    expect_kept(store, "x", "v", true);
+    assert_int_equal(put_text(store, "x", "v"), LK_OK); /* any put ends it */
+    expect_kept(store, "x", "v", false);
+}
+
+/* Who did not ask for it, or could not write it, leaves no doubt. */
+static void test_no_doubt(void **state) {
+    lk_store *store = store_of(state);
+
+    assert_int_equal(put_text(store, "x", "v"), LK_OK);
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+    assert_int_equal(break_path(store, "x", true), 1);
+    expect_kept(store, "x", "v", false);
+    lk_result_free(ask_value(store, "a", "x?shared", 0, LK_GRANTED));
+    assert_int_equal(break_path(store, "x", true), 1);
+    expect_kept(store, "x", "v", false);
+    lk_result_free(ask_value(store, "a", "x", 0, LK_GRANTED));
+    assert_int_equal(release_part(store, "a", "x"), LK_OK);
+    expect_kept(store, "x", "v", false);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+        TEST(test_put_get_delete),
+        TEST(test_any_bytes_up_to_the_bound),
+        TEST(test_what_is_wrong_is_said),
+        TEST(test_put_under_a_lock),
+        TEST(test_put_with_a_token),
+        TEST(test_lock_and_get),
+        TEST(test_a_wait_brings_the_value),
+        TEST(test_put_and_release_is_all_or_nothing),
+        TEST(test_a_dead_holder_puts_nothing),
+        TEST(test_a_lease_that_is_kept_puts),
+        TEST(test_in_doubt_after_a_lost_lease),
+        TEST(test_in_doubt_after_a_break),
+        TEST(test_no_doubt),
+    };
+
+    choose_scheme(argc, argv);
+    return cmocka_run_group_tests_name(argv[1], tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the lines of a history that are about values and items. */
+#include "history.h"
+
+static const char *read_put(struct lk_slice owner, bool deletes, struct lk_slice text,
+                            const struct history_tokens *tokens, struct history_event *ret_event) {
+    struct lk_put *put = &ret_event->event.put;
+
+    ret_event->event.kind = LK_EVENT_PUT;
+    *put = (struct lk_put){.owner = owner, .deletes = deletes};
+    if (lk_path_parse(history_word(&text), &put->path, NULL) != LK_OK) {
+        return "not a path";
+    }
+    for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
+        if (!history_number(word, "token", tokens, &put->token)
+            && !(!deletes && history_starts_with(word, "value=", &put->bytes))) {
+            return "a put or delete has no such word";
+        }
+    }
+    return NULL;
+}
+
+/* PART[,PART...] */
+static const char *read_needs(struct lk_slice list, struct history_event *event,
+                              size_t *ret_count) {
+    size_t count = 0;
+
+    while (list.size > 0) {
+        const char *comma = memchr(list.bytes, ',', list.size);
+        size_t size = comma != NULL ? (size_t)(comma - list.bytes) : list.size;
+        if (count == LK_PARTS_MAX
+            || lk_part_parse((struct lk_slice){list.bytes, size}, NULL, &event->parts[count++],
+                             NULL)
+                   != LK_OK) {
+            return "not a part";
+        }
+        size += comma != NULL;
+        list = (struct lk_slice){list.bytes + size, list.size - size};
+    }
+    *ret_count = count;
+    return NULL;
+}
+
+static const char *read_push(struct lk_slice text, struct history_event *ret_event) {
+    struct lk_push *push = &ret_event->event.push;
+    struct lk_slice needs;
+    uint64_t delay_ms = 0;
+    const char *wrong = NULL;
+
+    ret_event->event.kind = LK_EVENT_PUSH;
+    *push = (struct lk_push){.needs = ret_event->parts};
+    if (lk_path_parse(history_word(&text), &push->queue, NULL) != LK_OK) {
+        return "not a queue";
+    }
+    push->id = history_word(&text);
+    for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
+         word = history_word(&text)) {
+        if (history_starts_with(word, "needs=", &needs)) {
+            wrong = read_needs(needs, ret_event, &push->need_count);
+        } else if (!history_starts_with(word, "value=", &push->value)
+                   && !history_number(word, "delay", NULL, &delay_ms)) {
+            wrong = "a push has no such word";
+        }
+    }
+    push->delay_ms = (int64_t)delay_ms;
+    return wrong;
+}
+
+static const char *read_claim(struct lk_slice owner, struct lk_slice text,
+                              struct history_event *ret_event) {
+    struct lk_take *take = &ret_event->event.take;
+    uint64_t ttl_ms = 0;
+    uint64_t max_attempts = 0;
+
+    ret_event->event.kind = LK_EVENT_TAKE;
+    *take = (struct lk_take){.owner = owner};
+    if (lk_path_parse(history_word(&text), &take->queue, NULL) != LK_OK) {
+        return "not a queue";
+    }
+    for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
+        if (history_starts_with(word, "note=", &take->note)) {
+            take->note_given = true;
+        } else if (!history_number(word, "ttl", NULL, &ttl_ms)
+                   && !history_number(word, "attempts", NULL, &max_attempts)
+                   && !history_number(word, "ask", NULL, &take->ask_number)) {
+            return "a claim has no such word";
+        }
+    }
+    take->ttl_ms = (int64_t)ttl_ms;
+    take->max_attempts = (uint32_t)max_attempts;
+    return NULL;
+}
+
+static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
+                               struct lk_slice text, const struct history_tokens *tokens,
+                               struct history_event *ret_event) {
+    struct lk_finish *finish = &ret_event->event.finish;
+    uint64_t delay_ms = 0;
+
+    ret_event->event.kind = LK_EVENT_FINISH;
+    *finish = (struct lk_finish){.owner = owner, .kind = kind};
+    if (lk_path_parse(history_word(&text), &finish->queue, NULL) != LK_OK) {
+        return "not a queue";
+    }
+    finish->id = history_word(&text);
+    for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
+        if (!history_number(word, "token", tokens, &finish->token)
+            && !(kind == LK_FINISH_RETRY && history_number(word, "delay", NULL, &delay_ms))) {
+            return "the end of a claim has no such word";
+        }
+    }
+    finish->delay_ms = (int64_t)delay_ms;
+    return NULL;
+}
+
+static const char *read_unpark(struct lk_slice text, struct history_event *ret_event) {
+    struct lk_unpark *unpark = &ret_event->event.unpark;
+
+    ret_event->event.kind = LK_EVENT_UNPARK;
+    if (lk_path_parse(history_word(&text), &unpark->queue, NULL) != LK_OK) {
+        return "not a queue";
+    }
+    unpark->id = history_word(&text);
+    return NULL;
+}
+
+const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struct lk_slice text,
+                              const struct history_tokens *tokens,
+                              struct history_event *ret_event) {
+    if (history_is(verb, "put") || history_is(verb, "del")) {
+        return read_put(owner, history_is(verb, "del"), text, tokens, ret_event);
+    }
+    if (history_is(verb, "push")) {
+        return read_push(text, ret_event);
+    }
+    if (history_is(verb, "unpark")) {
+        return read_unpark(text, ret_event);
+    }
+    if (history_is(verb, "claim")) {
+        return read_claim(owner, text, ret_event);
+    }
+    if (history_is(verb, "done")) {
+        return read_finish(owner, LK_FINISH_DONE, text, tokens, ret_event);
+    }
+    if (history_is(verb, "retry")) {
+        return read_finish(owner, LK_FINISH_RETRY, text, tokens, ret_event);
+    }
+    return "no such verb";
+}

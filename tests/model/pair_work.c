@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values, items and queues of both sides: compared as states, as answers, as changes. */
+#include <stdlib.h>
+
+#include "pair.h"
+
+/* ---- where values and queues may be ---- */
+
+static void note_path(struct pair *pair, const struct lk_path *path) {
+    struct pair_path *noted;
+
+    for (size_t i = 0; i < pair->path_count; i++) {
+        if (lk_path_equal(&pair->paths[i]->path, path)) {
+            return;
+        }
+    }
+    noted = pair_grown(NULL, 0, sizeof *noted);
+    memcpy(noted->bytes, path->bytes, path->size);
+    noted->path = *path;
+    noted->path.bytes = noted->bytes;
+    pair->paths = pair_grown(pair->paths, pair->path_count, sizeof *pair->paths);
+    pair->paths[pair->path_count++] = noted;
+}
+
+static void note_paths(struct pair *pair, const struct lk_event *event) {
+    switch (event->kind) {
+    case LK_EVENT_RELEASE:
+        if (event->release.puts && event->release.target.part_count > 0) {
+            note_path(pair, &event->release.target.parts[0].path);
+        }
+        break;
+    case LK_EVENT_PUT:
+        note_path(pair, &event->put.path);
+        break;
+    case LK_EVENT_PUSH:
+        note_path(pair, &event->push.queue);
+        break;
+    case LK_EVENT_TAKE:
+        note_path(pair, &event->take.queue);
+        break;
+    case LK_EVENT_FINISH:
+        note_path(pair, &event->finish.queue);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- before the step ---- */
+
+static void *copied(void *old, const void *from, size_t count, size_t size) {
+    if (count > 0) {
+        old = pair_grown(old, count, size);
+        memcpy(old, from, count * size);
+    }
+    return old;
+}
+
+void pair_work_keep(struct pair *pair, const struct lk_event *event) {
+    struct pair_work *work = &pair->work;
+    const struct lk_reference_value *values;
+    const struct lk_reference_item *items;
+    const struct lk_reference_queue *queues;
+
+    note_paths(pair, event);
+    values = lk_reference_values(pair->reference, &work->value_count);
+    items = lk_reference_items(pair->reference, &work->item_count);
+    queues = lk_reference_queues(pair->reference, &work->queue_count);
+    work->values = copied(work->values, values, work->value_count, sizeof *values);
+    work->items = copied(work->items, items, work->item_count, sizeof *items);
+    work->queues = copied(work->queues, queues, work->queue_count, sizeof *queues);
+}
+
+void pair_work_done(struct pair *pair) {
+    free(pair->work.values);
+    free(pair->work.items);
+    free(pair->work.queues);
+    for (size_t i = 0; i < pair->path_count; i++) {
+        free(pair->paths[i]);
+    }
+    free(pair->paths);
+}
+
+/* ---- lists ---- */
+
+static const struct lk_reference_value *value_in(const struct lk_reference_value *values,
+                                                 size_t count, const struct lk_path *path) {
+    for (size_t i = 0; i < count; i++) {
+        if (lk_path_equal(&values[i].path, path)) {
+            return &values[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct lk_reference_item *item_in(const struct lk_reference_item *items, size_t count,
+                                               const struct lk_path *queue, struct lk_slice id) {
+    for (size_t i = 0; i < count; i++) {
+        if (lk_path_equal(&items[i].queue, queue) && lk_slice_equal(items[i].id, id)) {
+            return &items[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct lk_reference_queue *queue_in(const struct lk_reference_queue *queues,
+                                                 size_t count, const struct lk_path *path) {
+    for (size_t i = 0; i < count; i++) {
+        if (lk_path_equal(&queues[i].path, path)) {
+            return &queues[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- states ---- */
+
+static const char *compare_value(const struct pair *pair, lk_value_ref value,
+                                 const struct lk_reference_value *expected) {
+    struct lk_value_record record;
+
+    if ((value != 0) != (expected != NULL)) {
+        return "whether there is a value";
+    }
+    if (value != 0) {
+        lk_model_value_record(pair->model, value, &record);
+        if (!lk_slice_equal(lk_slice_of(record.path),
+                            (struct lk_slice){expected->path.bytes, expected->path.size})) {
+            return "path of a value";
+        }
+        if (!lk_slice_equal(record.bytes, expected->bytes)) {
+            return "value";
+        }
+        if (record.in_doubt != expected->in_doubt) {
+            return "doubt of a value";
+        }
+    }
+    return NULL;
+}
+
+static bool has_same_needs(const struct lk_item_record *record,
+                           const struct lk_reference_item *expected) {
+    bool same = record->need_count == expected->need_count;
+
+    for (size_t i = 0; same && i < record->need_count; i++) {
+        same = pair_is_same_part(&record->needs[i], &expected->needs[i]);
+    }
+    return same;
+}
+
+/* The claimant of a claimed item. */
+static bool has_same_claim(const struct pair *pair, const struct lk_item_record *record,
+                           const struct lk_reference_item *expected) {
+    struct lk_record claim;
+
+    if (record->state != LK_ITEM_CLAIMED) {
+        return true;
+    }
+    lk_model_record(pair->model, record->claim, &claim);
+    return claim.is_claim && pair_arrival_of(pair, claim.id) == expected->claim;
+}
+
+/* What is delayed until then, and that has come. */
+static bool has_become_due(const struct pair *pair, const struct lk_reference_item *item) {
+    return item->state == LK_ITEM_DELAYED && item->due_us <= pair->seen_us;
+}
+
+static const char *compare_item(const struct pair *pair, const struct lk_item_record *record,
+                                const struct lk_reference_item *expected) {
+    enum lk_item_state state = has_become_due(pair, expected) ? LK_ITEM_READY : expected->state;
+
+    if (!lk_path_equal(&record->queue, &expected->queue)
+        || !lk_slice_equal(record->id, expected->id)) {
+        return "queue or id of an item";
+    }
+    if (record->state != state) {
+        return "state of an item";
+    }
+    if (state == LK_ITEM_DELAYED && record->due_us != expected->due_us) {
+        return "when an item is due";
+    }
+    if (record->attempts != expected->attempts) {
+        return "attempts of an item";
+    }
+    if (record->was_lost != expected->was_lost) {
+        return "whether an item's claim was lost";
+    }
+    if (!lk_slice_equal(record->value, expected->value)) {
+        return "value of an item";
+    }
+    if (pair->is_exact && record->sequence != expected->sequence) {
+        return "sequence of an item";
+    }
+    if (!has_same_needs(record, expected)) {
+        return "what an item's work needs";
+    }
+    return has_same_claim(pair, record, expected) ? NULL : "claim of an item";
+}
+
+/* One walk over the items of a queue. */
+struct queue_walk {
+    const struct pair *pair;
+    const struct lk_path *queue;
+    struct lk_item_record record;
+    struct lk_queue_counts now; /* only the four that count items */
+    size_t count;
+    const char *wrong;
+};
+
+static bool visit_item(void *context, lk_item_ref item) {
+    struct queue_walk *walk = context;
+    const struct pair *pair = walk->pair;
+    const struct lk_reference_item *expected;
+    size_t count;
+    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+
+    lk_model_item_record(pair->model, item, &walk->record);
+    expected = item_in(items, count, walk->queue, walk->record.id);
+    walk->wrong = expected == NULL ? "lists an item that is not there"
+                                   : compare_item(pair, &walk->record, expected);
+    if (lk_model_item(pair->model, walk->queue, walk->record.id) != item) {
+        walk->wrong = "does not find an item that it lists";
+    }
+    walk->now.ready += walk->record.state == LK_ITEM_READY;
+    walk->now.delayed += walk->record.state == LK_ITEM_DELAYED;
+    walk->now.claimed += walk->record.state == LK_ITEM_CLAIMED;
+    walk->now.parked_now += walk->record.state == LK_ITEM_PARKED;
+    walk->count++;
+    return walk->wrong == NULL;
+}
+
+/* R4: whatever the numbers, the items of a queue have the reference's order. */
+static bool is_same_order(const struct pair *pair, const struct lk_path *queue) {
+    size_t count;
+    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    uint64_t greatest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (lk_path_equal(&items[i].queue, queue)) {
+            struct lk_item_record record;
+            lk_model_item_record(pair->model, lk_model_item(pair->model, queue, items[i].id),
+                                 &record);
+            if (record.sequence <= greatest) {
+                return false;
+            }
+            greatest = record.sequence;
+        }
+    }
+    return true;
+}
+
+static const char *compare_counts(const struct pair *pair, const struct queue_walk *walk) {
+    size_t count;
+    const struct lk_reference_queue *queues = lk_reference_queues(pair->reference, &count);
+    const struct lk_reference_queue *queue = queue_in(queues, count, walk->queue);
+    struct lk_queue_counts expected = queue != NULL ? queue->counts : walk->now;
+    struct lk_queue_counts counts;
+
+    lk_model_queue_counts(pair->model, walk->queue, &counts);
+    expected.ready = walk->now.ready;
+    expected.delayed = walk->now.delayed;
+    expected.claimed = walk->now.claimed;
+    expected.parked_now = walk->now.parked_now;
+    return memcmp(&counts, &expected, sizeof counts) == 0 ? NULL : "counts of a queue";
+}
+
+static int64_t next_due(const struct pair *pair, const struct lk_path *queue) {
+    size_t count;
+    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    int64_t next_us = LK_NEVER;
+
+    for (size_t i = 0; i < count; i++) {
+        if (lk_path_equal(&items[i].queue, queue) && items[i].state == LK_ITEM_DELAYED
+            && !has_become_due(pair, &items[i]) && items[i].due_us < next_us) {
+            next_us = items[i].due_us;
+        }
+    }
+    return next_us;
+}
+
+static const char *compare_queue(const struct pair *pair, const struct lk_path *queue) {
+    struct queue_walk walk = {.pair = pair, .queue = queue};
+    size_t count;
+    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    size_t expected_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        expected_count += lk_path_equal(&items[i].queue, queue);
+    }
+    lk_model_each_item(pair->model, queue, visit_item, &walk);
+    if (walk.wrong != NULL) {
+        return walk.wrong;
+    }
+    if (walk.count != expected_count) {
+        return "number of items";
+    }
+    if (!is_same_order(pair, queue)) {
+        return "order of items";
+    }
+    if (lk_model_next_due(pair->model, queue) != next_due(pair, queue)) {
+        return "when the next item of a queue is due";
+    }
+    return compare_counts(pair, &walk);
+}
+
+const char *pair_work_compare(struct pair *pair) {
+    const char *wrong = NULL;
+
+    for (size_t i = 0; i < pair->path_count && wrong == NULL; i++) {
+        const struct lk_path *path = &pair->paths[i]->path;
+        size_t count;
+        const struct lk_reference_value *values = lk_reference_values(pair->reference, &count);
+        wrong =
+            compare_value(pair, lk_model_value(pair->model, path), value_in(values, count, path));
+        if (wrong == NULL) {
+            wrong = compare_queue(pair, path);
+        }
+    }
+    return wrong;
+}
+
+/* ---- answers ---- */
+
+static bool needs_text(lk_outcome outcome) {
+    return outcome == LK_INVALID || outcome == LK_FULL || outcome == LK_BUSY || outcome == LK_LOST;
+}
+
+const char *pair_work_compare_answer(const struct pair *pair, const struct lk_event *event,
+                                     const struct lk_answer *answer,
+                                     const struct lk_reference_answer *expected) {
+    struct lk_item_record record;
+
+    if ((answer->item != 0) != expected->has_item) {
+        return "whether the answer is about an item";
+    }
+    if (answer->item != 0) {
+        lk_model_item_record(pair->model, answer->item, &record);
+        if (record.state == LK_ITEM_GONE || expected->item.state == LK_ITEM_GONE
+                ? record.state != expected->item.state
+                      || !lk_slice_equal(record.id, expected->item.id)
+                : compare_item(pair, &record, &expected->item) != NULL) {
+            return "the item that an answer is about";
+        }
+    }
+    if (event->kind >= LK_EVENT_PUT && needs_text(answer->outcome) && answer->text[0] == '\0') {
+        return "no text that says why";
+    }
+    return compare_value(pair, answer->value, expected->has_value ? &expected->value : NULL);
+}
+
+/* ---- changes ---- */
+
+static bool is_of_value(enum lk_change_kind kind) {
+    return kind == LK_CHANGE_VALUE_PUT || kind == LK_CHANGE_VALUE_DELETED
+           || kind == LK_CHANGE_VALUE_DOUBTED;
+}
+
+static bool is_of_item(enum lk_change_kind kind) {
+    return kind >= LK_CHANGE_ITEM_PUSHED && kind <= LK_CHANGE_ITEM_UNPARKED;
+}
+
+/* The last change that names the value at this path; NULL: none does. */
+static const struct lk_change *change_of_value(const struct pair *pair,
+                                               const struct lk_path *path) {
+    for (size_t i = pair->effects->change_count; i-- > 0;) {
+        const struct lk_change *change = &pair->effects->changes[i];
+        struct lk_value_record record;
+        if (is_of_value(change->kind)) {
+            lk_model_value_record(pair->model, change->value, &record);
+            if (lk_slice_equal(lk_slice_of(record.path),
+                               (struct lk_slice){path->bytes, path->size})) {
+                return change;
+            }
+        }
+    }
+    return NULL;
+}
+
+static const struct lk_change *change_of_item(const struct pair *pair, const struct lk_path *queue,
+                                              struct lk_slice id) {
+    for (size_t i = pair->effects->change_count; i-- > 0;) {
+        const struct lk_change *change = &pair->effects->changes[i];
+        struct lk_item_record record;
+        if (is_of_item(change->kind)) {
+            lk_model_item_record(pair->model, change->item, &record);
+            if (lk_path_equal(&record.queue, queue) && lk_slice_equal(record.id, id)) {
+                return change;
+            }
+        }
+    }
+    return NULL;
+}
+
+static size_t changes_of_queue(const struct pair *pair, const struct lk_path *queue) {
+    size_t changes = 0;
+
+    for (size_t i = 0; i < pair->effects->change_count; i++) {
+        const struct lk_change *change = &pair->effects->changes[i];
+        struct lk_queue_counts counts;
+        char path[LK_PATH_BYTES_MAX + 1];
+        if (change->kind == LK_CHANGE_QUEUE_COUNTED) {
+            lk_model_queue_record(pair->model, change->queue, path, &counts);
+            changes +=
+                lk_slice_equal(lk_slice_of(path), (struct lk_slice){queue->bytes, queue->size});
+        }
+    }
+    return changes;
+}
+
+/* What the last change says of a value that is other now: `after`, NULL where it is gone. */
+static const char *check_value(const struct pair *pair, const struct lk_path *path,
+                               const struct lk_reference_value *before,
+                               const struct lk_reference_value *after) {
+    const struct lk_change *change = change_of_value(pair, path);
+
+    if (before != NULL && after != NULL && before->in_doubt == after->in_doubt
+        && lk_slice_equal(before->bytes, after->bytes)) {
+        return NULL;
+    }
+    if (change == NULL) {
+        return "no change names a value that is different now";
+    }
+    if ((after == NULL) != (change->kind == LK_CHANGE_VALUE_DELETED)
+        || (after != NULL && after->in_doubt != (change->kind == LK_CHANGE_VALUE_DOUBTED))) {
+        return "a change of a value that says something else";
+    }
+    return NULL;
+}
+
+static bool is_item_unchanged(const struct lk_reference_item *a,
+                              const struct lk_reference_item *b) {
+    return a->state == b->state && a->due_us == b->due_us && a->attempts == b->attempts
+           && a->was_lost == b->was_lost && a->claim == b->claim && a->sequence == b->sequence;
+}
+
+/* Whether a change of this kind leaves an item like this one. */
+static bool fits(enum lk_change_kind kind, const struct lk_reference_item *after) {
+    switch (kind) {
+    case LK_CHANGE_ITEM_CLAIMED:
+    case LK_CHANGE_ITEM_STOLEN:
+        return after != NULL && after->state == LK_ITEM_CLAIMED;
+    case LK_CHANGE_ITEM_DONE:
+        return after == NULL;
+    case LK_CHANGE_ITEM_PARKED:
+        return after != NULL && after->state == LK_ITEM_PARKED;
+    default:
+        return after != NULL
+               && (after->state == LK_ITEM_READY
+                   || (after->state == LK_ITEM_DELAYED && kind != LK_CHANGE_ITEM_UNPARKED));
+    }
+}
+
+static bool has_counted_a_steal(const struct pair *pair, const struct lk_path *path) {
+    size_t count;
+    const struct lk_reference_queue *queues = lk_reference_queues(pair->reference, &count);
+    const struct lk_reference_queue *before =
+        queue_in(pair->work.queues, pair->work.queue_count, path);
+    const struct lk_reference_queue *after = queue_in(queues, count, path);
+
+    return after->counts.steals != before->counts.steals;
+}
+
+static const char *check_item(const struct pair *pair, const struct lk_reference_item *before,
+                              const struct lk_reference_item *after) {
+    const struct lk_reference_item *item = after != NULL ? after : before;
+    const struct lk_change *change = change_of_item(pair, &item->queue, item->id);
+    struct lk_record claim;
+
+    if (before != NULL && after != NULL && is_item_unchanged(before, after)) {
+        return NULL;
+    }
+    if (change == NULL) {
+        return "no change names an item that is different now";
+    }
+    if (!fits(change->kind, after) || (before == NULL) != (change->kind == LK_CHANGE_ITEM_PUSHED)) {
+        return "a change of an item that says something else";
+    }
+    if (change->kind == LK_CHANGE_ITEM_CLAIMED || change->kind == LK_CHANGE_ITEM_STOLEN) {
+        lk_model_record(pair->model, change->request, &claim);
+        if (pair_arrival_of(pair, claim.id) != after->claim
+            || (change->kind == LK_CHANGE_ITEM_STOLEN) != has_counted_a_steal(pair, &item->queue)) {
+            return "a claim that the change does not tell";
+        }
+    }
+    return NULL;
+}
+
+static const char *check_values(const struct pair *pair) {
+    const struct pair_work *work = &pair->work;
+    size_t count;
+    const struct lk_reference_value *values = lk_reference_values(pair->reference, &count);
+    const char *wrong = NULL;
+
+    for (size_t i = 0; i < pair->path_count && wrong == NULL; i++) {
+        const struct lk_path *path = &pair->paths[i]->path;
+        const struct lk_reference_value *before = value_in(work->values, work->value_count, path);
+        const struct lk_reference_value *after = value_in(values, count, path);
+        if (before != NULL || after != NULL) {
+            wrong = check_value(pair, path, before, after);
+        }
+    }
+    return wrong;
+}
+
+static const char *check_items(const struct pair *pair) {
+    const struct pair_work *work = &pair->work;
+    size_t count;
+    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    const char *wrong = NULL;
+
+    for (size_t i = 0; i < work->item_count && wrong == NULL; i++) {
+        wrong = check_item(pair, &work->items[i],
+                           item_in(items, count, &work->items[i].queue, work->items[i].id));
+    }
+    for (size_t i = 0; i < count && wrong == NULL; i++) {
+        if (item_in(work->items, work->item_count, &items[i].queue, items[i].id) == NULL) {
+            wrong = check_item(pair, NULL, &items[i]);
+        }
+    }
+    return wrong;
+}
+
+static const char *check_queues(const struct pair *pair) {
+    const struct pair_work *work = &pair->work;
+    size_t count;
+    const struct lk_reference_queue *queues = lk_reference_queues(pair->reference, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lk_reference_queue *before =
+            queue_in(work->queues, work->queue_count, &queues[i].path);
+        size_t changes = changes_of_queue(pair, &queues[i].path);
+        bool differs = before == NULL
+                       || memcmp(&before->counts, &queues[i].counts, sizeof before->counts) != 0;
+        if (changes > 1 || (differs && changes == 0)) {
+            return "a queue that has counted is not named exactly once";
+        }
+    }
+    return NULL;
+}
+
+/* R4: the sequence of an item is a draw as any other. */
+static const char *check_sequences(struct pair *pair) {
+    for (size_t i = 0; i < pair->effects->change_count; i++) {
+        const struct lk_change *change = &pair->effects->changes[i];
+        struct lk_item_record record;
+        if (change->kind == LK_CHANGE_ITEM_PUSHED) {
+            lk_model_item_record(pair->model, change->item, &record);
+            if (!pair_rises(pair, &record.queue, record.sequence)) {
+                return "R4: a sequence that is not greater than all before";
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *pair_work_check_changes(struct pair *pair) {
+    const char *wrong = check_values(pair);
+
+    wrong = wrong != NULL ? wrong : check_items(pair);
+    wrong = wrong != NULL ? wrong : check_queues(pair);
+    return wrong != NULL ? wrong : check_sequences(pair);
+}

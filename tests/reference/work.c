@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference's work (R16): one list of items, by age, and the counts of queues. */
+#include <stdlib.h>
+
+#include "inside.h"
+
+/* ---- paths of items ---- */
+
+/* QUEUE/ID, checked as any path (R1). */
+static bool join(struct lk_reference *reference, const struct lk_path *queue, struct lk_slice id,
+                 struct lk_path *ret_path) {
+    struct texts *texts = reference->texts;
+    size_t size = queue->size + 1u + id.size;
+    char *text = grown(NULL, size, 1);
+
+    if (id.size == 0 || memchr(id.bytes, '/', id.size) != NULL) {
+        free(text);
+        return false;
+    }
+    memcpy(text, queue->bytes, queue->size);
+    text[queue->size] = '/';
+    memcpy(text + queue->size + 1, id.bytes, id.size);
+    if (lk_path_parse((struct lk_slice){text, size}, ret_path, NULL) != LK_OK) {
+        free(text);
+        return false;
+    }
+    texts->at = grown(texts->at, texts->count, sizeof *texts->at);
+    texts->at[texts->count++] = text;
+    return true;
+}
+
+/* ---- the lists ---- */
+
+static struct lk_reference_item *find_item(const struct lk_reference *reference,
+                                           const struct lk_path *path) {
+    for (size_t i = 0; i < reference->item_count; i++) {
+        if (is_same_path(&reference->items[i].path, path)) {
+            return &reference->items[i];
+        }
+    }
+    return NULL;
+}
+
+static void remove_item(struct lk_reference *reference, const struct lk_reference_item *item) {
+    size_t at = (size_t)(item - reference->items);
+
+    memmove(reference->items + at, reference->items + at + 1,
+            (reference->item_count - at - 1) * sizeof *reference->items);
+    reference->item_count--;
+}
+
+static struct lk_queue_counts *counts_of(struct lk_reference *reference,
+                                         const struct lk_path *queue) {
+    for (size_t i = 0; i < reference->queue_count; i++) {
+        if (is_same_path(&reference->queues[i].path, queue)) {
+            return &reference->queues[i].counts;
+        }
+    }
+    reference->queues = grown(reference->queues, reference->queue_count, sizeof *reference->queues);
+    reference->queues[reference->queue_count] = (struct lk_reference_queue){.path = *queue};
+    return &reference->queues[reference->queue_count++].counts;
+}
+
+static void answer_about(struct lk_reference *reference, lk_outcome outcome, uint64_t arrival,
+                         const struct lk_reference_item *item) {
+    give_answer(reference, outcome, arrival);
+    reference->answer.has_item = true;
+    reference->answer.item = *item;
+}
+
+/* What a claim of the item locks, all or nothing: the item itself, and what its work needs. */
+static size_t list_parts(const struct lk_path *path, const struct lk_part *needs, size_t need_count,
+                         struct lk_part parts[LK_PARTS_MAX]) {
+    parts[0] = (struct lk_part){.path = *path, .mode = LK_EXCLUSIVE};
+    for (size_t i = 0; i < need_count; i++) {
+        parts[1 + i] = needs[i];
+    }
+    return 1 + need_count;
+}
+
+/* ---- push ---- */
+
+static bool is_sound_delay(int64_t delay_ms) {
+    return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS;
+}
+
+/* Delayed until the delay is over; an empty one is none. */
+static void make_ready(struct lk_reference_item *item, int64_t delay_ms, int64_t now_us) {
+    item->state = delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY;
+    item->due_us = delay_ms > 0 ? now_us + delay_ms * 1000 : 0;
+}
+
+static bool is_sound_push(struct lk_reference *reference, const struct lk_push *push,
+                          struct lk_path *ret_path) {
+    struct lk_part parts[LK_PARTS_MAX];
+
+    return push->value.size <= LK_VALUE_BYTES_MAX && is_sound_delay(push->delay_ms)
+           && push->need_count <= LK_NEEDS_MAX && join(reference, &push->queue, push->id, ret_path)
+           && are_sound_parts(parts, list_parts(ret_path, push->needs, push->need_count, parts));
+}
+
+void step_push(struct lk_reference *reference, const struct lk_push *push, struct lk_times times) {
+    struct lk_reference_item item = {.queue = push->queue, .id = push->id, .value = push->value};
+    struct lk_part queue = {.path = push->queue, .mode = LK_EXCLUSIVE};
+    const struct lk_reference_item *present;
+
+    if (!is_sound_push(reference, push, &item.path)) {
+        give_answer(reference, LK_INVALID, 0);
+        return;
+    }
+    present = find_item(reference, &item.path);
+    if (present != NULL) {
+        counts_of(reference, &push->queue)->duplicates++; /* announced twice: harmless */
+        answer_about(reference, LK_OK, 0, present);
+        return;
+    }
+    counts_of(reference, &push->queue)->pushed++;
+    if (push->need_count > 0) {
+        memcpy(item.needs, push->needs, push->need_count * sizeof *push->needs);
+    }
+    item.need_count = push->need_count;
+    item.sequence = draw(reference, &queue, 1, times.wall_us);
+    make_ready(&item, push->delay_ms, times.now_us);
+    reference->items = grown(reference->items, reference->item_count, sizeof *reference->items);
+    reference->items[reference->item_count++] = item;
+    answer_about(reference, LK_OK, 0, &item);
+    reference->answer.created = true;
+}
+
+/* ---- take ---- */
+
+/* R3: the claim that this ask got already. */
+static struct lk_reference_request *find_repeated(const struct lk_reference *reference,
+                                                  const struct lk_take *take,
+                                                  struct lk_reference_item **ret_item) {
+    for (size_t i = 0; i < reference->request_count && take->ask_number != 0; i++) {
+        struct lk_reference_request *claim = &reference->requests[i];
+        if (claim->is_claim && claim->ask_number == take->ask_number
+            && lk_slice_equal(claim->owner, take->owner)) {
+            *ret_item = find_item(reference, &claim->parts[0].path);
+            if (is_same_path(&(*ret_item)->queue, &take->queue)) {
+                return claim;
+            }
+        }
+    }
+    return NULL;
+}
+
+static struct lk_reference_request
+make_claim(const struct lk_take *take, const struct lk_reference_item *item, int64_t now_us) {
+    struct lk_reference_request claim = {.owner = take->owner,
+                                         .state = LK_STATE_HELD,
+                                         .ticket = TICKET_NEWEST,
+                                         .is_claim = true,
+                                         .ask_number = take->ask_number,
+                                         .max_attempts = take->max_attempts};
+
+    claim.part_count = list_parts(&item->path, item->needs, item->need_count, claim.parts);
+    claim.ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
+    claim.deadline_us = now_us + claim.ttl_ms * 1000;
+    if (take->note_given) {
+        claim.note = take->note;
+    }
+    return claim;
+}
+
+static void count_claim(struct lk_reference *reference, struct lk_reference_item *item,
+                        const struct lk_reference_request *claim) {
+    struct lk_queue_counts *counts = counts_of(reference, &item->queue);
+
+    counts->claims++;
+    counts->steals += item->was_lost;
+    item->was_lost = false;
+    item->attempts++;
+    item->state = LK_ITEM_CLAIMED;
+    item->due_us = 0;
+    item->claim = claim->arrival;
+    answer_about(reference, LK_GRANTED, claim->arrival, item);
+    reference->answer.created = true;
+}
+
+/* Whether this is the item that the take gets; or FULL, where it would be. */
+static bool take_item(struct lk_reference *reference, const struct lk_take *take,
+                      struct lk_reference_item *item, struct lk_times times) {
+    struct lk_reference_request claim = make_claim(take, item, times.now_us);
+
+    if (!may_be_granted(reference, &claim)) {
+        return false; /* it is passed over */
+    }
+    if (is_full(reference, &claim, false)) {
+        give_answer(reference, LK_FULL, 0);
+        return true;
+    }
+    claim.arrival = ++reference->arrivals;
+    claim.ticket = next_draw(reference, claim.parts, claim.part_count, times.wall_us);
+    claim.token = claim.ticket;
+    add_request(reference, &claim);
+    if (closes_a_cycle(reference, &claim)) {
+        end_request(reference, claim.arrival); /* R13: as an item that is not free */
+        return false;
+    }
+    keep_draw(reference, claim.parts, claim.part_count, claim.ticket);
+    count_claim(reference, item, &claim);
+    return true;
+}
+
+void step_take(struct lk_reference *reference, const struct lk_take *take, struct lk_times times) {
+    struct lk_reference_item *item;
+    struct lk_reference_request *repeated;
+
+    if (!is_sound_take(take)) {
+        give_answer(reference, LK_INVALID, 0);
+        return;
+    }
+    repeated = find_repeated(reference, take, &item);
+    if (repeated != NULL) {
+        if (!repeated->revoked) {
+            repeated->ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
+            repeated->deadline_us = times.now_us + repeated->ttl_ms * 1000;
+        }
+        answer_about(reference, LK_GRANTED, repeated->arrival, item);
+        return;
+    }
+    for (size_t i = 0; i < reference->item_count; i++) {
+        item = &reference->items[i];
+        if (is_same_path(&item->queue, &take->queue) && lk_reference_is_due(reference, item)
+            && take_item(reference, take, item, times)) {
+            return;
+        }
+    }
+    give_answer(reference, LK_BUSY, 0);
+}
+
+/* ---- the end of a claim ---- */
+
+/* Ready again, after a delay; but parked, when this claim was one too many. */
+static void give_back(struct lk_reference *reference, struct lk_reference_item *item,
+                      int64_t delay_ms, int64_t now_us) {
+    uint32_t max_attempts = find_arrival(reference, item->claim)->max_attempts;
+
+    item->claim = 0;
+    if (max_attempts > 0 && item->attempts >= max_attempts) {
+        item->state = LK_ITEM_PARKED;
+        item->due_us = 0;
+        counts_of(reference, &item->queue)->parked++;
+    } else {
+        make_ready(item, delay_ms, now_us);
+    }
+}
+
+void free_item(struct lk_reference *reference, uint64_t claim) {
+    for (size_t i = 0; i < reference->item_count; i++) {
+        struct lk_reference_item *item = &reference->items[i];
+        if (item->state == LK_ITEM_CLAIMED && item->claim == claim) {
+            item->was_lost = true; /* the next claim is a steal */
+            give_back(reference, item, 0, 0);
+        }
+    }
+}
+
+/* Whether the item is claimed by whom the event names. */
+static bool is_claimed_by(const struct lk_reference *reference,
+                          const struct lk_reference_item *item, const struct lk_finish *finish) {
+    const struct lk_reference_request *claim;
+
+    if (item == NULL || item->state != LK_ITEM_CLAIMED) {
+        return false;
+    }
+    claim = find_arrival(reference, item->claim);
+    return lk_slice_equal(claim->owner, finish->owner)
+           && (finish->token == 0 || finish->token == claim->token);
+}
+
+static void finish_item(struct lk_reference *reference, struct lk_reference_item *item,
+                        const struct lk_finish *finish, struct lk_times times) {
+    uint64_t claim = item->claim;
+
+    if (finish->kind == LK_FINISH_DONE) {
+        counts_of(reference, &item->queue)->done++;
+        item->state = LK_ITEM_GONE;
+        answer_about(reference, LK_OK, 0, item);
+        remove_item(reference, item);
+    } else {
+        counts_of(reference, &item->queue)->retried++;
+        give_back(reference, item, finish->delay_ms, times.now_us);
+        answer_about(reference, LK_OK, 0, item);
+    }
+    end_request(reference, claim);
+    promote(reference, times);
+}
+
+void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
+                 struct lk_times times) {
+    struct lk_part part = {.mode = LK_EXCLUSIVE};
+    struct lk_target target = {
+        .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
+    struct lk_reference_item *item;
+
+    if (!join(reference, &finish->queue, finish->id, &part.path)
+        || !are_sound_names(finish->owner, &part, 1) || !is_sound_delay(finish->delay_ms)) {
+        give_answer(reference, LK_INVALID, 0);
+        return;
+    }
+    item = find_item(reference, &part.path);
+    if (!is_claimed_by(reference, item, finish)) {
+        bool repeated = finish->token != 0 && recalls(reference, &target, times.now_us);
+        give_answer(reference, repeated ? LK_OK : LK_LOST, 0); /* R3 */
+        return;
+    }
+    if (finish->token != 0) {
+        remember(reference, &target, times.now_us);
+    }
+    finish_item(reference, item, finish, times);
+}
+
+/* ---- unpark ---- */
+
+void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark) {
+    struct lk_path path;
+    struct lk_reference_item *item;
+
+    if (!join(reference, &unpark->queue, unpark->id, &path)) {
+        give_answer(reference, LK_INVALID, 0);
+        return;
+    }
+    item = find_item(reference, &path);
+    if (item == NULL || item->state != LK_ITEM_PARKED) {
+        give_answer(reference, LK_LOST, 0);
+        return;
+    }
+    item->state = LK_ITEM_READY;
+    item->attempts = 0;
+    item->was_lost = false;
+    answer_about(reference, LK_OK, 0, item);
+}

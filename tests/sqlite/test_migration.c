@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file that a program of format 1 has made and written is brought to the present format when it
+ * is opened: nothing of it is lost, and it becomes what a new file would be.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "format_1.sql.h"
+#include "ground.h"
+#include "sql/format.h"
+
+enum { RACERS = 12 };
+
+/* On ground_clock_init()'s clocks: A holds x and waits nowhere, B waits for it, C gave y back. */
+static const char rows[] =
+    "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor, sweep_root)"
+    " VALUES (1, 1, 1, 'first', 77, '');"
+    "INSERT INTO requests VALUES (1, 'A', 'a note', 'held', 0, 0, 0, 0, 1699999999000000,"
+    " 1699999999000000, 60000, 1000000000 + 50000000, 1700000000000000 + 50000000);"
+    "INSERT INTO parts VALUES (1, 0, 'x', 'exclusive', 0, 0);"
+    "INSERT INTO requests VALUES (2, 'B', '', 'waiting', 0, 0, 0, 0, 1699999999000001,"
+    " 0, 60000, 1000000000 + 50000000, 1700000000000000 + 50000000);"
+    "INSERT INTO parts VALUES (2, 0, 'x', 'exclusive', 0, 0);"
+    "INSERT INTO parts VALUES (2, 1, 'z', 'shared', 3, 2);"
+    "INSERT INTO roots VALUES ('x', 1699999999000001), ('z', 1699999999000001);"
+    "INSERT INTO ended VALUES (5, 'C', 'y', 1000000000 - 1000000);"
+    "INSERT INTO audit (at_unix_us, broken_by, reason, path, owner, note, ticket, token, held)"
+    " VALUES (1, 'root', 'for a test', 'x', 'D', '', 3, 4, 1);";
+
+struct scene {
+    struct ground ground;
+    struct ground_clock clock;
+    struct lk_sqlite_options options;
+};
+
+static void run(const char *file, const char *text) {
+    sqlite3 *handle = NULL;
+
+    if (sqlite3_open(file, &handle) != SQLITE_OK
+        || sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
+        ground_fail("%s: %s", file, sqlite3_errmsg(handle));
+    }
+    (void)sqlite3_close(handle);
+}
+
+static int setup(void **state) {
+    struct scene *scene = calloc(1, sizeof *scene);
+
+    if (scene == NULL) {
+        return 1;
+    }
+    scene->ground = ground_make();
+    ground_clock_init(&scene->clock);
+    scene->options = lk_sqlite_options_default;
+    scene->options.time = &scene->clock.source;
+    scene->options.boot_id = "first";
+    run(scene->ground.file, format_1_text);
+    run(scene->ground.file, rows);
+    run(scene->ground.file, "PRAGMA journal_mode = WAL");
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state) {
+    struct scene *scene = *state;
+
+    ground_remove(&scene->ground);
+    free(scene);
+    return 0;
+}
+
+static void nothing_is_lost(void **state) {
+    struct scene *scene = *state;
+    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
+    struct lk_patience patience = ground_patience(1000000);
+    const char *file = scene->ground.file;
+    lk_result result = {.outcome = LK_OK};
+    lk_audit *audit = NULL;
+    lk_error error;
+
+    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(ground_sql(file, "SELECT draw_floor FROM meta"), 77);
+    assert_int_equal(ground_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(result.position, 2);
+    assert_int_equal(ground_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    assert_int_equal(ground_release(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    assert_int_equal(ground_ask(engine, "B", "x z?limit=3&units=2", LK_TRY, 0, &result),
+                     LK_GRANTED);
+    assert_true(result.token > 1699999999000001);
+    assert_int_equal(ground_release(engine, "C", "y", 5, &result), LK_OK);
+    assert_int_equal(engine->ops->audit(engine, NULL, &patience, &audit, &error), LK_OK);
+    assert_int_equal(audit->count, 1);
+    lk_audit_free(audit);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+static void what_is_new_works(void **state) {
+    struct scene *scene = *state;
+    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
+    const char *file = scene->ground.file;
+    lk_claim_info *claim = NULL;
+
+    /* A program of format 1 may write to the file until there is what it would leave behind. */
+    assert_int_equal(ground_sql(file, "SELECT writable_from FROM meta"), 1);
+    assert_int_equal(ground_put(engine, "y", lk_slice_of("value")), LK_OK);
+    assert_int_equal(ground_push(engine, "q", "1", lk_slice_of("work"), 0, ""), LK_OK);
+    assert_int_equal(ground_sql(file, "SELECT writable_from FROM meta"), 2);
+    assert_int_equal(ground_take(engine, "q", "w", 0, &claim, NULL), LK_GRANTED);
+    assert_int_equal(ground_finish(engine, claim, LK_FINISH_DONE, 0), LK_OK);
+    lk_claim_free(claim);
+    ground_close(engine);
+}
+
+/* Names and columns of all there is; how the text is laid out may differ. */
+static char *describe(const char *file) {
+    static const char query[] =
+        "SELECT group_concat(line, char(10)) FROM ("
+        " SELECT schema.type || ' ' || schema.name || ' ' || ifnull(info.name || ' ' || info.type"
+        "  || ' ' || info.\"notnull\" || ' ' || ifnull(info.dflt_value, '-') || ' ' || info.pk,"
+        "  schema.sql) AS line"
+        " FROM sqlite_schema AS schema LEFT JOIN pragma_table_info(schema.name) AS info"
+        "  ON schema.type <> 'index'"
+        " ORDER BY schema.type, schema.name, info.cid)";
+    sqlite3 *handle = NULL;
+    sqlite3_stmt *statement = NULL;
+    char *text;
+
+    assert_int_equal(sqlite3_open(file, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(handle, query, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    text = strdup((const char *)sqlite3_column_text(statement, 0));
+    (void)sqlite3_finalize(statement);
+    (void)sqlite3_close(handle);
+    assert_non_null(text);
+    return text;
+}
+
+static void it_is_like_a_new_file(void **state) {
+    struct scene *scene = *state;
+    struct ground fresh = ground_make();
+    char *migrated_text;
+    char *fresh_text;
+
+    ground_close(ground_open(scene->ground.file, &scene->options));
+    ground_close(ground_open(fresh.file, &scene->options));
+    migrated_text = describe(scene->ground.file);
+    fresh_text = describe(fresh.file);
+    assert_non_null(strstr(fresh_text, "lk_items"));
+    assert_string_equal(migrated_text, fresh_text);
+    free(migrated_text);
+    free(fresh_text);
+    ground_remove(&fresh);
+}
+
+static void a_full_disk_leaves_the_old_format(void **state) {
+    struct scene *scene = *state;
+    const char *file = scene->ground.file;
+    lk_error error;
+
+    scene->options.page_max = (int)ground_sql(file, "PRAGMA page_count");
+    assert_int_equal(ground_try_open(file, &scene->options, &error), LK_UNAVAILABLE);
+    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), 1);
+    assert_int_equal(ground_sql(file, "SELECT count(*) FROM sqlite_schema WHERE name = 'items'"),
+                     0);
+    scene->options.page_max = 0;
+    assert_int_equal(ground_try_open(file, &scene->options, &error), LK_OK);
+    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+}
+
+static void many_may_come_at_once(void **state) {
+    struct scene *scene = *state;
+    int status = 0;
+
+    (void)fflush(NULL);
+    for (int i = 0; i < RACERS; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            lk_error error;
+            _exit(ground_try_open(scene->ground.file, &scene->options, &error) == LK_OK ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < RACERS; i++) {
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+}
+
+#define OF_FORMAT_1(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        OF_FORMAT_1(nothing_is_lost),       OF_FORMAT_1(what_is_new_works),
+        OF_FORMAT_1(it_is_like_a_new_file), OF_FORMAT_1(a_full_disk_leaves_the_old_format),
+        OF_FORMAT_1(many_may_come_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
