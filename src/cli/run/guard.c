@@ -116,12 +116,20 @@ static void close_others(int kept) {
     close_range((unsigned)kept + 1, UINT_MAX, 0);
 }
 
-static _Noreturn void be_guard(const struct lk_run_cleanup *cleanup, int pipe) {
-    struct watch watch = {.cleanup = cleanup,
+/* What the guard before this one was told comes with the fork: lk may be killed before a word. */
+static void take_over(struct watch *watch, const struct lk_run_guard *guard) {
+    if (guard->command > 0) {
+        learn_command(watch, guard->command);
+    }
+    lk_run_timer_set(watch->timer, guard->kill_us);
+}
+
+static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
+    struct watch watch = {.cleanup = guard->cleanup,
                           .pipe = pipe,
                           .command_descriptor = -1,
                           .exit_code = LK_RUN_EXIT_SIGNAL + SIGKILL,
-                          .has_cleanup = cleanup->command != NULL};
+                          .has_cleanup = guard->cleanup->command != NULL};
     sigset_t all;
 
     sigfillset(&all);
@@ -130,11 +138,12 @@ static _Noreturn void be_guard(const struct lk_run_cleanup *cleanup, int pipe) {
     setsid();
     close_others(pipe);
     watch.timer = lk_run_timer_open();
+    take_over(&watch, guard);
     watch_until_alone(&watch);
     if (!watch.is_dismissed) {
         kill_command(&watch);
         wait_for_command(&watch);
-        pid_t pid = watch.has_cleanup ? lk_run_cleanup_start(cleanup, watch.exit_code) : -1;
+        pid_t pid = watch.has_cleanup ? lk_run_cleanup_start(watch.cleanup, watch.exit_code) : -1;
         if (pid > 0) {
             waitpid(pid, NULL, 0);
         }
@@ -161,7 +170,7 @@ static bool start(struct lk_run_guard *guard) {
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[1]);
-        be_guard(guard->cleanup, ends[0]);
+        be_guard(guard, ends[0]);
     }
     int error = errno;
     close(ends[0]);
@@ -184,14 +193,7 @@ bool lk_run_guard_replace(struct lk_run_guard *guard) {
     close(guard->pipe);
     guard->pipe = -1;
     guard->pid = 0;
-    if (!start(guard)) {
-        return false;
-    }
-    if (guard->command > 0) {
-        tell(guard, COMMAND_STARTED, guard->command);
-    }
-    tell(guard, KILL_AT, guard->kill_us);
-    return true;
+    return start(guard);
 }
 
 void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command) {

@@ -23,7 +23,7 @@ struct lk_run_guard {
     const struct lk_run_cleanup *cleanup; /* borrowed */
     pid_t pid;
     int pipe; /* the writing end */
-    /* What it has been told; told again to its successor. */
+    /* What it has been told; comes to its successor with the fork. */
     pid_t command;
     int64_t kill_us;
 };
