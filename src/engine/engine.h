@@ -17,7 +17,8 @@
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
 
-/* What an engine can. What it lacks is answered LK_UNSUPPORTED, by name. */
+/* What an engine can. What it lacks is answered LK_UNSUPPORTED, by name, above the engine: the
+ * operations that only such a capability needs may be NULL. */
 enum lk_capability {
     LK_CAN_QUEUE = 1u << 0,     /* waiting in line, R7-R12 */
     LK_CAN_ROOTS = 1u << 1,     /* several roots in one decision, R14 */
@@ -27,6 +28,9 @@ enum lk_capability {
     LK_CAN_VALUES = 1u << 6,    /* R15 */
     LK_CAN_WORK = 1u << 7,      /* R16 */
     LK_CAN_PERSIST = 1u << 5,   /* survives the death of every process */
+    LK_CAN_TABLE = 1u << 8,     /* R17: work that lives in a table of the user's */
+    LK_CAN_EVENTS = 1u << 9,    /* R21 */
+    LK_CAN_LIMITS = 1u << 10,   /* R22: bounds that are set through the store and kept in it */
 };
 
 /* How long a call may wait for the store itself (file lock, network), and what ends that. */

@@ -130,6 +130,12 @@ static const char *name_of(enum lk_capability capability) {
         return "keep values";
     case LK_CAN_WORK:
         return "keep work";
+    case LK_CAN_TABLE:
+        return "take work from a table";
+    case LK_CAN_EVENTS:
+        return "tell what happens in it";
+    case LK_CAN_LIMITS:
+        return "keep bounds of its own";
     case LK_CAN_PERSIST:
         break;
     }
