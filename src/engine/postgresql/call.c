@@ -122,9 +122,8 @@ static enum fate try_once(struct lk_postgresql *store, const char *sql,
 /* Sleeps for a while; false: the patience is over, or the waker was thrown. */
 static bool back_off(const struct lk_patience *patience, struct lk_random *random,
                      int64_t *delay_us) {
-    int64_t left_us = patience->until_us == LK_NEVER
-                          ? LK_NEVER
-                          : patience->until_us - lk_clock_now_us();
+    int64_t left_us =
+        patience->until_us == LK_NEVER ? LK_NEVER : patience->until_us - lk_clock_now_us();
     int64_t pause_us;
     struct lk_waker own;
     bool is_thrown;
@@ -165,9 +164,9 @@ lk_outcome lk_postgresql_call(struct lk_postgresql *store, const char *sql, enum
     (void)snprintf(statement, sizeof statement, sql, store->place.schema);
     do {
         fate = try_once(store, statement, arguments, patience, ret_result, &outcome, error);
-    } while ((fate == CONFLICTED || fate == UNREACHED
-              || (fate == UNKNOWN && repeat == LK_REPEATABLE))
-             && back_off(patience, &random, &delay_us));
+    } while (
+        (fate == CONFLICTED || fate == UNREACHED || (fate == UNKNOWN && repeat == LK_REPEATABLE))
+        && back_off(patience, &random, &delay_us));
     lk_arguments_done(arguments);
     return outcome;
 }

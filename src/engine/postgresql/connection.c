@@ -74,8 +74,8 @@ static lk_outcome say(lk_error *error, lk_outcome outcome, const char *message,
                       const char *advice) {
     struct lk_slice cause = cause_of(message);
 
-    return lk_error_set(error, outcome, "PostgreSQL: %.*s%s", cause.size < 240 ? (int)cause.size : 240,
-                        cause.bytes, advice);
+    return lk_error_set(error, outcome, "PostgreSQL: %.*s%s",
+                        cause.size < 240 ? (int)cause.size : 240, cause.bytes, advice);
 }
 
 /* libpq gives no code for what a server says before it lets anybody in, only its words. */

@@ -60,8 +60,7 @@ static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocke
     info->ticket = strtoull(fields[3].bytes, NULL, 10);
     info->held = fields[4].size > 0 && fields[4].bytes[0] == 't';
     info->expires_in_ms = left_us > 0 ? left_us / 1000 : 0;
-    return info->path != NULL && info->owner != NULL
-           && (info->note != NULL || fields[2].size == 0);
+    return info->path != NULL && info->owner != NULL && (info->note != NULL || fields[2].size == 0);
 }
 
 static bool fill_blockers(const PGresult *rows, lk_result *result) {

@@ -32,8 +32,8 @@ static lk_report *make_report(const struct lk_postgresql *store, const PGresult 
     char warning_bytes[REPORT_BYTES_MAX];
     struct lk_text text = lk_text_in(report_bytes, sizeof report_bytes);
     struct lk_text warnings = lk_text_in(warning_bytes, sizeof warning_bytes);
-    bool is_durable = strcmp(text_of(rows, SYNCHRONOUS), "off") != 0
-                      && strcmp(text_of(rows, FSYNC), "on") == 0;
+    bool is_durable =
+        strcmp(text_of(rows, SYNCHRONOUS), "off") != 0 && strcmp(text_of(rows, FSYNC), "on") == 0;
     lk_report *report = calloc(1, sizeof *report);
 
     lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),

@@ -32,8 +32,7 @@ static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
                    "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace "
                    "n ON n.oid = c.relnamespace WHERE n.nspname = '%s' AND c.relname = 'meta')",
                    store->place.schema);
-    outcome =
-        lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
+    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -44,8 +43,7 @@ static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
     }
     (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
                    store->place.schema);
-    outcome =
-        lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
+    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
     if (outcome == LK_OK && PQntuples(result) == 1) {
         ret_present->format = strtol(PQgetvalue(result, 0, 0), NULL, 10);
         ret_present->writable_from = strtol(PQgetvalue(result, 0, 1), NULL, 10);
@@ -93,8 +91,8 @@ static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
         outcome = look(store, connection, patience, &present, error);
     }
     if (outcome == LK_OK && !present.has_meta) {
-        outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result,
-                                        error);
+        outcome =
+            lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
         if (outcome == LK_OK) {
             PQclear(result);
         }

@@ -27,9 +27,9 @@ struct lk_listener {
     bool is_begun;
     bool is_ending;
     bool is_listening;
-    int pipe[2];                     /* written to: the thread looks up */
-    uint64_t heard;                  /* wake-ups so far, and one for each new beginning */
-    uint64_t kept_from;              /* the first of them that is remembered */
+    int pipe[2];        /* written to: the thread looks up */
+    uint64_t heard;     /* wake-ups so far, and one for each new beginning */
+    uint64_t kept_from; /* the first of them that is remembered */
     uint64_t keys[LK_LISTENER_RECALLED];
     struct lk_listener_wait *first;
 };

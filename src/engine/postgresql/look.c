@@ -206,8 +206,16 @@ lk_outcome lk_postgresql_show(struct lk_engine *engine, const struct lk_path *pa
 
 /* ---- audits ---------------------------------------------------------------------------------- */
 
-enum { AUDIT_AT_US, AUDIT_BY, AUDIT_REASON, AUDIT_PATH, AUDIT_OWNER, AUDIT_NOTE, AUDIT_TICKET,
-       AUDIT_TOKEN };
+enum {
+    AUDIT_AT_US,
+    AUDIT_BY,
+    AUDIT_REASON,
+    AUDIT_PATH,
+    AUDIT_OWNER,
+    AUDIT_NOTE,
+    AUDIT_TICKET,
+    AUDIT_TOKEN
+};
 
 static bool add_audit(lk_audit *audit, const PGresult *rows, int row) {
     const struct lk_audit_row entry = {
@@ -228,9 +236,8 @@ lk_outcome lk_postgresql_audit(struct lk_engine *engine, const struct lk_path *p
                                const struct lk_patience *patience, lk_audit **ret_audit,
                                struct lk_error *error) {
     PGresult *rows = NULL;
-    lk_outcome outcome =
-        lk_postgresql_select(lk_postgresql_of(engine), "SELECT * FROM %s.lk_audit($1)", prefix,
-                             patience, &rows, error);
+    lk_outcome outcome = lk_postgresql_select(
+        lk_postgresql_of(engine), "SELECT * FROM %s.lk_audit($1)", prefix, patience, &rows, error);
     lk_audit *audit;
     bool is_whole;
 

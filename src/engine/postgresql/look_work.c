@@ -166,14 +166,13 @@ lk_outcome lk_postgresql_stats(struct lk_engine *engine, const struct lk_path *q
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error) {
     struct lk_queue_counts counts = {.pushed = 0};
-    uint64_t *const columns[] = {
-        &counts.pushed, &counts.duplicates, &counts.claims,  &counts.steals,
-        &counts.done,   &counts.retried,    &counts.parked,  &counts.ready,
-        &counts.delayed, &counts.claimed,   &counts.parked_now};
+    uint64_t *const columns[] = {&counts.pushed,  &counts.duplicates, &counts.claims,
+                                 &counts.steals,  &counts.done,       &counts.retried,
+                                 &counts.parked,  &counts.ready,      &counts.delayed,
+                                 &counts.claimed, &counts.parked_now};
     PGresult *rows = NULL;
-    lk_outcome outcome =
-        lk_postgresql_select(lk_postgresql_of(engine), "SELECT * FROM %s.lk_stats($1)", queue,
-                             patience, &rows, error);
+    lk_outcome outcome = lk_postgresql_select(
+        lk_postgresql_of(engine), "SELECT * FROM %s.lk_stats($1)", queue, patience, &rows, error);
 
     if (outcome != LK_OK) {
         return outcome;

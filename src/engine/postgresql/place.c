@@ -59,8 +59,8 @@ static lk_outcome set_schema(struct lk_postgresql_place *place, struct lk_slice 
 
     for (size_t i = 0; i < value.size && is_name; i++) {
         char byte = value.bytes[i];
-        is_name = (byte >= 'a' && byte <= 'z') || byte == '_'
-                  || (i > 0 && byte >= '0' && byte <= '9');
+        is_name =
+            (byte >= 'a' && byte <= 'z') || byte == '_' || (i > 0 && byte >= '0' && byte <= '9');
     }
     if (!is_name || (value.size >= 3 && memcmp(value.bytes, "pg_", 3) == 0)) {
         return lk_error_set(error, LK_INVALID,

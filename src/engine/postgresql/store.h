@@ -118,8 +118,7 @@ lk_outcome lk_postgresql_value_get(struct lk_engine *engine, const struct lk_pat
 lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put *put,
                                    const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_postgresql_push(struct lk_engine *engine, const struct lk_push *push,
-                              const struct lk_patience *patience, bool *ret_added,
-                              lk_error *error);
+                              const struct lk_patience *patience, bool *ret_added, lk_error *error);
 lk_outcome lk_postgresql_take(struct lk_engine *engine, const struct lk_take *take,
                               const struct lk_patience *patience, lk_claim_info **ret_claim,
                               struct lk_stand *ret_stand, lk_error *error);

@@ -29,8 +29,8 @@ static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, u
         return LK_OK;
     }
     if (waker != NULL) {
-        is_thrown = lk_listener_sleep(&store->listener, lk_listener_key(text), version, left_us,
-                                      waker);
+        is_thrown =
+            lk_listener_sleep(&store->listener, lk_listener_key(text), version, left_us, waker);
         return is_thrown ? LK_CANCELLED : LK_OK;
     }
     if (!lk_waker_init(&own)) {
@@ -71,8 +71,8 @@ lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_pa
         return LK_INTERNAL;
     }
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
-    return sleep_for(store, lk_slice_of(text), stand->version,
-                     smaller(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US
-                                                                                : LOOK_MAX_US)),
-                     waker);
+    return sleep_for(
+        store, lk_slice_of(text), stand->version,
+        smaller(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
+        waker);
 }

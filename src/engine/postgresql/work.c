@@ -47,8 +47,7 @@ static lk_outcome check_item(const struct lk_path *queue, struct lk_slice id, lk
     lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
     struct lk_path path;
 
-    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX
-        && memchr(id.bytes, '/', id.size) == NULL) {
+    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
         memcpy(bytes, queue->bytes, queue->size);
         bytes[queue->size] = '/';
         memcpy(bytes + queue->size + 1, id.bytes, id.size);
@@ -122,9 +121,9 @@ lk_outcome lk_postgresql_push(struct lk_engine *engine, const struct lk_push *pu
     lk_arguments_add_integer(&arguments, push->delay_ms);
     lk_arguments_add_parts(&arguments, push->needs, push->need_count);
     lk_arguments_add_roots(&arguments, push->needs, push->need_count);
-    outcome = lk_postgresql_call(lk_postgresql_of(engine),
-                                 "CALL %s.lk_push($1,$2,$3,$4,$5,$6,$7,$8,$9)", LK_ONCE, &arguments,
-                                 patience, &rows, error);
+    outcome =
+        lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_push($1,$2,$3,$4,$5,$6,$7,$8,$9)",
+                           LK_ONCE, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
         *ret_added = lk_row_boolean(rows, 0, 0);
         PQclear(rows);
