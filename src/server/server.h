@@ -22,13 +22,13 @@ struct lk_server_options {
     const char *http_listen;  /* likewise */
     struct lk_quotas quotas;  /* R22 */
     uint32_t connections_max; /* 0: the default */
-    /* Called once when both doors are open, with where they are (NULL: no such door). May be NULL. */
+    /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
     void (*ready)(void *context, const char *resp_address, const char *http_address);
     void *context;
 };
 
 /*
- * Serves until SIGTERM or SIGINT, then lets go of everybody, writes what is left, and returns LK_OK.
+ * Serves until SIGTERM or SIGINT, then lets everybody go, writes what is left, and returns LK_OK.
  * Or an outcome with its sentence: what it could not begin with, or could not go on with.
  */
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error);
