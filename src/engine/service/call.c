@@ -34,8 +34,8 @@ static struct lk_service_link *take_idle(struct lk_service *service,
         *ret_place = service->place;
         *ret_generation = service->generation;
         pthread_mutex_unlock(&service->mutex);
-        is_good = link == NULL
-                  || (link->generation == *ret_generation && lk_service_link_is_quiet(link));
+        is_good =
+            link == NULL || (link->generation == *ret_generation && lk_service_link_is_quiet(link));
     }
     return link;
 }
@@ -205,11 +205,11 @@ static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) 
         calling->is_new = false; /* most likely the service was started anew, and is there */
         return lk_clock_now_us() < calling->patience->until_us;
     }
-    paused = lk_service_pause(
-        lk_random_between(&random, calling->back_off_us / 2, calling->back_off_us),
-        calling->patience);
-    calling->back_off_us = calling->back_off_us * 2 < BACK_OFF_MAX_US ? calling->back_off_us * 2
-                                                                      : BACK_OFF_MAX_US;
+    paused =
+        lk_service_pause(lk_random_between(&random, calling->back_off_us / 2, calling->back_off_us),
+                         calling->patience);
+    calling->back_off_us =
+        calling->back_off_us * 2 < BACK_OFF_MAX_US ? calling->back_off_us * 2 : BACK_OFF_MAX_US;
     if (paused == LK_CANCELLED) {
         *outcome = LK_CANCELLED;
     }
@@ -307,7 +307,8 @@ lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
         lk_reader_read_map(&answer.reader, &answer.head, fields, &plain);
         outcome = lk_service_read_end(&answer.reader, error);
         if (outcome == LK_OK) {
-            outcome = lk_error_set(error, plain.outcome, "%s", plain.text != NULL ? plain.text : "");
+            outcome =
+                lk_error_set(error, plain.outcome, "%s", plain.text != NULL ? plain.text : "");
         }
         free(plain.text);
     }

@@ -21,7 +21,7 @@ struct lk_service {
     struct lk_engine engine;
     struct lk_service_place home; /* of the URL */
     struct lk_service_login login;
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex;         /* guards what follows */
     struct lk_service_place place; /* where the leader was last known to be */
     uint64_t generation;           /* of place: connections of another one are not used again */
     struct lk_service_link *idle;

@@ -32,7 +32,8 @@ static lk_outcome await(int descriptor, short events, int64_t until_us, struct l
     for (;;) {
         int64_t left_us = until_us - lk_clock_now_us();
         int64_t nap_us = left_us < NAP_US_MAX ? left_us : NAP_US_MAX;
-        const struct timespec nap = {.tv_nsec = nap_us % 1000000 * 1000, .tv_sec = nap_us / 1000000};
+        const struct timespec nap = {.tv_nsec = nap_us % 1000000 * 1000,
+                                     .tv_sec = nap_us / 1000000};
         int count;
 
         if (waker != NULL && lk_waker_is_thrown(waker)) {
@@ -113,8 +114,7 @@ static lk_outcome receive_any(struct lk_service_link *link, const struct lk_pati
 
     for (;;) {
         struct lk_slice input = {.bytes = link->received.bytes, .size = link->received.size};
-        enum lk_resp_step step =
-            lk_resp_reply_measure(input, LK_SERVICE_REPLY_BYTES_MAX, &measure);
+        enum lk_resp_step step = lk_resp_reply_measure(input, LK_SERVICE_REPLY_BYTES_MAX, &measure);
         lk_outcome outcome;
 
         if (step == LK_RESP_BAD) {
@@ -180,8 +180,7 @@ static int connect_to(int descriptor, const struct sockaddr *address, socklen_t 
 
 /* A connected socket, or -1 with *ret_problem and *ret_outcome. */
 static int dial_one(const struct sockaddr *address, socklen_t size,
-                    const struct lk_patience *patience, int *ret_problem,
-                    lk_outcome *ret_outcome) {
+                    const struct lk_patience *patience, int *ret_problem, lk_outcome *ret_outcome) {
     int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int on = 1;
 

@@ -170,8 +170,8 @@ lk_outcome lk_service_show(struct lk_engine *engine, const struct lk_path *path,
     }
     lk_words_add_text(&words, "SHOW");
     lk_words_add_path(&words, path);
-    outcome = lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer,
-                              error);
+    outcome =
+        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
     if (outcome == LK_OK) {
         read_entries(&answer.reader, &answer.head, listing);
         outcome = lk_service_read_end(&answer.reader, error);
@@ -258,8 +258,8 @@ lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *pref
     }
     lk_words_add_text(&words, "AUDIT");
     lk_words_add_prefix(&words, prefix);
-    outcome = lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer,
-                              error);
+    outcome =
+        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
     if (outcome == LK_OK) {
         read_audit(&answer, audit);
         outcome = lk_service_read_end(&answer.reader, error);
@@ -286,8 +286,8 @@ static void write_report(struct lk_slice info, struct lk_text *report) {
 
         if (colon != NULL && info.bytes[0] != '#') {
             int name_size = (int)(colon - info.bytes);
-            lk_text_format(report, "%.*s: %.*s\n", name_size, info.bytes,
-                           (int)line - name_size - 1, colon + 1);
+            lk_text_format(report, "%.*s: %.*s\n", name_size, info.bytes, (int)line - name_size - 1,
+                           colon + 1);
         }
         info.bytes += size + (end != NULL);
         info.size -= size + (end != NULL);
@@ -316,15 +316,14 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
         return lk_error_set(error, LK_INTERNAL, "no memory for the report");
     }
     lk_words_add_text(&words, "INFO");
-    outcome = lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer,
-                              error);
+    outcome =
+        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
     report->round_trip_us = lk_clock_wall_us() - begun_us;
     if (outcome == LK_OK && answer.head.kind == LK_RESP_BULK) {
         int64_t time_us = find_time_us(answer.head.text);
 
         write_report(answer.head.text, &text);
-        report->clock_offset_us =
-            time_us != 0 ? time_us - begun_us - report->round_trip_us / 2 : 0;
+        report->clock_offset_us = time_us != 0 ? time_us - begun_us - report->round_trip_us / 2 : 0;
     }
     lk_service_answer_done(&answer);
     lk_words_done(&words);

@@ -116,7 +116,8 @@ static lk_outcome parse_path(struct lk_slice text, struct lk_service_place *ret_
                              lk_error *error) {
     struct lk_service_place place = {.is_local = true};
 
-    if (text.size == 0 || !decode(text, place.host, sizeof((struct sockaddr_un *)0)->sun_path - 1)) {
+    if (text.size == 0
+        || !decode(text, place.host, sizeof((struct sockaddr_un *)0)->sun_path - 1)) {
         return lk_error_set(error, LK_INVALID, "the path of a socket has 1 to %zu bytes",
                             sizeof((struct sockaddr_un *)0)->sun_path - 1);
     }
@@ -153,8 +154,10 @@ static lk_outcome read_password(const char *path, char *ret_password, lk_error *
         line[strcspn(line, "\r\n")] = '\0';
     }
     if (!is_read || line[0] == '\0' || strlen(line) > LK_SERVICE_LOGIN_BYTES_MAX) {
-        return lk_error_set(error, LK_INVALID, "the password file %s: its first line has 1 to %d "
-                            "bytes", path, LK_SERVICE_LOGIN_BYTES_MAX);
+        return lk_error_set(error, LK_INVALID,
+                            "the password file %s: its first line has 1 to %d "
+                            "bytes",
+                            path, LK_SERVICE_LOGIN_BYTES_MAX);
     }
     (void)snprintf(ret_password, LK_SERVICE_LOGIN_BYTES_MAX + 1, "%s", line);
     explicit_bzero(line, sizeof line);
@@ -179,9 +182,10 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
         return lk_error_set(error, LK_INVALID,
                             "a service knows the options user, password and password-file");
     }
-    return is_read ? LK_OK
-                   : lk_error_set(error, LK_INVALID, "%.*s: at most %d bytes, %%XX for special ones",
-                                  (int)option.size, option.bytes, LK_SERVICE_LOGIN_BYTES_MAX);
+    return is_read
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "%.*s: at most %d bytes, %%XX for special ones",
+                              (int)option.size, option.bytes, LK_SERVICE_LOGIN_BYTES_MAX);
 }
 
 /* `USER[:PASSWORD]@` in front of the host; the last `@` ends it. */

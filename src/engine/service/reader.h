@@ -15,7 +15,7 @@
 /* A walk over one reply, and what went wrong on it. */
 struct lk_reader {
     struct lk_resp_cursor cursor;
-    bool is_damaged;       /* not of the shape that was agreed upon */
+    bool is_damaged; /* not of the shape that was agreed upon */
     bool is_out_of_memory;
 };
 

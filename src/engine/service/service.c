@@ -33,8 +33,8 @@ static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice 
     outcome = lk_service_url_parse(rest, is_local, &service->home, &service->login, error);
     if (outcome == LK_OK) {
         service->place = service->home;
-        outcome = lk_service_link_open(&service->home, &service->login, patience, &service->idle,
-                                       error);
+        outcome =
+            lk_service_link_open(&service->home, &service->login, patience, &service->idle, error);
     }
     if (outcome != LK_OK) {
         service_free(service);

@@ -41,8 +41,8 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
     lk_words_add_text(&words, "GET");
     lk_words_add_path(&words, path);
     lk_words_add_text(&words, "META");
-    outcome = lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer,
-                              error);
+    outcome =
+        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
     if (outcome == LK_OK && answer.head.kind != LK_RESP_NULL) {
         lk_reader_read_map(&answer.reader, &answer.head, value_fields, value);
         outcome = lk_service_read_end(&answer.reader, error);
@@ -396,16 +396,16 @@ lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queu
 }
 
 #define STATS_FIELD(of_name)                                                                       \
-    {.name = #of_name, .kind = LK_FIELD_COUNT, .at = offsetof(lk_queue_stats, of_name)}
+    { .name = #of_name, .kind = LK_FIELD_COUNT, .at = offsetof(lk_queue_stats, of_name) }
 
 lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queue,
                             const struct lk_patience *patience, lk_queue_stats *ret_stats,
                             lk_error *error) {
     static const struct lk_field fields[] = {
-        STATS_FIELD(pushed),      STATS_FIELD(duplicates),  STATS_FIELD(claims),
-        STATS_FIELD(steals),      STATS_FIELD(done),        STATS_FIELD(retried),
-        STATS_FIELD(parked),      STATS_FIELD(ready_now),   STATS_FIELD(delayed_now),
-        STATS_FIELD(claimed_now), STATS_FIELD(parked_now),  {.name = NULL},
+        STATS_FIELD(pushed),      STATS_FIELD(duplicates), STATS_FIELD(claims),
+        STATS_FIELD(steals),      STATS_FIELD(done),       STATS_FIELD(retried),
+        STATS_FIELD(parked),      STATS_FIELD(ready_now),  STATS_FIELD(delayed_now),
+        STATS_FIELD(claimed_now), STATS_FIELD(parked_now), {.name = NULL},
     };
     lk_queue_stats stats = {.pushed = 0};
     struct lk_words words = {.count = 0};
@@ -414,8 +414,8 @@ lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queu
 
     lk_words_add_text(&words, "STATS");
     lk_words_add_path(&words, queue);
-    outcome = lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer,
-                              error);
+    outcome =
+        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
     if (outcome == LK_OK) {
         lk_reader_read_map(&answer.reader, &answer.head, fields, &stats);
         outcome = lk_service_read_end(&answer.reader, error);
