@@ -9,7 +9,7 @@
 typedef bool lk_obstacle_visit(void *context, lk_id stake);
 
 /*
- * Every stake that conflicts with one part of the demand (R7a, R7b), including those of the demand's
+ * Every stake that conflicts with one part of the demand (R7a, R7b), including those of its
  * own owner, which the visitor has to leave out. With `search` (a mark of the model) not 0, a
  * stake that an earlier walk of the same search has seen may be left out.
  */
