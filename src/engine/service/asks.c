@@ -73,7 +73,7 @@ static const struct lk_field result_fields[] = {
     {.name = NULL},
 };
 
-/* Takes the answer's map into *result (cleared before). What lives without a ttl has a fixed end. */
+/* Takes the answer's map into *result (cleared before). Without a ttl it has a fixed end. */
 static lk_outcome read_result(struct lk_service_answer *answer, lk_result *result) {
     struct lk_reader *reader = &answer->reader;
     lk_error error;

@@ -60,7 +60,7 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
     return outcome;
 }
 
-/* Repeated it might undo what somebody else has written meanwhile; not under a lease of one's own. */
+/* Repeated it might undo what somebody else has written meanwhile, but under one's own lease. */
 lk_outcome lk_service_value_put(struct lk_engine *engine, const struct lk_put *put,
                                 const struct lk_patience *patience, lk_error *error) {
     struct lk_words words = {.count = 0};
