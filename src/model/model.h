@@ -347,6 +347,10 @@ lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target
 
 /* The id that the next new request gets: at least `next_id`. A fresh model starts with 1. */
 void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id);
+uint64_t lk_model_next_id(const struct lk_model *model);
+
+/* No reference that the next step names is greater, unless it makes more than one request. */
+lk_ref lk_model_greatest_ref(const struct lk_model *model);
 
 void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas);
 

@@ -164,6 +164,14 @@ lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target
     return LK_OK;
 }
 
+uint64_t lk_model_next_id(const struct lk_model *model) {
+    return model->next_id;
+}
+
+lk_ref lk_model_greatest_ref(const struct lk_model *model) {
+    return model->requests.next_fresh;
+}
+
 void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id) {
     model->next_id = next_id > model->next_id ? next_id : model->next_id;
 }
