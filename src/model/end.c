@@ -2,7 +2,7 @@
 /* Renewing and ending: by the owner, by an administrator, by the deadline (R11, R12). */
 #include <stdio.h>
 
-#include "model/claim.h"
+#include "model/demand.h"
 #include "model/lines.h"
 #include "model/settle.h"
 #include "model/steps.h"

@@ -86,7 +86,7 @@ void lk_forget_effects(struct lk_model *model) {
 }
 
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record) {
-    struct lk_claim claim;
+    struct lk_demand demand;
     lk_id id;
     struct lk_request *request;
 
@@ -94,9 +94,9 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
         return LK_INVALID;
     }
     lk_forget_effects(model);
-    lk_claim_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
-                    &claim);
-    id = lk_request_draft(model, record->owner, record->parts, &claim, record->note);
+    lk_demand_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
+                     &demand);
+    id = lk_request_draft(model, record->owner, record->parts, &demand, record->note);
     if (id == 0) {
         return LK_INTERNAL;
     }
