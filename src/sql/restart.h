@@ -3,9 +3,9 @@
  * After a restart (R11): of the machine, when the rows' deadlines are on a clock that is gone, or
  * of the service, when they are not.
  *
- * What lived then lives at least until now + the smaller of its ttl and 60 s (once: a further restart
- * before its next renewal gives nothing more), and as long as it was promised if that is longer. An
- * `until` stays what it was. What was dead by then stays dead, swept or not: the last moment at
+ * What lived then lives at least until now + the smaller of its ttl and 60 s, and as long as it was
+ * promised if that is longer; once: a further restart before its next renewal gives nothing more.
+ * An `until` stays what it was. What was dead by then stays dead, swept or not: the last moment at
  * which the store is known to have worked is the latest ask or renewal that its rows show.
  *
  * Of a restart of the machine the wall clock is all that is known, at which each deadline was
