@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long things took: counted in buckets a thirty-second wide, so that any number of them fits. */
+/* How long things took: counted in narrow buckets, so that any number of them takes one size. */
 #ifndef LK_CLI_BENCH_HISTOGRAM_H
 #define LK_CLI_BENCH_HISTOGRAM_H
 
