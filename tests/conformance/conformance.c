@@ -6,8 +6,9 @@
  *     conformance [--jobs N] [--only TEXT] [--matrix FILE] --store URL... FILE.scenario...
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
- * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is given.
- * Exit code 0: all passed or are unsupported by declaration; 1: something failed; 2: bad arguments or files.
+ * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is
+ * given. Exit code 0: all passed or are unsupported by declaration; 1: something failed; 2: bad
+ * arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>

@@ -7,8 +7,8 @@
  *     history STORE_URL CHECKER
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
- * users, actors are processes and are killed with SIGKILL; else they are threads that stop in mid-air. LK_TEST_SEED
- * chooses the history, LK_TEST_SCALE (percent) how long it is.
+ * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
+ * mid-air. LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
  */
 #include <errno.h>
 #include <fcntl.h>
