@@ -61,6 +61,16 @@ json_t *lk_form_item(const char *queue, const lk_item_info *item);
 /* What was counted of a queue, by name. */
 json_t *lk_form_stats(const char *queue, const lk_queue_stats *stats);
 
+/*
+ * One event (rule R21). refusal: of what was refused; path (the first), paths and parts (as text,
+ * rule R2): but for a gap; queue, id, attempt: about an item; owner, note, ticket, token: where
+ * there are any; deleted: of a value that was written.
+ */
+json_t *lk_form_event(const lk_watch_event *event);
+
+/* The bounds of a store, by name; 0: none. */
+json_t *lk_form_limits(const lk_limits *limits);
+
 /* What a store is: its lines of "name: value" under "report", its warnings, its measurements. */
 json_t *lk_form_report(const lk_report *report);
 
