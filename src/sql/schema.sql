@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 3. (format_2.sql and format_3.sql lead there.)
+-- The tables of a Lockkeeper store in SQLite, format 4. (format_N.sql makes format N of the one before.)
 --
 -- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
@@ -24,6 +24,7 @@ CREATE TABLE meta (
     live_per_owner_max   INTEGER NOT NULL DEFAULT 0,
     live_per_root_max    INTEGER NOT NULL DEFAULT 0,
     waiters_per_path_max INTEGER NOT NULL DEFAULT 0,
+    served         TEXT    NOT NULL DEFAULT '', -- where the service answers that keeps this file
     events_max       INTEGER NOT NULL DEFAULT 0, -- R21: kept at all times; 0: only while watched
     watched_until_us INTEGER NOT NULL DEFAULT 0, -- R21: somebody watches, until then
     last_event       INTEGER NOT NULL DEFAULT 0  -- R21: the last number drawn
@@ -47,7 +48,8 @@ CREATE TABLE requests (
     wants_value     INTEGER NOT NULL DEFAULT 0, -- R15: the value is in doubt when it perishes
     is_claim        INTEGER NOT NULL DEFAULT 0, -- R16: of the item at its first path
     ask_number      INTEGER NOT NULL DEFAULT 0, -- R3, of a claim; 0: none
-    max_attempts    INTEGER NOT NULL DEFAULT 0  -- R16, of a claim; 0: no maximum
+    max_attempts    INTEGER NOT NULL DEFAULT 0, -- R16, of a claim; 0: no maximum
+    bound           INTEGER NOT NULL DEFAULT 0  -- R18: it ends with a connection to the service
 );
 CREATE INDEX requests_by_deadline ON requests (deadline_us);
 CREATE INDEX requests_waiting_by_owner ON requests (owner) WHERE state = 'waiting';

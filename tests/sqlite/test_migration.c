@@ -14,6 +14,7 @@
 #include "engine/happening.h"
 #include "format_1.sql.h"
 #include "format_2.sql.h"
+#include "format_3.sql.h"
 #include "ground.h"
 #include "sql/format.h"
 
@@ -50,6 +51,10 @@ static const char rows_2[] =
     "INSERT INTO queues VALUES ('q', 1, 0, 1, 0, 0, 0, 0);"
     "INSERT INTO items VALUES (1, 'q', '1', 1699999999000000, 'claimed', 0, 0, 1, 0, '');"
     "INSERT INTO item_values VALUES (1, 'work');";
+
+static const char rows_3[] =
+    "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor, sweep_root)"
+    " VALUES (1, 3, 3, 'first', 77, '');";
 
 struct scene {
     struct ground ground;
@@ -91,6 +96,10 @@ static int set_up_format_1(void **state) {
 
 static int set_up_format_2(void **state) {
     return set_up(state, format_2_text, rows_2);
+}
+
+static int set_up_format_3(void **state) {
+    return set_up(state, format_3_text, rows_3);
 }
 
 static int teardown(void **state) {
@@ -163,7 +172,7 @@ static void values_and_work_go_on(void **state) {
     ground_close(engine);
 }
 
-/* A watch alone does not lock the programs of format 2 out; a promise to keep events does. */
+/* A watch alone does not lock the programs of former formats out; a promise to keep events does. */
 static void events_can_be_watched(void **state) {
     struct scene *scene = *state;
     struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
@@ -185,7 +194,8 @@ static void events_can_be_watched(void **state) {
     lk_happenings_free(happenings);
     assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"), 2);
     assert_int_equal(engine->ops->limits_set(engine, &limits, &patience, &error), LK_OK);
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"), 3);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"),
+                     LK_SQL_FORMAT_OF_EVENTS);
     lk_result_clear(&result);
     ground_close(engine);
 }
@@ -268,6 +278,7 @@ static void many_may_come_at_once(void **state) {
 
 #define OF_FORMAT_1(test) cmocka_unit_test_setup_teardown(test, set_up_format_1, teardown)
 #define OF_FORMAT_2(test) cmocka_unit_test_setup_teardown(test, set_up_format_2, teardown)
+#define OF_FORMAT_3(test) cmocka_unit_test_setup_teardown(test, set_up_format_3, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -275,6 +286,7 @@ int main(void) {
         OF_FORMAT_1(it_is_like_a_new_file), OF_FORMAT_1(a_full_disk_leaves_the_old_format),
         OF_FORMAT_1(many_may_come_at_once), OF_FORMAT_2(values_and_work_go_on),
         OF_FORMAT_2(events_can_be_watched), OF_FORMAT_2(it_is_like_a_new_file),
+        OF_FORMAT_3(it_is_like_a_new_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
