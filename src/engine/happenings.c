@@ -7,35 +7,9 @@
 
 enum { ROOM_MIN = 16 };
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static const char *const names[LK_WATCH_KIND_COUNT] = {
-    [LK_WATCH_QUEUED] = "queued",
-    [LK_WATCH_GRANTED] = "granted",
-    [LK_WATCH_CONVERTED] = "converted",
-    [LK_WATCH_RELEASED] = "released",
-    [LK_WATCH_WITHDRAWN] = "withdrawn",
-    [LK_WATCH_PERISHED] = "perished",
-    [LK_WATCH_BROKEN] = "broken",
-    [LK_WATCH_REFUSED] = "refused",
-    [LK_WATCH_VALUE_WRITTEN] = "value_written",
-    [LK_WATCH_PUSHED] = "pushed",
-    [LK_WATCH_CLAIMED] = "claimed",
-    [LK_WATCH_STOLEN] = "stolen",
-    [LK_WATCH_DONE] = "done",
-    [LK_WATCH_RETRIED] = "retried",
-    [LK_WATCH_PARKED] = "parked",
-    [LK_WATCH_UNPARKED] = "unparked",
-    [LK_WATCH_GAP] = "gap",
-};
-
-const char *lk_watch_kind_name(lk_watch_kind kind) {
-    return (unsigned)kind < LK_WATCH_KIND_COUNT ? names[kind] : "unknown";
-}
-
 bool lk_watch_kind_parse(struct lk_slice name, lk_watch_kind *ret_kind) {
     for (int kind = 0; kind < LK_WATCH_KIND_COUNT; kind++) {
-        if (lk_slice_equal(name, lk_slice_of(names[kind]))) {
+        if (lk_slice_equal(name, lk_slice_of(lk_watch_kind_name((lk_watch_kind)kind)))) {
             *ret_kind = (lk_watch_kind)kind;
             return true;
         }
