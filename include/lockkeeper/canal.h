@@ -57,7 +57,7 @@ extern "C" {
 enum {
     LK_CANAL_KEY_BYTES_MAX = 64,
     LK_CANAL_NAME_BYTES_MAX = 200,
-    LK_CANAL_LABEL_BYTES_MAX = 128,
+    LK_CANAL_LABEL_BYTES_MAX = 384,
     LK_CANAL_KEYS_MAX = 16 * 1024 * 1024,    /* in one region */
     LK_CANAL_HOLDERS_MAX = 16 * 1024,        /* in one region */
     LK_CANAL_PERMITS_MAX = 64 * 1024 * 1024, /* in one region, of all keys */
@@ -176,6 +176,10 @@ LK_PUBLIC lk_canal_status lk_canal_acquire_wait(lk_canal_holder *holder, const c
 /* Gives back a permit that this holder holds. OK; NOT_HELD: it does not (any more). */
 LK_PUBLIC lk_canal_status lk_canal_release(lk_canal_holder *holder, const lk_canal_permit *permit);
 
+/* Writes a number beside a permit that this holder holds, for listings. OK; NOT_HELD; LEFT. */
+LK_PUBLIC lk_canal_status lk_canal_mark(lk_canal_holder *holder, const lk_canal_permit *permit,
+                                        uint64_t mark);
+
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /*
@@ -194,6 +198,7 @@ typedef struct lk_canal_entry {
     size_t key_size;
     const char *label;      /* of its holder */
     uint64_t operation;     /* of its permit */
+    uint64_t mark;          /* of lk_canal_mark(); 0 */
     int64_t joined_unix_ms; /* when its holder came */
     uint32_t units;
     uint32_t limit;  /* as its asker named it */

@@ -116,6 +116,8 @@ typedef struct lk_request {
     int64_t patience_ms;   /* how long the store itself is waited for before LK_UNAVAILABLE;
                               0: 10 s, and in an LK_WAIT as long as the wait lasts */
     bool value;            /* ask for the first part's value: it comes with the grant (rule R15) */
+    bool outlives;         /* the lease is to outlive this process, or was taken by another one:
+                              refused where leases are bound to processes (shm:) */
 } lk_request;
 
 static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {

@@ -14,8 +14,8 @@ enum { OPENING_TRIES_MAX = 100 };
 
 const char *lk_canal_status_name(lk_canal_status status) {
     static const char *const names[LK_CANAL_STATUS_COUNT] = {
-        "ok",   "full",   "not held", "no room", "invalid", "none",
-        "denied", "foreign", "damaged", "left", "timeout", "system",
+        "ok",     "full",    "not held", "no room", "invalid", "none",
+        "denied", "foreign", "damaged",  "left",    "timeout", "system",
     };
 
     return (unsigned)status < LK_CANAL_STATUS_COUNT ? names[status] : "unknown";
@@ -83,8 +83,8 @@ static lk_canal_status enter(lk_canal *canal, int file, char *text) {
     return LK_CANAL_OK;
 }
 
-static lk_canal_status open_path(const char *path, const lk_canal_options *options,
-                                 lk_canal *canal, char *text) {
+static lk_canal_status open_path(const char *path, const lk_canal_options *options, lk_canal *canal,
+                                 char *text) {
     lk_canal_status status;
     int file = -1;
 
@@ -150,7 +150,7 @@ lk_canal_status lk_canal_remove(const char *name) {
     lk_canal_status status = lk_canal_path_of(name, path, NULL);
 
     if (status == LK_CANAL_OK && unlink(path) != 0) {
-        status = errno == ENOENT ? LK_CANAL_NONE
+        status = errno == ENOENT                     ? LK_CANAL_NONE
                  : errno == EACCES || errno == EPERM ? LK_CANAL_DENIED
                                                      : LK_CANAL_SYSTEM;
     }

@@ -122,8 +122,7 @@ static void write_label(struct lk_canal_member *member, const char *label) {
     }
     (void)clock_gettime(CLOCK_REALTIME, &now);
     atomic_store_explicit(&member->joined_unix_ms,
-                          (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
-                          memory_order_relaxed);
+                          (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, memory_order_relaxed);
 }
 
 /* A former thread with this one's number, which ended without its destructors, is no more. */

@@ -162,7 +162,6 @@ void lk_canal_key_repair(const struct lk_canal_region *region, uint32_t entry, u
         return; /* never reserved, or LIVE already */
     }
     /* Had it passed and another after it, the other would have made it LIVE before. */
-    has_passed =
-        atomic_load_explicit(&gate_of(region, hash)->stamp, memory_order_acquire) == stamp;
+    has_passed = atomic_load_explicit(&gate_of(region, hash)->stamp, memory_order_acquire) == stamp;
     end_reservation(region, entry, slot, stamp, has_passed ? USE_LIVE : USE_FREE);
 }

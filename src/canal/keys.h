@@ -67,8 +67,7 @@ static inline void lk_canal_key_make(const struct lk_canal_region *region, const
         ret_key->words[whole] = tail;
         hash = lk_canal_mix(hash ^ UINT64_C(0xa0761d6478bd642f), tail ^ region->seed);
     }
-    ret_key->hash =
-        lk_canal_mix(hash ^ UINT64_C(0xe7037ed1a0b428db), UINT64_C(0x8ebc6af09c88c6e3));
+    ret_key->hash = lk_canal_mix(hash ^ UINT64_C(0xe7037ed1a0b428db), UINT64_C(0x8ebc6af09c88c6e3));
     ret_key->size = (uint32_t)size;
 }
 

@@ -150,6 +150,7 @@ struct lk_canal_record {
     _Atomic uint32_t slot; /* of a free one: the next free one of its holder, as that pleases */
     _Atomic uint32_t units;
     _Atomic uint32_t limit;
+    _Atomic uint64_t mark;
 };
 
 /* ---- the region, as one process sees it ------------------------------------------------------ */

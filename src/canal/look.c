@@ -64,8 +64,7 @@ static bool see_key(const struct lk_canal_slot *slot, struct sight *sight) {
     return true;
 }
 
-static void see_holder(const struct lk_canal_region *region, uint32_t holder,
-                       struct sight *sight) {
+static void see_holder(const struct lk_canal_region *region, uint32_t holder, struct sight *sight) {
     const struct lk_canal_member *member = &region->holders[holder];
     struct lk_canal_pair word = lk_canal_word_read(&member->word);
     uint32_t process = (uint32_t)word.state - 1;
@@ -101,6 +100,7 @@ static bool see(const struct lk_canal_region *region, uint32_t entry, struct sig
     ret_sight->entry.operation = stamp >> KIND_BITS;
     ret_sight->entry.units = atomic_load_explicit(&record->units, memory_order_relaxed);
     ret_sight->entry.limit = atomic_load_explicit(&record->limit, memory_order_relaxed);
+    ret_sight->entry.mark = atomic_load_explicit(&record->mark, memory_order_relaxed);
     /* While it is held its slot has its key, and its chunk its holder. */
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&record->stamp, memory_order_relaxed) == stamp;
@@ -146,14 +146,12 @@ lk_canal_status lk_canal_measure(lk_canal *canal, lk_canal_figures *ret_figures)
     figures.permits = region->entry_count;
     figures.bytes = region->bytes;
     for (uint32_t i = 0; i < region->slot_count; i++) {
-        uint64_t state =
-            atomic_load_explicit(&region->slots[i].word.state, memory_order_relaxed);
+        uint64_t state = atomic_load_explicit(&region->slots[i].word.state, memory_order_relaxed);
 
         figures.keys_held += lk_canal_count_of(state) != 0 ? 1 : 0;
     }
     for (uint32_t i = 0; i < region->holder_count; i++) {
-        uint64_t state =
-            atomic_load_explicit(&region->holders[i].word.state, memory_order_relaxed);
+        uint64_t state = atomic_load_explicit(&region->holders[i].word.state, memory_order_relaxed);
         uint64_t word = atomic_load_explicit(&region->processes[i].word, memory_order_relaxed);
 
         figures.holders_in += state != 0 ? 1 : 0;

@@ -57,9 +57,9 @@ static enum attempt swap_in(const struct lk_canal_region *region, struct lk_cana
 }
 
 /* LK_CANAL_OK with *ret_attempt; NO_ROOM. */
-static lk_canal_status attempt(lk_canal_holder *holder, uint32_t index,
-                               const struct demand *demand, struct lk_canal_pair seen,
-                               enum attempt *ret_attempt, lk_canal_permit *ret_permit) {
+static lk_canal_status attempt(lk_canal_holder *holder, uint32_t index, const struct demand *demand,
+                               struct lk_canal_pair seen, enum attempt *ret_attempt,
+                               lk_canal_permit *ret_permit) {
     const struct lk_canal_region *region = &holder->canal->region;
     struct lk_canal_slot *slot = &region->slots[index];
     struct lk_canal_record *record;
@@ -80,6 +80,7 @@ static lk_canal_status attempt(lk_canal_holder *holder, uint32_t index,
     stamp = lk_canal_stamp(lk_canal_operation_draw(holder), KIND_ACQUIRING);
     atomic_store_explicit(&record->units, demand->units, memory_order_relaxed);
     atomic_store_explicit(&record->limit, demand->limit, memory_order_relaxed);
+    atomic_store_explicit(&record->mark, 0, memory_order_relaxed);
     lk_canal_entry_begin(record, index, stamp);
     *ret_attempt = swap_in(region, slot, demand, seen, entry, stamp, &ordinal);
     if (*ret_attempt != ATTEMPT_GRANTED) {
@@ -87,8 +88,8 @@ static lk_canal_status attempt(lk_canal_holder *holder, uint32_t index,
         return LK_CANAL_OK;
     }
     atomic_store_explicit(&record->stamp, lk_canal_stamp(stamp, KIND_HELD), memory_order_release);
-    *ret_permit = (lk_canal_permit){
-        .operation = stamp >> KIND_BITS, .entry = entry, .ordinal = ordinal};
+    *ret_permit =
+        (lk_canal_permit){.operation = stamp >> KIND_BITS, .entry = entry, .ordinal = ordinal};
     return LK_CANAL_OK;
 }
 
@@ -211,24 +212,48 @@ lk_canal_status lk_canal_acquire_wait(lk_canal_holder *holder, const char *key, 
 
 /* ---- releasing ------------------------------------------------------------------------------- */
 
-lk_canal_status lk_canal_release(lk_canal_holder *holder, const lk_canal_permit *permit) {
-    const struct lk_canal_region *region = &holder->canal->region;
-    uint64_t operation = permit->operation << KIND_BITS;
-    uint64_t stamp = lk_canal_stamp(operation, KIND_RELEASING);
-    struct lk_canal_record *record;
-    struct lk_canal_slot *slot;
-    uint32_t index;
-    uint32_t units;
+/* The permit's entry. LK_CANAL_OK; NOT_HELD; LEFT. */
+static lk_canal_status find_held(const lk_canal_holder *holder, const lk_canal_permit *permit,
+                                 struct lk_canal_record **ret_record) {
+    const struct lk_canal_region *region;
 
     if (holder->seal != HANDLE_SEAL) {
         return LK_CANAL_LEFT;
     }
+    region = &holder->canal->region;
     if (permit->entry >= region->entry_count
         || atomic_load_explicit(&region->entries[permit->entry].stamp, memory_order_relaxed)
-               != lk_canal_stamp(operation, KIND_HELD)) {
+               != lk_canal_stamp(permit->operation << KIND_BITS, KIND_HELD)) {
         return LK_CANAL_NOT_HELD;
     }
-    record = &region->entries[permit->entry];
+    *ret_record = &region->entries[permit->entry];
+    return LK_CANAL_OK;
+}
+
+lk_canal_status lk_canal_mark(lk_canal_holder *holder, const lk_canal_permit *permit,
+                              uint64_t mark) {
+    struct lk_canal_record *record;
+    lk_canal_status status = find_held(holder, permit, &record);
+
+    if (status == LK_CANAL_OK) {
+        atomic_store_explicit(&record->mark, mark, memory_order_relaxed);
+    }
+    return status;
+}
+
+lk_canal_status lk_canal_release(lk_canal_holder *holder, const lk_canal_permit *permit) {
+    uint64_t stamp = lk_canal_stamp(permit->operation << KIND_BITS, KIND_RELEASING);
+    const struct lk_canal_region *region;
+    struct lk_canal_record *record;
+    struct lk_canal_slot *slot;
+    lk_canal_status status = find_held(holder, permit, &record);
+    uint32_t index;
+    uint32_t units;
+
+    if (status != LK_CANAL_OK) {
+        return status;
+    }
+    region = &holder->canal->region;
     index = atomic_load_explicit(&record->slot, memory_order_relaxed);
     units = atomic_load_explicit(&record->units, memory_order_relaxed);
     if (index >= region->slot_count) {

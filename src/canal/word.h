@@ -43,8 +43,7 @@ static inline bool lk_canal_word_swap(struct lk_canal_word *word, struct lk_cana
                                       struct lk_canal_pair to) {
     __extension__ typedef unsigned __int128 __attribute__((may_alias)) whole;
 
-    return __sync_bool_compare_and_swap((whole *)(void *)word,
-                                        (whole)from.state << 64 | from.stamp,
+    return __sync_bool_compare_and_swap((whole *)(void *)word, (whole)from.state << 64 | from.stamp,
                                         (whole)to.state << 64 | to.stamp);
 }
 

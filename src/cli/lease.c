@@ -28,6 +28,7 @@ static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_li
         return LK_INVALID;
     }
     call->request = lk_ask_from_line(line);
+    call->request.outlives = true; /* this process ends with the call */
     call->request.owner = lk_ask_owner(line, call->made_owner);
     return lk_cli_open(cli, line, &call->store, ret_exit_code);
 }

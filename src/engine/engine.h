@@ -31,6 +31,10 @@ enum lk_capability {
     LK_CAN_TABLE = 1u << 8,     /* R17: work that lives in a table of the user's */
     LK_CAN_EVENTS = 1u << 9,    /* R21 */
     LK_CAN_LIMITS = 1u << 10,   /* R22: bounds that are set through the store and kept in it */
+    LK_CAN_RETRY = 1u << 11,    /* without a line: a blocked wait asks again until it is granted */
+
+    /* What it cannot: a lease ends with the process that took it, and only that can end it. */
+    LK_BINDS_TO_PROCESS = 1u << 12,
 };
 
 /* How long a call may wait for the store itself (file lock, network), and what ends that. */

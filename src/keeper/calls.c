@@ -37,6 +37,9 @@ static lk_outcome prepare(const lk_store *store, const lk_request *request,
     if (outcome == LK_OK) {
         outcome = lk_checked_target(request, checked, cause);
     }
+    if (outcome == LK_OK) {
+        outcome = lk_checked_outlives(store, &checked->request, cause);
+    }
     if (outcome != LK_OK) {
         return outcome;
     }

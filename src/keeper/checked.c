@@ -122,14 +122,30 @@ static lk_outcome check_times(const lk_request *request, lk_error *error) {
     return lk_checked_ttl(request->ttl_ms, error);
 }
 
+lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error) {
+    if (!request->outlives
+        || (store->engine->ops->capabilities & (unsigned)LK_BINDS_TO_PROCESS) == 0) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "in a store of %s: a lease ends with the process that took it, and only "
+                        "that one can end it: lk run holds one while a command runs",
+                        store->engine->ops->scheme);
+}
+
 /* What the store's engine lacks is refused at once and by name (R23). */
 static lk_outcome check_capabilities(const lk_store *store, const struct lk_checked *checked,
                                      lk_error *error) {
     struct lk_slice root = lk_path_root(&checked->parts[0].path);
     lk_outcome outcome = LK_OK;
 
-    if (checked->request.style != LK_TRY) {
+    if (checked->request.style == LK_QUEUE
+        || (checked->request.style == LK_WAIT
+            && (store->engine->ops->capabilities & LK_CAN_RETRY) == 0)) {
         outcome = lk_store_check_can(store, LK_CAN_QUEUE, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_checked_outlives(store, &checked->request, error);
     }
     if (outcome == LK_OK && checked->request.value) {
         outcome = lk_store_check_can(store, LK_CAN_VALUES, error);

@@ -27,6 +27,9 @@ lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
 lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_checked,
                              lk_error *error);
 
+/* LK_UNSUPPORTED: a lease that outlives its process is meant, and the store has none such. */
+lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error);
+
 /* A text of min to max bytes of UTF-8; `name` is what the caller calls it. LK_OK or LK_INVALID. */
 lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_t max,
                            lk_error *error);

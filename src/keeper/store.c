@@ -136,6 +136,9 @@ static const char *name_of(enum lk_capability capability) {
         return "tell what happens in it";
     case LK_CAN_LIMITS:
         return "keep bounds of its own";
+    case LK_CAN_RETRY:
+        return "be waited for";
+    case LK_BINDS_TO_PROCESS:
     case LK_CAN_PERSIST:
         break;
     }

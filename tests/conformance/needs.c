@@ -14,6 +14,7 @@ const struct capability_name capability_names[] = {
     {"persist", LK_CAN_PERSIST, "survives the death of every process"},
     {"values", LK_CAN_VALUES, "values at paths"},
     {"work", LK_CAN_WORK, "queues of work"},
+    {"retry", LK_CAN_RETRY, "waits without a line"},
     {NULL, 0, NULL},
 };
 

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: shm.sh LK
+#
+# The program lk over shared memory: what it can, and what it says of what it cannot.
+set -u
+lk=$1
+name=test.shm.$$
+LK_STORE=shm:$name
+export LK_STORE
+directory=$(mktemp -d "${TMPDIR:-/tmp}/lk-shm-XXXXXX") || exit 70
+trap 'rm -rf "$directory" "/dev/shm/canal.$name"' EXIT
+number=0
+status=0
+
+expect() { # CODE WHAT COMMAND...
+    wanted=$1
+    what=$2
+    number=$((number + 1))
+    shift 2
+    "$@" >"$directory/out" 2>"$directory/err"
+    code=$?
+    if [ "$code" -eq "$wanted" ]; then
+        echo "ok $number - $what"
+    else
+        sed 's/^/# /' "$directory/out" "$directory/err"
+        echo "not ok $number - $what: exit code $code, expected $wanted"
+        status=1
+    fi
+}
+
+says() { # TEXT: of the last command
+    number=$((number + 1))
+    if grep -qF -- "$1" "$directory/out" "$directory/err"; then
+        echo "ok $number - it says $1"
+    else
+        sed 's/^/# /' "$directory/out" "$directory/err"
+        echo "not ok $number - it does not say $1"
+        status=1
+    fi
+}
+
+# Holds pool until its standard input ends.
+mkfifo "$directory/go" "$directory/ready"
+# shellcheck disable=SC2016 # for that shell
+"$lk" run --limit 2 --note busy pool -- sh -c 'echo in >"$1"; read -r line <"$2"; exit 7' \
+    sh "$directory/ready" "$directory/go" &
+holder=$!
+read -r _ <"$directory/ready"
+
+expect 0 "what is held is listed" "$lk" ls
+says pool
+says busy
+expect 0 "and in JSON" "$lk" --json show pool
+says '"path":"pool"'
+says '"limit":2'
+expect 75 "a smaller limit is refused" "$lk" run --limit 1 --try pool -- true
+expect 75 "and waited for in vain" "$lk" run --limit 1 --wait 30ms pool -- true
+expect 0 "a greater one is not" "$lk" run --limit 2 --try pool -- true
+expect 0 "the doctor knows the region" "$lk" doctor
+says "region: /dev/shm/canal.$name"
+
+"$lk" run --limit 1 --wait 20s pool -- true &
+waiter=$!
+echo >"$directory/go"
+expect 7 "the command's own code" wait "$holder"
+expect 0 "who waited gets its turn" wait "$waiter"
+
+# Killed, it gives back at once.
+# shellcheck disable=SC2016
+"$lk" run --limit 1 pool -- sh -c 'echo in >"$1"; read -r line <"$2"' \
+    sh "$directory/ready" "$directory/go" 2>"$directory/killed" &
+holder=$!
+read -r _ <"$directory/ready"
+kill -9 "$holder"
+wait "$holder" 2>/dev/null
+expect 0 "a killed lk holds nothing" "$lk" run --limit 1 --try pool -- true
+
+for call in "acquire --limit 2 pool" "release pool" "renew pool"; do
+    # shellcheck disable=SC2086 # words
+    expect 79 "$call" "$lk" $call
+    says "lk run"
+done
+for call in "run pool --try -- true" "run --limit 1 a --limit 1 b -- true" "get pool" \
+    "put pool x" "break pool --reason x" "push q 1" "claim q" "acquire --queue --limit 1 pool"; do
+    # shellcheck disable=SC2086
+    expect 79 "$call" "$lk" $call
+done
+expect 64 "a name is needed" "$lk" -S shm: ls
+expect 64 "an option that is none" "$lk" -S "shm:$name?colour=red" ls
+expect 79 "a path too long for a key" "$lk" run --limit 1 --try \
+    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -- true
+echo "no region" >"$directory/file"
+expect 69 "a file that is no region" "$lk" -S "shm:$directory/file" ls
+
+echo "1..$number"
+exit "$status"
