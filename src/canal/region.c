@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A region appears at its name in one step (link), so that nobody sees half of one, and a maker that
- * is killed leaves nothing behind. What is there already is not trusted: its size must be that
- * of the capacities it claims.
+ * A region appears at its name in one step (link), so that nobody sees half of one, and a maker
+ * that is killed leaves nothing behind. What is there already is not trusted: its size must be
+ * that of the capacities it claims.
  */
 #include "canal/region.h"
 

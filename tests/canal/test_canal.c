@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What canal.h promises to one process: limits that move, weights, bounds, keys that come and go. */
+/* What canal.h promises to one process: limits that move, weights, bounds, keys that pass. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

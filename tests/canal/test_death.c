@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holders that end without releasing: by kill, exit, exec, fork, thread. And one that is stopped. */
+/* Holders that end without releasing: by kill, exit, exec, fork, thread. And a stopped one. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
