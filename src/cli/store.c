@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/ask.h"
 #include "cli/human.h"
 #include "cli/say.h"
@@ -37,6 +38,15 @@ lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command
         return outcome;
     }
     *ret_path = path;
+    return LK_OK;
+}
+
+lk_outcome lk_cli_check_shared(const lk_store *store, lk_error *error) {
+    if (strncmp(lk_store_url(store), "mem:", 4) == 0) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "mem: is the memory of one process: nobody else can do anything in "
+                            "it; name a store that others can reach");
+    }
     return LK_OK;
 }
 
