@@ -24,7 +24,8 @@ static struct lk_arena_chunk *chunk_new(size_t capacity) {
 }
 
 void *lk_arena_take(struct lk_arena *arena, size_t size) {
-    size_t rounded = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    size_t rounded =
+        (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
     struct lk_arena_chunk *chunk = arena->chunks;
 
     if (chunk == NULL || chunk->capacity - arena->used < rounded) {

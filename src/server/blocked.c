@@ -178,8 +178,7 @@ void lk_blocked_heed(struct lk_core *core, const struct lk_effects *effects,
         lk_tie_unbind(core, tie);
     }
     while (!lk_link_is_alone(&tie->blocked)) {
-        struct lk_blocked *blocked =
-            LK_LINK_ITEM(tie->blocked.next, struct lk_blocked, in_line);
+        struct lk_blocked *blocked = LK_LINK_ITEM(tie->blocked.next, struct lk_blocked, in_line);
         bool is_last = tie->session == NULL && tie->blocked.next == tie->blocked.previous;
         struct lk_answer answer =
             is_grant ? granted_answer(core, blocked) : ended_answer(core, effects, change);

@@ -207,9 +207,10 @@ static void collect_value(struct lk_collection *collection, const struct lk_mode
 static void collect_item(struct lk_collection *collection, const struct lk_model *model,
                          const struct lk_change *change) {
     bool is_new = change->kind == LK_CHANGE_ITEM_PUSHED;
-    struct lk_row *row = add_row(collection, is_new                                 ? LK_ROW_ITEM_NEW
-                                             : change->kind == LK_CHANGE_ITEM_DONE ? LK_ROW_ITEM_GONE
-                                                                                   : LK_ROW_ITEM);
+    struct lk_row *row =
+        add_row(collection, is_new                                ? LK_ROW_ITEM_NEW
+                            : change->kind == LK_CHANGE_ITEM_DONE ? LK_ROW_ITEM_GONE
+                                                                  : LK_ROW_ITEM);
     const struct lk_item_record *record = &collection->item;
 
     if (row == NULL) {
@@ -235,8 +236,7 @@ static void collect_item(struct lk_collection *collection, const struct lk_model
 
 static void collect_queue(struct lk_collection *collection, lk_queue_ref queue) {
     /* Steps about one queue come in a row; those that do not are sorted out at the end. */
-    if (collection->queue_count > 0
-        && collection->queues[collection->queue_count - 1] == queue) {
+    if (collection->queue_count > 0 && collection->queues[collection->queue_count - 1] == queue) {
         return;
     }
     if (collection->queue_count == collection->queue_capacity) {
@@ -291,10 +291,8 @@ static void collect_ended(struct lk_collection *collection, const struct lk_even
         text[finish->queue.size] = '/';
         memcpy(text + finish->queue.size + 1, finish->id.bytes, finish->id.size);
         if (lk_path_parse((struct lk_slice){text, size}, &part.path, NULL) == LK_OK) {
-            target = (struct lk_target){.owner = finish->owner,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .token = finish->token};
+            target = (struct lk_target){
+                .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
             remember(collection, &target, event->times.now_us);
         }
     }
@@ -380,8 +378,8 @@ static void close_request(struct lk_collection *collection, const struct lk_mode
     struct lk_row *row;
 
     if (dirty->request == 0) {
-        row = dirty->id < collection->first_new_id ? add_row(collection, LK_ROW_REQUEST_GONE)
-                                                   : NULL;
+        row =
+            dirty->id < collection->first_new_id ? add_row(collection, LK_ROW_REQUEST_GONE) : NULL;
         if (row != NULL) {
             row->gone = dirty->id;
         }

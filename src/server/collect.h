@@ -21,8 +21,8 @@ struct lk_dirty {
 };
 
 struct lk_collection {
-    struct lk_batch *open;    /* values, items, ended tokens and audits so far */
-    struct lk_batch *closed;  /* being written, or of no use just now */
+    struct lk_batch *open;   /* values, items, ended tokens and audits so far */
+    struct lk_batch *closed; /* being written, or of no use just now */
     struct lk_dirty *dirty;
     size_t dirty_count;
     size_t dirty_capacity;

@@ -568,8 +568,7 @@ void lk_core_stop(struct lk_core *core, const struct lk_times *times) {
 }
 
 bool lk_core_is_idle(const struct lk_core *core) {
-    return core->writing == 0
-           && (core->model == NULL || lk_collection_is_empty(&core->collection));
+    return core->writing == 0 && (core->model == NULL || lk_collection_is_empty(&core->collection));
 }
 
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {

@@ -7,7 +7,7 @@
  *   session   one connection; its ties, its blocked calls, its watches
  *   tie       a live request that somebody here cares about: bound to a session, waited for, or both
  *   blocked   a call that is answered later
- *   waiting queue   a path at which blocked claims wait for work, in the order of their arrival
+ *   waiting queue   a path at which blocked claims wait for work, in their order
  */
 #ifndef LK_SERVER_INSIDE_H
 #define LK_SERVER_INSIDE_H
@@ -69,8 +69,8 @@ struct lk_blocked {
 struct lk_waiting_queue {
     struct lk_timed timed; /* first: when the next delayed item is due */
     struct lk_path path;
-    struct lk_link blocked;          /* ring */
-    struct lk_waiting_queue *next;   /* of the same bucket */
+    struct lk_link blocked;           /* ring */
+    struct lk_waiting_queue *next;    /* of the same bucket */
     struct lk_waiting_queue *stirred; /* the next one that may have something to claim */
     bool is_stirred;
     bool heeds_every_end; /* items of it need locks that may be anywhere */
@@ -118,7 +118,7 @@ struct lk_core {
 
     struct lk_tie **ties; /* by reference */
     size_t tie_capacity;
-    struct lk_tie *spare_tie;       /* taken before the step that may need them */
+    struct lk_tie *spare_tie; /* taken before the step that may need them */
     struct lk_blocked *spare_blocked;
     struct lk_timed **timed; /* a heap, the earliest first */
     size_t timed_count;

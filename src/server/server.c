@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "server/writer.h"
 
 enum { DOORS_MAX = 2 };
@@ -105,8 +106,7 @@ static void employ_writer(struct lk_server *server) {
     batch = lk_core_take_batch(server->core);
     if (batch != NULL) {
         lk_writer_write(server->writer, batch);
-    } else if (lk_core_wants_image(server->core)
-               && server->load_after_us <= times.now_us) {
+    } else if (lk_core_wants_image(server->core) && server->load_after_us <= times.now_us) {
         config = lk_core_model_config(server->core);
         lk_writer_load(server->writer, &config, &times);
     }
@@ -191,7 +191,6 @@ static bool turn(struct lk_server *server) {
     return true;
 }
 
-
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 static void on_signal(evutil_socket_t number, short what, void *context) {
@@ -272,18 +271,18 @@ static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRE
     return outcome;
 }
 
-static lk_outcome announce(struct lk_server *server, struct lk_store_keeper *keeper,
-                           char addresses[][LK_ADDRESS_BYTES_MAX], lk_error *error) {
-    char url[LK_ADDRESS_BYTES_MAX + 16];
-    const char *address = addresses[0];
-    bool is_unix = strncmp(address, "unix:", 5) == 0;
+/* Where others find what they may not change themselves. */
+static lk_outcome announce(struct lk_store_keeper *keeper, char addresses[][LK_ADDRESS_BYTES_MAX],
+                           lk_error *error) {
+    char url[LK_ADDRESS_BYTES_MAX + sizeof "http://"];
+    struct lk_text text = lk_text_in(url, sizeof url);
+    const char *address = addresses[0][0] != '\0' ? addresses[0] : addresses[1];
+    const char *scheme = address == addresses[1]             ? "http://"
+                         : strncmp(address, "unix:", 5) == 0 ? "lk+"
+                                                             : "lk://";
 
-    (void)server;
-    if (address[0] == '\0') {
-        (void)snprintf(url, sizeof url, "http://%s", addresses[1]);
-    } else {
-        (void)snprintf(url, sizeof url, "%s%s", is_unix ? "lk+" : "lk://", address);
-    }
+    lk_text_add(&text, lk_slice_of(scheme));
+    lk_text_add(&text, lk_slice_of(address));
     return keeper->ops->announce(keeper, url, error);
 }
 
@@ -326,7 +325,7 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
         outcome = open_doors(server, addresses, error);
     }
     if (outcome == LK_OK && keeper != NULL) {
-        outcome = announce(server, keeper, addresses, error);
+        outcome = announce(keeper, addresses, error);
     }
     if (outcome == LK_OK && keeper != NULL) {
         return start_writer(server, keeper, error);

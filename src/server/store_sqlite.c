@@ -26,10 +26,10 @@
 
 enum {
     CHECKPOINT_PAGES = 8192,
-    BUSY_MS_MAX = 10000,      /* how long a reader or a backup may keep the file from us */
-    ENDED_MAX = 65536,        /* ended tokens kept (R3), as the model does */
-    ENDED_SLACK = 8192,       /* ... give or take so many */
-    ENDED_SWEEP = 256,        /* looked at by each batch */
+    BUSY_MS_MAX = 10000, /* how long a reader or a backup may keep the file from us */
+    ENDED_MAX = 65536,   /* ended tokens kept (R3), as the model does */
+    ENDED_SLACK = 8192,  /* ... give or take so many */
+    ENDED_SWEEP = 256,   /* looked at by each batch */
     OPEN_MS_MAX = 10000,
 };
 
@@ -48,7 +48,8 @@ struct store {
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static int write_request(struct store *store, const struct lk_row_request *row) {
-    int code = lk_sql_request_save(&store->sql, row->record, row->expires_unix_us, false, row->bound);
+    int code =
+        lk_sql_request_save(&store->sql, row->record, row->expires_unix_us, false, row->bound);
 
     return code == SQLITE_OK && row->has_parts ? lk_sql_parts_save(&store->sql, row->record) : code;
 }
@@ -314,8 +315,7 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
         .until_us = lk_clock_now_us() + (int64_t)OPEN_MS_MAX * 1000,
     };
     struct lk_engine *engine;
-    lk_outcome outcome =
-        lk_engine_sqlite.open(lk_slice_of(store->path), &patience, &engine, error);
+    lk_outcome outcome = lk_engine_sqlite.open(lk_slice_of(store->path), &patience, &engine, error);
 
     if (outcome == LK_OK) {
         engine->ops->close(engine);

@@ -157,8 +157,8 @@ static void hand_back(struct lk_core *core, struct held_tie *held, size_t count)
 
     while (at != &core->orphans.ties) {
         struct lk_tie *tie = LK_LINK_ITEM(at, struct lk_tie, in_session);
-        struct held_tie *found = count > 0 ? bsearch(&tie->id, held, count, sizeof *held, compare_ids)
-                                           : NULL;
+        struct held_tie *found =
+            count > 0 ? bsearch(&tie->id, held, count, sizeof *held, compare_ids) : NULL;
         at = at->next;
         if (found != NULL) {
             lk_tie_bind(core, tie, found->tie->session);
