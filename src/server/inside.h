@@ -5,7 +5,7 @@
  * watch.c (who follows what happens).
  *
  *   session   one connection; its ties, its blocked calls, its watches
- *   tie       a live request that somebody here cares about: bound to a session, waited for, or both
+ *   tie       a live request that somebody connected cares about: bound, waited for, or both
  *   blocked   a call that is answered later
  *   waiting queue   a path at which blocked claims wait for work, in their order
  */
