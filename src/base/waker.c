@@ -2,6 +2,9 @@
 /* A waker: two flags under a mutex, and the condition that says that one of them was set. */
 #include "base/waker.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "base/condition.h"
 
 bool lk_waker_init(struct lk_waker *waker) {
@@ -12,20 +15,35 @@ bool lk_waker_init(struct lk_waker *waker) {
         (void)pthread_mutex_destroy(&waker->mutex);
         return false;
     }
+    waker->thrown_descriptor = -1;
     waker->is_thrown = false;
     waker->is_nudged = false;
     return true;
 }
 
 void lk_waker_done(struct lk_waker *waker) {
+    /* Who polls may be awake before the thrower has let go. */
+    pthread_mutex_lock(&waker->mutex);
+    pthread_mutex_unlock(&waker->mutex);
+    if (waker->thrown_descriptor >= 0) {
+        (void)close(waker->thrown_descriptor);
+    }
     (void)pthread_cond_destroy(&waker->stirred);
     (void)pthread_mutex_destroy(&waker->mutex);
+}
+
+/* Called with the mutex held. */
+static void make_readable(const struct lk_waker *waker) {
+    if (waker->is_thrown && waker->thrown_descriptor >= 0) {
+        (void)eventfd_write(waker->thrown_descriptor, 1); /* a counter that is never read: fits */
+    }
 }
 
 /* Signals with the mutex held, so that a sleeper that then ends the waker cannot do so too soon. */
 static void set(struct lk_waker *waker, bool *flag) {
     pthread_mutex_lock(&waker->mutex);
     *flag = true;
+    make_readable(waker);
     pthread_cond_signal(&waker->stirred);
     pthread_mutex_unlock(&waker->mutex);
 }
@@ -45,6 +63,19 @@ bool lk_waker_is_thrown(struct lk_waker *waker) {
     is_thrown = waker->is_thrown;
     pthread_mutex_unlock(&waker->mutex);
     return is_thrown;
+}
+
+int lk_waker_thrown_descriptor(struct lk_waker *waker) {
+    int descriptor;
+
+    pthread_mutex_lock(&waker->mutex);
+    if (waker->thrown_descriptor < 0) {
+        waker->thrown_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        make_readable(waker);
+    }
+    descriptor = waker->thrown_descriptor;
+    pthread_mutex_unlock(&waker->mutex);
+    return descriptor;
 }
 
 bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us) {

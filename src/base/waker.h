@@ -15,6 +15,7 @@
 struct lk_waker {
     pthread_mutex_t mutex;
     pthread_cond_t stirred; /* on CLOCK_MONOTONIC */
+    int thrown_descriptor;  /* -1: nobody has asked for it */
     bool is_thrown;
     bool is_nudged;
 };
@@ -26,6 +27,12 @@ void lk_waker_done(struct lk_waker *waker);
 void lk_waker_throw(struct lk_waker *waker);
 void lk_waker_nudge(struct lk_waker *waker);
 bool lk_waker_is_thrown(struct lk_waker *waker);
+
+/*
+ * For who sleeps in poll(): a descriptor, of the waker's, that is readable once it is thrown, and
+ * that nothing is to be read from. -1 when the system has none left.
+ */
+int lk_waker_thrown_descriptor(struct lk_waker *waker);
 
 /*
  * Sleeps until thrown or nudged, or for `duration_us` (which does not count the time that the

@@ -64,6 +64,7 @@ int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_bench(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line);

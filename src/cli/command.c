@@ -380,6 +380,21 @@ const struct lk_command lk_commands[] = {
         .handle = lk_cli_doctor,
     },
     {
+        .name = "bench",
+        .arguments = "",
+        .summary = "measure acquire and release against the store",
+        .text = "Clients, each with an owner and a connection of its own, acquire and release as\n"
+                "fast as they can, below a fresh path that meets nobody's locks. Prints pairs a\n"
+                "second and how long acquires and releases took, in microseconds; where they\n"
+                "take turns also the hand-off, from sending a release to the next one's grant.",
+        .options = COMMON_OPTIONS | BIT(PATTERN) | BIT(CLIENTS) | BIT(SECONDS),
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST) | ENDS(LK_FULL),
+        .examples = {{"lk bench", "one client"},
+                     {"lk -S lk://locks:7420 bench --clients 20 --pattern one",
+                      "twenty take turns at one key"}},
+        .handle = lk_cli_bench,
+    },
+    {
         .name = "schema",
         .arguments = "[DIALECT]",
         .summary = "print the SQL that a store needs",

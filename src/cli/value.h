@@ -9,19 +9,12 @@
 
 #include <stdint.h>
 
+#include "form/duration.h"
 #include "lockkeeper/terms.h"
-
-#define LK_DURATION_MAX_MS (INT64_C(36600) * 24 * 60 * 60 * 1000) /* a hundred years */
 
 /* A whole decimal number from `min` to `max`, neither negative. */
 lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *ret_number,
                            lk_error *error);
-
-/*
- * `250ms`, `10s`, `5m`, `2h`, `3d`, decimals as in `1.5h`; a bare number is seconds. What is
- * finer than a millisecond is rounded up, so that only zero becomes zero.
- */
-lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error);
 
 /*
  * An instant in Unix milliseconds: RFC 3339 (`2030-01-31T17:00:00Z`, `...+01:00`), or a local time

@@ -52,6 +52,10 @@ struct lk_stand {
     uint64_t version;  /* the engine's own: what it had seen of the store by then */
     size_t in_the_way; /* 0: unknown. An engine that polls looks seldom when many are ahead */
     int64_t due_us;    /* of a take: the engine's own, when something may come free by itself */
+
+    /* For engines that wait by asking again: what was asked, as long as the stand is used. */
+    const struct lk_ask *ask;
+    const struct lk_take *take;
 };
 
 struct lk_engine_ops {

@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Records as JSON objects. Every object is built through `struct lk_form_builder`, which remembers
- * that an addition failed, so that the functions below read as lists of fields and fail as a whole.
- */
-#include "form/builder.h"
+/* Records of requests, field by field. */
+#include "form/form.h"
 
-static json_t *form_blocker(const lk_blocker_info *blocker) {
-    struct lk_form_builder builder = lk_form_builder_open();
-    lk_form_add_text_if_any(&builder, "path", blocker->path);
-    lk_form_add_text_if_any(&builder, "owner", blocker->owner);
-    lk_form_add_count_if_any(&builder, "ticket", blocker->ticket);
-    lk_form_add_text(&builder, "state", blocker->held ? "held" : "waiting");
-    lk_form_add_text_if_any(&builder, "note", blocker->note);
-    lk_form_add_number(&builder, "expires_in_ms", blocker->expires_in_ms);
-    return lk_form_builder_close(&builder);
+static void write_blocker(struct lk_form_writer *writer, const lk_blocker_info *blocker) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text_if_any(writer, "path", blocker->path);
+    lk_form_add_text_if_any(writer, "owner", blocker->owner);
+    lk_form_add_count_if_any(writer, "ticket", blocker->ticket);
+    lk_form_add_text(writer, "state", blocker->held ? "held" : "waiting");
+    lk_form_add_text_if_any(writer, "note", blocker->note);
+    lk_form_add_number(writer, "expires_in_ms", blocker->expires_in_ms);
+    lk_form_close(writer);
 }
 
-static json_t *form_blockers(const lk_blocker_info *blockers, size_t count) {
-    json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < count; i++) {
-        if (json_array_append_new(array, form_blocker(&blockers[i])) != 0) {
-            json_decref(array);
-            return NULL;
-        }
+static void write_blockers(struct lk_form_writer *writer, const lk_blocker_info *blockers,
+                           size_t count) {
+    lk_form_open_array(writer, "blockers");
+    for (size_t i = 0; i < count; i++) {
+        write_blocker(writer, &blockers[i]);
     }
-    return array;
+    lk_form_close(writer);
 }
 
 static const char *failure_text(lk_outcome outcome, const char *text) {
@@ -42,108 +37,108 @@ static bool is_failure(lk_outcome outcome) {
 }
 
 /* What only an answer to an ask has: how things stand at its paths, and why. */
-static void add_judgement(struct lk_form_builder *builder, const lk_result *result, bool lives) {
+static void add_judgement(struct lk_form_writer *writer, const lk_result *result, bool lives) {
     if (is_judged(result->outcome)) {
-        lk_form_add_count(builder, "in_use", result->in_use);
+        lk_form_add_count(writer, "in_use", result->in_use);
     }
     if (is_judged(result->outcome) && result->outcome != LK_DEADLOCK) {
-        lk_form_add_count(builder, "position", result->position);
+        lk_form_add_count(writer, "position", result->position);
     }
     if (result->cycle_count > 0) {
-        lk_form_add(builder, "cycle", lk_form_texts(result->cycle, result->cycle_count));
+        lk_form_add_texts(writer, "cycle", result->cycle, result->cycle_count);
     }
     if (is_judged(result->outcome) && lives) {
-        lk_form_add(builder, "created", json_boolean(result->created));
+        lk_form_add_boolean(writer, "created", result->created);
     }
     if (result->blocker_count > 0) {
-        lk_form_add(builder, "blockers", form_blockers(result->blockers, result->blocker_count));
+        write_blockers(writer, result->blockers, result->blocker_count);
     }
 }
 
-json_t *lk_form_result(const lk_result *result) {
-    struct lk_form_builder builder = lk_form_builder_open();
+void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result) {
     bool lives = result->expires_in_ms >= 0;
 
-    lk_form_add_text(&builder, "status", lk_outcome_name(result->outcome));
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text(writer, "status", lk_outcome_name(result->outcome));
     if (result->path_count > 0) {
-        lk_form_add(&builder, "paths", lk_form_texts(result->paths, result->path_count));
+        lk_form_add_texts(writer, "paths", result->paths, result->path_count);
     }
-    lk_form_add_text_if_any(&builder, "owner", result->owner);
-    lk_form_add_count_if_any(&builder, "ticket", result->ticket);
-    lk_form_add_count_if_any(&builder, "token", result->token);
+    lk_form_add_text_if_any(writer, "owner", result->owner);
+    lk_form_add_count_if_any(writer, "ticket", result->ticket);
+    lk_form_add_count_if_any(writer, "token", result->token);
     if (lives && !result->fixed && result->ttl_ms > 0) {
-        lk_form_add_number(&builder, "ttl_ms", result->ttl_ms);
+        lk_form_add_number(writer, "ttl_ms", result->ttl_ms);
     }
     if (lives) {
-        lk_form_add_number(&builder, "expires_in_ms", result->expires_in_ms);
+        lk_form_add_number(writer, "expires_in_ms", result->expires_in_ms);
     }
-    add_judgement(&builder, result, lives);
+    add_judgement(writer, result, lives);
     if (result->value != NULL) {
-        lk_form_add_value(&builder, result->value, result->value_size);
-        lk_form_add(&builder, "in_doubt", json_boolean(result->in_doubt));
+        lk_form_add_value(writer, result->value, result->value_size);
+        lk_form_add_boolean(writer, "in_doubt", result->in_doubt);
     }
     if (is_failure(result->outcome)) {
-        lk_form_add_text(&builder, "error", failure_text(result->outcome, result->error));
+        lk_form_add_text(writer, "error", failure_text(result->outcome, result->error));
     }
-    return lk_form_builder_close(&builder);
+    lk_form_close(writer);
 }
 
-json_t *lk_form_failure(lk_outcome outcome, const char *text) {
-    struct lk_form_builder builder = lk_form_builder_open();
-    lk_form_add_text(&builder, "status", lk_outcome_name(outcome));
-    lk_form_add_text(&builder, "error", failure_text(outcome, text));
-    return lk_form_builder_close(&builder);
+void lk_form_write_failure(struct lk_form_writer *writer, lk_outcome outcome, const char *text) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text(writer, "status", lk_outcome_name(outcome));
+    lk_form_add_text(writer, "error", failure_text(outcome, text));
+    lk_form_close(writer);
 }
 
-json_t *lk_form_ok(void) {
-    struct lk_form_builder builder = lk_form_builder_open();
-    lk_form_add_text(&builder, "status", lk_outcome_name(LK_OK));
-    return lk_form_builder_close(&builder);
+void lk_form_write_ok(struct lk_form_writer *writer) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
+    lk_form_close(writer);
 }
 
-json_t *lk_form_entry(const lk_entry *entry, bool with_blockers) {
-    struct lk_form_builder builder = lk_form_builder_open();
-    lk_form_add_text_if_any(&builder, "path", entry->path);
-    lk_form_add_count(&builder, "ticket", entry->ticket);
-    lk_form_add_count_if_any(&builder, "token", entry->token);
-    lk_form_add_text(&builder, "state", entry->held ? "held" : "waiting");
-    lk_form_add_text(&builder, "mode", entry->shared ? "shared" : "exclusive");
-    lk_form_add_count_if_any(&builder, "limit", entry->limit);
+void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, bool with_blockers) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text_if_any(writer, "path", entry->path);
+    lk_form_add_count(writer, "ticket", entry->ticket);
+    lk_form_add_count_if_any(writer, "token", entry->token);
+    lk_form_add_text(writer, "state", entry->held ? "held" : "waiting");
+    if (entry->revoked) {
+        lk_form_add_boolean(writer, "revoked", true);
+    }
+    lk_form_add_text(writer, "mode", entry->shared ? "shared" : "exclusive");
+    lk_form_add_count_if_any(writer, "limit", entry->limit);
     if (entry->shared) {
-        lk_form_add_count(&builder, "units", entry->units);
+        lk_form_add_count(writer, "units", entry->units);
     }
-    lk_form_add_text_if_any(&builder, "owner", entry->owner);
-    lk_form_add_text_if_any(&builder, "note", entry->note);
-    lk_form_add_number(&builder, "ttl_ms", entry->ttl_ms);
-    lk_form_add_number(&builder, "expires_in_ms", entry->expires_in_ms);
-    lk_form_add_number(&builder, "age_ms", entry->age_ms);
+    lk_form_add_text_if_any(writer, "owner", entry->owner);
+    lk_form_add_text_if_any(writer, "note", entry->note);
+    lk_form_add_number(writer, "ttl_ms", entry->ttl_ms);
+    lk_form_add_number(writer, "expires_in_ms", entry->expires_in_ms);
+    lk_form_add_number(writer, "age_ms", entry->age_ms);
     if (with_blockers && !entry->held) {
-        lk_form_add(&builder, "blockers", form_blockers(entry->blockers, entry->blocker_count));
+        lk_form_add_count(writer, "position", entry->position);
+        write_blockers(writer, entry->blockers, entry->blocker_count);
     }
-    return lk_form_builder_close(&builder);
+    lk_form_close(writer);
 }
 
-json_t *lk_form_audit_entry(const lk_audit_entry *entry) {
-    struct lk_form_builder builder = lk_form_builder_open();
-    lk_form_add_number(&builder, "at_ms", entry->at_unix_ms);
-    lk_form_add_text_if_any(&builder, "by", entry->by);
-    lk_form_add_text_if_any(&builder, "reason", entry->reason);
-    lk_form_add_text_if_any(&builder, "path", entry->path);
-    lk_form_add_text_if_any(&builder, "owner", entry->owner);
-    lk_form_add_count(&builder, "ticket", entry->ticket);
-    lk_form_add_count_if_any(&builder, "token", entry->token);
-    lk_form_add_text(&builder, "state", entry->held ? "held" : "waiting");
-    lk_form_add_text_if_any(&builder, "note", entry->note);
-    return lk_form_builder_close(&builder);
+void lk_form_write_audit_entry(struct lk_form_writer *writer, const lk_audit_entry *entry) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_number(writer, "at_ms", entry->at_unix_ms);
+    lk_form_add_text_if_any(writer, "by", entry->by);
+    lk_form_add_text_if_any(writer, "reason", entry->reason);
+    lk_form_add_text_if_any(writer, "path", entry->path);
+    lk_form_add_text_if_any(writer, "owner", entry->owner);
+    lk_form_add_count(writer, "ticket", entry->ticket);
+    lk_form_add_count_if_any(writer, "token", entry->token);
+    lk_form_add_text(writer, "state", entry->held ? "held" : "waiting");
+    lk_form_add_text_if_any(writer, "note", entry->note);
+    lk_form_close(writer);
 }
 
-json_t *lk_form_broken(size_t count) {
-    struct lk_form_builder builder = lk_form_builder_open();
-    lk_form_add_text(&builder, "status", lk_outcome_name(LK_OK));
-    lk_form_add_count(&builder, "broken", count);
-    return lk_form_builder_close(&builder);
-}
-
-char *lk_form_line(const json_t *object) {
-    return json_dumps(object, JSON_COMPACT);
+void lk_form_write_broken(struct lk_form_writer *writer, size_t count) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
+    lk_form_add_count(writer, "broken", count);
+    lk_form_close(writer);
 }

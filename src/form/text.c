@@ -1,38 +1,158 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that should be text as text that is: JSON strings of whatever a store may hold. */
-#include <stdlib.h>
-#include <string.h>
+#include "form/text.h"
+
+#include <stdio.h>
 
 #include "form/form.h"
 #include "model/utf8.h"
 
-static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
-enum { REPLACEMENT_SIZE = sizeof replacement - 1 };
+static const struct lk_slice replacement = {.bytes = "\xEF\xBF\xBD", .size = 3}; /* U+FFFD */
 
-json_t *lk_form_text(const char *text) {
-    size_t size = strlen(text);
-    if (size > SIZE_MAX / REPLACEMENT_SIZE - 1) {
-        return NULL;
+/* The longest piece from the start of `text` that is all UTF-8, or else all not. */
+static struct lk_slice piece_of(struct lk_slice text, bool *ret_is_valid) {
+    size_t size = 0;
+    uint32_t character;
+
+    *ret_is_valid = lk_utf8_decode(text.bytes, text.size, &character) > 0;
+    while (size < text.size) {
+        size_t taken = lk_utf8_decode(text.bytes + size, text.size - size, &character);
+        if ((taken > 0) != *ret_is_valid) {
+            break;
+        }
+        size += taken > 0 ? taken : 1;
     }
-    char *clean = malloc(size * REPLACEMENT_SIZE + 1);
-    if (clean == NULL) {
-        return NULL;
+    return (struct lk_slice){.bytes = text.bytes, .size = size};
+}
+
+static void put_escape(struct lk_buffer *out, unsigned char byte) {
+    static const char letters[] = "\b\f\n\r\t\"\\";
+    static const char escapes[] = "bfnrt\"\\";
+    const char *letter = byte != 0 ? strchr(letters, byte) : NULL;
+    char escape[8] = {'\\', letter != NULL ? escapes[letter - letters] : 'u'};
+
+    if (letter == NULL) {
+        (void)snprintf(escape, sizeof escape, "\\u%04X", byte);
     }
-    size_t used = 0;
-    for (size_t at = 0; at < size;) {
-        uint32_t character;
-        size_t taken = lk_utf8_decode(text + at, size - at, &character);
-        if (taken > 0) {
-            memcpy(clean + used, text + at, taken);
-            used += taken;
-            at += taken;
-        } else {
-            memcpy(clean + used, replacement, REPLACEMENT_SIZE);
-            used += REPLACEMENT_SIZE;
-            at++;
+    lk_buffer_add_text(out, escape);
+}
+
+/* Text that is UTF-8, escaped. */
+static void put_escaped(struct lk_buffer *out, struct lk_slice text) {
+    size_t from = 0;
+
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.bytes[i];
+        if (byte < 0x20 || byte == '"' || byte == '\\') {
+            lk_buffer_add(out, text.bytes + from, i - from);
+            put_escape(out, byte);
+            from = i + 1;
         }
     }
-    json_t *string = json_stringn(clean, used);
-    free(clean);
+    lk_buffer_add(out, text.bytes + from, text.size - from);
+}
+
+void lk_form_put_string(struct lk_buffer *out, struct lk_slice text) {
+    lk_buffer_add(out, "\"", 1);
+    while (text.size > 0) {
+        bool is_valid;
+        struct lk_slice piece = piece_of(text, &is_valid);
+        if (is_valid) {
+            put_escaped(out, piece);
+        }
+        for (size_t i = 0; !is_valid && i < piece.size; i++) {
+            lk_buffer_add_slice(out, replacement);
+        }
+        text.bytes += piece.size;
+        text.size -= piece.size;
+    }
+    lk_buffer_add(out, "\"", 1);
+}
+
+json_t *lk_form_string(struct lk_slice text) {
+    struct lk_buffer clean = {.max = 0};
+    json_t *string;
+
+    if (lk_utf8_is_valid(text.bytes, text.size)) {
+        return json_stringn(text.size > 0 ? text.bytes : "", text.size);
+    }
+    while (text.size > 0) {
+        bool is_valid;
+        struct lk_slice piece = piece_of(text, &is_valid);
+        for (size_t i = 0; i < (is_valid ? 1 : piece.size); i++) {
+            lk_buffer_add_slice(&clean, is_valid ? piece : replacement);
+        }
+        text.bytes += piece.size;
+        text.size -= piece.size;
+    }
+    string = clean.failed ? NULL : json_stringn(clean.bytes, clean.size);
+    lk_buffer_done(&clean);
     return string;
+}
+
+json_t *lk_form_text(const char *text) {
+    return lk_form_string(lk_slice_of(text));
+}
+
+/* ---- base64 ---- */
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void lk_form_put_base64(struct lk_buffer *out, struct lk_slice bytes) {
+    const unsigned char *from = (const unsigned char *)bytes.bytes;
+    char *at = lk_buffer_reserve(out, (bytes.size + 2) / 3 * 4);
+
+    if (at == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        unsigned group = (unsigned)from[i] << 16;
+        group |= i + 1 < bytes.size ? (unsigned)from[i + 1] << 8 : 0;
+        group |= i + 2 < bytes.size ? from[i + 2] : 0;
+        *at++ = digits[group >> 18];
+        *at++ = digits[group >> 12 & 63];
+        *at++ = i + 1 < bytes.size ? digits[group >> 6 & 63] : '=';
+        *at++ = i + 2 < bytes.size ? digits[group & 63] : '=';
+    }
+    out->size += (bytes.size + 2) / 3 * 4;
+}
+
+/* Four digits as 24 bits; -1: they are none. `=` counts as 0. */
+static int32_t read_group(const char *group) {
+    int32_t bits = 0;
+
+    for (int i = 0; i < 4; i++) {
+        const char *digit = group[i] != '\0' ? strchr(digits, group[i]) : NULL;
+        if (digit == NULL && group[i] != '=') {
+            return -1;
+        }
+        bits = bits << 6 | (digit != NULL ? (int32_t)(digit - digits) : 0);
+    }
+    return bits;
+}
+
+bool lk_form_read_base64(char *text, size_t size, size_t *ret_size) {
+    size_t padding = 0;
+    size_t written = 0;
+
+    if (size % 4 != 0) {
+        return false;
+    }
+    while (padding < 2 && padding < size && text[size - 1 - padding] == '=') {
+        padding++;
+    }
+    if (memchr(text, '=', size - padding) != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < size; i += 4) {
+        int32_t bits = read_group(text + i);
+        if (bits < 0) {
+            return false;
+        }
+        text[written++] = (char)(bits >> 16);
+        text[written++] = (char)(bits >> 8);
+        text[written++] = (char)bits;
+    }
+    *ret_size = written - padding;
+    return true;
 }

@@ -10,8 +10,8 @@
  */
 #include <stdio.h>
 
-#include "model/claim.h"
 #include "model/deadlock.h"
+#include "model/demand.h"
 #include "model/keep.h"
 #include "model/obstacles.h"
 #include "model/rules.h"
@@ -24,47 +24,47 @@ struct asking {
     struct lk_model *model;
     struct lk_times times;
     const struct lk_ask *ask;
-    struct lk_claim claim; /* of what is asked for */
-    char *note;            /* made beforehand, so that nothing fails later; NULL: none */
+    struct lk_demand demand; /* of what is asked for */
+    char *note;              /* made beforehand, so that nothing fails later; NULL: none */
 };
 
 /* ---- answers ---- */
 
-static uint64_t units_in_use(const struct lk_model *model, const struct lk_claimed *part) {
+static uint64_t units_in_use(const struct lk_model *model, const struct lk_demanded *part) {
     return part->is_there ? lk_node_units_held(lk_node_at(model, part->node)) : 0;
 }
 
-static void explain(struct lk_model *model, const struct lk_claim *claim, size_t blockers_max) {
+static void explain(struct lk_model *model, const struct lk_demand *demand, size_t blockers_max) {
     struct lk_answer *answer = &model->effects.answer;
     size_t max = blockers_max < LK_BLOCKERS_MAX ? blockers_max : LK_BLOCKERS_MAX;
 
     if (max > 0) {
-        answer->in_the_way = lk_obstacles_explain(model, claim, model->blockers, max);
+        answer->in_the_way = lk_obstacles_explain(model, demand, model->blockers, max);
         answer->blocker_count = answer->in_the_way < max ? answer->in_the_way : max;
     }
 }
 
 static void answer_refused(struct asking *asking, lk_outcome outcome, lk_id request,
-                           const struct lk_claim *claim) {
+                           const struct lk_demand *demand) {
     lk_answer(asking->model, outcome, request);
-    asking->model->effects.answer.in_use = units_in_use(asking->model, &claim->parts[0]);
-    explain(asking->model, claim, asking->ask->blockers_max);
+    asking->model->effects.answer.in_use = units_in_use(asking->model, &demand->parts[0]);
+    explain(asking->model, demand, asking->ask->blockers_max);
 }
 
 /* As the request stands now. */
 static void answer_state(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    uint64_t in_use = units_in_use(model, &asking->claim.parts[0]);
+    uint64_t in_use = units_in_use(model, &asking->demand.parts[0]);
 
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);
         if (asking->ask->wants_value) {
-            model->effects.answer.value = lk_value_find(model, asking->claim.parts[0].node);
+            model->effects.answer.value = lk_value_find(model, asking->demand.parts[0].node);
         }
     } else {
-        lk_claim_of_request(model, id, &asking->claim);
+        lk_demand_of_request(model, id, &asking->demand);
         answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
-                       &asking->claim);
+                       &asking->demand);
     }
     model->effects.answer.in_use = in_use;
 }
@@ -104,7 +104,7 @@ static void want_value(struct asking *asking, lk_id id) {
     lk_id first;
 
     request->wants_value = true;
-    while (lk_stake_at(model, *link)->node != asking->claim.parts[0].node) {
+    while (lk_stake_at(model, *link)->node != asking->demand.parts[0].node) {
         link = &lk_stake_at(model, *link)->next_stake;
     }
     first = *link;
@@ -140,18 +140,19 @@ static void refresh(struct asking *asking, lk_id id) {
 
 /* ---- a new request ---- */
 
-const char *lk_full_bound(const struct lk_model *model, const struct lk_claim *claim, bool waits) {
+const char *lk_full_bound(const struct lk_model *model, const struct lk_demand *demand,
+                          bool waits) {
     const struct lk_quotas *quotas = &model->quotas;
 
     if (quotas->live_max != 0 && model->live >= quotas->live_max) {
         return "live requests in all";
     }
-    if (quotas->live_per_owner_max != 0 && claim->owner != 0
-        && lk_owner_at(model, claim->owner)->live >= quotas->live_per_owner_max) {
+    if (quotas->live_per_owner_max != 0 && demand->owner != 0
+        && lk_owner_at(model, demand->owner)->live >= quotas->live_per_owner_max) {
         return "live requests of one owner";
     }
-    for (size_t i = 0; i < claim->count; i++) {
-        const struct lk_claimed *part = &claim->parts[i];
+    for (size_t i = 0; i < demand->count; i++) {
+        const struct lk_demanded *part = &demand->parts[i];
         lk_id line = part->is_there ? lk_node_at(model, part->node)->line : 0;
         if (quotas->live_per_root_max != 0 && part->node != 0
             && lk_root_of(model, part->node)->live >= quotas->live_per_root_max) {
@@ -173,7 +174,7 @@ void lk_answer_full(struct lk_model *model, const char *bound) {
 static lk_id draft(struct asking *asking) {
     struct lk_model *model = asking->model;
     const struct lk_ask *ask = asking->ask;
-    lk_id id = lk_request_draft(model, ask->owner, ask->parts, &asking->claim,
+    lk_id id = lk_request_draft(model, ask->owner, ask->parts, &asking->demand,
                                 ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
 
     if (id != 0) {
@@ -181,7 +182,7 @@ static lk_id draft(struct asking *asking) {
         request->id = model->next_id++;
         request->wants_value = ask->wants_value;
         request->ticket = lk_request_next_draw(model, id, asking->times.wall_us);
-        lk_claim_of_request(model, id, &asking->claim);
+        lk_demand_of_request(model, id, &asking->demand);
     }
     return id;
 }
@@ -214,15 +215,15 @@ static void enter(struct asking *asking, lk_id id, bool granted) {
 
 static void ask_new(struct asking *asking) {
     struct lk_model *model = asking->model;
-    bool granted = lk_claim_judge(model, &asking->claim, NULL) == LK_VERDICT_GRANT;
+    bool granted = lk_demand_judge(model, &asking->demand, NULL) == LK_VERDICT_GRANT;
     const char *bound;
     lk_id id;
 
     if (!granted && asking->ask->style == LK_TRY) {
-        answer_refused(asking, LK_BUSY, 0, &asking->claim);
+        answer_refused(asking, LK_BUSY, 0, &asking->demand);
         return;
     }
-    bound = lk_full_bound(model, &asking->claim, !granted);
+    bound = lk_full_bound(model, &asking->demand, !granted);
     if (bound != NULL) {
         lk_answer_full(model, bound);
         return;
@@ -253,8 +254,8 @@ static const struct lk_stake *stake_at_node(const struct lk_model *model, lk_id 
 static enum change compare(const struct asking *asking, lk_id id) {
     enum change change = UNCHANGED;
 
-    for (size_t i = 0; i < asking->claim.count; i++) {
-        const struct lk_claimed *asked = &asking->claim.parts[i];
+    for (size_t i = 0; i < asking->demand.count; i++) {
+        const struct lk_demanded *asked = &asking->demand.parts[i];
         const struct lk_stake *stake = stake_at_node(asking->model, id, asked->node);
         struct lk_part present = {.mode = lk_mode_of_units(stake->units), .units = stake->units};
         struct lk_part wanted = {.mode = lk_mode_of_units(asked->units), .units = asked->units};
@@ -292,7 +293,7 @@ static void settle_around(struct asking *asking, lk_id id) {
 }
 
 /* R9: back to the parts that it had, as if nobody had asked. */
-static void convert_back(struct lk_model *model, lk_id id, const struct lk_claim *former,
+static void convert_back(struct lk_model *model, lk_id id, const struct lk_demand *former,
                          uint64_t token) {
     struct lk_request *request = lk_request_at(model, id);
     lk_id at;
@@ -311,18 +312,18 @@ static void convert_back(struct lk_model *model, lk_id id, const struct lk_claim
 static void strengthen_held(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_request *request = lk_request_at(model, id);
-    struct lk_claim former;
+    struct lk_demand former;
     uint64_t former_token = request->token;
     size_t cycle_count;
 
-    asking->claim.self = id;
-    asking->claim.ticket = LK_TICKET_PASSES;
-    if (lk_claim_judge(model, &asking->claim, NULL) != LK_VERDICT_GRANT) {
+    asking->demand.self = id;
+    asking->demand.ticket = LK_TICKET_PASSES;
+    if (lk_demand_judge(model, &asking->demand, NULL) != LK_VERDICT_GRANT) {
         refresh(asking, id);
-        answer_refused(asking, LK_BUSY, id, &asking->claim);
+        answer_refused(asking, LK_BUSY, id, &asking->demand);
         return;
     }
-    lk_claim_of_request(model, id, &former);
+    lk_demand_of_request(model, id, &former);
     convert(asking, id, request->ticket, lk_request_next_draw(model, id, asking->times.wall_us));
     if (lk_deadlock_search(model, id, &cycle_count)) {
         convert_back(model, id, &former, former_token);
@@ -373,9 +374,9 @@ static bool withdraw_if_deadlocked(struct asking *asking, lk_id id) {
 
 /* Whether a try for more, of a request in line, can be granted at once; else it stays as it is. */
 static bool is_grantable_now(struct asking *asking, lk_id id) {
-    asking->claim.self = id;
-    asking->claim.ticket = LK_TICKET_NEWEST;
-    return lk_claim_judge(asking->model, &asking->claim, NULL) == LK_VERDICT_GRANT;
+    asking->demand.self = id;
+    asking->demand.ticket = LK_TICKET_NEWEST;
+    return lk_demand_judge(asking->model, &asking->demand, NULL) == LK_VERDICT_GRANT;
 }
 
 static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
@@ -457,7 +458,7 @@ void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_
     struct asking asking;
     lk_id request;
 
-    asking.model = model; /* one by one: the claim is large and is filled in below */
+    asking.model = model; /* one by one: the demand is large and is filled in below */
     asking.times = times;
     asking.ask = ask;
     asking.note = NULL;
@@ -468,9 +469,9 @@ void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_
         lk_answer_exhausted(model);
         return;
     }
-    lk_claim_of_ask(model, lk_owner_find(model, ask->owner), ask->parts, ask->part_count,
-                    &asking.claim);
-    request = lk_request_find(model, &asking.claim);
+    lk_demand_of_ask(model, lk_owner_find(model, ask->owner), ask->parts, ask->part_count,
+                     &asking.demand);
+    request = lk_request_find(model, &asking.demand);
     if (request != 0) {
         ask_again(&asking, request);
     } else {

@@ -3,7 +3,7 @@
  * The invariants of the state, each recounted from the requests alone. For tests: O(everything),
  * and for lines O(n^2).
  */
-#include "model/claim.h"
+#include "model/demand.h"
 #include "model/lines.h"
 #include "model/requests.h"
 #include "model/tree.h"
@@ -108,13 +108,13 @@ static const char *check_nodes(const struct lk_model *model) {
 
 static const char *check_request(const struct lk_model *model, lk_id id) {
     const struct lk_request *request = lk_request_at(model, id);
-    struct lk_claim claim;
+    struct lk_demand demand;
 
     if (request->state == LK_STATE_ENDED) {
         return "an ended request has a deadline";
     }
-    lk_claim_of_request(model, id, &claim);
-    if (!request->is_claim && lk_request_find(model, &claim) != id) {
+    lk_demand_of_request(model, id, &demand);
+    if (!request->is_claim && lk_request_find(model, &demand) != id) {
         return "R3: a request is not found by its owner and paths";
     }
     if ((request->state == LK_STATE_HELD) != (request->token != 0)) {
@@ -127,7 +127,7 @@ static const char *check_request(const struct lk_model *model, lk_id id) {
         }
     }
     if (request->state == LK_STATE_WAITING && !model->is_unsettled
-        && lk_claim_judge(model, &claim, NULL) == LK_VERDICT_GRANT) {
+        && lk_demand_judge(model, &demand, NULL) == LK_VERDICT_GRANT) {
         return "R7: a request waits that could be granted";
     }
     return NULL;

@@ -69,20 +69,20 @@ static bool visit_limit(void *context, lk_id stake_id) {
 }
 
 /* Whether the search has seen all that matter for this part already; notes that it has now. */
-static bool is_limit_searched(const struct search *search, const struct lk_claim *claim,
-                              const struct lk_claimed *part) {
+static bool is_limit_searched(const struct search *search, const struct lk_demand *demand,
+                              const struct lk_demanded *part) {
     struct lk_line *line = lk_line_at(search->model, lk_node_at(search->model, part->node)->line);
 
     if (search->owner == search->asker) {
         return false;
     }
     if (line->limit_searched == search->mark && line->limit_searched_room <= search->room
-        && line->limit_searched_ticket >= claim->ticket) {
+        && line->limit_searched_ticket >= demand->ticket) {
         return true;
     }
     line->limit_searched = search->mark;
     line->limit_searched_room = search->room;
-    line->limit_searched_ticket = claim->ticket;
+    line->limit_searched_ticket = demand->ticket;
     return false;
 }
 
@@ -93,23 +93,23 @@ static bool is_limit_searched(const struct search *search, const struct lk_claim
  */
 static bool expand(struct search *search, lk_id request) {
     uint32_t mark = search->owner == search->asker ? 0 : search->mark;
-    struct lk_claim claim;
+    struct lk_demand demand;
     bool is_covered;
 
-    lk_claim_of_request(search->model, request, &claim);
-    is_covered = lk_claim_is_covered(search->model, &claim); /* R8: only limits are in its way */
-    for (size_t i = 0; i < claim.count; i++) {
-        const struct lk_claimed *part = &claim.parts[i];
+    lk_demand_of_request(search->model, request, &demand);
+    is_covered = lk_demand_is_covered(search->model, &demand); /* R8: only limits are in its way */
+    for (size_t i = 0; i < demand.count; i++) {
+        const struct lk_demanded *part = &demand.parts[i];
         if (!is_covered
-            && !lk_obstacles_conflicting(search->model, &claim, i, mark, visit_conflict, search)) {
+            && !lk_obstacles_conflicting(search->model, &demand, i, mark, visit_conflict, search)) {
             return false;
         }
         if (part->limit == 0) {
             continue;
         }
         search->room = part->limit - part->units;
-        if (!is_limit_searched(search, &claim, part)
-            && !lk_obstacles_counting(search->model, &claim, i, visit_limit, search)) {
+        if (!is_limit_searched(search, &demand, part)
+            && !lk_obstacles_counting(search->model, &demand, i, visit_limit, search)) {
             return false;
         }
     }

@@ -3,7 +3,7 @@
 #ifndef LK_MODEL_DEADLOCK_H
 #define LK_MODEL_DEADLOCK_H
 
-#include "model/claim.h"
+#include "model/demand.h"
 
 /*
  * Whether the request closes a cycle: it waits, and somebody it waits for waits, directly or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking over what is in the way. The walks go where claim.c looks for the first obstacle, but to
+ * Walking over what is in the way. The walks go where demand.c looks for the first obstacle, but to
  * the end.
  */
 #include "model/obstacles.h"
@@ -11,8 +11,8 @@
 
 struct walk {
     const struct lk_model *model;
-    const struct lk_claim *claim;
-    const struct lk_claimed *part;
+    const struct lk_demand *demand;
+    const struct lk_demanded *part;
     uint32_t search; /* 0: none */
     lk_obstacle_visit *visit;
     void *context;
@@ -88,7 +88,7 @@ static bool walk_list(const struct walk *walk, lk_id line_id, enum lk_list_kind 
     lk_id last = resumes ? list->searched : 0;
     lk_id at = resumes ? lk_place_at(model, last)->next : list->first;
 
-    while (at != 0 && lk_place_ticket(model, lk_place_at(model, at)) < walk->claim->ticket) {
+    while (at != 0 && lk_place_ticket(model, lk_place_at(model, at)) < walk->demand->ticket) {
         if (!walk->visit(walk->context, lk_place_at(model, at)->stake)) {
             return false;
         }
@@ -113,10 +113,10 @@ static bool walk_waiting(const struct walk *walk, lk_id node, enum lk_list_kind 
 
 /* ---- both ---- */
 
-bool lk_obstacles_conflicting(const struct lk_model *model, const struct lk_claim *claim,
+bool lk_obstacles_conflicting(const struct lk_model *model, const struct lk_demand *demand,
                               size_t part, uint32_t search, lk_obstacle_visit *visit,
                               void *context) {
-    struct walk walk = {model, claim, &claim->parts[part], search, visit, context};
+    struct walk walk = {model, demand, &demand->parts[part], search, visit, context};
     lk_id above = walk.part->node;
 
     if (walk.part->is_there) {
@@ -135,18 +135,18 @@ bool lk_obstacles_conflicting(const struct lk_model *model, const struct lk_clai
     return true;
 }
 
-/* A visitor that lets neither exclusive stakes nor the claim's own through. */
+/* A visitor that lets neither exclusive stakes nor the demand's own through. */
 static bool visit_counting(void *context, lk_id stake_id) {
     const struct walk *walk = context;
     const struct lk_stake *stake = lk_stake_at(walk->model, stake_id);
 
-    return lk_stake_is_exclusive(stake) || stake->request == walk->claim->self
+    return lk_stake_is_exclusive(stake) || stake->request == walk->demand->self
            || walk->visit(walk->context, stake_id);
 }
 
-bool lk_obstacles_counting(const struct lk_model *model, const struct lk_claim *claim, size_t part,
-                           lk_obstacle_visit *visit, void *context) {
-    struct walk inner = {model, claim, &claim->parts[part], 0, visit, context};
+bool lk_obstacles_counting(const struct lk_model *model, const struct lk_demand *demand,
+                           size_t part, lk_obstacle_visit *visit, void *context) {
+    struct walk inner = {model, demand, &demand->parts[part], 0, visit, context};
     struct walk walk = inner;
     lk_id line;
 
@@ -164,7 +164,7 @@ bool lk_obstacles_counting(const struct lk_model *model, const struct lk_claim *
 
 struct explanation {
     const struct lk_model *model;
-    const struct lk_claim *claim;
+    const struct lk_demand *demand;
     bool is_covered;             /* R8: only limits are in its way */
     bool is_short[LK_PARTS_MAX]; /* R7c: the limit of this part is not met */
     size_t part;                 /* where the walk is */
@@ -176,16 +176,16 @@ struct explanation {
 };
 
 static bool is_ahead_or_held(const struct explanation *e, const struct lk_request *request) {
-    return request->state == LK_STATE_HELD || request->ticket < e->claim->ticket;
+    return request->state == LK_STATE_HELD || request->ticket < e->demand->ticket;
 }
 
 /* Whether this stake is in the way of that part by a conflict (R7a, R7b). */
 static bool conflicts(const struct explanation *e, size_t part_index,
                       const struct lk_stake *stake) {
-    const struct lk_claimed *part = &e->claim->parts[part_index];
+    const struct lk_demanded *part = &e->demand->parts[part_index];
     const struct lk_request *request = lk_request_at(e->model, stake->request);
 
-    return !e->is_covered && request->owner != e->claim->owner && is_ahead_or_held(e, request)
+    return !e->is_covered && request->owner != e->demand->owner && is_ahead_or_held(e, request)
            && lk_modes_conflict(lk_mode_of_units(part->units), lk_mode_of_units(stake->units))
            && part->node != 0
            && (lk_node_contains(e->model, stake->node, part->node)
@@ -193,10 +193,10 @@ static bool conflicts(const struct explanation *e, size_t part_index,
 }
 
 static bool counts(const struct explanation *e, size_t part_index, const struct lk_stake *stake) {
-    const struct lk_claimed *part = &e->claim->parts[part_index];
+    const struct lk_demanded *part = &e->demand->parts[part_index];
 
     return e->is_short[part_index] && part->is_there && stake->node == part->node
-           && stake->request != e->claim->self && !lk_stake_is_exclusive(stake)
+           && stake->request != e->demand->self && !lk_stake_is_exclusive(stake)
            && is_ahead_or_held(e, lk_request_at(e->model, stake->request));
 }
 
@@ -205,9 +205,9 @@ static bool is_met_first(const struct explanation *e, lk_id stake_id) {
     const struct lk_request *request =
         lk_request_at(e->model, lk_stake_at(e->model, stake_id)->request);
 
-    if (e->claim->count == 1 && request->stake_count == 1) {
+    if (e->demand->count == 1 && request->stake_count == 1) {
         /* It is met once, and the walks go only where it stands in the way; but for its owner. */
-        return e->is_counting || request->owner != e->claim->owner;
+        return e->is_counting || request->owner != e->demand->owner;
     }
     for (size_t part = 0; part <= e->part; part++) {
         for (int counting = 0; counting <= 1; counting++) {
@@ -269,25 +269,25 @@ static bool note_blocker(void *context, lk_id stake_id) {
     return true;
 }
 
-size_t lk_obstacles_explain(const struct lk_model *model, const struct lk_claim *claim,
+size_t lk_obstacles_explain(const struct lk_model *model, const struct lk_demand *demand,
                             struct lk_blocker *ret_blockers, size_t max) {
-    struct explanation e = {.model = model, .claim = claim, .max = max, .blockers = ret_blockers};
+    struct explanation e = {.model = model, .demand = demand, .max = max, .blockers = ret_blockers};
 
-    e.is_covered = lk_claim_is_covered(model, claim);
-    for (size_t i = 0; i < claim->count; i++) {
-        const struct lk_claimed *part = &claim->parts[i];
+    e.is_covered = lk_demand_is_covered(model, demand);
+    for (size_t i = 0; i < demand->count; i++) {
+        const struct lk_demanded *part = &demand->parts[i];
         e.is_short[i] =
             part->limit != 0
-            && !lk_units_fit(part->limit, part->units, lk_claim_units_taken(model, claim, part));
+            && !lk_units_fit(part->limit, part->units, lk_demand_units_taken(model, demand, part));
     }
-    for (e.part = 0; e.part < claim->count; e.part++) {
+    for (e.part = 0; e.part < demand->count; e.part++) {
         e.is_counting = false;
         if (!e.is_covered) {
-            lk_obstacles_conflicting(model, claim, e.part, 0, note_blocker, &e);
+            lk_obstacles_conflicting(model, demand, e.part, 0, note_blocker, &e);
         }
         e.is_counting = true;
         if (e.is_short[e.part]) {
-            lk_obstacles_counting(model, claim, e.part, note_blocker, &e);
+            lk_obstacles_counting(model, demand, e.part, note_blocker, &e);
         }
     }
     return e.total;

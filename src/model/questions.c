@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to the state, which change nothing. */
-#include "model/claim.h"
+#include "model/demand.h"
 #include "model/lines.h"
 #include "model/obstacles.h"
 #include "model/requests.h"
@@ -8,10 +8,10 @@
 
 lk_ref lk_model_find(const struct lk_model *model, struct lk_slice owner,
                      const struct lk_part *parts, size_t part_count) {
-    struct lk_claim claim;
+    struct lk_demand demand;
 
-    lk_claim_of_ask(model, lk_owner_find(model, owner), parts, part_count, &claim);
-    return lk_request_find(model, &claim);
+    lk_demand_of_ask(model, lk_owner_find(model, owner), parts, part_count, &demand);
+    return lk_request_find(model, &demand);
 }
 
 void lk_model_each(const struct lk_model *model, lk_visit *visit, void *context) {
@@ -118,13 +118,13 @@ void lk_model_each_related(const struct lk_model *model, const struct lk_path *p
 
 size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
                          struct lk_blocker *ret_blockers, size_t max) {
-    struct lk_claim claim;
+    struct lk_demand demand;
 
     if (lk_request_at(model, request)->state != LK_STATE_WAITING) {
         return 0;
     }
-    lk_claim_of_request(model, request, &claim);
-    return lk_obstacles_explain(model, &claim, ret_blockers, max);
+    lk_demand_of_request(model, request, &demand);
+    return lk_obstacles_explain(model, &demand, ret_blockers, max);
 }
 
 uint64_t lk_model_units_held(const struct lk_model *model, const struct lk_path *path) {

@@ -49,6 +49,14 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
     }
 }
 
+uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request) {
+    return lk_request_at(model, request)->id;
+}
+
+int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request) {
+    return lk_request_deadline(model, lk_request_at(model, request));
+}
+
 static bool is_possible(const struct lk_model *model, const struct lk_record *record) {
     return record->id != 0 && record->owner.size >= 1 && record->owner.size <= LK_OWNER_BYTES_MAX
            && record->note.size <= LK_NOTE_BYTES_MAX && record->ticket != 0
@@ -68,6 +76,7 @@ static void remember_draws(struct lk_model *model, const struct lk_request *requ
         struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
         root->last_draw = draw > root->last_draw ? draw : root->last_draw;
     }
+    lk_draw_note(model, draw);
 }
 
 void lk_forget_effects(struct lk_model *model) {
@@ -77,7 +86,7 @@ void lk_forget_effects(struct lk_model *model) {
 }
 
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record) {
-    struct lk_claim claim;
+    struct lk_demand demand;
     lk_id id;
     struct lk_request *request;
 
@@ -85,9 +94,9 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
         return LK_INVALID;
     }
     lk_forget_effects(model);
-    lk_claim_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
-                    &claim);
-    id = lk_request_draft(model, record->owner, record->parts, &claim, record->note);
+    lk_demand_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
+                     &demand);
+    id = lk_request_draft(model, record->owner, record->parts, &demand, record->note);
     if (id == 0) {
         return LK_INTERNAL;
     }
@@ -126,15 +135,21 @@ lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root_na
         return LK_INTERNAL;
     }
     root->last_draw = last_draw > root->last_draw ? last_draw : root->last_draw;
+    lk_draw_note(model, last_draw);
     return LK_OK;
 }
 
 void lk_model_restore_floor(struct lk_model *model, uint64_t floor) {
     model->floor = floor > model->floor ? floor : model->floor;
+    lk_draw_note(model, floor);
 }
 
 uint64_t lk_model_floor(const struct lk_model *model) {
     return model->floor;
+}
+
+uint64_t lk_model_greatest_draw(const struct lk_model *model) {
+    return model->greatest_draw;
 }
 
 lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target *target,
@@ -147,6 +162,14 @@ lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target
     }
     lk_ended_remember(&model->ended, target, ended_us);
     return LK_OK;
+}
+
+uint64_t lk_model_next_id(const struct lk_model *model) {
+    return model->next_id;
+}
+
+lk_ref lk_model_greatest_ref(const struct lk_model *model) {
+    return model->requests.next_fresh;
 }
 
 void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id) {

@@ -124,37 +124,37 @@ static bool has_node(const struct lk_model *model, const struct lk_request *requ
 }
 
 static bool is_the_same(const struct lk_model *model, const struct lk_request *request,
-                        const struct lk_claim *claim) {
-    if (request->owner != claim->owner || request->stake_count != claim->count) {
+                        const struct lk_demand *demand) {
+    if (request->owner != demand->owner || request->stake_count != demand->count) {
         return false;
     }
-    for (size_t i = 0; i < claim->count; i++) {
-        if (!has_node(model, request, claim->parts[i].node)) {
+    for (size_t i = 0; i < demand->count; i++) {
+        if (!has_node(model, request, demand->parts[i].node)) {
             return false;
         }
     }
     return true;
 }
 
-lk_id lk_request_find(const struct lk_model *model, const struct lk_claim *claim) {
+lk_id lk_request_find(const struct lk_model *model, const struct lk_demand *demand) {
     uint64_t sum = 0;
     uint32_t hash;
     uint32_t at;
     lk_id id;
 
-    if (claim->owner == 0) {
+    if (demand->owner == 0) {
         return 0;
     }
-    for (size_t i = 0; i < claim->count; i++) {
-        if (!claim->parts[i].is_there) {
+    for (size_t i = 0; i < demand->count; i++) {
+        if (!demand->parts[i].is_there) {
             return 0;
         }
-        sum += node_term(model, claim->parts[i].node);
+        sum += node_term(model, demand->parts[i].node);
     }
-    hash = identity_hash(model, claim->owner, sum);
+    hash = identity_hash(model, demand->owner, sum);
     at = lk_index_start(&model->request_index, hash);
     while ((id = lk_index_next(&model->request_index, hash, &at)) != 0
-           && !is_the_same(model, lk_request_at(model, id), claim)) {
+           && !is_the_same(model, lk_request_at(model, id), demand)) {
     }
     return id;
 }
@@ -186,11 +186,11 @@ static void free_stakes(struct lk_model *model, struct lk_request *request) {
 }
 
 static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk_part *parts,
-                       const struct lk_claim *claim) {
+                       const struct lk_demand *demand) {
     lk_id *link = &lk_request_at(model, request_id)->first_stake;
 
-    for (size_t i = 0; i < claim->count; i++) {
-        const struct lk_claimed *found = &claim->parts[i];
+    for (size_t i = 0; i < demand->count; i++) {
+        const struct lk_demanded *found = &demand->parts[i];
         lk_id node = lk_node_make(model, &parts[i].path, found->node, found->depth);
         lk_id id;
         struct lk_stake *stake;
@@ -221,25 +221,25 @@ static bool reserve_for_request(struct lk_model *model, size_t count) {
 }
 
 lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
-                       const struct lk_claim *claim, struct lk_slice note) {
+                       const struct lk_demand *demand, struct lk_slice note) {
     lk_id owner_id;
     lk_id id;
     struct lk_request *request;
 
-    if (!reserve_for_request(model, claim->count)) {
+    if (!reserve_for_request(model, demand->count)) {
         return 0;
     }
-    owner_id = claim->owner != 0 ? claim->owner : owner_make(model, owner);
+    owner_id = demand->owner != 0 ? demand->owner : owner_make(model, owner);
     if (owner_id == 0) {
         return 0;
     }
     id = lk_pool_take(&model->requests);
     request = lk_request_at(model, id);
     request->owner = owner_id;
-    request->stake_count = (uint8_t)claim->count;
+    request->stake_count = (uint8_t)demand->count;
     request->state = LK_STATE_ENDED;
     lk_owner_at(model, owner_id)->references++;
-    if (!add_stakes(model, id, parts, claim) || !lk_note_make(model, note, &request->note)) {
+    if (!add_stakes(model, id, parts, demand) || !lk_note_make(model, note, &request->note)) {
         lk_request_discard(model, id);
         return 0;
     }
@@ -433,6 +433,7 @@ void lk_request_keep_draw(struct lk_model *model, lk_id id, uint64_t draw) {
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
         lk_root_of(model, lk_stake_at(model, at)->node)->last_draw = draw;
     }
+    lk_draw_note(model, draw);
 }
 
 uint64_t lk_request_draw(struct lk_model *model, lk_id id, int64_t wall_us) {

@@ -8,21 +8,21 @@
 #ifndef LK_MODEL_REQUESTS_H
 #define LK_MODEL_REQUESTS_H
 
-#include "model/claim.h"
+#include "model/demand.h"
 
 /* The owner of this name, 0 if it has no request. */
 lk_id lk_owner_find(const struct lk_model *model, struct lk_slice name);
 
-/* The live request of the claim's owner with the claim's paths, 0 if there is none (R3). */
-lk_id lk_request_find(const struct lk_model *model, const struct lk_claim *claim);
+/* The live request of the demand's owner with the demand's paths, 0 if there is none (R3). */
+lk_id lk_request_find(const struct lk_model *model, const struct lk_demand *demand);
 
 /*
- * A draft: a request with owner, stakes and note, that nobody sees yet; `claim` is what
- * lk_claim_of_ask() found of the same parts. 0: memory is exhausted, and nothing was made. Goes on
+ * A draft: a request with owner, stakes and note, that nobody sees yet; `demand` is what
+ * lk_demand_of_ask() found of the same parts. 0: memory is exhausted, and nothing was made. Goes on
  * with lk_request_enter() or lk_request_discard().
  */
 lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
-                       const struct lk_claim *claim, struct lk_slice note);
+                       const struct lk_demand *demand, struct lk_slice note);
 void lk_request_discard(struct lk_model *model, lk_id request);
 
 /* Makes a draft live, in `state`; ticket, token and deadline have been decided. */
@@ -59,6 +59,11 @@ struct lk_slice lk_request_note(const struct lk_request *request);
 uint64_t lk_request_next_draw(const struct lk_model *model, lk_id request, int64_t wall_us);
 void lk_request_keep_draw(struct lk_model *model, lk_id request, uint64_t draw);
 uint64_t lk_request_draw(struct lk_model *model, lk_id request, int64_t wall_us);
+
+/* A root has come to this draw. */
+static inline void lk_draw_note(struct lk_model *model, uint64_t draw) {
+    model->greatest_draw = draw > model->greatest_draw ? draw : model->greatest_draw;
+}
 
 static inline int64_t lk_request_deadline(const struct lk_model *model,
                                           const struct lk_request *request) {

@@ -95,7 +95,7 @@ static void grant(struct pass *pass, lk_id id) {
 }
 
 /* Notes at the line that nobody whose limit is not wider can go in this pass. */
-static void note_exhaustion(struct pass *pass, const struct lk_claimed *part) {
+static void note_exhaustion(struct pass *pass, const struct lk_demanded *part) {
     struct lk_line *line = lk_line_at(pass->model, lk_node_at(pass->model, part->node)->line);
 
     if (part->limit >= line->limit_bound) {
@@ -104,20 +104,20 @@ static void note_exhaustion(struct pass *pass, const struct lk_claimed *part) {
 }
 
 static void judge(struct pass *pass, lk_id id) {
-    struct lk_claim claim;
+    struct lk_demand demand;
     size_t part;
     enum lk_verdict verdict;
 
     if (lk_request_deadline(pass->model, lk_request_at(pass->model, id)) <= pass->times.now_us) {
         return; /* R11: dead at this very moment, and nothing revives it */
     }
-    lk_claim_of_request(pass->model, id, &claim);
-    claim.pass = pass->mark;
-    verdict = lk_claim_judge(pass->model, &claim, &part);
+    lk_demand_of_request(pass->model, id, &demand);
+    demand.pass = pass->mark;
+    verdict = lk_demand_judge(pass->model, &demand, &part);
     if (verdict == LK_VERDICT_GRANT) {
         grant(pass, id);
     } else if (verdict == LK_VERDICT_LIMIT) {
-        note_exhaustion(pass, &claim.parts[part]);
+        note_exhaustion(pass, &demand.parts[part]);
     }
 }
 

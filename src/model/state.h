@@ -213,7 +213,8 @@ struct lk_model {
     struct lk_ended ended;
     lk_id first_root; /* siblings, as the children of a node are */
     uint64_t hash_seed;
-    uint64_t floor; /* R4: the greatest draw of a forgotten root */
+    uint64_t floor;         /* R4: the greatest draw of a forgotten root */
+    uint64_t greatest_draw; /* R4: of all roots, forgotten or not, since the model was made */
     uint64_t next_id;
     uint32_t live;
     uint32_t waiting;

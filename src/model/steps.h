@@ -3,7 +3,7 @@
 #ifndef LK_MODEL_STEPS_H
 #define LK_MODEL_STEPS_H
 
-#include "model/claim.h"
+#include "model/demand.h"
 #include "model/requests.h"
 
 void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_ask *ask);
@@ -11,6 +11,7 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
 void lk_step_release(struct lk_model *model, struct lk_times times,
                      const struct lk_release *release);
 void lk_step_break(struct lk_model *model, struct lk_times times, const struct lk_break *broken);
+void lk_step_leave(struct lk_model *model, struct lk_times times, const struct lk_leave *leave);
 
 void lk_step_put(struct lk_model *model, const struct lk_put *put);
 void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push);
@@ -34,8 +35,8 @@ bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct 
 /* Checks the size of a value (R15). false: the answer says what is wrong. */
 bool lk_check_value(struct lk_model *model, struct lk_slice value);
 
-/* R22: the bound that one more request of this claim would pass; NULL: there is room. */
-const char *lk_full_bound(const struct lk_model *model, const struct lk_claim *claim, bool waits);
+/* R22: the bound that one more request of this demand would pass; NULL: there is room. */
+const char *lk_full_bound(const struct lk_model *model, const struct lk_demand *demand, bool waits);
 void lk_answer_full(struct lk_model *model, const char *bound);
 
 /* What the last step said means nothing any more: something is being restored. */

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-#include "model/claim.h"
 #include "model/deadlock.h"
+#include "model/demand.h"
 #include "model/hash.h"
 #include "model/order.h"
 #include "model/settle.h"
@@ -188,6 +188,7 @@ static uint64_t draw_at(struct lk_model *model, lk_id node, int64_t wall_us) {
     uint64_t wall = wall_us > 0 ? (uint64_t)wall_us : 1;
 
     root->last_draw = root->last_draw + 1 > wall ? root->last_draw + 1 : wall;
+    lk_draw_note(model, root->last_draw);
     return root->last_draw;
 }
 
@@ -301,9 +302,9 @@ static bool take_again(struct taking *taking) {
     return false;
 }
 
-/* The claim of some item of the queue that has never been asked for. */
-static void claim_of_queue(const struct taking *taking, struct lk_claim *ret_claim) {
-    *ret_claim = (struct lk_claim){
+/* What some item of the queue demands that has never been asked for. */
+static void demand_of_queue(const struct taking *taking, struct lk_demand *ret_demand) {
+    *ret_demand = (struct lk_demand){
         .owner = taking->owner,
         .ticket = LK_TICKET_NEWEST,
         .is_of_item = true,
@@ -314,10 +315,10 @@ static void claim_of_queue(const struct taking *taking, struct lk_claim *ret_cla
 
 /* Makes the claim of an item whose parts are free. 0: memory is exhausted, or it is a deadlock. */
 static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_part *parts,
-                        const struct lk_claim *claim, bool *ret_exhausted) {
+                        const struct lk_demand *demand, bool *ret_exhausted) {
     struct lk_model *model = taking->model;
     const struct lk_take *take = taking->take;
-    lk_id id = lk_request_draft(model, take->owner, parts, claim,
+    lk_id id = lk_request_draft(model, take->owner, parts, demand,
                                 take->note_given ? take->note : (struct lk_slice){NULL, 0});
     struct lk_request *request;
     size_t cycle_count;
@@ -367,7 +368,7 @@ static bool take_item(struct taking *taking, lk_id id) {
     struct lk_part parts[LK_PARTS_MAX];
     char bytes[LK_PATH_BYTES_MAX + 1];
     struct lk_path path;
-    struct lk_claim claim;
+    struct lk_demand demand;
     const char *bound;
     lk_id request;
     bool exhausted;
@@ -376,17 +377,17 @@ static bool take_item(struct taking *taking, lk_id id) {
     (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
                         NULL);
     count = make_parts(&path, item->needs, item->need_count, parts);
-    lk_claim_of_ask(model, taking->owner, parts, count, &claim);
-    claim.is_of_item = true;
-    if (lk_claim_judge(model, &claim, NULL) != LK_VERDICT_GRANT) {
+    lk_demand_of_ask(model, taking->owner, parts, count, &demand);
+    demand.is_of_item = true;
+    if (lk_demand_judge(model, &demand, NULL) != LK_VERDICT_GRANT) {
         return false;
     }
-    bound = lk_full_bound(model, &claim, false);
+    bound = lk_full_bound(model, &demand, false);
     if (bound != NULL) {
         lk_answer_full(model, bound);
         return true;
     }
-    request = make_claim(taking, id, parts, &claim, &exhausted);
+    request = make_claim(taking, id, parts, &demand, &exhausted);
     if (request == 0) {
         if (exhausted) {
             lk_answer_exhausted(model);
@@ -406,7 +407,7 @@ static void answer_nothing(struct lk_model *model, const char *why) {
 
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
     struct taking taking = {.model = model, .times = times, .take = take};
-    struct lk_claim queue; /* of some new item: what is in its way is in the way of all of them */
+    struct lk_demand queue; /* of some new item: what is in its way is in the way of all of them */
 
     if (!check_take(model, take)) {
         return;
@@ -425,8 +426,8 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         return;
     }
     ripen(model, taking.work, times.now_us);
-    claim_of_queue(&taking, &queue);
-    if (lk_claim_judge(model, &queue, NULL) != LK_VERDICT_GRANT) {
+    demand_of_queue(&taking, &queue);
+    if (lk_demand_judge(model, &queue, NULL) != LK_VERDICT_GRANT) {
         answer_nothing(model, "R16: a lock on the queue, held or in line, pauses all claiming");
         return;
     }

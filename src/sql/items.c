@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "sql/requests.h"
 
-/* The columns of LK_SQL_ITEM_LOAD, LK_SQL_ITEMS_READY and LK_SQL_ITEMS_OF. */
+/* The columns of LK_SQL_ITEM_LOAD, LK_SQL_ITEMS_READY, LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD. */
 enum {
     COLUMN_ID,
     COLUMN_SEQUENCE,
@@ -16,7 +16,8 @@ enum {
     COLUMN_ATTEMPTS,
     COLUMN_WAS_LOST,
     COLUMN_NEEDS,
-    COLUMN_BYTES, /* the last one only */
+    COLUMN_BYTES, /* the last two only */
+    COLUMN_QUEUE, /* the last one only */
 };
 
 static const char *const state_texts[] = {
@@ -253,14 +254,18 @@ int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_
 
 /* ---- the items of a queue -------------------------------------------------------------------- */
 
-/* Visits what a bound statement selects. */
+/* Visits what a bound statement selects; `queue` is whose items they are, if they do not say. */
 static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice queue,
                 struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
     bool has_bytes = sqlite3_column_count(statement) > COLUMN_BYTES;
+    bool has_queue = sqlite3_column_count(statement) > COLUMN_QUEUE;
     int code;
 
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const char *wrong = decode_item(statement, queue, item);
+        const char *wrong;
+
+        queue = has_queue ? lk_sql_column_text(statement, COLUMN_QUEUE) : queue;
+        wrong = decode_item(statement, queue, item);
         if (wrong == NULL && has_bytes) {
             item->record.value = lk_sql_column_bytes(statement, COLUMN_BYTES);
             wrong = item->record.value.size > LK_VALUE_BYTES_MAX ? "its value is too large" : NULL;
@@ -298,6 +303,16 @@ int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_i
     return walk(sql, statement, queue, item, visit, context);
 }
 
+int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
+                               lk_sql_visit_item *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ITEMS_LOAD, &statement);
+
+    return code == SQLITE_OK
+               ? walk(sql, statement, (struct lk_slice){NULL, 0}, item, visit, context)
+               : code;
+}
+
 int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_QUEUE_RIPEN, &statement);
@@ -331,6 +346,35 @@ static uint64_t count_column(sqlite3_stmt *statement, int column) {
     return value > 0 ? (uint64_t)value : 0;
 }
 
+static struct lk_queue_counts decode_counts(sqlite3_stmt *statement) {
+    return (struct lk_queue_counts){
+        .pushed = count_column(statement, 0),
+        .duplicates = count_column(statement, 1),
+        .claims = count_column(statement, 2),
+        .steals = count_column(statement, 3),
+        .done = count_column(statement, 4),
+        .retried = count_column(statement, 5),
+        .parked = count_column(statement, 6),
+    };
+}
+
+int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUES_LOAD, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct lk_queue_counts counts = decode_counts(statement);
+        code = visit(context, lk_sql_column_text(statement, 7), &counts);
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
+}
+
 int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,
                       struct lk_queue_counts *ret_counts) {
     bool found;
@@ -344,15 +388,7 @@ int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,
     code = sqlite3_step(statement);
     found = code == SQLITE_ROW;
     if (found) {
-        *ret_counts = (struct lk_queue_counts){
-            .pushed = count_column(statement, 0),
-            .duplicates = count_column(statement, 1),
-            .claims = count_column(statement, 2),
-            .steals = count_column(statement, 3),
-            .done = count_column(statement, 4),
-            .retried = count_column(statement, 5),
-            .parked = count_column(statement, 6),
-        };
+        *ret_counts = decode_counts(statement);
     }
     code = lk_sql_done(statement, code);
     return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;

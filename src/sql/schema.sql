@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 2. (format_2.sql makes them of format 1.)
+-- The tables of a Lockkeeper store in SQLite, format 3. (format_N.sql makes format N of the one before.)
 --
 -- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (or lk_items)
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
@@ -23,7 +23,8 @@ CREATE TABLE meta (
     live_max             INTEGER NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   INTEGER NOT NULL DEFAULT 0,
     live_per_root_max    INTEGER NOT NULL DEFAULT 0,
-    waiters_per_path_max INTEGER NOT NULL DEFAULT 0
+    waiters_per_path_max INTEGER NOT NULL DEFAULT 0,
+    served         TEXT    NOT NULL DEFAULT '' -- where the service answers that keeps this file
 );
 
 -- Every live request: leases and who waits.
@@ -44,7 +45,8 @@ CREATE TABLE requests (
     wants_value     INTEGER NOT NULL DEFAULT 0, -- R15: the value is in doubt when it perishes
     is_claim        INTEGER NOT NULL DEFAULT 0, -- R16: of the item at its first path
     ask_number      INTEGER NOT NULL DEFAULT 0, -- R3, of a claim; 0: none
-    max_attempts    INTEGER NOT NULL DEFAULT 0  -- R16, of a claim; 0: no maximum
+    max_attempts    INTEGER NOT NULL DEFAULT 0, -- R16, of a claim; 0: no maximum
+    bound           INTEGER NOT NULL DEFAULT 0  -- R18: it ends with a connection to the service
 );
 CREATE INDEX requests_by_deadline ON requests (deadline_us);
 CREATE INDEX requests_waiting_by_owner ON requests (owner) WHERE state = 'waiting';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What everything stands on: bounded text, random numbers, wakers. */
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,34 @@ static void test_throwing_is_for_good(void **state) {
     lk_waker_done(&waker);
 }
 
+static bool is_readable(int descriptor) {
+    struct pollfd wanted = {.fd = descriptor, .events = POLLIN};
+
+    return poll(&wanted, 1, 0) == 1;
+}
+
+static void test_throwing_ends_a_poll(void **state) {
+    struct lk_waker early;
+    struct lk_waker late;
+    int descriptor;
+
+    (void)state;
+    assert_true(lk_waker_init(&early));
+    descriptor = lk_waker_thrown_descriptor(&early);
+    assert_true(descriptor >= 0);
+    lk_waker_nudge(&early);
+    assert_false(is_readable(descriptor)); /* a nudge is not for those who poll */
+    lk_waker_throw(&early);
+    assert_true(is_readable(descriptor));
+    assert_int_equal(lk_waker_thrown_descriptor(&early), descriptor);
+    lk_waker_done(&early);
+
+    assert_true(lk_waker_init(&late));
+    lk_waker_throw(&late);
+    assert_true(is_readable(lk_waker_thrown_descriptor(&late)));
+    lk_waker_done(&late);
+}
+
 static void test_a_nudge_ends_one_sleep(void **state) {
     struct lk_waker waker;
     int64_t start_ms = now_ms();
@@ -156,6 +185,7 @@ int main(void) {
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
+        cmocka_unit_test(test_throwing_ends_a_poll),
         cmocka_unit_test(test_a_nudge_ends_one_sleep),
     };
 

@@ -38,7 +38,7 @@ static int write_request(const struct lk_neighbourhood *hood, const struct lk_ef
                                                       : SQLITE_OK;
     }
     code = lk_sql_request_save(sql, record, times->wall_us + record->deadline_us - times->now_us,
-                               false);
+                               false, false);
     if (code == SQLITE_OK && has_new_parts(hood, effects, request, record->id)) {
         code = lk_sql_parts_save(sql, record);
     }

@@ -198,6 +198,7 @@ static int want_event(struct lk_neighbourhood *hood, const struct lk_event *even
         return want_claimed(hood, &event->finish.queue, event->finish.id, true);
     case LK_EVENT_UNPARK:
         return want_claimed(hood, &event->unpark.queue, event->unpark.id, false);
+    case LK_EVENT_LEAVE: /* never asked of a store without connections (R18) */
     case LK_EVENT_TICK:
         break;
     }

@@ -99,9 +99,6 @@ bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us);
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 
-/* R11, restart: moves all that lives from the clock of another boot to this one's (restart.c). */
-int lk_sqlite_rebase(struct lk_sqlite *store, const struct lk_times *times);
-
 /* Operations of the table; decide.c, work.c, take.c, look.c, watch.c, await_work.c, examine.c. */
 lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
                          const struct lk_patience *patience, lk_result *result,

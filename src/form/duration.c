@@ -3,12 +3,13 @@
  * Durations. The value is kept as whole units and a decimal fraction of one, both exact, and
  * multiplied out in integers: no floating point, so no surprise at the edges.
  */
+#include "form/duration.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/value.h"
 
 /* More digits behind the point than this cannot change a millisecond of any unit. */
 enum { FRACTION_DIGITS_MAX = 9 };

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judging claims: the rules of granting (R7, R8), each predicate citing its letter. Nothing here
+ * Judging demands: the rules of granting (R7, R8), each predicate citing its letter. Nothing here
  * changes the state.
  */
-#include "model/claim.h"
+#include "model/demand.h"
 
 #include "model/lines.h"
 #include "model/rules.h"
 #include "model/tree.h"
 
-void lk_claim_of_ask(const struct lk_model *model, lk_id owner, const struct lk_part *parts,
-                     size_t count, struct lk_claim *ret_claim) {
-    ret_claim->owner = owner;
-    ret_claim->self = 0;
-    ret_claim->ticket = LK_TICKET_NEWEST;
-    ret_claim->pass = 0;
-    ret_claim->is_of_item = false;
-    ret_claim->count = count;
+void lk_demand_of_ask(const struct lk_model *model, lk_id owner, const struct lk_part *parts,
+                      size_t count, struct lk_demand *ret_demand) {
+    ret_demand->owner = owner;
+    ret_demand->self = 0;
+    ret_demand->ticket = LK_TICKET_NEWEST;
+    ret_demand->pass = 0;
+    ret_demand->is_of_item = false;
+    ret_demand->count = count;
     for (size_t i = 0; i < count; i++) {
         unsigned depth;
-        struct lk_claimed *claimed = &ret_claim->parts[i];
-        claimed->node = lk_node_descend(model, &parts[i].path, &depth);
-        claimed->depth = (uint8_t)depth;
-        claimed->is_there = depth == parts[i].path.depth;
-        claimed->limit = parts[i].limit;
-        claimed->units = parts[i].units;
+        struct lk_demanded *demanded = &ret_demand->parts[i];
+        demanded->node = lk_node_descend(model, &parts[i].path, &depth);
+        demanded->depth = (uint8_t)depth;
+        demanded->is_there = depth == parts[i].path.depth;
+        demanded->limit = parts[i].limit;
+        demanded->units = parts[i].units;
     }
 }
 
-void lk_claim_of_request(const struct lk_model *model, lk_id id, struct lk_claim *ret_claim) {
+void lk_demand_of_request(const struct lk_model *model, lk_id id, struct lk_demand *ret_demand) {
     const struct lk_request *request = lk_request_at(model, id);
     size_t count = 0;
 
-    ret_claim->owner = request->owner;
-    ret_claim->self = id;
-    ret_claim->ticket = request->ticket;
-    ret_claim->pass = 0;
-    ret_claim->is_of_item = false;
+    ret_demand->owner = request->owner;
+    ret_demand->self = id;
+    ret_demand->ticket = request->ticket;
+    ret_demand->pass = 0;
+    ret_demand->is_of_item = false;
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
         const struct lk_stake *stake = lk_stake_at(model, at);
-        ret_claim->parts[count++] = (struct lk_claimed){
+        ret_demand->parts[count++] = (struct lk_demanded){
             .node = stake->node, .is_there = true, .limit = stake->limit, .units = stake->units};
     }
-    ret_claim->count = count;
+    ret_demand->count = count;
 }
 
 /* R7a at one path above the asker's: does another owner hold there what conflicts? */
@@ -90,19 +90,19 @@ static bool is_held_below(const struct lk_model *model, lk_id node, lk_id owner,
     return held > 0 && own_held_below(model, owner, node, exclusive, held) < held;
 }
 
-static bool is_held_against(const struct lk_model *model, const struct lk_claim *claim,
-                            const struct lk_claimed *part) {
+static bool is_held_against(const struct lk_model *model, const struct lk_demand *demand,
+                            const struct lk_demanded *part) {
     bool exclusive = lk_mode_of_units(part->units) == LK_EXCLUSIVE;
     lk_id above = part->node;
 
     if (part->is_there) {
-        if (is_held_below(model, part->node, claim->owner, exclusive)) {
+        if (is_held_below(model, part->node, demand->owner, exclusive)) {
             return true;
         }
         above = lk_node_parent(lk_node_at(model, part->node));
     }
     for (; above != 0; above = lk_node_parent(lk_node_at(model, above))) {
-        if (is_held_at(model, above, claim->owner, exclusive)) {
+        if (is_held_at(model, above, demand->owner, exclusive)) {
             return true;
         }
     }
@@ -111,16 +111,16 @@ static bool is_held_against(const struct lk_model *model, const struct lk_claim 
 
 /* R7b in one list of a line. */
 static bool is_ahead_in(const struct lk_model *model, lk_id line, enum lk_list_kind kind,
-                        const struct lk_claim *claim) {
+                        const struct lk_demand *demand) {
     lk_id at = lk_line_at(model, line)->lists[kind].first;
 
     while (at != 0) {
         const struct lk_place *place = lk_place_at(model, at);
         const struct lk_request *request = lk_request_at(model, lk_place_request(model, place));
-        if (request->ticket >= claim->ticket) {
+        if (request->ticket >= demand->ticket) {
             return false;
         }
-        if (request->owner != claim->owner) {
+        if (request->owner != demand->owner) {
             return true;
         }
         at = place->next;
@@ -128,16 +128,16 @@ static bool is_ahead_in(const struct lk_model *model, lk_id line, enum lk_list_k
     return false;
 }
 
-static bool is_ahead_of(const struct lk_model *model, const struct lk_claim *claim,
-                        const struct lk_claimed *part) {
+static bool is_ahead_of(const struct lk_model *model, const struct lk_demand *demand,
+                        const struct lk_demanded *part) {
     bool exclusive = lk_mode_of_units(part->units) == LK_EXCLUSIVE;
     lk_id above = part->node;
 
     if (part->is_there) {
         lk_id line = lk_node_at(model, part->node)->line;
         if (line != 0
-            && (is_ahead_in(model, line, LK_BELOW_EXCLUSIVE, claim)
-                || (exclusive && is_ahead_in(model, line, LK_BELOW_SHARED, claim)))) {
+            && (is_ahead_in(model, line, LK_BELOW_EXCLUSIVE, demand)
+                || (exclusive && is_ahead_in(model, line, LK_BELOW_SHARED, demand)))) {
             return true;
         }
         above = lk_node_parent(lk_node_at(model, part->node));
@@ -145,8 +145,8 @@ static bool is_ahead_of(const struct lk_model *model, const struct lk_claim *cla
     for (; above != 0; above = lk_node_parent(lk_node_at(model, above))) {
         lk_id line = lk_node_at(model, above)->line;
         if (line != 0
-            && (is_ahead_in(model, line, LK_HERE_EXCLUSIVE, claim)
-                || (exclusive && is_ahead_in(model, line, LK_HERE_SHARED, claim)))) {
+            && (is_ahead_in(model, line, LK_HERE_EXCLUSIVE, demand)
+                || (exclusive && is_ahead_in(model, line, LK_HERE_SHARED, demand)))) {
             return true;
         }
     }
@@ -163,31 +163,32 @@ static uint32_t own_units_at(const struct lk_model *model, lk_id self, lk_id nod
     return at != 0 ? lk_stake_at(model, at)->units : 0;
 }
 
-uint64_t lk_claim_units_taken(const struct lk_model *model, const struct lk_claim *claim,
-                              const struct lk_claimed *part) {
+uint64_t lk_demand_units_taken(const struct lk_model *model, const struct lk_demand *demand,
+                               const struct lk_demanded *part) {
     uint64_t taken;
 
     if (!part->is_there) {
         return 0;
     }
     taken = lk_node_units_held(lk_node_at(model, part->node));
-    if (claim->ticket != LK_TICKET_PASSES) {
-        taken += lk_line_units_ahead(model, part->node, claim->ticket, claim->pass);
+    if (demand->ticket != LK_TICKET_PASSES) {
+        taken += lk_line_units_ahead(model, part->node, demand->ticket, demand->pass);
     }
-    if (claim->self != 0) {
-        const struct lk_request *self = lk_request_at(model, claim->self);
-        if (self->state == LK_STATE_HELD || claim->ticket == LK_TICKET_NEWEST) {
-            taken -= own_units_at(model, claim->self, part->node);
+    if (demand->self != 0) {
+        const struct lk_request *self = lk_request_at(model, demand->self);
+        if (self->state == LK_STATE_HELD || demand->ticket == LK_TICKET_NEWEST) {
+            taken -= own_units_at(model, demand->self, part->node);
         }
     }
     return taken;
 }
 
-static bool fits(const struct lk_model *model, const struct lk_claim *claim, size_t *ret_part) {
-    for (size_t i = 0; i < claim->count; i++) {
-        const struct lk_claimed *part = &claim->parts[i];
+static bool fits(const struct lk_model *model, const struct lk_demand *demand, size_t *ret_part) {
+    for (size_t i = 0; i < demand->count; i++) {
+        const struct lk_demanded *part = &demand->parts[i];
         if (part->limit != 0
-            && !lk_units_fit(part->limit, part->units, lk_claim_units_taken(model, claim, part))) {
+            && !lk_units_fit(part->limit, part->units,
+                             lk_demand_units_taken(model, demand, part))) {
             *ret_part = i;
             return false;
         }
@@ -196,8 +197,8 @@ static bool fits(const struct lk_model *model, const struct lk_claim *claim, siz
 }
 
 /* R8 for one part: an exclusive lease at or above it... */
-static bool is_covered_exclusively(const struct lk_model *model, const struct lk_claim *claim,
-                                   const struct lk_claimed *part) {
+static bool is_covered_exclusively(const struct lk_model *model, const struct lk_demand *demand,
+                                   const struct lk_demanded *part) {
     for (lk_id node = part->node; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         lk_id first = lk_node_at(model, node)->holders;
         lk_id at = first;
@@ -207,8 +208,8 @@ static bool is_covered_exclusively(const struct lk_model *model, const struct lk
             if (!lk_stake_is_exclusive(stake)) {
                 break;
             }
-            if (request->owner == claim->owner && !request->revoked && !request->is_claim
-                && stake->request != claim->self) {
+            if (request->owner == demand->owner && !request->revoked && !request->is_claim
+                && stake->request != demand->self) {
                 return true;
             }
             at = stake->next != first ? stake->next : 0;
@@ -218,14 +219,14 @@ static bool is_covered_exclusively(const struct lk_model *model, const struct lk
 }
 
 /* ...or, for a shared part without a limit, a shared lease without a limit. */
-static bool is_covered_shared(const struct lk_model *model, const struct lk_claim *claim,
-                              const struct lk_claimed *part) {
-    lk_id first = lk_owner_at(model, claim->owner)->held;
+static bool is_covered_shared(const struct lk_model *model, const struct lk_demand *demand,
+                              const struct lk_demanded *part) {
+    lk_id first = lk_owner_at(model, demand->owner)->held;
     lk_id at = first;
 
     while (at != 0) {
         const struct lk_request *request = lk_request_at(model, at);
-        bool covers = !request->revoked && !request->is_claim && at != claim->self;
+        bool covers = !request->revoked && !request->is_claim && at != demand->self;
         lk_id s = covers ? request->first_stake : 0;
         for (; s != 0; s = lk_stake_at(model, s)->next_stake) {
             const struct lk_stake *stake = lk_stake_at(model, s);
@@ -239,38 +240,38 @@ static bool is_covered_shared(const struct lk_model *model, const struct lk_clai
     return false;
 }
 
-bool lk_claim_is_covered(const struct lk_model *model, const struct lk_claim *claim) {
-    if (claim->is_of_item || claim->owner == 0 || lk_owner_at(model, claim->owner)->held == 0) {
+bool lk_demand_is_covered(const struct lk_model *model, const struct lk_demand *demand) {
+    if (demand->is_of_item || demand->owner == 0 || lk_owner_at(model, demand->owner)->held == 0) {
         return false;
     }
-    for (size_t i = 0; i < claim->count; i++) {
-        const struct lk_claimed *part = &claim->parts[i];
+    for (size_t i = 0; i < demand->count; i++) {
+        const struct lk_demanded *part = &demand->parts[i];
         bool unlimited_reader = part->units != 0 && part->limit == 0;
-        if (!is_covered_exclusively(model, claim, part)
-            && !(unlimited_reader && is_covered_shared(model, claim, part))) {
+        if (!is_covered_exclusively(model, demand, part)
+            && !(unlimited_reader && is_covered_shared(model, demand, part))) {
             return false;
         }
     }
     return true;
 }
 
-enum lk_verdict lk_claim_judge(const struct lk_model *model, const struct lk_claim *claim,
-                               size_t *ret_part) {
+enum lk_verdict lk_demand_judge(const struct lk_model *model, const struct lk_demand *demand,
+                                size_t *ret_part) {
     enum lk_verdict verdict = LK_VERDICT_GRANT;
     size_t part = 0;
 
-    for (size_t i = 0; i < claim->count && verdict == LK_VERDICT_GRANT; i++) {
+    for (size_t i = 0; i < demand->count && verdict == LK_VERDICT_GRANT; i++) {
         part = i;
-        if (is_held_against(model, claim, &claim->parts[i])) {
+        if (is_held_against(model, demand, &demand->parts[i])) {
             verdict = LK_VERDICT_HELD;
-        } else if (is_ahead_of(model, claim, &claim->parts[i])) {
+        } else if (is_ahead_of(model, demand, &demand->parts[i])) {
             verdict = LK_VERDICT_AHEAD;
         }
     }
-    if (verdict != LK_VERDICT_GRANT && lk_claim_is_covered(model, claim)) {
+    if (verdict != LK_VERDICT_GRANT && lk_demand_is_covered(model, demand)) {
         verdict = LK_VERDICT_GRANT; /* R8: ahead of anybody waiting */
     }
-    if (verdict == LK_VERDICT_GRANT && !fits(model, claim, &part)) {
+    if (verdict == LK_VERDICT_GRANT && !fits(model, demand, &part)) {
         verdict = LK_VERDICT_LIMIT;
     }
     if (ret_part != NULL) {

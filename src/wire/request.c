@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests as a server reads them: arrays of bulks, and lines of words. */
+#include "wire/line.h"
+
+enum { LINE_END_BYTES = 2 };
+
+static enum lk_resp_step fail(struct lk_resp_request *request, const char *error) {
+    request->error = error;
+    return LK_RESP_BAD;
+}
+
+static enum lk_resp_step wait_for(struct lk_resp_request *request, size_t size) {
+    request->size = size;
+    return LK_RESP_MORE;
+}
+
+/* ---- arrays of bulks ---- */
+
+/* The number behind the type byte of a header at *at, which moves behind the header. */
+static enum lk_resp_step read_header(struct lk_slice input, size_t *at, int64_t *ret_number,
+                                     struct lk_resp_request *request, const char *error) {
+    struct lk_slice line;
+    size_t end;
+    enum lk_resp_step step = lk_resp_line(input, *at, LK_RESP_HEADER_BYTES_MAX, &line, &end);
+
+    if (step == LK_RESP_MORE) {
+        return wait_for(request, input.size + 1);
+    }
+    if (step == LK_RESP_BAD) {
+        return fail(request, error);
+    }
+    line.bytes++;
+    line.size--;
+    if (!lk_resp_number_parse(line, ret_number)) {
+        return fail(request, error);
+    }
+    *at = end;
+    return LK_RESP_DONE;
+}
+
+/* One argument at *at, which moves behind it. */
+static enum lk_resp_step read_argument(struct lk_slice input, size_t *at, size_t bytes_max,
+                                       struct lk_resp_request *request) {
+    int64_t size;
+    size_t from = *at;
+    enum lk_resp_step step;
+
+    if (from == input.size) {
+        return wait_for(request, from + 1);
+    }
+    if (input.bytes[from] != '$') {
+        return fail(request, "Protocol error: expected '$'");
+    }
+    step = read_header(input, &from, &size, request, "Protocol error: invalid bulk length");
+    if (step != LK_RESP_DONE) {
+        return step;
+    }
+    if (size < 0) {
+        return fail(request, "Protocol error: invalid bulk length");
+    }
+    if (from > bytes_max || (uint64_t)size > bytes_max - from) {
+        return fail(request, "Protocol error: request too large");
+    }
+    if (input.size - from < (size_t)size + LINE_END_BYTES) {
+        return wait_for(request, from + (size_t)size + LINE_END_BYTES);
+    }
+    if (memcmp(input.bytes + from + size, "\r\n", LINE_END_BYTES) != 0) {
+        return fail(request, "Protocol error: a bulk does not end where it said");
+    }
+    request->arguments[request->argument_count++] =
+        (struct lk_slice){.bytes = input.bytes + from, .size = (size_t)size};
+    *at = from + (size_t)size + LINE_END_BYTES;
+    return LK_RESP_DONE;
+}
+
+static enum lk_resp_step parse_array(struct lk_slice input, const struct lk_resp_bounds *bounds,
+                                     struct lk_resp_request *request) {
+    int64_t count;
+    size_t at = 0;
+    enum lk_resp_step step =
+        read_header(input, &at, &count, request, "Protocol error: invalid multibulk length");
+
+    if (step != LK_RESP_DONE) {
+        return step;
+    }
+    if (count > (int64_t)bounds->arguments_max) {
+        return fail(request, "Protocol error: too many arguments");
+    }
+    while ((int64_t)request->argument_count < count) {
+        step = read_argument(input, &at, bounds->request_bytes_max, request);
+        if (step != LK_RESP_DONE) {
+            return step;
+        }
+    }
+    request->size = at;
+    return LK_RESP_DONE;
+}
+
+/* ---- lines of words ---- */
+
+/* Words of a line, as they are taken apart into `text`. */
+struct words {
+    const char *at;
+    const char *end;
+    char *text; /* where the next byte goes */
+    bool failed;
+};
+
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\0' || byte == '\v'
+           || byte == '\f';
+}
+
+static int hexadecimal(char digit) {
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    digit |= 0x20;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* What is behind a backslash within double quotes. */
+static void read_escape(struct words *words) {
+    static const char letters[] = "nrtba";
+    static const char meanings[] = "\n\r\t\b\a";
+    const char *letter;
+
+    if (words->end - words->at >= 3 && words->at[0] == 'x' && hexadecimal(words->at[1]) >= 0
+        && hexadecimal(words->at[2]) >= 0) {
+        *words->text++ = (char)(hexadecimal(words->at[1]) * 16 + hexadecimal(words->at[2]));
+        words->at += 3;
+        return;
+    }
+    letter = words->at[0] != '\0' ? strchr(letters, words->at[0]) : NULL;
+    *words->text++ = letter != NULL ? meanings[letter - letters] : words->at[0];
+    words->at++;
+}
+
+/* From behind an opening quote to behind the closing one, which must end the word. */
+static void read_quoted(struct words *words, char quote) {
+    while (words->at < words->end && *words->at != quote) {
+        bool is_escaped = *words->at == '\\' && words->end - words->at >= 2;
+        if (is_escaped && quote == '"') {
+            words->at++;
+            read_escape(words);
+        } else if (is_escaped && words->at[1] == '\'') {
+            *words->text++ = '\'';
+            words->at += 2;
+        } else {
+            *words->text++ = *words->at++;
+        }
+    }
+    if (words->at == words->end) {
+        words->failed = true;
+        return;
+    }
+    words->at++;
+    words->failed = words->at < words->end && !is_blank(*words->at);
+}
+
+static struct lk_slice read_word(struct words *words) {
+    struct lk_slice word = {.bytes = words->text};
+
+    while (!words->failed && words->at < words->end && !is_blank(*words->at)) {
+        char byte = *words->at++;
+        if (byte == '"' || byte == '\'') {
+            read_quoted(words, byte);
+        } else {
+            *words->text++ = byte;
+        }
+    }
+    word.size = (size_t)(words->text - word.bytes);
+    return word;
+}
+
+static enum lk_resp_step parse_inline(struct lk_slice input, const struct lk_resp_bounds *bounds,
+                                      struct lk_resp_request *request) {
+    size_t max = bounds->request_bytes_max < LK_RESP_INLINE_BYTES_MAX ? bounds->request_bytes_max
+                                                                      : LK_RESP_INLINE_BYTES_MAX;
+    const char *end = memchr(input.bytes, '\n', input.size < max ? input.size : max);
+    struct words words = {.at = input.bytes, .end = end, .text = request->text};
+
+    if (end == NULL) {
+        return input.size < max ? wait_for(request, input.size + 1)
+                                : fail(request, "Protocol error: too big inline request");
+    }
+    request->is_inline = true;
+    request->size = (size_t)(end - input.bytes) + 1;
+    for (;;) {
+        while (words.at < words.end && is_blank(*words.at)) {
+            words.at++;
+        }
+        if (words.at == words.end) {
+            return LK_RESP_DONE;
+        }
+        if (request->argument_count == bounds->arguments_max) {
+            return fail(request, "Protocol error: too many arguments");
+        }
+        request->arguments[request->argument_count++] = read_word(&words);
+        if (words.failed) {
+            return fail(request, "Protocol error: unbalanced quotes in request");
+        }
+    }
+}
+
+enum lk_resp_step lk_resp_request_parse(struct lk_slice input, const struct lk_resp_bounds *bounds,
+                                        struct lk_resp_request *request) {
+    request->argument_count = 0;
+    request->is_inline = false;
+    request->error = NULL;
+    if (input.size == 0) {
+        return wait_for(request, 1);
+    }
+    return input.bytes[0] == '*' ? parse_array(input, bounds, request)
+                                 : parse_inline(input, bounds, request);
+}
