@@ -8,8 +8,8 @@
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
  * {fresh} in a URL stands for a name that no other scenario of the run is given; where a store has
- * no such thing, --before names a program that makes it fresh, and one plays at a time. Exit code 0: all
- * passed or are unsupported by declaration; 1: something failed; 2: bad arguments or files.
+ * no such thing, --before names a program that makes it fresh, and one plays at a time. Exit code
+ * 0: all passed or are unsupported by declaration; 1: something failed; 2: bad arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>
