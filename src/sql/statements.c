@@ -213,8 +213,8 @@ static const char *const texts[] = {
                           " ORDER BY id",
 
     [LK_SQL_EVENT_ADD] =
-        "INSERT OR REPLACE INTO events (sequence, at_unix_us, event, refusal, parts, owner, note, ticket,"
-        " token, attempt, is_of_item, is_deletion)"
+        "INSERT OR REPLACE INTO events (sequence, at_unix_us, event, refusal, parts, owner, note,"
+        " ticket, token, attempt, is_of_item, is_deletion)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     [LK_SQL_EVENTS_FROM] =
         "SELECT sequence, at_unix_us, event, refusal, parts, owner, note, ticket, token, attempt,"

@@ -70,7 +70,7 @@ lk push q 1 value
 lk claim q --owner ann
 lk retry q 1 --owner ann
 lk claim q --owner ann
-lk done q 1 --owner ann
+lk "done" q 1 --owner ann
 lk acquire elsewhere
 end_watch 5 TERM
 expect_code 143
