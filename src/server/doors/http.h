@@ -52,6 +52,14 @@ struct lk_http_exchange {
 
 TAILQ_HEAD(lk_http_exchanges, lk_http_exchange);
 
+/* A reply that is on its way; forgotten when it has been written, or its connection is gone. */
+struct lk_http_sending {
+    struct lk_http_door *door;
+    TAILQ_ENTRY(lk_http_sending) list;
+};
+
+TAILQ_HEAD(lk_http_sendings, lk_http_sending);
+
 struct lk_http_door {
     struct lk_door door;
     struct lk_server *server;
@@ -61,9 +69,10 @@ struct lk_http_door {
     struct lk_session *session;
     struct lk_http_exchanges blocked; /* with the core */
     struct lk_http_exchanges held;    /* answered; in the order of their batches */
+    struct lk_http_sendings sending;
     uint64_t last_tag;
     uint64_t durable;
-    bool is_checking_host;            /* only who is near can come, so a name may be a lure */
+    bool is_checking_host;             /* only who is near can come, so a name may be a lure */
     char host[LK_HTTP_HOST_BYTES_MAX]; /* as --http said it */
     /* Of the call that is being made: */
     struct evhttp_request *calling; /* NULL: none, or it has been answered */
@@ -89,11 +98,12 @@ void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *e
                         const struct lk_reply *said, struct lk_http_reply *reply);
 
 /* Sends it, and empties it. */
-void lk_http_reply_send(struct evhttp_request *request, struct lk_http_reply *reply);
+void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+                        struct lk_http_reply *reply);
 
 /* A failure of the request's own: a body with the outcome, and a status. */
-void lk_http_refuse(struct evhttp_request *request, int status, lk_outcome outcome,
-                    const char *text);
+void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+                    lk_outcome outcome, const char *text);
 
 /* Routes that are about the service, answered from LK_CALL_INFO. */
 extern const struct lk_command lk_http_metrics;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP door: open, the exchanges that wait, and the end. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "server/doors/http.h"
@@ -66,12 +65,13 @@ static struct lk_http_exchange *new_exchange(struct lk_http_door *door,
 
 /* The answer leaves, and the exchange with it. */
 static void end_exchange(struct lk_http_exchange *exchange) {
+    struct lk_http_door *door = exchange->door;
     struct evhttp_request *request = exchange->request;
     struct lk_http_reply reply = exchange->reply;
 
     exchange->reply.body = (struct lk_buffer){.max = 0};
     free_exchange(exchange);
-    lk_http_reply_send(request, &reply);
+    lk_http_reply_send(door, request, &reply);
 }
 
 static void hold(struct lk_http_exchange *exchange, uint64_t batch, struct lk_http_reply *reply) {
@@ -114,14 +114,14 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
         exchange = batch > door->durable ? new_exchange(door, request) : NULL;
         if (batch > door->durable && exchange == NULL) {
             lk_buffer_done(&reply.body);
-            lk_http_refuse(request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+            lk_http_refuse(door, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
             return;
         }
     }
     if (exchange != NULL) {
         hold(exchange, batch, &reply);
     } else {
-        lk_http_reply_send(request, &reply);
+        lk_http_reply_send(door, request, &reply);
     }
 }
 
@@ -147,7 +147,7 @@ static void failed(void *peer, const char *why) {
     while (!TAILQ_EMPTY(&door->held)) {
         struct evhttp_request *request = TAILQ_FIRST(&door->held)->request;
         free_exchange(TAILQ_FIRST(&door->held));
-        lk_http_refuse(request, HTTP_SERVUNAVAIL, LK_UNAVAILABLE, why);
+        lk_http_refuse(door, request, HTTP_SERVUNAVAIL, LK_UNAVAILABLE, why);
     }
 }
 
@@ -182,7 +182,7 @@ void lk_http_call(struct lk_http_door *door, struct evhttp_request *request) {
         if (exchange != NULL) {
             free_exchange(exchange);
         }
-        lk_http_refuse(request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+        lk_http_refuse(door, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
     }
 }
 
@@ -212,7 +212,7 @@ static void stop(struct lk_door *of) {
 static bool is_quiet(const struct lk_door *of) {
     const struct lk_http_door *door = (const struct lk_http_door *)(const void *)of;
 
-    return TAILQ_EMPTY(&door->blocked) && TAILQ_EMPTY(&door->held);
+    return TAILQ_EMPTY(&door->blocked) && TAILQ_EMPTY(&door->held) && TAILQ_EMPTY(&door->sending);
 }
 
 static void close_door(struct lk_door *of) {
@@ -254,10 +254,10 @@ static bool begin_http(struct lk_http_door *door) {
     evhttp_set_max_headers_size(door->http, LK_HTTP_HEADER_BYTES_MAX);
     evhttp_set_timeout(door->http, LK_HTTP_IDLE_SECONDS_MAX);
     evhttp_set_default_content_type(door->http, NULL);
-    evhttp_set_allowed_methods(door->http,
-                               EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PUT
-                                   | EVHTTP_REQ_DELETE | EVHTTP_REQ_HEAD | EVHTTP_REQ_OPTIONS
-                                   | EVHTTP_REQ_PATCH | EVHTTP_REQ_TRACE);
+    evhttp_set_allowed_methods(door->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PUT
+                                               | EVHTTP_REQ_DELETE | EVHTTP_REQ_HEAD
+                                               | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH
+                                               | EVHTTP_REQ_TRACE);
     evhttp_set_gencb(door->http, lk_http_handle, door);
     door->bound = evhttp_accept_socket_with_handle(door->http, door->listener.socket);
     if (door->bound != NULL) {
@@ -280,13 +280,14 @@ lk_outcome lk_door_http_open(struct lk_server *server, const char *listen,
     door->server = server;
     TAILQ_INIT(&door->blocked);
     TAILQ_INIT(&door->held);
+    TAILQ_INIT(&door->sending);
     door->listener.socket = -1;
     outcome = lk_listener_open(options, listen, &door->listener, ret_address, error);
     if (outcome == LK_OK) {
         door->is_checking_host = door->listener.path == NULL && options->password == NULL;
         (void)snprintf(door->host, sizeof door->host, "%s", listen);
-        outcome = lk_core_session_open(lk_server_core(server), &session_ops, door, &door->session,
-                                       error);
+        outcome =
+            lk_core_session_open(lk_server_core(server), &session_ops, door, &door->session, error);
     }
     if (outcome == LK_OK && !begin_http(door)) {
         outcome = lk_error_set(error, LK_INTERNAL, "libevent opens no HTTP server");

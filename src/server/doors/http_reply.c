@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replies of HTTP: status, headers, body. */
-#include <inttypes.h>
-
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "engine/reply.h"
@@ -25,7 +25,36 @@ static void add_header(struct evhttp_request *request, const char *name, const c
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
 }
 
-void lk_http_reply_send(struct evhttp_request *request, struct lk_http_reply *reply) {
+/* The reply has been written, or its connection is gone. */
+static void forget(struct lk_http_sending *sending) {
+    TAILQ_REMOVE(&sending->door->sending, sending, list);
+    free(sending);
+}
+
+static void hear_written(struct evhttp_request *request, void *context) {
+    evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
+    forget(context);
+}
+
+static void hear_closed(struct evhttp_connection *connection, void *context) {
+    (void)connection;
+    forget(context);
+}
+
+/* So that nobody stops before all is told. Without memory for it, somebody may. */
+static void remember(struct lk_http_door *door, struct evhttp_request *request) {
+    struct lk_http_sending *sending = malloc(sizeof *sending);
+
+    if (sending != NULL) {
+        sending->door = door;
+        TAILQ_INSERT_TAIL(&door->sending, sending, list);
+        evhttp_request_set_on_complete_cb(request, hear_written, sending);
+        evhttp_connection_set_closecb(evhttp_request_get_connection(request), hear_closed, sending);
+    }
+}
+
+void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+                        struct lk_http_reply *reply) {
     struct evbuffer *body = evbuffer_new();
     int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
 
@@ -41,6 +70,7 @@ void lk_http_reply_send(struct evhttp_request *request, struct lk_http_reply *re
     if (status == HTTP_STATUS_UNAUTHORIZED) {
         add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
     }
+    remember(door, request);
     evhttp_send_reply(request, status, NULL, body);
     if (body != NULL) {
         evbuffer_free(body);
@@ -48,14 +78,14 @@ void lk_http_reply_send(struct evhttp_request *request, struct lk_http_reply *re
     lk_buffer_done(&reply->body);
 }
 
-void lk_http_refuse(struct evhttp_request *request, int status, lk_outcome outcome,
-                    const char *text) {
+void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+                    lk_outcome outcome, const char *text) {
     struct lk_http_reply reply = {.status = status, .type = of_json};
     struct lk_form_writer writer = lk_form_writer_json(&reply.body);
 
     lk_answer_write_failure(&writer, outcome, text);
     lk_buffer_add(&reply.body, "\n", 1);
-    lk_http_reply_send(request, &reply);
+    lk_http_reply_send(door, request, &reply);
 }
 
 /* ---- what the core says ----------------------------------------------------------------------- */

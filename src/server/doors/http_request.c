@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of HTTP: who may ask, what is asked. */
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include <event2/buffer.h>
-#include <event2/http.h>
-#include <event2/http_struct.h>
-#include <event2/keyvalq_struct.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -149,8 +148,8 @@ static lk_outcome read_query(struct lk_wish *wish, struct evhttp_request *reques
         return lk_error_set(error, LK_INVALID, "the query is not NAME=VALUE&...");
     }
     TAILQ_FOREACH(field, &sources->query, next) {
-        lk_outcome outcome = lk_wish_set_text(wish, lk_slice_of(field->key),
-                                              lk_slice_of(field->value), error);
+        lk_outcome outcome =
+            lk_wish_set_text(wish, lk_slice_of(field->key), lk_slice_of(field->value), error);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -207,9 +206,8 @@ static lk_outcome read_wish(struct lk_http_door *door, struct evhttp_request *re
                             struct lk_slice rest, struct sources *sources, lk_error *error) {
     struct lk_wish *wish = &door->wish;
     bool is_post = evhttp_request_get_command(request) == EVHTTP_REQ_POST;
-    lk_outcome outcome = is_post
-                             ? lk_wish_read_json(wish, body_of(request), &sources->body, error)
-                             : read_rest(wish, request, rest, sources, error);
+    lk_outcome outcome = is_post ? lk_wish_read_json(wish, body_of(request), &sources->body, error)
+                                 : read_rest(wish, request, rest, sources, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -231,7 +229,7 @@ static void run_command(struct lk_http_door *door, struct evhttp_request *reques
     if (outcome == LK_OK) {
         lk_http_call(door, request);
     } else {
-        lk_http_refuse(request, lk_answer_http_status(outcome), outcome, error.text);
+        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
     }
     lk_wish_body_free(sources.body);
     evhttp_clear_headers(&sources.query);
@@ -258,11 +256,11 @@ static bool run_service_route(struct lk_http_door *door, struct evhttp_request *
         return false;
     }
     if (strcmp(method, "GET") != 0) {
-        lk_http_refuse(request, HTTP_BADMETHOD, LK_INVALID, "this route is for GET");
+        lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID, "this route is for GET");
     } else if (is_health) {
         struct lk_http_reply reply = {.status = HTTP_OK, .type = "text/plain; charset=utf-8"};
         lk_buffer_add_text(&reply.body, "ok\n");
-        lk_http_reply_send(request, &reply);
+        lk_http_reply_send(door, request, &reply);
     } else {
         door->echo.command = is_ready ? &lk_http_ready : &lk_http_metrics;
         door->understood.call = (struct lk_call){.kind = LK_CALL_INFO};
@@ -271,8 +269,7 @@ static bool run_service_route(struct lk_http_door *door, struct evhttp_request *
     return true;
 }
 
-static void run_route(struct lk_http_door *door, struct evhttp_request *request,
-                      const char *path) {
+static void run_route(struct lk_http_door *door, struct evhttp_request *request, const char *path) {
     enum evhttp_cmd_type type = evhttp_request_get_command(request);
     const char *method = method_name(type);
     struct lk_slice rest;
@@ -284,11 +281,12 @@ static void run_route(struct lk_http_door *door, struct evhttp_request *request,
         return;
     }
     if (!is_known) {
-        lk_http_refuse(request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
+        lk_http_refuse(door, request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
     } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
-        lk_http_refuse(request, HTTP_BADMETHOD, LK_INVALID, "this route is for another method");
+        lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID,
+                       "this route is for another method");
     } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
-        lk_http_refuse(request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
+        lk_http_refuse(door, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
                        "the body of a POST is application/json, and says so");
     } else {
         run_command(door, request, command, rest);
@@ -302,13 +300,13 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
 
     if (path == NULL) {
-        lk_http_refuse(request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
+        lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
     } else if (!is_from_here(door, request)) {
-        lk_http_refuse(request, STATUS_FORBIDDEN, LK_DENIED,
+        lk_http_refuse(door, request, STATUS_FORBIDDEN, LK_DENIED,
                        "the request comes from another site: see Host and Origin");
     } else if (password != NULL && strcmp(path, "/healthz") != 0
                && !is_known(password, header_of(request, "Authorization"))) {
-        lk_http_refuse(request, STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
+        lk_http_refuse(door, request, STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
     } else {
         run_route(door, request, path);
     }

@@ -179,8 +179,7 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
     }
     listener =
         socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-    if (listener >= 0
-        && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
+    if (listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
         && bind(listener, (const struct sockaddr *)&place.address, place.size) == 0
         && listen(listener, BACKLOG) == 0) {
         *ret_listener = (struct lk_listener){.socket = listener};
@@ -226,9 +225,8 @@ int lk_listener_accept(const struct lk_listener *listener, bool *ret_is_exhauste
     static const int yes = 1;
     int peer = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    *ret_is_exhausted = peer < 0
-                        && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS
-                            || errno == ENOMEM);
+    *ret_is_exhausted =
+        peer < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
     if (peer >= 0 && listener->path == NULL) {
         (void)setsockopt(peer, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
         (void)setsockopt(peer, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);

@@ -84,7 +84,8 @@ void lk_outbox_void(struct lk_outbox *box, struct lk_slice instead) {
 }
 
 struct lk_slice lk_outbox_leaving(const struct lk_outbox *box) {
-    return (struct lk_slice){.bytes = box->bytes.bytes + box->gone, .size = box->leaving - box->gone};
+    return (struct lk_slice){.bytes = box->bytes.bytes + box->gone,
+                             .size = box->leaving - box->gone};
 }
 
 /* Forgets what has left: at once when that is all, else once it is the greater half. */

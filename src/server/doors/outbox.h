@@ -17,10 +17,10 @@ struct lk_outbox_mark {
 
 /* Zeroed but for the bound of its bytes it is empty; ends with lk_outbox_done(). */
 struct lk_outbox {
-    struct lk_buffer bytes; /* written to between begin and end */
-    size_t leaving;         /* the first so many may leave */
-    size_t gone;            /* ... and so many of them have left */
-    uint64_t durable;       /* the last batch that is */
+    struct lk_buffer bytes;       /* written to between begin and end */
+    size_t leaving;               /* the first so many may leave */
+    size_t gone;                  /* ... and so many of them have left */
+    uint64_t durable;             /* the last batch that is */
     struct lk_outbox_mark *marks; /* from `first` on, in order */
     size_t first;
     size_t count;

@@ -22,13 +22,13 @@
 #include "wire/resp.h"
 
 enum {
-    LK_RESP_INPUT_BYTES = 64 * 1024,           /* read at a time */
-    LK_RESP_REQUEST_BYTES_MAX = 256 * 1024,    /* of one request */
-    LK_RESP_STRANGER_BYTES_MAX = 512,          /* ... before a password was said */
-    LK_RESP_STRANGER_COMMANDS_MAX = 16,        /* ... and so many of them */
-    LK_RESP_OUTPUT_PAUSE_BYTES = 1024 * 1024,  /* untold answers at which nothing more is taken */
+    LK_RESP_INPUT_BYTES = 64 * 1024,             /* read at a time */
+    LK_RESP_REQUEST_BYTES_MAX = 256 * 1024,      /* of one request */
+    LK_RESP_STRANGER_BYTES_MAX = 512,            /* ... before a password was said */
+    LK_RESP_STRANGER_COMMANDS_MAX = 16,          /* ... and so many of them */
+    LK_RESP_OUTPUT_PAUSE_BYTES = 1024 * 1024,    /* untold answers at which nothing more is taken */
     LK_RESP_OUTPUT_BYTES_MAX = 64 * 1024 * 1024, /* ... at which the connection ends */
-    LK_RESP_REQUEST_SECONDS_MAX = 60,          /* from a request's first byte to its last */
+    LK_RESP_REQUEST_SECONDS_MAX = 60,            /* from a request's first byte to its last */
     LK_RESP_NAME_BYTES_MAX = 64,
     LK_RESP_CONNECTIONS_MAX_DEFAULT = 10000,
 };

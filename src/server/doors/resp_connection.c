@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One connection of the RESP door: bytes in, requests out of them, bytes out. */
 #include <errno.h>
+#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <event2/event.h>
 
 #include "server/doors/resp.h"
 
@@ -68,8 +67,8 @@ static size_t take_requests(struct lk_resp_connection *connection, struct lk_sli
     while (taken < input.size && may_take(connection)) {
         const struct lk_resp_bounds bounds = {
             .arguments_max = connection->is_known ? LK_RESP_ARGUMENTS_MAX : 8,
-            .request_bytes_max = connection->is_known ? LK_RESP_REQUEST_BYTES_MAX
-                                                      : LK_RESP_STRANGER_BYTES_MAX,
+            .request_bytes_max =
+                connection->is_known ? LK_RESP_REQUEST_BYTES_MAX : LK_RESP_STRANGER_BYTES_MAX,
         };
         struct lk_slice rest = {.bytes = input.bytes + taken, .size = input.size - taken};
         switch (lk_resp_request_parse(rest, &bounds, request)) {
@@ -237,8 +236,9 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
         return true;
     }
     lk_resp_connection_update(connection);
-    if (has_called || (connection->input.size > 0 && connection->input.size >= connection->needed
-                       && may_take(connection))) {
+    if (has_called
+        || (connection->input.size > 0 && connection->input.size >= connection->needed
+            && may_take(connection))) {
         lk_resp_connection_stir(connection);
         return true;
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The RESP door: who may come in, the end of a turn, and the end. */
+#include <event2/event.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <event2/event.h>
 
 #include "base/error.h"
 #include "server/doors/resp.h"

@@ -105,7 +105,8 @@ static void talk_hello(struct lk_resp_connection *connection, const struct lk_sl
     int64_t version = connection->version;
     size_t at = 2;
 
-    if (count > 1 && (!lk_resp_number_parse(arguments[1], &version) || version < 2 || version > 3)) {
+    if (count > 1
+        && (!lk_resp_number_parse(arguments[1], &version) || version < 2 || version > 3)) {
         lk_resp_refuse(connection, "NOPROTO", "unsupported protocol version");
         return;
     }
@@ -248,7 +249,9 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
     lk_text_format(&text, "lockkeeper_version:%s\r\n", LK_VERSION);
     lk_text_format(&text, "time_us:%" PRId64 "\r\n", reply->times->wall_us);
     lk_text_format(&text, "durability:%s\r\n",
-                   options->is_ephemeral ? "none" : options->is_relaxed ? "relaxed" : "full");
+                   options->is_ephemeral ? "none"
+                   : options->is_relaxed ? "relaxed"
+                                         : "full");
     lk_text_format(&text, "\r\n# Persistence\r\nloading:%d\r\n", reply->model == NULL);
     lk_text_format(&text, "batches:%" PRIu64 "\r\nbatches_failed:%" PRIu64 "\r\n", core.batches,
                    core.batches_failed);
@@ -281,8 +284,8 @@ const struct lk_resp_word lk_resp_words[] = {
 };
 
 static talk_handler *const handlers[] = {
-    talk_ping, talk_echo, talk_hello, talk_auth, talk_client, lk_resp_introspect,
-    NULL, talk_select, talk_reset, talk_quit,
+    talk_ping,          talk_echo, talk_hello,  talk_auth,  talk_client,
+    lk_resp_introspect, NULL,      talk_select, talk_reset, talk_quit,
 };
 
 /* What a stranger may say. */
@@ -305,7 +308,8 @@ bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *
         }
         return !connection->is_known;
     }
-    needed = (size_t)(lk_resp_words[i].arity < 0 ? -lk_resp_words[i].arity : lk_resp_words[i].arity);
+    needed =
+        (size_t)(lk_resp_words[i].arity < 0 ? -lk_resp_words[i].arity : lk_resp_words[i].arity);
     if (!connection->is_known && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
         lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
     } else if (count < needed || (lk_resp_words[i].arity > 0 && count != needed)) {
