@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cli/bench/bench.h"
 #include "cli/likeness.h"
 #include "cli/value.h"
 #include "lockkeeper/lockkeeper.h"
@@ -200,6 +201,16 @@ static const struct lk_option options[] = {
             .help = "end when nothing is left: nothing ready, delayed\n"
                     "or claimed",
         },
+    [LK_OPTION_AFTER] =
+        {
+            .name = "after",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = INT64_MAX,
+            .help = "go on behind the event of this sequence (1: all\n"
+                    "that are kept)",
+        },
     [LK_OPTION_REASON] =
         {
             .name = "reason",
@@ -246,6 +257,34 @@ static const struct lk_option options[] = {
             .value = "CMD2",
             .help = "for /bin/sh, with $LK_EXIT: runs once after CMD,\n"
                     "however it ended, before the release",
+        },
+    [LK_OPTION_PATTERN] =
+        {
+            .name = "pattern",
+            .kind = LK_KIND_CHOICE,
+            .value = "P",
+            .choices = lk_bench_patterns,
+            .help = "many (a key for each client, the default), one\n"
+                    "(they take turns), shared, or limit (half of\n"
+                    "them at once)",
+        },
+    [LK_OPTION_CLIENTS] =
+        {
+            .name = "clients",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = LK_BENCH_CLIENTS_MAX,
+            .help = "how many at once (1)",
+        },
+    [LK_OPTION_SECONDS] =
+        {
+            .name = "seconds",
+            .kind = LK_KIND_DURATION,
+            .value = "S",
+            .min = 1,
+            .max = INT64_C(24) * 60 * 60 * 1000,
+            .help = "for how long (5)",
         },
     [LK_OPTION_VERBOSE] =
         {

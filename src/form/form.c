@@ -102,6 +102,9 @@ void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, b
     lk_form_add_count(writer, "ticket", entry->ticket);
     lk_form_add_count_if_any(writer, "token", entry->token);
     lk_form_add_text(writer, "state", entry->held ? "held" : "waiting");
+    if (entry->revoked) {
+        lk_form_add_boolean(writer, "revoked", true);
+    }
     lk_form_add_text(writer, "mode", entry->shared ? "shared" : "exclusive");
     lk_form_add_count_if_any(writer, "limit", entry->limit);
     if (entry->shared) {
@@ -113,6 +116,7 @@ void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, b
     lk_form_add_number(writer, "expires_in_ms", entry->expires_in_ms);
     lk_form_add_number(writer, "age_ms", entry->age_ms);
     if (with_blockers && !entry->held) {
+        lk_form_add_count(writer, "position", entry->position);
         write_blockers(writer, entry->blockers, entry->blocker_count);
     }
     lk_form_close(writer);

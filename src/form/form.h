@@ -38,7 +38,8 @@ json_t *lk_form_ok(void);
 
 /*
  * One part of a live request. token: only while held; limit: only where there is one; units:
- * shared parts only; note: only where there is one. `with_blockers` adds blockers to what waits.
+ * shared parts only; note: only where there is one; revoked: only if it is. `with_blockers` adds
+ * position and blockers to what waits.
  */
 void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, bool with_blockers);
 json_t *lk_form_entry(const lk_entry *entry, bool with_blockers);
@@ -62,11 +63,12 @@ json_t *lk_form_value(const char *path, const lk_value *value);
 void lk_form_write_pushed(struct lk_form_writer *writer, bool added);
 json_t *lk_form_pushed(bool added);
 
-/* A claim. value: only where the item has one. */
+/* A claim. value: only where the item has one; stolen: only if its former claim perished. */
 void lk_form_write_claim(struct lk_form_writer *writer, const lk_claim_info *claim);
 json_t *lk_form_claim(const lk_claim_info *claim);
 
-/* One item. owner: only while claimed; due_in_ms: only while delayed; value, needs: where any. */
+/* One item. owner, expires_in_ms: only while claimed; due_in_ms: only while delayed; value, needs:
+ * where any. */
 void lk_form_write_item(struct lk_form_writer *writer, const char *queue, const lk_item_info *item);
 json_t *lk_form_item(const char *queue, const lk_item_info *item);
 
@@ -74,6 +76,18 @@ json_t *lk_form_item(const char *queue, const lk_item_info *item);
 void lk_form_write_stats(struct lk_form_writer *writer, const char *queue,
                          const lk_queue_stats *stats);
 json_t *lk_form_stats(const char *queue, const lk_queue_stats *stats);
+
+/*
+ * One event (rule R21). refusal: of what was refused; path (the first), paths and parts (as text,
+ * rule R2): but for a gap; queue, id, attempt: about an item; owner, note, ticket, token: where
+ * there are any; deleted: of a value that was written.
+ */
+void lk_form_write_event(struct lk_form_writer *writer, const lk_watch_event *event);
+json_t *lk_form_event(const lk_watch_event *event);
+
+/* The bounds of a store, by name; 0: none. */
+void lk_form_write_limits(struct lk_form_writer *writer, const lk_limits *limits);
+json_t *lk_form_limits(const lk_limits *limits);
 
 /* What a store is: its lines of "name: value" under "report", its warnings, its measurements. */
 json_t *lk_form_report(const lk_report *report);

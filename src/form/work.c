@@ -31,6 +31,9 @@ void lk_form_write_claim(struct lk_form_writer *writer, const lk_claim_info *cla
         lk_form_add_value(writer, claim->value, claim->value_size);
     }
     lk_form_add_count(writer, "attempt", claim->attempt);
+    if (claim->is_stolen) {
+        lk_form_add_boolean(writer, "stolen", true);
+    }
     lk_form_add_count(writer, "token", claim->token);
     lk_form_add_text(writer, "owner", claim->owner);
     lk_form_add_number(writer, "expires_in_ms", claim->expires_in_ms);
@@ -47,6 +50,9 @@ void lk_form_write_item(struct lk_form_writer *writer, const char *queue,
     lk_form_add_text_if_any(writer, "owner", item->owner);
     if (item->due_in_ms >= 0) {
         lk_form_add_number(writer, "due_in_ms", item->due_in_ms);
+    }
+    if (item->expires_in_ms >= 0) {
+        lk_form_add_number(writer, "expires_in_ms", item->expires_in_ms);
     }
     if (item->value != NULL) {
         lk_form_add_value(writer, item->value, item->value_size);

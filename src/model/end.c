@@ -183,6 +183,29 @@ static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
     }
 }
 
+void lk_step_leave(struct lk_model *model, struct lk_times times, const struct lk_leave *leave) {
+    const struct lk_target *target = &leave->target;
+    struct lk_touched touched;
+    lk_id id;
+
+    if (!lk_check_names(model, target->owner, target->parts, target->part_count)) {
+        return;
+    }
+    if (!lk_changes_reserve(model, LOST_CHANGES_MAX)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    id = leave->is_claim ? find_claim(model, target) : find_target(model, target);
+    if (id == 0 || !has_token(lk_request_at(model, id), target->token)) {
+        answer_lost(model, "there is no such request: it has ended, or never was");
+        return;
+    }
+    lk_touched_by(model, id, &touched);
+    lose(model, id, LK_CHANGE_PERISHED);
+    lk_settle(model, &touched, times);
+    lk_answer(model, LK_OK, id);
+}
+
 /* ---- breaking ---- */
 
 /* Requests with a stake at exactly this node, into model->scratch. */

@@ -204,6 +204,9 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_e
     case LK_EVENT_UNPARK:
         lk_step_unpark(model, &event->unpark);
         break;
+    case LK_EVENT_LEAVE:
+        lk_step_leave(model, times, &event->leave);
+        break;
     case LK_EVENT_TICK:
         lk_answer(model, LK_OK, 0);
         break;

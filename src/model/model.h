@@ -155,6 +155,15 @@ struct lk_break {
     bool at_once;          /* R12 break now */
 };
 
+/*
+ * R18: the connection that a request was bound to is gone, and so is the request, as if its
+ * deadline were now. A claim is named by the path of its item, alone or with all needs.
+ */
+struct lk_leave {
+    struct lk_target target;
+    bool is_claim;
+};
+
 enum lk_event_kind {
     LK_EVENT_ASK,     /* R3, R7-R10, R13 */
     LK_EVENT_RENEW,   /* R11: only what is held and not revoked; else LK_LOST */
@@ -166,6 +175,7 @@ enum lk_event_kind {
     LK_EVENT_TAKE,    /* R16: LK_GRANTED, or LK_BUSY: nothing to claim */
     LK_EVENT_FINISH,  /* R16: LK_OK or LK_LOST */
     LK_EVENT_UNPARK,  /* R16: LK_OK, or LK_LOST: no such parked item */
+    LK_EVENT_LEAVE,   /* R18: LK_OK, or LK_LOST: there is no such request */
 };
 
 struct lk_event {
@@ -181,6 +191,7 @@ struct lk_event {
         struct lk_take take;
         struct lk_finish finish;
         struct lk_unpark unpark;
+        struct lk_leave leave;
     };
 };
 
@@ -307,6 +318,10 @@ struct lk_record {
 /* Copies the request into *ret_record. `request` must be live, or ended by the last step. */
 void lk_model_record(const struct lk_model *model, lk_ref request, struct lk_record *ret_record);
 
+/* Of these, what is cheap to know. */
+uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request);
+int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request); /* a live one's */
+
 /*
  * Puts a live request back, as a store loads it. Any order; nothing is decided, nothing is drawn.
  * The next step expires what is overdue and grants what has become free. Returns LK_OK,
@@ -322,14 +337,31 @@ lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root, u
 void lk_model_restore_floor(struct lk_model *model, uint64_t floor);
 uint64_t lk_model_floor(const struct lk_model *model);
 
+/* The greatest draw there ever was, in any root: what a store remembers as the floor, forgetting
+ * none. */
+uint64_t lk_model_greatest_draw(const struct lk_model *model);
+
 /* R3: a token that a release named and ended at `ended_us` (now_us axis). */
 lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target *target,
                                   int64_t ended_us);
 
 /* The id that the next new request gets: at least `next_id`. A fresh model starts with 1. */
 void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id);
+uint64_t lk_model_next_id(const struct lk_model *model);
+
+/* No reference that the next step names is greater, unless it makes more than one request. */
+lk_ref lk_model_greatest_ref(const struct lk_model *model);
 
 void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas);
+
+/*
+ * R22, for a model that has been given a part of a store only: how many requests live in the store
+ * besides; of these, how many are of whoever asks or takes next; and how many are under a root.
+ * Each takes the place of what was told before.
+ */
+void lk_model_restore_elsewhere(struct lk_model *model, uint64_t live, uint64_t owned);
+lk_outcome lk_model_restore_root_elsewhere(struct lk_model *model, struct lk_slice root,
+                                           uint64_t live);
 
 /* ---- values, items and queues (R15, R16) ----------------------------------------------------- */
 

@@ -49,6 +49,14 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
     }
 }
 
+uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request) {
+    return lk_request_at(model, request)->id;
+}
+
+int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request) {
+    return lk_request_deadline(model, lk_request_at(model, request));
+}
+
 static bool is_possible(const struct lk_model *model, const struct lk_record *record) {
     return record->id != 0 && record->owner.size >= 1 && record->owner.size <= LK_OWNER_BYTES_MAX
            && record->note.size <= LK_NOTE_BYTES_MAX && record->ticket != 0
@@ -68,6 +76,7 @@ static void remember_draws(struct lk_model *model, const struct lk_request *requ
         struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
         root->last_draw = draw > root->last_draw ? draw : root->last_draw;
     }
+    lk_draw_note(model, draw);
 }
 
 void lk_forget_effects(struct lk_model *model) {
@@ -126,15 +135,37 @@ lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root_na
         return LK_INTERNAL;
     }
     root->last_draw = last_draw > root->last_draw ? last_draw : root->last_draw;
+    lk_draw_note(model, last_draw);
     return LK_OK;
+}
+
+void lk_model_restore_elsewhere(struct lk_model *model, uint64_t live, uint64_t owned) {
+    model->live_elsewhere = live;
+    model->owned_elsewhere = owned;
+}
+
+lk_outcome lk_model_restore_root_elsewhere(struct lk_model *model, struct lk_slice root_name,
+                                           uint64_t live) {
+    lk_outcome outcome = lk_model_restore_draw(model, root_name, 0);
+
+    if (outcome == LK_OK) {
+        lk_root_make(model, root_name)->live_elsewhere =
+            live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
+    }
+    return outcome;
 }
 
 void lk_model_restore_floor(struct lk_model *model, uint64_t floor) {
     model->floor = floor > model->floor ? floor : model->floor;
+    lk_draw_note(model, floor);
 }
 
 uint64_t lk_model_floor(const struct lk_model *model) {
     return model->floor;
+}
+
+uint64_t lk_model_greatest_draw(const struct lk_model *model) {
+    return model->greatest_draw;
 }
 
 lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target *target,
@@ -147,6 +178,14 @@ lk_outcome lk_model_restore_ended(struct lk_model *model, const struct lk_target
     }
     lk_ended_remember(&model->ended, target, ended_us);
     return LK_OK;
+}
+
+uint64_t lk_model_next_id(const struct lk_model *model) {
+    return model->next_id;
+}
+
+lk_ref lk_model_greatest_ref(const struct lk_model *model) {
+    return model->requests.next_fresh;
 }
 
 void lk_model_restore_next_id(struct lk_model *model, uint64_t next_id) {

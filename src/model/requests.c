@@ -433,6 +433,7 @@ void lk_request_keep_draw(struct lk_model *model, lk_id id, uint64_t draw) {
     for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
         lk_root_of(model, lk_stake_at(model, at)->node)->last_draw = draw;
     }
+    lk_draw_note(model, draw);
 }
 
 uint64_t lk_request_draw(struct lk_model *model, lk_id id, int64_t wall_us) {

@@ -60,6 +60,11 @@ uint64_t lk_request_next_draw(const struct lk_model *model, lk_id request, int64
 void lk_request_keep_draw(struct lk_model *model, lk_id request, uint64_t draw);
 uint64_t lk_request_draw(struct lk_model *model, lk_id request, int64_t wall_us);
 
+/* A root has come to this draw. */
+static inline void lk_draw_note(struct lk_model *model, uint64_t draw) {
+    model->greatest_draw = draw > model->greatest_draw ? draw : model->greatest_draw;
+}
+
 static inline int64_t lk_request_deadline(const struct lk_model *model,
                                           const struct lk_request *request) {
     return model->deadlines.keys[request->deadline_at];

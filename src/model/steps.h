@@ -11,6 +11,7 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
 void lk_step_release(struct lk_model *model, struct lk_times times,
                      const struct lk_release *release);
 void lk_step_break(struct lk_model *model, struct lk_times times, const struct lk_break *broken);
+void lk_step_leave(struct lk_model *model, struct lk_times times, const struct lk_leave *leave);
 
 void lk_step_put(struct lk_model *model, const struct lk_put *put);
 void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push);

@@ -188,6 +188,7 @@ static uint64_t draw_at(struct lk_model *model, lk_id node, int64_t wall_us) {
     uint64_t wall = wall_us > 0 ? (uint64_t)wall_us : 1;
 
     root->last_draw = root->last_draw + 1 > wall ? root->last_draw + 1 : wall;
+    lk_draw_note(model, root->last_draw);
     return root->last_draw;
 }
 

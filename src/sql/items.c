@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "sql/requests.h"
 
-/* The columns of LK_SQL_ITEM_LOAD, LK_SQL_ITEMS_READY and LK_SQL_ITEMS_OF. */
+/* The columns of LK_SQL_ITEM_LOAD, LK_SQL_ITEMS_READY, LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD. */
 enum {
     COLUMN_ID,
     COLUMN_SEQUENCE,
@@ -16,7 +16,8 @@ enum {
     COLUMN_ATTEMPTS,
     COLUMN_WAS_LOST,
     COLUMN_NEEDS,
-    COLUMN_BYTES, /* the last one only */
+    COLUMN_BYTES, /* the last two only */
+    COLUMN_QUEUE, /* the last one only */
 };
 
 static const char *const state_texts[] = {
@@ -35,39 +36,9 @@ static int complain(struct lk_sql *sql, struct lk_slice queue, const char *about
 
 /* ---- needs ----------------------------------------------------------------------------------- */
 
-/* `text` has room for LK_SQL_NEEDS_TEXT_MAX bytes. */
-static struct lk_slice encode_needs(const struct lk_item_record *record, char *text) {
-    struct lk_text out = lk_text_in(text, LK_SQL_NEEDS_TEXT_MAX);
-
-    for (size_t i = 0; i < record->need_count; i++) {
-        const struct lk_part *need = &record->needs[i];
-        lk_text_format(&out, "%s%.*s", i > 0 ? " " : "", (int)need->path.size, need->path.bytes);
-        if (need->limit != 0) {
-            lk_text_format(&out, "?limit=%u&units=%u", need->limit, need->units);
-        } else if (need->mode == LK_SHARED) {
-            lk_text_format(&out, "?shared");
-        }
-    }
-    return (struct lk_slice){out.bytes, out.size};
-}
-
 bool lk_sql_needs_parse(struct lk_slice text, struct lk_part ret_needs[LK_NEEDS_MAX],
                         size_t *ret_count) {
-    const char *at = text.bytes;
-    const char *end = at + text.size;
-    size_t count = 0;
-
-    while (at < end) {
-        const char *space = memchr(at, ' ', (size_t)(end - at));
-        struct lk_slice part = {at, (size_t)((space != NULL ? space : end) - at)};
-        if (count == LK_NEEDS_MAX || lk_part_parse(part, NULL, &ret_needs[count], NULL) != LK_OK) {
-            return false;
-        }
-        count++;
-        at = space != NULL ? space + 1 : end;
-    }
-    *ret_count = count;
-    return true;
+    return lk_parts_read(text, ret_needs, LK_NEEDS_MAX, ret_count);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -191,6 +162,7 @@ static int prepare_change(struct lk_sql *sql, enum lk_sql_statement which,
 
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
     char needs[LK_SQL_NEEDS_TEXT_MAX];
+    struct lk_slice text = {needs, 0};
     sqlite3_stmt *statement;
     int code = prepare_change(sql, LK_SQL_ITEM_ADD, record, due_unix_us, &statement);
 
@@ -198,7 +170,10 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
         return code;
     }
     (void)lk_sql_bind_integer(statement, 8, (int64_t)record->sequence);
-    (void)lk_sql_bind_text(statement, 9, encode_needs(record, needs));
+    if (record->need_count > 0) {
+        text.size = lk_parts_write(record->needs, record->need_count, needs);
+    }
+    (void)lk_sql_bind_text(statement, 9, text);
     code = lk_sql_run(statement);
     if (code == SQLITE_OK && record->value.size > 0) {
         code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);
@@ -253,14 +228,18 @@ int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_
 
 /* ---- the items of a queue -------------------------------------------------------------------- */
 
-/* Visits what a bound statement selects. */
+/* Visits what a bound statement selects; `queue` is whose items they are, if they do not say. */
 static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice queue,
                 struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
     bool has_bytes = sqlite3_column_count(statement) > COLUMN_BYTES;
+    bool has_queue = sqlite3_column_count(statement) > COLUMN_QUEUE;
     int code;
 
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const char *wrong = decode_item(statement, queue, item);
+        const char *wrong;
+
+        queue = has_queue ? lk_sql_column_text(statement, COLUMN_QUEUE) : queue;
+        wrong = decode_item(statement, queue, item);
         if (wrong == NULL && has_bytes) {
             item->record.value = lk_sql_column_bytes(statement, COLUMN_BYTES);
             wrong = item->record.value.size > LK_VALUE_BYTES_MAX ? "its value is too large" : NULL;
@@ -298,6 +277,16 @@ int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_i
     return walk(sql, statement, queue, item, visit, context);
 }
 
+int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
+                               lk_sql_visit_item *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ITEMS_LOAD, &statement);
+
+    return code == SQLITE_OK
+               ? walk(sql, statement, (struct lk_slice){NULL, 0}, item, visit, context)
+               : code;
+}
+
 int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_QUEUE_RIPEN, &statement);
@@ -331,6 +320,35 @@ static uint64_t count_column(sqlite3_stmt *statement, int column) {
     return value > 0 ? (uint64_t)value : 0;
 }
 
+static struct lk_queue_counts decode_counts(sqlite3_stmt *statement) {
+    return (struct lk_queue_counts){
+        .pushed = count_column(statement, 0),
+        .duplicates = count_column(statement, 1),
+        .claims = count_column(statement, 2),
+        .steals = count_column(statement, 3),
+        .done = count_column(statement, 4),
+        .retried = count_column(statement, 5),
+        .parked = count_column(statement, 6),
+    };
+}
+
+int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUES_LOAD, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct lk_queue_counts counts = decode_counts(statement);
+        code = visit(context, lk_sql_column_text(statement, 7), &counts);
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
+}
+
 int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,
                       struct lk_queue_counts *ret_counts) {
     bool found;
@@ -344,15 +362,7 @@ int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,
     code = sqlite3_step(statement);
     found = code == SQLITE_ROW;
     if (found) {
-        *ret_counts = (struct lk_queue_counts){
-            .pushed = count_column(statement, 0),
-            .duplicates = count_column(statement, 1),
-            .claims = count_column(statement, 2),
-            .steals = count_column(statement, 3),
-            .done = count_column(statement, 4),
-            .retried = count_column(statement, 5),
-            .parked = count_column(statement, 6),
-        };
+        *ret_counts = decode_counts(statement);
     }
     code = lk_sql_done(statement, code);
     return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;

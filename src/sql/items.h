@@ -12,8 +12,7 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_PART_TEXT_MAX = LK_PATH_BYTES_MAX + sizeof "?limit=2147483647&units=2147483647",
-    LK_SQL_NEEDS_TEXT_MAX = LK_NEEDS_MAX * (LK_SQL_PART_TEXT_MAX + 1),
+    LK_SQL_NEEDS_TEXT_MAX = LK_NEEDS_MAX * LK_PART_TEXT_MAX,
 };
 
 /* An item as a row has it. Large: keep it off deep stacks. */
@@ -61,6 +60,10 @@ int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, uint64_t 
 int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
                       lk_sql_visit_item *visit, void *context);
 
+/* Those of every queue, with their values. */
+int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
+                               lk_sql_visit_item *visit, void *context);
+
 /* Makes the delayed ones that are due ready. Each costs this once. */
 int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us);
 
@@ -74,6 +77,11 @@ int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,
                       struct lk_queue_counts *ret_counts);
 int lk_sql_queue_save(struct lk_sql *sql, struct lk_slice queue,
                       const struct lk_queue_counts *counts);
+
+/* Every queue that something was ever pushed to. Any code but SQLITE_OK ends the walk. */
+typedef int lk_sql_visit_queue(void *context, struct lk_slice queue,
+                               const struct lk_queue_counts *counts);
+int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *context);
 
 /* The items now, by their rows, into the four counts of states; what is due counts as ready. */
 int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,

@@ -31,12 +31,16 @@ static bool draw_column(sqlite3_stmt *statement, int column, uint64_t *ret_draw)
 static int decode_meta(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_sql_meta *meta) {
     struct lk_slice boot_id = lk_sql_column_text(statement, 2);
     struct lk_slice sweep_root = lk_sql_column_text(statement, 4);
+    struct lk_slice served = lk_sql_column_text(statement, 9);
 
     if (boot_id.size > LK_SQL_BOOT_ID_MAX) {
         return complain(sql, "boot_id in table meta is too long");
     }
     if (sweep_root.size > LK_SEGMENT_BYTES_MAX) {
         return complain(sql, "sweep_root in table meta is too long");
+    }
+    if (served.size > LK_SQL_SERVED_MAX) {
+        return complain(sql, "served in table meta is too long");
     }
     if (!draw_column(statement, 3, &meta->draw_floor)) {
         return complain(sql, "draw_floor in table meta is out of range");
@@ -47,12 +51,17 @@ static int decode_meta(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_sq
     meta->boot_id[boot_id.size] = '\0';
     memcpy(meta->sweep_root, sweep_root.bytes != NULL ? sweep_root.bytes : "", sweep_root.size);
     meta->sweep_root_size = sweep_root.size;
+    memcpy(meta->served, served.bytes != NULL ? served.bytes : "", served.size);
+    meta->served[served.size] = '\0';
     meta->quotas = (struct lk_quotas){
         .live_max = unsigned_column(statement, 5),
         .live_per_owner_max = unsigned_column(statement, 6),
         .live_per_root_max = unsigned_column(statement, 7),
         .waiters_per_path_max = unsigned_column(statement, 8),
     };
+    meta->events_max = unsigned_column(statement, 10);
+    meta->watched_until_us = sqlite3_column_int64(statement, 11);
+    meta->last_event = unsigned_column(statement, 12);
     return SQLITE_OK;
 }
 
@@ -72,15 +81,23 @@ int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta) {
     return lk_sql_done(statement, code);
 }
 
-int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id) {
+static int set_text(struct lk_sql *sql, enum lk_sql_statement which, const char *text) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_META_SET_BOOT, &statement);
+    int code = lk_sql_statement(sql, which, &statement);
 
     if (code != SQLITE_OK) {
         return code;
     }
-    (void)lk_sql_bind_text(statement, 1, lk_slice_of(boot_id));
+    (void)lk_sql_bind_text(statement, 1, lk_slice_of(text));
     return lk_sql_run(statement);
+}
+
+int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id) {
+    return set_text(sql, LK_SQL_META_SET_BOOT, boot_id);
+}
+
+int lk_sql_meta_set_served(struct lk_sql *sql, const char *address) {
+    return set_text(sql, LK_SQL_META_SET_SERVED, address);
 }
 
 int lk_sql_meta_raise_writable(struct lk_sql *sql, int format) {
@@ -149,6 +166,29 @@ static int raise_floor(struct lk_sql *sql, uint64_t floor, struct lk_slice sweep
     (void)lk_sql_bind_integer(statement, 1, (int64_t)floor);
     (void)lk_sql_bind_text(statement, 2, sweep_root);
     return lk_sql_run(statement);
+}
+
+int lk_sql_meta_raise_floor(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t floor) {
+    return raise_floor(sql, floor, (struct lk_slice){meta->sweep_root, meta->sweep_root_size});
+}
+
+int lk_sql_roots_greatest(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t *ret_draw) {
+    sqlite3_stmt *statement;
+    uint64_t draw = 0;
+    int code = lk_sql_statement(sql, LK_SQL_ROOTS_GREATEST, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW && !draw_column(statement, 0, &draw)) {
+        code = complain(sql, "a last_draw in table roots is out of range");
+    }
+    code = lk_sql_done(statement, code);
+    if (code == SQLITE_OK) {
+        *ret_draw = draw > meta->draw_floor ? draw : meta->draw_floor;
+    }
+    return code;
 }
 
 int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t before,
@@ -224,6 +264,50 @@ static struct lk_slice ended_paths(const struct lk_target *target, char *buffer)
         size += order[i]->size;
     }
     return (struct lk_slice){buffer, size};
+}
+
+/* Paths with a space between, as ended_paths() writes them. false: these are none. */
+static bool parse_paths(struct lk_slice text, struct lk_part *parts, size_t *ret_count) {
+    const char *at = text.bytes;
+    const char *end = at + text.size;
+    size_t count = 0;
+
+    while (at < end) {
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        struct lk_slice path = {at, (size_t)((space != NULL ? space : end) - at)};
+        if (count == LK_PARTS_MAX || lk_path_parse(path, &parts[count].path, NULL) != LK_OK) {
+            return false;
+        }
+        parts[count].mode = LK_EXCLUSIVE;
+        count++;
+        at = space != NULL ? space + 1 : end;
+    }
+    *ret_count = count;
+    return count > 0;
+}
+
+int lk_sql_ended_each(struct lk_sql *sql, lk_sql_visit_ended *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ENDED_ALL, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct lk_part parts[LK_PARTS_MAX] = {0};
+        struct lk_target target = {
+            .owner = lk_sql_column_text(statement, 1),
+            .parts = parts,
+            .token = unsigned_column(statement, 0),
+        };
+        code = parse_paths(lk_sql_column_text(statement, 2), parts, &target.part_count)
+                   ? visit(context, &target, sqlite3_column_int64(statement, 3))
+                   : complain(sql, "the paths of a row in table ended are none");
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
 }
 
 int lk_sql_ended_load(struct lk_sql *sql, const struct lk_target *target, int64_t *ret_ended_us) {

@@ -10,6 +10,8 @@
 #include "sql/database.h"
 #include "sql/format.h"
 
+enum { LK_SQL_SERVED_MAX = 255 }; /* bytes of a service's address */
+
 struct lk_sql_meta {
     int64_t format;
     int64_t writable_from;
@@ -18,10 +20,16 @@ struct lk_sql_meta {
     char sweep_root[LK_SEGMENT_BYTES_MAX]; /* not terminated */
     size_t sweep_root_size;
     struct lk_quotas quotas;
+    char served[LK_SQL_SERVED_MAX + 1]; /* by which service; empty: none, or none any more */
+    uint64_t events_max;                /* R21: kept at all times; 0: only while watched */
+    int64_t watched_until_us;           /* on the clock of the boot */
+    uint64_t last_event;
 };
 
 int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta);
 int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id);
+
+int lk_sql_meta_set_served(struct lk_sql *sql, const char *address);
 
 /* Programs that know only formats older than this one must not write here from now on. */
 int lk_sql_meta_raise_writable(struct lk_sql *sql, int format);
@@ -30,6 +38,12 @@ int lk_sql_meta_raise_writable(struct lk_sql *sql, int format);
 
 /* 0: the root is not known. */
 int lk_sql_root_load(struct lk_sql *sql, struct lk_slice root, uint64_t *ret_last_draw);
+
+/* The greatest last draw of any root, and of the forgotten ones. */
+int lk_sql_roots_greatest(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t *ret_draw);
+
+/* For who remembers one draw for all roots: no draw that is smaller will be made any more. */
+int lk_sql_meta_raise_floor(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t floor);
 
 /* Never lowers it. */
 int lk_sql_root_save(struct lk_sql *sql, struct lk_slice root, uint64_t last_draw);
@@ -46,6 +60,10 @@ int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint6
 /* When this very target and token ended: SQLITE_OK, or SQLITE_EMPTY if that is not remembered. */
 int lk_sql_ended_load(struct lk_sql *sql, const struct lk_target *target, int64_t *ret_ended_us);
 int lk_sql_ended_save(struct lk_sql *sql, const struct lk_target *target, int64_t ended_us);
+
+/* Everything that is remembered, the oldest first. Any code but SQLITE_OK ends the walk. */
+typedef int lk_sql_visit_ended(void *context, const struct lk_target *target, int64_t ended_us);
+int lk_sql_ended_each(struct lk_sql *sql, lk_sql_visit_ended *visit, void *context);
 
 /* Forgets what ended by `until_us`, among the `max` smallest tokens. */
 int lk_sql_ended_sweep(struct lk_sql *sql, int64_t until_us, int max);

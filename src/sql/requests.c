@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The columns of LK_SQL_REQUEST_LOAD. */
+/* The columns of LK_SQL_REQUEST_LOAD and LK_SQL_REQUESTS_LOAD. */
 enum {
     COLUMN_OWNER,
     COLUMN_NOTE,
@@ -26,6 +26,8 @@ enum {
     COLUMN_MODE,
     COLUMN_LIMIT,
     COLUMN_UNITS,
+    COLUMN_BOUND,
+    COLUMN_ID, /* the latter only */
 };
 
 static const char waiting_text[] = "waiting";
@@ -107,6 +109,7 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     record->deadline_us = sqlite3_column_int64(statement, COLUMN_DEADLINE);
     request->graced = sqlite3_column_int(statement, COLUMN_GRACED) != 0;
     request->expires_unix_us = sqlite3_column_int64(statement, COLUMN_EXPIRES);
+    request->bound = sqlite3_column_int(statement, COLUMN_BOUND) != 0;
     if (record->ttl_ms < 0 || record->ttl_ms > LK_TTL_MAX_MS) {
         return "its ttl is out of range";
     }
@@ -183,8 +186,54 @@ int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *
     return wrong != NULL ? complain(sql, id, wrong) : code;
 }
 
+/* The row in hand goes on where its request's last one stopped. Returns what is wrong, or NULL. */
+static const char *decode_row(sqlite3_stmt *statement, struct lk_sql_request *request,
+                              size_t *used) {
+    const char *wrong = NULL;
+
+    if (request->record.part_count == 0) {
+        uint64_t id = (uint64_t)sqlite3_column_int64(statement, COLUMN_ID);
+        wrong = decode_request(statement, id, request);
+        *used = 0;
+    }
+    return wrong != NULL ? wrong : decode_part(statement, &request->record, used);
+}
+
+int lk_sql_requests_each(struct lk_sql *sql, struct lk_sql_request *request,
+                         lk_sql_visit_request *visit, void *context) {
+    uint64_t id = 0;
+    size_t used = 0;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_REQUESTS_LOAD, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    request->record.part_count = 0;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *wrong;
+        uint64_t row_id = (uint64_t)sqlite3_column_int64(statement, COLUMN_ID);
+
+        if (row_id != id && request->record.part_count > 0) {
+            code = visit(context, request);
+            request->record.part_count = 0;
+            if (code != SQLITE_OK) {
+                return lk_sql_done(statement, code);
+            }
+        }
+        id = row_id;
+        wrong = decode_row(statement, request, &used);
+        if (wrong != NULL) {
+            (void)lk_sql_done(statement, SQLITE_OK);
+            return complain(sql, id, wrong);
+        }
+    }
+    code = lk_sql_done(statement, code);
+    return code == SQLITE_OK && request->record.part_count > 0 ? visit(context, request) : code;
+}
+
 int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int64_t expires_unix_us,
-                        bool graced) {
+                        bool graced, bool bound) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_REQUEST_SAVE, &statement);
     const char *state = record->state == LK_STATE_HELD ? held_text : waiting_text;
@@ -209,6 +258,7 @@ int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int6
     (void)lk_sql_bind_integer(statement, 15, record->is_claim);
     (void)lk_sql_bind_integer(statement, 16, (int64_t)record->ask_number);
     (void)lk_sql_bind_integer(statement, 17, record->max_attempts);
+    (void)lk_sql_bind_integer(statement, 18, bound);
     return lk_sql_run(statement);
 }
 

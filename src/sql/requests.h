@@ -16,6 +16,7 @@ struct lk_sql_request {
     struct lk_record record; /* its slices point into this struct */
     int64_t expires_unix_us; /* its deadline by the wall clock */
     bool graced;             /* R11: lives on since a restart, not renewed since */
+    bool bound;              /* R18; only a service makes it so, and nothing unmakes it */
     char owner[LK_OWNER_BYTES_MAX];
     char note[LK_NOTE_BYTES_MAX];
 };
@@ -28,7 +29,14 @@ int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *
  * they are in the file when the deadline is the same.
  */
 int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int64_t expires_unix_us,
-                        bool graced);
+                        bool graced, bool bound);
+
+/* Called for each request, which is borrowed for the call; a code other than SQLITE_OK ends it. */
+typedef int lk_sql_visit_request(void *context, const struct lk_sql_request *request);
+
+/* Every request, by rising id, in one sweep. `request` is room. */
+int lk_sql_requests_each(struct lk_sql *sql, struct lk_sql_request *request,
+                         lk_sql_visit_request *visit, void *context);
 
 /* Writes its parts; those that are as they were cost no write. */
 int lk_sql_parts_save(struct lk_sql *sql, const struct lk_record *record);

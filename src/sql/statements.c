@@ -12,24 +12,41 @@ static const char *const texts[] = {
     [LK_SQL_ROLLBACK] = "ROLLBACK",
     [LK_SQL_DATA_VERSION] = "PRAGMA data_version",
 
-    [LK_SQL_META_LOAD] = "SELECT format, writable_from, boot_id, draw_floor, sweep_root, live_max,"
-                         " live_per_owner_max, live_per_root_max, waiters_per_path_max FROM meta",
-    [LK_SQL_META_SET_BOOT] = "UPDATE meta SET boot_id = ?1",
+    [LK_SQL_META_LOAD] =
+        "SELECT format, writable_from, boot_id, draw_floor, sweep_root, live_max,"
+        " live_per_owner_max, live_per_root_max, waiters_per_path_max, served, events_max,"
+        " watched_until_us, last_event FROM meta",
+    [LK_SQL_META_SET_BOOT] = "UPDATE meta SET boot_id = ?1, watched_until_us = 0",
+    [LK_SQL_META_SET_SERVED] = "UPDATE meta SET served = ?1",
     [LK_SQL_META_RAISE_FLOOR] = "UPDATE meta SET draw_floor = max(draw_floor, ?1), sweep_root = ?2",
     [LK_SQL_META_RAISE_WRITABLE] = "UPDATE meta SET writable_from = max(writable_from, ?1)",
+
+    [LK_SQL_META_SET_QUOTAS] =
+        "UPDATE meta SET live_max = ?1, live_per_owner_max = ?2, live_per_root_max = ?3,"
+        " waiters_per_path_max = ?4, events_max = ?5",
+    [LK_SQL_META_SET_WATCHED] = "UPDATE meta SET watched_until_us = ?1",
+    [LK_SQL_META_SET_LAST_EVENT] = "UPDATE meta SET last_event = ?1",
 
     [LK_SQL_REQUEST_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
         " deadline_us, expires_unix_us, wants_value, is_claim, ask_number, max_attempts,"
-        " path, mode, unit_limit, units"
+        " path, mode, unit_limit, units, bound"
         " FROM requests JOIN parts ON parts.request = requests.id"
         " WHERE requests.id = ?1 ORDER BY parts.position",
+    /* The same of all, one after the other. CROSS JOIN: in this order, which no index sorts. */
+    [LK_SQL_REQUESTS_LOAD] =
+        "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
+        " deadline_us, expires_unix_us, wants_value, is_claim, ask_number, max_attempts,"
+        " path, mode, unit_limit, units, bound, requests.id"
+        " FROM requests CROSS JOIN parts ON parts.request = requests.id"
+        " ORDER BY requests.id, parts.position",
     /* A deadline that did not move keeps the wall-clock reading that it was set with. */
     [LK_SQL_REQUEST_SAVE] =
         "INSERT INTO requests (id, owner, note, state, revoked, attended, fixed, graced, ticket,"
         " token, ttl_ms, deadline_us, expires_unix_us, wants_value, is_claim, ask_number,"
-        " max_attempts)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
+        " max_attempts, bound)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"
+        " ?18)"
         " ON CONFLICT (id) DO UPDATE SET note = excluded.note, state = excluded.state,"
         " revoked = excluded.revoked, attended = excluded.attended, fixed = excluded.fixed,"
         " graced = CASE WHEN deadline_us = excluded.deadline_us THEN graced"
@@ -37,7 +54,8 @@ static const char *const texts[] = {
         " ticket = excluded.ticket, token = excluded.token, ttl_ms = excluded.ttl_ms,"
         " expires_unix_us = CASE WHEN deadline_us = excluded.deadline_us THEN expires_unix_us"
         "                        ELSE excluded.expires_unix_us END,"
-        " deadline_us = excluded.deadline_us, wants_value = excluded.wants_value",
+        " deadline_us = excluded.deadline_us, wants_value = excluded.wants_value,"
+        " bound = max(bound, excluded.bound)",
     [LK_SQL_REQUEST_DELETE] = "DELETE FROM requests WHERE id = ?1",
     [LK_SQL_REQUEST_STANDING] = "SELECT ticket FROM requests WHERE id = ?1 AND state = 'waiting'",
     [LK_SQL_REQUEST_PATHS] = "SELECT path FROM parts WHERE request = ?1",
@@ -50,6 +68,23 @@ static const char *const texts[] = {
         " WHERE path <> excluded.path OR mode <> excluded.mode"
         " OR unit_limit <> excluded.unit_limit OR units <> excluded.units",
     [LK_SQL_PARTS_DELETE] = "DELETE FROM parts WHERE request = ?1",
+
+    [LK_SQL_RESTART_KNOWN] = "SELECT ifnull(max(deadline_us - ttl_ms * 1000), 0)"
+                             " FROM requests WHERE NOT fixed",
+    [LK_SQL_RESTART_STAY] = "UPDATE requests SET deadline_us = ?1 + min(ttl_ms * 1000, ?4),"
+                            " expires_unix_us = ?2 + min(ttl_ms * 1000, ?4), graced = 1"
+                            " WHERE NOT fixed AND NOT graced AND deadline_us > ?3"
+                            " AND deadline_us < ?1 + min(ttl_ms * 1000, ?4)",
+    /* A wall clock that was set back must not make a lease last for years: no longer than ttl. */
+    [LK_SQL_RESTART_MOVE] =
+        "WITH promise (id, left_us) AS (SELECT id, CASE"
+        " WHEN fixed THEN expires_unix_us - ?2"
+        " WHEN deadline_us <= ?3 THEN min(expires_unix_us - ?2, 0)"
+        " WHEN graced THEN min(expires_unix_us - ?2, ttl_ms * 1000)"
+        " ELSE max(min(expires_unix_us - ?2, ttl_ms * 1000), min(ttl_ms * 1000, ?4)) END"
+        " FROM requests)"
+        " UPDATE requests SET deadline_us = ?1 + left_us, expires_unix_us = ?2 + left_us,"
+        " graced = 1 FROM promise WHERE promise.id = requests.id",
 
     [LK_SQL_ALL] = "SELECT id FROM requests",
     [LK_SQL_AT] = "SELECT request FROM parts WHERE path = ?1",
@@ -73,6 +108,18 @@ static const char *const texts[] = {
                           " WHERE path > ?1 AND path < ?2 LIMIT ?3",
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM requests WHERE deadline_us > ?1",
 
+    /* R22: for bounds; no further than ?2. The index of owners is there when it is needed. */
+    [LK_SQL_COUNT_LIVE_TO] =
+        "SELECT count(*) FROM (SELECT 1 FROM requests WHERE deadline_us > ?1 LIMIT ?2)",
+    [LK_SQL_COUNT_OWNED_TO] = "SELECT count(*) FROM (SELECT 1 FROM requests"
+                              " WHERE owner = ?3 AND deadline_us > ?1 LIMIT ?2)",
+    [LK_SQL_COUNT_ROOTED_TO] =
+        "SELECT count(*) FROM (SELECT DISTINCT request"
+        " FROM (SELECT request FROM parts WHERE path = ?3"
+        "       UNION ALL SELECT request FROM parts WHERE path > ?4 AND path < ?5)"
+        " CROSS JOIN requests ON requests.id = request WHERE deadline_us > ?1 LIMIT ?2)",
+
+    [LK_SQL_VALUES_LOAD] = "SELECT path, in_doubt, bytes FROM path_values",
     [LK_SQL_VALUE_LOAD] = "SELECT in_doubt, bytes FROM path_values WHERE path = ?1",
     [LK_SQL_VALUE_SAVE] = "INSERT INTO path_values (path, in_doubt, bytes) VALUES (?1, 0, ?2)"
                           " ON CONFLICT (path) DO UPDATE SET in_doubt = 0, bytes = excluded.bytes",
@@ -84,6 +131,8 @@ static const char *const texts[] = {
 
     [LK_SQL_QUEUE_LOAD] = "SELECT pushed, duplicates, claims, steals, done, retried, parked"
                           " FROM queues WHERE path = ?1",
+    [LK_SQL_QUEUES_LOAD] = "SELECT pushed, duplicates, claims, steals, done, retried, parked, path"
+                           " FROM queues",
     [LK_SQL_QUEUE_SAVE] =
         "INSERT INTO queues (path, pushed, duplicates, claims, steals, done, retried, parked)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
@@ -121,11 +170,15 @@ static const char *const texts[] = {
                            " ORDER BY sequence",
     [LK_SQL_ITEMS_OF] = "SELECT id, sequence, state, due_us, attempts, was_lost, needs, bytes"
                         " FROM items LEFT JOIN item_values ON item = number WHERE queue = ?1",
+    [LK_SQL_ITEMS_LOAD] =
+        "SELECT id, sequence, state, due_us, attempts, was_lost, needs, bytes, queue"
+        " FROM items LEFT JOIN item_values ON item = number",
     /* By the wall clock, but not later than the former clock had it. */
     [LK_SQL_ITEMS_MOVE] = "UPDATE items SET due_us ="
                           " ?1 + max(0, min(due_unix_us - ?2, due_us - ?3))"
                           " WHERE state = 'delayed'",
 
+    [LK_SQL_ROOTS_GREATEST] = "SELECT ifnull(max(last_draw), 0) FROM roots",
     [LK_SQL_ROOT_LOAD] = "SELECT last_draw FROM roots WHERE root = ?1",
     [LK_SQL_ROOT_SAVE] = "INSERT INTO roots (root, last_draw) VALUES (?1, ?2)"
                          " ON CONFLICT (root) DO UPDATE SET last_draw = excluded.last_draw"
@@ -137,6 +190,7 @@ static const char *const texts[] = {
                           " FROM roots WHERE root > ?1 ORDER BY root LIMIT ?3",
     [LK_SQL_ROOT_DELETE] = "DELETE FROM roots WHERE root = ?1",
 
+    [LK_SQL_ENDED_ALL] = "SELECT token, owner, paths, ended_us FROM ended ORDER BY ended_us",
     [LK_SQL_ENDED_LOAD] =
         "SELECT ended_us FROM ended WHERE token = ?1 AND owner = ?2 AND paths = ?3",
     [LK_SQL_ENDED_SAVE] =
@@ -155,6 +209,17 @@ static const char *const texts[] = {
                           " held FROM audit"
                           " WHERE ?1 = '' OR path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
                           " ORDER BY id",
+
+    [LK_SQL_EVENT_ADD] =
+        "INSERT INTO events (sequence, at_unix_us, event, refusal, parts, owner, note, ticket,"
+        " token, attempt, is_of_item, is_deletion)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    [LK_SQL_EVENTS_FROM] =
+        "SELECT sequence, at_unix_us, event, refusal, parts, owner, note, ticket, token, attempt,"
+        " is_of_item, is_deletion FROM events WHERE sequence > ?1 ORDER BY sequence",
+    [LK_SQL_EVENTS_FORGET] = "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events"
+                             " WHERE sequence <= ?1 ORDER BY sequence LIMIT ?2)",
+    [LK_SQL_EVENTS_LOOK] = "SELECT last_event, (SELECT min(deadline_us) FROM requests) FROM meta",
 };
 
 _Static_assert(sizeof texts / sizeof texts[0] == LK_SQL_STATEMENT_COUNT, "every statement is here");

@@ -4,6 +4,12 @@
 
 #include <stdio.h>
 
+static int complain_large(struct lk_sql *sql) {
+    (void)snprintf(sql->complaint, sizeof sql->complaint,
+                   "table path_values: a value has more than %d bytes", LK_VALUE_BYTES_MAX);
+    return SQLITE_CORRUPT;
+}
+
 int lk_sql_value_load(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_value *visit,
                       void *context) {
     bool found;
@@ -18,16 +24,32 @@ int lk_sql_value_load(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_val
     found = code == SQLITE_ROW;
     if (found) {
         struct lk_slice bytes = lk_sql_column_bytes(statement, 1);
-        if (bytes.size > LK_VALUE_BYTES_MAX) {
-            (void)snprintf(sql->complaint, sizeof sql->complaint,
-                           "table path_values: a value has more than %d bytes", LK_VALUE_BYTES_MAX);
-            code = SQLITE_CORRUPT;
-        } else {
-            code = visit(context, bytes, sqlite3_column_int(statement, 0) != 0);
-        }
+        code = bytes.size > LK_VALUE_BYTES_MAX
+                   ? complain_large(sql)
+                   : visit(context, bytes, sqlite3_column_int(statement, 0) != 0);
     }
     code = lk_sql_done(statement, code);
     return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;
+}
+
+int lk_sql_values_each(struct lk_sql *sql, lk_sql_visit_path_value *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_VALUES_LOAD, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct lk_slice path = lk_sql_column_text(statement, 0);
+        struct lk_slice bytes = lk_sql_column_bytes(statement, 2);
+        code = bytes.size > LK_VALUE_BYTES_MAX
+                   ? complain_large(sql)
+                   : visit(context, path, bytes, sqlite3_column_int(statement, 1) != 0);
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
 }
 
 int lk_sql_value_save(struct lk_sql *sql, struct lk_slice path, struct lk_slice bytes) {

@@ -368,7 +368,7 @@ lk items /q --json
 expect_code 0
 expect_err ''
 expect 'keys_unsorted | join(" ")' '"queue id state attempts due_in_ms"
-"queue id state attempts owner value"
+"queue id state attempts owner expires_in_ms value"
 "queue id state attempts"'
 expect '[.queue, .id, .state, .attempts, .owner]' '["q","d","delayed",0,null]
 ["q","1","claimed",1,"ana"]

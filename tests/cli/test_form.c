@@ -167,8 +167,10 @@ static void entries_hold_what_their_mode_has(void **state) {
     entry.limit = 10;
     entry.units = 2;
     entry.note = "why";
+    entry.revoked = true;
     expect_line(lk_form_entry(&entry, true),
-                "{\"path\":\"db\",\"ticket\":3,\"token\":4,\"state\":\"held\",\"mode\":\"shared\","
+                "{\"path\":\"db\",\"ticket\":3,\"token\":4,\"state\":\"held\","
+                "\"revoked\":true,\"mode\":\"shared\","
                 "\"limit\":10,\"units\":2,\"owner\":\"ana\",\"note\":\"why\",\"ttl_ms\":60000,"
                 "\"expires_in_ms\":10,\"age_ms\":59990}");
 }
@@ -179,6 +181,7 @@ static void a_waiting_entry_names_blockers_in_show_only(void **state) {
                       .ticket = 3,
                       .shared = true,
                       .units = 1,
+                      .position = 3,
                       .blockers = blockers,
                       .blocker_count = 1};
     (void)state;
@@ -189,6 +192,7 @@ static void a_waiting_entry_names_blockers_in_show_only(void **state) {
     expect_line(lk_form_entry(&entry, true),
                 "{\"path\":\"db\",\"ticket\":3,\"state\":\"waiting\",\"mode\":\"shared\","
                 "\"units\":1,\"owner\":\"ana\",\"ttl_ms\":0,\"expires_in_ms\":0,\"age_ms\":0,"
+                "\"position\":3,"
                 "\"blockers\":[{\"path\":\"db\",\"owner\":\"ana\",\"ticket\":5,\"state\":\"held\","
                 "\"note\":\"nightly\",\"expires_in_ms\":900}]}");
 }
@@ -270,10 +274,11 @@ static void a_claim_has_a_value_where_the_item_has_one(void **state) {
                 "\"owner\":\"ana\",\"expires_in_ms\":59999}");
     claim.value = "v";
     claim.value_size = 1;
+    claim.is_stolen = true;
     expect_line(
         lk_form_claim(&claim),
         "{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"value\":\"v\",\"attempt\":2,"
-        "\"token\":7,\"owner\":\"ana\",\"expires_in_ms\":59999}");
+        "\"stolen\":true,\"token\":7,\"owner\":\"ana\",\"expires_in_ms\":59999}");
     expect_line(lk_form_pushed(true), "{\"status\":\"ok\",\"added\":true}");
     expect_line(lk_form_pushed(false), "{\"status\":\"ok\",\"added\":false}");
 }
@@ -303,7 +308,7 @@ static void an_item_has_what_its_state_has(void **state) {
                           .due_in_ms = -1,
                           .expires_in_ms = 5};
     expect_line(lk_form_item("q", &item), "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"claimed\","
-                                          "\"attempts\":1,\"owner\":\"ana\"}");
+                                          "\"attempts\":1,\"owner\":\"ana\",\"expires_in_ms\":5}");
 }
 
 static void counts_come_by_name(void **state) {

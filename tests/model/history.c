@@ -217,6 +217,26 @@ static const char *read_release(struct lk_slice owner, struct lk_slice text,
     return wrong;
 }
 
+static const char *read_leave(struct lk_slice owner, struct lk_slice text,
+                              const struct history_tokens *tokens,
+                              struct history_event *ret_event) {
+    struct lk_leave *leave = &ret_event->event.leave;
+    const char *wrong;
+
+    ret_event->event.kind = LK_EVENT_LEAVE;
+    *leave = (struct lk_leave){.target = {.owner = owner, .parts = ret_event->parts}};
+    wrong = read_parts(&text, ret_event, &leave->target.part_count);
+    for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
+         word = history_word(&text)) {
+        if (history_is(word, "claim=yes")) {
+            leave->is_claim = true;
+        } else if (!history_number(word, "token", tokens, &leave->target.token)) {
+            wrong = "a leave has no such word";
+        }
+    }
+    return wrong;
+}
+
 static const char *read_break(struct lk_slice text, struct history_event *ret_event) {
     struct lk_break *broken = &ret_event->event.broken;
 
@@ -269,6 +289,9 @@ static const char *read_of_owner(struct lk_slice owner, struct lk_slice text,
     }
     if (history_is(verb, "release")) {
         return read_release(owner, text, tokens, ret_event);
+    }
+    if (history_is(verb, "leave")) {
+        return read_leave(owner, text, tokens, ret_event);
     }
     return history_read_work(owner, verb, text, tokens, ret_event);
 }

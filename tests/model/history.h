@@ -5,6 +5,7 @@
  *   OWNER try|queue|wait PART... [ttl=MS] [until=MS] [note=TEXT] [max=BLOCKERS] [get=yes]
  *   OWNER renew PATH... [ttl=MS] [token=N]
  *   OWNER release PATH... [token=N] [put=TEXT]
+ *   OWNER leave PATH... [token=N] [claim=yes]
  *   break PATH [owner=OWNER] [now]
  *   [OWNER] put PATH value=TEXT [token=N]
  *   [OWNER] del PATH [token=N]

@@ -294,7 +294,10 @@ void invent_line(struct invent *invent, const struct lk_reference *reference, st
         if (invent->has_work && chance(invent, 40)) {
             put(&line, " put=%" PRIu64, invent_below(invent, 1000));
         }
-    } else if (kind < 89) {
+    } else if (kind < 88) {
+        put_target(invent, &line, "leave", reference);
+        put(&line, "%s", invent->has_work && chance(invent, 60) ? " claim=yes" : "");
+    } else if (kind < 92) {
         put_break(invent, &line);
     } else {
         put_pass(invent, &line, reference, times);

@@ -474,6 +474,42 @@ static void step_release(struct lk_reference *reference, const struct lk_release
     give_answer(reference, LK_OK, 0);
 }
 
+/* R16: the claim of these paths, or of the item at this one. */
+static const struct lk_reference_request *find_claim(const struct lk_reference *reference,
+                                                     const struct lk_target *target) {
+    for (size_t i = 0; i < reference->request_count; i++) {
+        const struct lk_reference_request *claim = &reference->requests[i];
+        bool named = is_same_request(claim, target->owner, target->parts, target->part_count)
+                     || (target->part_count == 1 && lk_slice_equal(claim->owner, target->owner)
+                         && is_same_path(&claim->parts[0].path, &target->parts[0].path));
+        if (claim->is_claim && named && (target->token == 0 || target->token == claim->token)) {
+            return claim;
+        }
+    }
+    return NULL;
+}
+
+/* R18: as if its deadline were now. */
+static void step_leave(struct lk_reference *reference, const struct lk_leave *leave,
+                       struct lk_times times) {
+    const struct lk_target *target = &leave->target;
+    const struct lk_reference_request *request;
+
+    if (!are_sound_names(target->owner, target->parts, target->part_count)) {
+        give_answer(reference, LK_INVALID, 0);
+        return;
+    }
+    request = leave->is_claim ? find_claim(reference, target)
+                              : find(reference, target->owner, target->parts, target->part_count);
+    if (request == NULL || (target->token != 0 && target->token != request->token)) {
+        give_answer(reference, LK_LOST, 0);
+        return;
+    }
+    lose(reference, request->arrival);
+    promote(reference, times);
+    give_answer(reference, LK_OK, 0);
+}
+
 /* R12: waiting requests at exactly this path are withdrawn, leases revoked, or ended at once. */
 static void step_break(struct lk_reference *reference, const struct lk_break *broken,
                        struct lk_times times) {
@@ -534,6 +570,9 @@ const struct lk_reference_answer *lk_reference_step(struct lk_reference *referen
         break;
     case LK_EVENT_UNPARK:
         step_unpark(reference, &event->unpark);
+        break;
+    case LK_EVENT_LEAVE:
+        step_leave(reference, &event->leave, event->times);
         break;
     }
     return &reference->answer;

@@ -2,6 +2,7 @@
 /* What a step changed, as rows. */
 #include "engine/sqlite/changes.h"
 
+#include "engine/sqlite/events.h"
 #include "sql/values.h"
 
 /* R4: a draw counts at every root of the request. */
@@ -38,7 +39,7 @@ static int write_request(const struct lk_neighbourhood *hood, const struct lk_ef
                                                       : SQLITE_OK;
     }
     code = lk_sql_request_save(sql, record, times->wall_us + record->deadline_us - times->now_us,
-                               false);
+                               false, false);
     if (code == SQLITE_OK && has_new_parts(hood, effects, request, record->id)) {
         code = lk_sql_parts_save(sql, record);
     }
@@ -203,6 +204,9 @@ int lk_changes_upkeep(struct lk_sqlite_turn *turn, uint64_t draw) {
         return SQLITE_OK;
     }
     code = lk_sql_ended_sweep(sql, turn->times.now_us - LK_ENDED_MEMORY_US, LK_SQLITE_SWEEP_ENDED);
+    if (code == SQLITE_OK) {
+        code = lk_sqlite_events_upkeep(turn);
+    }
     if (code != SQLITE_OK || draw % LK_SQLITE_UPKEEP_EVERY != 0) {
         return code;
     }

@@ -15,7 +15,7 @@ const struct lk_sqlite_options lk_sqlite_options_default = {
 
 /* ---- the boot -------------------------------------------------------------------------------- */
 
-static lk_outcome read_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error *error) {
+lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error *error) {
     static const char source[] = "/proc/sys/kernel/random/boot_id";
     int file = open(source, O_RDONLY | O_CLOEXEC);
     ssize_t size = -1;
@@ -40,7 +40,7 @@ static lk_outcome set_boot_id(struct lk_sqlite *store, lk_error *error) {
     const char *given = store->options.boot_id;
 
     if (given == NULL) {
-        return read_boot_id(store->boot_id, error);
+        return lk_sqlite_boot_id(store->boot_id, error);
     }
     if (strlen(given) > LK_SQL_BOOT_ID_MAX) {
         return lk_error_set(error, LK_INVALID, "a boot's id has at most %d bytes",
@@ -254,7 +254,7 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_sqlite_ask,
@@ -274,5 +274,9 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .items = lk_sqlite_items,
     .stats = lk_sqlite_stats,
     .await_work = lk_sqlite_await_work,
+    .events = lk_sqlite_events,
+    .await_events = lk_sqlite_await_events,
+    .limits_get = lk_sqlite_limits_get,
+    .limits_set = lk_sqlite_limits_set,
     .examine = lk_sqlite_examine,
 };

@@ -13,6 +13,8 @@
 #include "base/random.h"
 #include "engine/sqlite/store.h"
 #include "sql/line.h"
+#include "sql/restart.h"
+#include "sql/served.h"
 
 #define BACK_OFF_FIRST_US INT64_C(500)
 #define BACK_OFF_MAX_US INT64_C(10000)
@@ -83,6 +85,26 @@ static int begin(struct lk_sql *sql, enum lk_sqlite_access access, struct lk_sql
     return code == SQLITE_OK ? lk_sql_meta_load(sql, ret_meta) : code;
 }
 
+/*
+ * A service decides with all of the file in its memory: what somebody else changed, it would never
+ * learn of. The mark of one that is gone is taken off in passing. *ret_code is SQLite's.
+ */
+static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta *meta,
+                               int *ret_code, lk_error *error) {
+    *ret_code = SQLITE_OK;
+    if (meta->served[0] == '\0') {
+        return LK_OK;
+    }
+    if (lk_sql_served_is_held(store->place.path)) {
+        return lk_error_set(error, LK_DENIED,
+                            "a running service keeps this store, and only it may change it; use "
+                            "-S %s in place of %s",
+                            meta->served, store->place.path);
+    }
+    *ret_code = lk_sql_meta_set_served(&store->sql, "");
+    return LK_OK;
+}
+
 /* What cannot be known when the store is opened, for it can change at any moment. */
 static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                              lk_error *error) {
@@ -125,9 +147,17 @@ static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_turn *turn
             *ret_code = SQLITE_OK;
             return outcome;
         }
+        if (turn->access == LK_SQLITE_WRITE) {
+            outcome = check_served(store, &turn->meta, &code, error);
+            if (outcome != LK_OK) {
+                *ret_code = SQLITE_OK;
+                return outcome;
+            }
+        }
         read_clocks(store, &turn->times);
-        if (strcmp(turn->meta.boot_id, store->boot_id) != 0) {
-            code = lk_sqlite_rebase(store, &turn->times);
+        if (code == SQLITE_OK && strcmp(turn->meta.boot_id, store->boot_id) != 0) {
+            code = lk_sql_restart(sql, &turn->meta, store->boot_id, &turn->times);
+            turn->meta.watched_until_us = 0; /* on a clock that is gone */
         }
     }
     if (code == SQLITE_OK) {

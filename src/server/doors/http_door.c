@@ -258,6 +258,8 @@ static bool begin_http(struct lk_http_door *door) {
                                                | EVHTTP_REQ_DELETE | EVHTTP_REQ_HEAD
                                                | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH
                                                | EVHTTP_REQ_TRACE);
+    /* What is too large is read to its end, so that the reply that says so is heard. */
+    (void)evhttp_set_flags(door->http, EVHTTP_SERVER_LINGERING_CLOSE);
     evhttp_set_gencb(door->http, lk_http_handle, door);
     door->bound = evhttp_accept_socket_with_handle(door->http, door->listener.socket);
     if (door->bound != NULL) {

@@ -18,6 +18,7 @@
 enum {
     STATUS_UNAUTHORIZED = 401,
     STATUS_FORBIDDEN = 403,
+    STATUS_TOO_LARGE = 413,
     STATUS_UNSUPPORTED_TYPE = 415,
     OWNER_BYTES_MAX = 64,
     CREDENTIAL_BYTES_MAX = 1024,
@@ -288,6 +289,9 @@ static void run_route(struct lk_http_door *door, struct evhttp_request *request,
     } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
         lk_http_refuse(door, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
                        "the body of a POST is application/json, and says so");
+    } else if (type == EVHTTP_REQ_PUT && body_of(request).size > LK_VALUE_BYTES_MAX) {
+        lk_http_refuse(door, request, STATUS_TOO_LARGE, LK_INVALID,
+                       "R15: a value has at most 65536 bytes");
     } else {
         run_command(door, request, command, rest);
     }

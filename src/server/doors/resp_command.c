@@ -195,7 +195,7 @@ void lk_resp_execute(struct lk_resp_connection *connection) {
     const struct lk_command *command = lk_command_find(arguments[0]);
 
     if (is_of_http(arguments[0]) || is_stranger_at_end(connection)) {
-        connection->is_dead = true;
+        connection->is_ending = true;
         return;
     }
     if (lk_word_is(arguments[0], lk_resp_info.name) && connection->is_known) {

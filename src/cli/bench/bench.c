@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lk bench: what acquire and release cost against a store, as its users have it.
+ *
+ * Each client is a thread with a store and an owner of its own, and does nothing but acquire and
+ * release until the time is up. All keys are below one fresh path, so that nobody's locks are met;
+ * what a killed bench leaves behind perishes by its ttl.
+ */
+#include "cli/bench/bench.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "cli/bench/histogram.h"
+#include "cli/say.h"
+#include "form/form.h"
+
+enum { CLIENTS_DEFAULT = 1, SECONDS_DEFAULT = 5, TTL_MS = 10000, PART_BYTES = 96 };
+
+/* In the order of lk_bench_patterns[]. */
+enum pattern { PATTERN_MANY, PATTERN_ONE, PATTERN_SHARED, PATTERN_LIMIT };
+
+const char *const lk_bench_patterns[] = {"many", "one", "shared", "limit", NULL};
+
+/* What all clients share. */
+struct bench {
+    enum pattern pattern;
+    unsigned client_count;
+    int64_t end_us;           /* on lk_clock_now_us() */
+    char root[32];            /* the path that all keys are below */
+    _Atomic int64_t freed_us; /* PATTERN_ONE: when the last release was sent; 0: since taken */
+    _Atomic bool is_over;     /* somebody failed */
+};
+
+struct client {
+    struct bench *bench;
+    unsigned number;
+    pthread_t thread;
+    lk_store *store;
+    lk_error error; /* why it gave up; LK_OK: the time was up */
+    struct lk_histogram acquires_us;
+    struct lk_histogram releases_us;
+    struct lk_histogram handoffs_us;
+};
+
+/* ---- one client ------------------------------------------------------------------------------ */
+
+static void write_part(const struct client *client, char ret_part[PART_BYTES]) {
+    const struct bench *bench = client->bench;
+
+    switch (bench->pattern) {
+    case PATTERN_MANY:
+        (void)snprintf(ret_part, PART_BYTES, "%s/%u", bench->root, client->number);
+        break;
+    case PATTERN_ONE:
+        (void)snprintf(ret_part, PART_BYTES, "%s/key", bench->root);
+        break;
+    case PATTERN_SHARED:
+        (void)snprintf(ret_part, PART_BYTES, "%s/key?shared", bench->root);
+        break;
+    case PATTERN_LIMIT:
+        (void)snprintf(ret_part, PART_BYTES, "%s/key?limit=%u", bench->root,
+                       (bench->client_count + 1) / 2);
+        break;
+    }
+}
+
+/* The first grant after a release that somebody waited for is a hand-off. */
+static void note_grant(struct client *client, int64_t asked_us, int64_t now_us) {
+    int64_t freed_us = atomic_exchange(&client->bench->freed_us, 0);
+
+    lk_histogram_add(&client->acquires_us, now_us - asked_us);
+    if (freed_us > asked_us) {
+        lk_histogram_add(&client->handoffs_us, now_us - freed_us);
+    }
+}
+
+/* One acquire and its release. Returns whether to go on. */
+static bool do_pair(struct client *client, lk_request *request) {
+    struct bench *bench = client->bench;
+    int64_t asked_us = lk_clock_now_us();
+    int64_t now_us;
+    lk_result *result = NULL;
+    uint64_t token;
+    lk_outcome outcome;
+
+    request->wait_ms = (bench->end_us - asked_us + 999) / 1000;
+    if (asked_us >= bench->end_us || atomic_load(&bench->is_over)) {
+        return false;
+    }
+    outcome = lk_ask(client->store, request, &result, &client->error);
+    now_us = lk_clock_now_us();
+    token = result != NULL ? result->token : 0;
+    lk_result_free(result);
+    if (outcome == LK_TIMEOUT) {
+        client->error.outcome = LK_OK; /* the time was up while it waited its turn */
+        return false;
+    }
+    if (outcome != LK_GRANTED) {
+        return false;
+    }
+    note_grant(client, asked_us, now_us);
+    now_us = lk_clock_now_us();
+    atomic_store(&bench->freed_us, bench->pattern == PATTERN_ONE ? now_us : 0);
+    outcome = lk_release(client->store, request, token, NULL, &client->error);
+    lk_histogram_add(&client->releases_us, lk_clock_now_us() - now_us);
+    return outcome == LK_OK;
+}
+
+static void *run_client(void *context) {
+    struct client *client = context;
+    char owner[129];
+    char part[PART_BYTES];
+    const char *parts[] = {part};
+    lk_request request = lk_request_init(parts, 1);
+
+    lk_owner_make(owner);
+    write_part(client, part);
+    request.owner = owner;
+    request.ttl_ms = TTL_MS;
+    request.blockers_max = 0;
+    while (do_pair(client, &request)) {
+    }
+    if (client->error.outcome != LK_OK) {
+        atomic_store(&client->bench->is_over, true);
+    }
+    return NULL;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Returns how many are running. */
+static unsigned start(struct client *clients, struct bench *bench) {
+    unsigned count = 0;
+
+    while (count < bench->client_count
+           && pthread_create(&clients[count].thread, NULL, run_client, &clients[count]) == 0) {
+        count++;
+    }
+    if (count < bench->client_count) {
+        atomic_store(&bench->is_over, true);
+        (void)snprintf(clients[count].error.text, sizeof clients[count].error.text,
+                       "the system has no more threads than %u", count);
+        clients[count].error.outcome = LK_INTERNAL;
+    }
+    return count;
+}
+
+/* LK_OK: they have run until the time was up; else what the first of them gave up for. */
+static lk_outcome run_all(struct client *clients, struct bench *bench, int64_t duration_us,
+                          lk_error *error) {
+    unsigned count;
+
+    bench->end_us = lk_clock_now_us() + duration_us;
+    count = start(clients, bench);
+    for (unsigned i = 0; i < count; i++) {
+        (void)pthread_join(clients[i].thread, NULL);
+    }
+    for (unsigned i = 0; i < bench->client_count; i++) {
+        if (clients[i].error.outcome != LK_OK) {
+            *error = clients[i].error;
+            return error->outcome;
+        }
+    }
+    return LK_OK;
+}
+
+static lk_outcome open_stores(struct client *clients, struct bench *bench, const char *url,
+                              lk_error *error) {
+    for (unsigned i = 0; i < bench->client_count; i++) {
+        lk_outcome outcome = lk_open(url, &clients[i].store, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        clients[i].bench = bench;
+        clients[i].number = i;
+    }
+    return LK_OK;
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+struct figures {
+    const char *name;
+    const struct lk_histogram *times_us;
+};
+
+static json_t *form_times(const struct lk_histogram *times_us) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "count", (json_int_t)times_us->count, "p50",
+                     (json_int_t)lk_histogram_at(times_us, 0.5), "p90",
+                     (json_int_t)lk_histogram_at(times_us, 0.9), "p99",
+                     (json_int_t)lk_histogram_at(times_us, 0.99), "max", (json_int_t)times_us->max);
+}
+
+static int say_json(const struct lk_cli *cli, const struct bench *bench, double seconds,
+                    const struct figures *figures) {
+    uint64_t pairs = figures[0].times_us->count;
+    json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:I, s:f}", "status", lk_outcome_name(LK_OK),
+                               "pattern", lk_bench_patterns[bench->pattern], "clients",
+                               (json_int_t)bench->client_count, "seconds", seconds, "pairs",
+                               (json_int_t)pairs, "pairs_per_s", (double)pairs / seconds);
+
+    for (; object != NULL && figures->name != NULL; figures++) {
+        if (figures->times_us->count > 0
+            && json_object_set_new(object, figures->name, form_times(figures->times_us)) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return lk_say_object(cli, LK_OK, object);
+}
+
+static int say(const struct lk_cli *cli, const struct bench *bench, double seconds,
+               const struct figures *figures) {
+    if (cli->json) {
+        return say_json(cli, bench, seconds, figures);
+    }
+    (void)fprintf(cli->out, "%s: %u client%s, %.1f s\n%.0f pairs/s\n",
+                  lk_bench_patterns[bench->pattern], bench->client_count,
+                  bench->client_count == 1 ? "" : "s", seconds,
+                  (double)figures[0].times_us->count / seconds);
+    for (; figures->name != NULL; figures++) {
+        const struct lk_histogram *times_us = figures->times_us;
+        if (times_us->count > 0) {
+            (void)fprintf(
+                cli->out,
+                "%-11s  p50 %" PRId64 "  p90 %" PRId64 "  p99 %" PRId64 "  max %" PRId64 "\n",
+                figures->name, lk_histogram_at(times_us, 0.5), lk_histogram_at(times_us, 0.9),
+                lk_histogram_at(times_us, 0.99), times_us->max);
+        }
+    }
+    return 0;
+}
+
+/* The first client's histograms take in all others'. */
+static int report(const struct lk_cli *cli, struct client *clients, const struct bench *bench,
+                  double seconds) {
+    const struct figures figures[] = {{"acquire_us", &clients[0].acquires_us},
+                                      {"release_us", &clients[0].releases_us},
+                                      {"handoff_us", &clients[0].handoffs_us},
+                                      {NULL, NULL}};
+
+    for (unsigned i = 1; i < bench->client_count; i++) {
+        lk_histogram_merge(&clients[0].acquires_us, &clients[i].acquires_us);
+        lk_histogram_merge(&clients[0].releases_us, &clients[i].releases_us);
+        lk_histogram_merge(&clients[0].handoffs_us, &clients[i].handoffs_us);
+    }
+    return say(cli, bench, seconds, figures);
+}
+
+int lk_cli_bench(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct bench bench = {
+        .pattern = (enum pattern)lk_command_line_number(line, LK_OPTION_PATTERN, PATTERN_MANY),
+        .client_count = (unsigned)lk_command_line_number(line, LK_OPTION_CLIENTS, CLIENTS_DEFAULT),
+    };
+    int64_t duration_us =
+        lk_command_line_number(line, LK_OPTION_SECONDS, SECONDS_DEFAULT * 1000) * 1000;
+    struct client *clients = calloc(bench.client_count, sizeof *clients);
+    lk_error error;
+    lk_outcome outcome;
+    int exit_code;
+
+    if (clients == NULL) {
+        return lk_say_failure(cli, LK_INTERNAL, "no memory for so many clients");
+    }
+    (void)snprintf(bench.root, sizeof bench.root, "lk-bench-%016" PRIx64, lk_random_draw());
+    outcome = open_stores(clients, &bench, lk_command_line_text(line, LK_OPTION_STORE), &error);
+    if (outcome == LK_OK) {
+        outcome = run_all(clients, &bench, duration_us, &error);
+    }
+    exit_code = outcome == LK_OK ? report(cli, clients, &bench, (double)duration_us / 1e6)
+                                 : lk_say_failure(cli, outcome, error.text);
+    for (unsigned i = 0; i < bench.client_count; i++) {
+        lk_close(clients[i].store);
+    }
+    free(clients);
+    return exit_code;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connections of a service that are free, and calls that outlast broken ones. */
+#include "engine/service/call.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+
+#define BACK_OFF_MIN_US INT64_C(10000)
+#define BACK_OFF_MAX_US INT64_C(250000)
+
+enum { REDIRECTS_MAX = 8 };
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* One that is free and still good; NULL: none. Sets where another one is to be made. */
+static struct lk_service_link *take_idle(struct lk_service *service,
+                                         struct lk_service_place *ret_place,
+                                         uint64_t *ret_generation) {
+    struct lk_service_link *link = NULL;
+    bool is_good = false;
+
+    while (!is_good) {
+        lk_service_link_close(link);
+        pthread_mutex_lock(&service->mutex);
+        link = service->idle;
+        if (link != NULL) {
+            service->idle = link->next;
+            service->idle_count--;
+        }
+        *ret_place = service->place;
+        *ret_generation = service->generation;
+        pthread_mutex_unlock(&service->mutex);
+        is_good =
+            link == NULL || (link->generation == *ret_generation && lk_service_link_is_quiet(link));
+    }
+    return link;
+}
+
+static lk_outcome take_link(struct lk_service *service, const struct lk_patience *patience,
+                            struct lk_service_link **ret_link, lk_error *error) {
+    struct lk_service_place place;
+    uint64_t generation;
+    lk_outcome outcome;
+
+    *ret_link = take_idle(service, &place, &generation);
+    if (*ret_link != NULL) {
+        return LK_OK;
+    }
+    outcome = lk_service_link_open(&place, &service->login, patience, ret_link, error);
+    if (outcome == LK_OK) {
+        (*ret_link)->generation = generation;
+    } else if (outcome == LK_UNAVAILABLE) {
+        pthread_mutex_lock(&service->mutex);
+        if (service->generation == generation) {
+            service->place = service->home; /* a leader that is gone: those at home know better */
+        }
+        pthread_mutex_unlock(&service->mutex);
+    }
+    return outcome;
+}
+
+static void give_back(struct lk_service *service, struct lk_service_link *link) {
+    pthread_mutex_lock(&service->mutex);
+    if (service->idle_count < LK_SERVICE_IDLE_MAX) {
+        link->next = service->idle;
+        service->idle = link;
+        service->idle_count++;
+        link = NULL;
+    }
+    pthread_mutex_unlock(&service->mutex);
+    lk_service_link_close(link);
+}
+
+/* ---- one attempt ----------------------------------------------------------------------------- */
+
+/* LK_OK: there is a reply of any kind in *answer. *is_sent: the service may have seen the words. */
+static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
+                          const struct lk_patience *patience, struct lk_service_answer *answer,
+                          bool *is_sent, lk_error *error) {
+    struct lk_service_link *link;
+    struct lk_slice reply;
+    lk_outcome outcome = take_link(service, patience, &link, error);
+
+    *is_sent = outcome == LK_OK;
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = lk_service_link_send(link, request, patience);
+    if (outcome == LK_OK) {
+        outcome = lk_service_link_receive(link, patience, &reply);
+    }
+    if (outcome != LK_OK) {
+        lk_service_link_close(link);
+        return lk_error_set(error, outcome, "%s",
+                            outcome == LK_UNAVAILABLE ? "the service did not answer"
+                            : outcome == LK_INTERNAL  ? "the service answered no RESP, or too much"
+                                                      : "");
+    }
+    *answer = (struct lk_service_answer){
+        .service = service, .link = link, .reader = {.cursor = {.reply = reply}}};
+    (void)lk_resp_cursor_next(&answer->reader.cursor, &answer->head); /* it was measured */
+    return LK_OK;
+}
+
+void lk_service_answer_done(struct lk_service_answer *answer) {
+    if (answer->link != NULL) {
+        give_back(answer->service, answer->link);
+    }
+    *answer = (struct lk_service_answer){.link = NULL};
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* Splits `WORD text`. */
+static struct lk_slice first_word(struct lk_slice *text) {
+    const char *blank = text->size > 0 ? memchr(text->bytes, ' ', text->size) : NULL;
+    struct lk_slice word = *text;
+
+    if (blank != NULL) {
+        word.size = (size_t)(blank - text->bytes);
+    }
+    text->bytes += word.size + (blank != NULL);
+    text->size -= word.size + (blank != NULL);
+    return word;
+}
+
+/* Outcomes by the words of their errors (docs/wire): their names in capitals. */
+static lk_outcome outcome_of_word(struct lk_slice word) {
+    static const char *const denials[] = {"NOAUTH", "WRONGPASS", "NOPERM"};
+
+    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+        const char *name = lk_outcome_name((lk_outcome)outcome);
+        if (strlen(name) == word.size && strncasecmp(name, word.bytes, word.size) == 0) {
+            return (lk_outcome)outcome;
+        }
+    }
+    for (size_t i = 0; i < sizeof denials / sizeof denials[0]; i++) {
+        if (lk_slice_equal(word, lk_slice_of(denials[i]))) {
+            return LK_DENIED;
+        }
+    }
+    return LK_INTERNAL;
+}
+
+static lk_outcome read_error(struct lk_slice text, lk_error *error) {
+    static const char unknown[] = "ERR unknown command";
+    struct lk_slice rest = text;
+    lk_outcome outcome = outcome_of_word(first_word(&rest));
+
+    if (text.size >= strlen(unknown) && memcmp(text.bytes, unknown, strlen(unknown)) == 0) {
+        outcome = LK_UNSUPPORTED; /* it is older than we are */
+    }
+    if (outcome == LK_INTERNAL || outcome == LK_OK) {
+        rest = text;
+        outcome = outcome == LK_OK ? LK_INTERNAL : outcome;
+    }
+    return lk_error_set(error, outcome, "%.*s", (int)rest.size, rest.bytes);
+}
+
+/* `MOVED 0 host:port`. Whether that is what the error says, and it could be followed. */
+static bool follow(struct lk_service *service, struct lk_slice text) {
+    struct lk_service_place place;
+
+    if (!lk_slice_equal(first_word(&text), lk_slice_of("MOVED"))) {
+        return false;
+    }
+    (void)first_word(&text);
+    if (lk_service_place_parse(text, &place, NULL) != LK_OK) {
+        return false;
+    }
+    pthread_mutex_lock(&service->mutex);
+    service->place = place;
+    service->generation++;
+    pthread_mutex_unlock(&service->mutex);
+    return true;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* A call as it goes on. */
+struct calling {
+    const struct lk_patience *patience;
+    int64_t back_off_us;
+    int redirects_left;
+    bool may_repeat;
+    bool is_new; /* nothing has failed yet */
+};
+
+/*
+ * Whether to try once more after an attempt that came to `outcome`; LK_CANCELLED in *ret_outcome
+ * when the caller has given up meanwhile.
+ */
+static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) {
+    struct lk_random random = {.state = lk_random_draw()};
+    lk_outcome paused;
+
+    if (*outcome != LK_UNAVAILABLE || (is_sent && !calling->may_repeat)) {
+        return false;
+    }
+    if (calling->is_new && is_sent) {
+        calling->is_new = false; /* most likely the service was started anew, and is there */
+        return lk_clock_now_us() < calling->patience->until_us;
+    }
+    paused =
+        lk_service_pause(lk_random_between(&random, calling->back_off_us / 2, calling->back_off_us),
+                         calling->patience);
+    calling->back_off_us =
+        calling->back_off_us * 2 < BACK_OFF_MAX_US ? calling->back_off_us * 2 : BACK_OFF_MAX_US;
+    if (paused == LK_CANCELLED) {
+        *outcome = LK_CANCELLED;
+    }
+    return paused == LK_OK;
+}
+
+lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
+                           enum lk_service_repeat repeat, const struct lk_patience *patience,
+                           struct lk_service_answer *ret_answer, lk_error *error) {
+    struct calling calling = {
+        .patience = patience,
+        .back_off_us = BACK_OFF_MIN_US,
+        .redirects_left = REDIRECTS_MAX,
+        .may_repeat = repeat == LK_SERVICE_AGAIN,
+        .is_new = true,
+    };
+    struct lk_slice request;
+    bool is_sent = false;
+    lk_outcome outcome;
+
+    *ret_answer = (struct lk_service_answer){.link = NULL};
+    if (!lk_words_end(words, &request)) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a command");
+    }
+    do {
+        lk_service_answer_done(ret_answer);
+        outcome = attempt(service, request, patience, ret_answer, &is_sent, error);
+        if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
+            if (calling.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
+                is_sent = false; /* who sends us elsewhere has done nothing */
+                outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
+                calling.back_off_us = BACK_OFF_MIN_US;
+                continue;
+            }
+            outcome = read_error(ret_answer->head.text, error);
+        }
+    } while (goes_on(&calling, is_sent, &outcome));
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
+}
+
+lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
+                            const struct lk_patience *patience) {
+    struct lk_service_answer answer = {.link = NULL};
+    struct lk_slice request;
+    bool is_sent;
+    lk_outcome outcome = lk_words_end(words, &request) ? LK_OK : LK_INTERNAL;
+
+    if (outcome == LK_OK) {
+        outcome = attempt(service, request, patience, &answer, &is_sent, NULL);
+    }
+    if (outcome == LK_OK && answer.head.kind == LK_RESP_ERROR) {
+        outcome = read_error(answer.head.text, NULL);
+    }
+    lk_service_answer_done(&answer);
+    lk_words_done(words);
+    return outcome;
+}
+
+lk_outcome lk_service_read_end(const struct lk_reader *reader, lk_error *error) {
+    if (reader->is_out_of_memory) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the answer");
+    }
+    return reader->is_damaged
+               ? lk_error_set(error, LK_INTERNAL, "the service answered something else than agreed")
+               : LK_OK;
+}
+
+/* ---- plain answers --------------------------------------------------------------------------- */
+
+struct plain {
+    lk_outcome outcome;
+    char *text;
+};
+
+static void read_status(struct lk_reader *reader, const struct lk_resp_value *value, void *record) {
+    struct plain *plain = record;
+
+    plain->outcome = lk_reader_outcome(reader, value);
+}
+
+lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
+                           enum lk_service_repeat repeat, const struct lk_patience *patience,
+                           lk_error *error) {
+    static const struct lk_field fields[] = {
+        {.name = "status", .kind = LK_FIELD_OTHER, .read = read_status},
+        {.name = "error", .kind = LK_FIELD_TEXT, .at = offsetof(struct plain, text)},
+        {.name = NULL},
+    };
+    struct plain plain = {.outcome = LK_OK};
+    struct lk_service_answer answer;
+    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+
+    if (outcome == LK_OK
+        && (answer.head.kind == LK_RESP_MAP || answer.head.kind == LK_RESP_ARRAY)) {
+        lk_reader_read_map(&answer.reader, &answer.head, fields, &plain);
+        outcome = lk_service_read_end(&answer.reader, error);
+        if (outcome == LK_OK) {
+            outcome =
+                lk_error_set(error, plain.outcome, "%s", plain.text != NULL ? plain.text : "");
+        }
+        free(plain.text);
+    }
+    lk_service_answer_done(&answer);
+    lk_words_done(words);
+    return outcome;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets that do not block, polled beside the waker that ends a call. */
+#include "engine/service/link.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/service/words.h"
+
+#define NAP_US_MAX INT64_C(1000000) /* the clock counts suspended time and poll() does not */
+
+enum { RECEIVE_BYTES = 16 * 1024 };
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* Until the descriptor (-1: none) is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: out of time. */
+static lk_outcome await(int descriptor, short events, int64_t until_us, struct lk_waker *waker) {
+    struct pollfd polled[2] = {
+        {.fd = descriptor, .events = events},
+        {.fd = waker != NULL ? lk_waker_thrown_descriptor(waker) : -1, .events = POLLIN},
+    };
+
+    for (;;) {
+        int64_t left_us = until_us - lk_clock_now_us();
+        int64_t nap_us = left_us < NAP_US_MAX ? left_us : NAP_US_MAX;
+        const struct timespec nap = {.tv_nsec = nap_us % 1000000 * 1000,
+                                     .tv_sec = nap_us / 1000000};
+        int count;
+
+        if (waker != NULL && lk_waker_is_thrown(waker)) {
+            return LK_CANCELLED;
+        }
+        if (left_us <= 0) {
+            return LK_UNAVAILABLE;
+        }
+        count = ppoll(polled, 2, &nap, NULL);
+        if (count > 0 && polled[0].revents != 0) {
+            return LK_OK;
+        }
+        if (count < 0 && errno != EINTR) {
+            return LK_UNAVAILABLE;
+        }
+    }
+}
+
+lk_outcome lk_service_pause(int64_t duration_us, const struct lk_patience *patience) {
+    int64_t end_us = lk_clock_now_us() + duration_us;
+    bool outlasts = end_us < patience->until_us;
+    lk_outcome outcome = await(-1, 0, outlasts ? end_us : patience->until_us, patience->waker);
+
+    return outcome == LK_UNAVAILABLE && outlasts ? LK_OK : outcome;
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice bytes,
+                                const struct lk_patience *patience) {
+    while (bytes.size > 0) {
+        ssize_t count = send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL);
+
+        if (count > 0) {
+            bytes.bytes += count;
+            bytes.size -= (size_t)count;
+        } else if (count < 0 && errno == EAGAIN) {
+            lk_outcome outcome =
+                await(link->descriptor, POLLOUT, patience->until_us, patience->waker);
+            if (outcome != LK_OK) {
+                return outcome;
+            }
+        } else if (count == 0 || errno != EINTR) {
+            return LK_UNAVAILABLE;
+        }
+    }
+    return LK_OK;
+}
+
+/* Reads what is there, or waits for it. */
+static lk_outcome receive_more(struct lk_service_link *link, const struct lk_patience *patience) {
+    for (;;) {
+        char *room = lk_buffer_reserve(&link->received, RECEIVE_BYTES);
+        ssize_t count;
+        lk_outcome outcome;
+
+        if (room == NULL) {
+            return LK_INTERNAL;
+        }
+        count = recv(link->descriptor, room, link->received.capacity - link->received.size, 0);
+        if (count > 0) {
+            link->received.size += (size_t)count;
+            return LK_OK;
+        }
+        if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+            return LK_UNAVAILABLE;
+        }
+        outcome = await(link->descriptor, POLLIN, patience->until_us, patience->waker);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
+}
+
+static lk_outcome receive_any(struct lk_service_link *link, const struct lk_patience *patience,
+                              struct lk_slice *ret_reply) {
+    struct lk_resp_measure measure = {.size = 0};
+
+    for (;;) {
+        struct lk_slice input = {.bytes = link->received.bytes, .size = link->received.size};
+        enum lk_resp_step step = lk_resp_reply_measure(input, LK_SERVICE_REPLY_BYTES_MAX, &measure);
+        lk_outcome outcome;
+
+        if (step == LK_RESP_BAD) {
+            return LK_INTERNAL;
+        }
+        if (step == LK_RESP_DONE) {
+            link->reply_size = measure.size;
+            *ret_reply = (struct lk_slice){.bytes = input.bytes, .size = measure.size};
+            return LK_OK;
+        }
+        outcome = receive_more(link, patience);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
+}
+
+lk_outcome lk_service_link_receive(struct lk_service_link *link, const struct lk_patience *patience,
+                                   struct lk_slice *ret_reply) {
+    struct lk_slice reply;
+    lk_outcome outcome;
+
+    do {
+        lk_buffer_consume(&link->received, link->reply_size);
+        link->reply_size = 0;
+        outcome = receive_any(link, patience, &reply);
+    } while (outcome == LK_OK && reply.bytes[0] == '>');
+    if (outcome == LK_OK) {
+        *ret_reply = reply;
+    }
+    return outcome;
+}
+
+bool lk_service_link_is_quiet(const struct lk_service_link *link) {
+    struct pollfd polled = {.fd = link->descriptor, .events = POLLIN};
+
+    return link->received.size == link->reply_size && poll(&polled, 1, 0) == 0;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+/* Returns an errno, 0 when connected; *ret_outcome says what a time that was over came to. */
+static int connect_to(int descriptor, const struct sockaddr *address, socklen_t size,
+                      const struct lk_patience *patience, lk_outcome *ret_outcome) {
+    int problem = 0;
+    socklen_t problem_size = sizeof problem;
+
+    *ret_outcome = LK_UNAVAILABLE;
+    if (connect(descriptor, address, size) == 0) {
+        return 0;
+    }
+    if (errno != EINPROGRESS) {
+        return errno;
+    }
+    *ret_outcome = await(descriptor, POLLOUT, patience->until_us, patience->waker);
+    if (*ret_outcome != LK_OK) {
+        return ETIMEDOUT;
+    }
+    *ret_outcome = LK_UNAVAILABLE;
+    return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &problem, &problem_size) == 0 ? problem
+                                                                                      : errno;
+}
+
+/* A connected socket, or -1 with *ret_problem and *ret_outcome. */
+static int dial_one(const struct sockaddr *address, socklen_t size,
+                    const struct lk_patience *patience, int *ret_problem, lk_outcome *ret_outcome) {
+    int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    if (descriptor < 0) {
+        *ret_problem = errno;
+        *ret_outcome = LK_UNAVAILABLE;
+        return -1;
+    }
+    *ret_problem = connect_to(descriptor, address, size, patience, ret_outcome);
+    if (*ret_problem != 0) {
+        (void)close(descriptor);
+        return -1;
+    }
+    if (address->sa_family != AF_UNIX) {
+        (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        (void)setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+    return descriptor;
+}
+
+static int dial_path(const struct lk_service_place *place, const struct lk_patience *patience,
+                     int *ret_problem, lk_outcome *ret_outcome) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    memcpy(address.sun_path, place->host, strlen(place->host) + 1);
+    return dial_one((const struct sockaddr *)&address, sizeof address, patience, ret_problem,
+                    ret_outcome);
+}
+
+/* LK_OK with *ret_descriptor. */
+static lk_outcome dial(const struct lk_service_place *place, const struct lk_patience *patience,
+                       int *ret_descriptor, lk_error *error) {
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    char name[LK_SERVICE_PLACE_TEXT_BYTES];
+    struct addrinfo *found = NULL;
+    lk_outcome outcome = LK_UNAVAILABLE;
+    int problem = 0;
+    int descriptor = -1;
+
+    lk_service_place_write(place, name);
+    if (place->is_local) {
+        descriptor = dial_path(place, patience, &problem, &outcome);
+    } else {
+        int status = getaddrinfo(place->host, place->port, &wanted, &found);
+        if (status != 0) {
+            return lk_error_set(error, LK_UNAVAILABLE, "%s: %s", name, gai_strerror(status));
+        }
+        for (const struct addrinfo *each = found; each != NULL && descriptor < 0;
+             each = each->ai_next) {
+            descriptor = dial_one(each->ai_addr, each->ai_addrlen, patience, &problem, &outcome);
+        }
+        freeaddrinfo(found);
+    }
+    if (descriptor < 0) {
+        return outcome == LK_CANCELLED
+                   ? lk_error_clear(error, outcome)
+                   : lk_error_set(error, problem == EACCES ? LK_DENIED : LK_UNAVAILABLE, "%s: %s",
+                                  name, strerror(problem));
+    }
+    *ret_descriptor = descriptor;
+    return LK_OK;
+}
+
+/* ---- introducing oneself --------------------------------------------------------------------- */
+
+static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
+                           const struct lk_patience *patience, struct lk_resp_cursor *ret_cursor,
+                           struct lk_resp_value *ret_head) {
+    struct lk_slice request;
+    struct lk_slice reply;
+    lk_outcome outcome = lk_words_end(words, &request) ? LK_OK : LK_INTERNAL;
+
+    if (outcome == LK_OK) {
+        outcome = lk_service_link_send(link, request, patience);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_service_link_receive(link, patience, &reply);
+    }
+    lk_words_done(words);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    *ret_cursor = (struct lk_resp_cursor){.reply = reply};
+    return lk_resp_cursor_next(ret_cursor, ret_head) ? LK_OK : LK_INTERNAL;
+}
+
+/* Whether the answer to HELLO names a service of ours; one that names nobody may be. */
+static bool is_service(struct lk_resp_cursor *cursor, const struct lk_resp_value *map) {
+    struct lk_resp_value name;
+    struct lk_resp_value value;
+    size_t left = map->kind == LK_RESP_MAP ? map->count : map->count / 2;
+
+    while (left-- > 0 && lk_resp_cursor_next(cursor, &name)
+           && lk_resp_cursor_next(cursor, &value)) {
+        if (lk_slice_equal(name.text, lk_slice_of("server"))) {
+            return lk_slice_equal(value.text, lk_slice_of("lockkeeper"));
+        }
+        lk_resp_cursor_skip(cursor, &value);
+    }
+    return true;
+}
+
+static bool begins_with(struct lk_slice text, const char *word) {
+    size_t size = strlen(word);
+
+    return text.size >= size && memcmp(text.bytes, word, size) == 0;
+}
+
+static lk_outcome explain_refusal(struct lk_slice text, lk_error *error) {
+    bool is_away = begins_with(text, "UNAVAILABLE") || begins_with(text, "FULL");
+
+    return lk_error_set(error, is_away ? LK_UNAVAILABLE : LK_DENIED, "%.*s", (int)text.size,
+                        text.bytes);
+}
+
+/* For who does not know HELLO 3: version 2 of the protocol, where only the login is said. */
+static lk_outcome introduce_plainly(struct lk_service_link *link,
+                                    const struct lk_service_login *login,
+                                    const struct lk_patience *patience, lk_error *error) {
+    struct lk_words words = {.count = 0};
+    struct lk_resp_cursor cursor;
+    struct lk_resp_value head;
+    lk_outcome outcome;
+
+    if (login->password[0] == '\0') {
+        return LK_OK;
+    }
+    lk_words_add_text(&words, "AUTH");
+    lk_words_add_text(&words, login->user[0] != '\0' ? login->user : "default");
+    lk_words_add_text(&words, login->password);
+    outcome = exchange(link, &words, patience, &cursor, &head);
+    if (outcome == LK_OK && head.kind == LK_RESP_ERROR) {
+        return explain_refusal(head.text, error);
+    }
+    return outcome;
+}
+
+static lk_outcome introduce(struct lk_service_link *link, const struct lk_service_login *login,
+                            const struct lk_patience *patience, lk_error *error) {
+    struct lk_words words = {.count = 0};
+    struct lk_resp_cursor cursor;
+    struct lk_resp_value head;
+    lk_outcome outcome;
+
+    lk_words_add_text(&words, "HELLO");
+    lk_words_add_text(&words, "3");
+    if (login->password[0] != '\0') {
+        lk_words_add_text(&words, "AUTH");
+        lk_words_add_text(&words, login->user[0] != '\0' ? login->user : "default");
+        lk_words_add_text(&words, login->password);
+    }
+    outcome = exchange(link, &words, patience, &cursor, &head);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (head.kind == LK_RESP_ERROR) {
+        return begins_with(head.text, "NOPROTO") || begins_with(head.text, "ERR unknown")
+                   ? introduce_plainly(link, login, patience, error)
+                   : explain_refusal(head.text, error);
+    }
+    return is_service(&cursor, &head)
+               ? LK_OK
+               : lk_error_set(error, LK_UNSUPPORTED, "what answers there is no Lockkeeper service");
+}
+
+lk_outcome lk_service_link_open(const struct lk_service_place *place,
+                                const struct lk_service_login *login,
+                                const struct lk_patience *patience,
+                                struct lk_service_link **ret_link, lk_error *error) {
+    struct lk_service_link *link = calloc(1, sizeof *link);
+    char name[LK_SERVICE_PLACE_TEXT_BYTES];
+    lk_outcome outcome;
+
+    if (link == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+    }
+    link->descriptor = -1;
+    lk_error_clear(error, LK_OK);
+    outcome = dial(place, patience, &link->descriptor, error);
+    if (outcome == LK_OK) {
+        lk_service_place_write(place, name);
+        outcome = introduce(link, login, patience, error);
+        if (outcome == LK_UNAVAILABLE || outcome == LK_INTERNAL) {
+            lk_error_set(error, outcome, "%s: %s", name,
+                         outcome == LK_UNAVAILABLE ? "connected, but without an answer"
+                                                   : "what answers there is no service");
+        }
+    }
+    if (outcome != LK_OK) {
+        lk_service_link_close(link);
+        return outcome;
+    }
+    *ret_link = link;
+    return LK_OK;
+}
+
+void lk_service_link_close(struct lk_service_link *link) {
+    if (link != NULL) {
+        if (link->descriptor >= 0) {
+            (void)close(link->descriptor);
+        }
+        lk_buffer_done(&link->received);
+        free(link);
+    }
+}

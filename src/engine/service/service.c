@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing services: lk://HOST:PORT, lk+unix:PATH; and, so far by name only, lks://. */
+#include "engine/service/service.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/service/call.h"
+
+static void service_free(struct lk_service *service) {
+    while (service->idle != NULL) {
+        struct lk_service_link *link = service->idle;
+        service->idle = link->next;
+        lk_service_link_close(link);
+    }
+    (void)pthread_mutex_destroy(&service->mutex);
+    explicit_bzero(&service->login, sizeof service->login);
+    free(service);
+}
+
+/* The first connection is made at once: who names a service that is not there is told so. */
+static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest, bool is_local,
+                               const struct lk_patience *patience, struct lk_engine **ret_engine,
+                               struct lk_error *error) {
+    struct lk_service *service = calloc(1, sizeof *service);
+    lk_outcome outcome;
+
+    if (service == NULL || pthread_mutex_init(&service->mutex, NULL) != 0) {
+        free(service);
+        return lk_error_set(error, LK_INTERNAL, "no memory for an engine");
+    }
+    service->engine.ops = ops;
+    outcome = lk_service_url_parse(rest, is_local, &service->home, &service->login, error);
+    if (outcome == LK_OK) {
+        service->place = service->home;
+        outcome =
+            lk_service_link_open(&service->home, &service->login, patience, &service->idle, error);
+    }
+    if (outcome != LK_OK) {
+        service_free(service);
+        return outcome;
+    }
+    service->idle_count = 1;
+    *ret_engine = &service->engine;
+    return LK_OK;
+}
+
+static lk_outcome open_by_name(struct lk_slice rest, const struct lk_patience *patience,
+                               struct lk_engine **ret_engine, struct lk_error *error) {
+    return open_service(&lk_engine_service, rest, false, patience, ret_engine, error);
+}
+
+static lk_outcome open_by_path(struct lk_slice rest, const struct lk_patience *patience,
+                               struct lk_engine **ret_engine, struct lk_error *error) {
+    return open_service(&lk_engine_service_unix, rest, true, patience, ret_engine, error);
+}
+
+static lk_outcome open_over_tls(struct lk_slice rest, const struct lk_patience *patience,
+                                struct lk_engine **ret_engine, struct lk_error *error) {
+    (void)rest;
+    (void)patience;
+    (void)ret_engine;
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "this version speaks no TLS: lk://HOST:PORT inside a tunnel, or "
+                        "lk+unix:PATH");
+}
+
+static void close_service(struct lk_engine *engine) {
+    service_free(lk_service_of(engine));
+}
+
+#define SERVICE_CAPABILITIES                                                                       \
+    (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE               \
+     | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK)
+
+/* All schemes differ in their opening only. */
+#define SERVICE_OPERATIONS                                                                         \
+    .capabilities = SERVICE_CAPABILITIES, .close = close_service, .ask = lk_service_ask,           \
+    .renew = lk_service_renew, .release = lk_service_release, .await = lk_service_await,           \
+    .break_ = lk_service_break, .list = lk_service_list, .show = lk_service_show,                  \
+    .audit = lk_service_audit, .value_get = lk_service_value_get,                                  \
+    .value_put = lk_service_value_put, .push = lk_service_push, .take = lk_service_take,           \
+    .finish = lk_service_finish, .unpark = lk_service_unpark, .items = lk_service_items,           \
+    .stats = lk_service_stats, .await_work = lk_service_await_work, .examine = lk_service_examine
+
+const struct lk_engine_ops lk_engine_service = {
+    .scheme = "lk",
+    .title = "a Lockkeeper service",
+    .open = open_by_name,
+    SERVICE_OPERATIONS,
+};
+
+const struct lk_engine_ops lk_engine_service_unix = {
+    .scheme = "lk+unix",
+    .title = "a Lockkeeper service of this machine",
+    .open = open_by_path,
+    SERVICE_OPERATIONS,
+};
+
+const struct lk_engine_ops lk_engine_service_tls = {
+    .scheme = "lks",
+    .title = "a Lockkeeper service, over TLS",
+    .open = open_over_tls,
+    SERVICE_OPERATIONS,
+};

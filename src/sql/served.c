@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lock of the service that keeps a file. Locks of open file descriptions: unlike those of
+ * processes they are not dropped when any other descriptor of the same file is closed.
+ */
+#include "sql/served.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int open_beside(const char *path, int flags, int *ret_descriptor) {
+    char beside[PATH_MAX + sizeof "-served"];
+    int size = snprintf(beside, sizeof beside, "%s-served", path);
+    int descriptor;
+
+    if (size < 0 || (size_t)size >= sizeof beside) {
+        return ENAMETOOLONG;
+    }
+    descriptor = open(beside, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor < 0) {
+        return errno;
+    }
+    *ret_descriptor = descriptor;
+    return 0;
+}
+
+int lk_sql_served_lock(const char *path, int *ret_descriptor) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int descriptor;
+    int failure = open_beside(path, O_RDWR | O_CREAT, &descriptor);
+
+    if (failure != 0) {
+        return failure;
+    }
+    if (fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
+        failure = errno == EACCES ? EAGAIN : errno;
+        (void)close(descriptor);
+        return failure;
+    }
+    *ret_descriptor = descriptor;
+    return 0;
+}
+
+bool lk_sql_served_is_held(const char *path) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int descriptor;
+    int failure = open_beside(path, O_RDWR, &descriptor);
+    bool is_held;
+
+    if (failure != 0) {
+        return failure != ENOENT;
+    }
+    is_held = fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    (void)close(descriptor);
+    return is_held;
+}
