@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/events: what happens (R21) as server-sent events. The sequence is the id, so that a client
- * that comes back with Last-Event-ID goes on where it was, as far as that is kept.
+ * GET /v1/events: what happens (R21) as server-sent events. The sequence is the id, so that a
+ * client that comes back with Last-Event-ID goes on where it was, as far as that is kept.
  *
  * One piece is under way at a time: a slow reader reads later, and costs nothing meanwhile.
  */
