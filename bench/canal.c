@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an acquire and a release of canal.h cost, beside their bars and peers, in one run: a bare
+ * compare-and-swap up and down, a semaphore, a robust mutex, and counters with a manager in Erlang
+ * (bench/erlang), where there is one.
+ *
+ *     bench-canal [erlang/counters.erl]
+ *
+ * Peers of shared memory take turns, many short ones, and the least of each is told: what else
+ * the machine does only adds.
+ */
+#include "lockkeeper/canal.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+enum {
+    TURNS = 40,
+    PAIRS = 50000, /* in one turn */
+    MANY_KEYS = 100000,
+    KEY_TEXT_MAX = 16,
+    CHILDREN_MAX = 2,
+    ERLANG_PAIRS = 100000,
+};
+
+/* What all processes see. Each counter has two cache lines of its own. */
+struct counter {
+    _Alignas(128) _Atomic uint64_t count;
+    sem_t semaphore;
+    pthread_mutex_t mutex;
+};
+
+struct ground {
+    _Atomic uint32_t turn;  /* children begin the turn with this number together */
+    _Atomic uint32_t ready; /* and say so here when they are through */
+    double took_ns[CHILDREN_MAX];
+    struct counter counters[];
+};
+
+struct bench {
+    struct ground *ground;
+    size_t key_count;
+    size_t bytes;
+    char name[64];
+};
+
+/* One of the processes of a measurement. */
+struct worker {
+    struct bench *bench;
+    lk_canal_holder *holder;
+    char (*keys)[KEY_TEXT_MAX];
+    size_t *sizes;
+    size_t number;
+    size_t share; /* of the keys, of `shares` */
+    size_t shares;
+};
+
+/* ---- the peers ------------------------------------------------------------------------------- */
+
+static size_t key_of(const struct worker *worker, size_t round) {
+    size_t own = worker->bench->key_count / worker->shares;
+
+    return worker->share * own + round * 7919 % own;
+}
+
+static void pair_by_swap(struct worker *worker, size_t key) {
+    _Atomic uint64_t *count = &worker->bench->ground->counters[key].count;
+    uint64_t seen = atomic_load_explicit(count, memory_order_relaxed);
+
+    do {
+        if (seen >= 100) {
+            bench_give_up("a count is off");
+        }
+    } while (!atomic_compare_exchange_weak(count, &seen, seen + 1));
+    seen = atomic_load_explicit(count, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(count, &seen, seen - 1)) {
+        /* again, with what it is now */
+    }
+}
+
+static void pair_by_semaphore(struct worker *worker, size_t key) {
+    sem_t *semaphore = &worker->bench->ground->counters[key].semaphore;
+
+    if (sem_trywait(semaphore) != 0 || sem_post(semaphore) != 0) {
+        bench_give_up("a semaphore is off");
+    }
+}
+
+static void pair_by_mutex(struct worker *worker, size_t key) {
+    pthread_mutex_t *mutex = &worker->bench->ground->counters[key].mutex;
+
+    if (pthread_mutex_lock(mutex) != 0 || pthread_mutex_unlock(mutex) != 0) {
+        bench_give_up("a mutex is off");
+    }
+}
+
+static void pair_by_canal(struct worker *worker, size_t key) {
+    lk_canal_permit permit;
+
+    if (lk_canal_acquire(worker->holder, worker->keys[key], worker->sizes[key], 100, 1, &permit)
+            != LK_CANAL_OK
+        || lk_canal_release(worker->holder, &permit) != LK_CANAL_OK) {
+        bench_give_up("a permit is off");
+    }
+}
+
+static const struct peer {
+    const char *name;
+    void (*pair)(struct worker *worker, size_t key);
+} peers[] = {
+    {"bare compare-and-swap", pair_by_swap},
+    {"sem_trywait + sem_post", pair_by_semaphore},
+    {"robust mutex", pair_by_mutex},
+    {"canal.h", pair_by_canal},
+};
+enum { PEERS = sizeof peers / sizeof peers[0], SWAP = 0, CANAL = PEERS - 1 };
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+static void ground_begin(struct bench *bench, size_t key_count) {
+    const lk_canal_options options = {.size = sizeof options, .keys = MANY_KEYS};
+    pthread_mutexattr_t attributes;
+    lk_canal *canal;
+    char text[LK_CANAL_TEXT_MAX];
+
+    bench->key_count = key_count;
+    bench->bytes = sizeof *bench->ground + key_count * sizeof bench->ground->counters[0];
+    bench->ground =
+        mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (bench->ground == MAP_FAILED || pthread_mutexattr_init(&attributes) != 0
+        || pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) != 0
+        || pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) != 0) {
+        bench_give_up("no shared memory");
+    }
+    for (size_t i = 0; i < key_count; i++) {
+        (void)sem_init(&bench->ground->counters[i].semaphore, 1, 100);
+        (void)pthread_mutex_init(&bench->ground->counters[i].mutex, &attributes);
+    }
+    (void)snprintf(bench->name, sizeof bench->name, "bench.%d", (int)getpid());
+    if (lk_canal_open(bench->name, &options, &canal, text) != LK_CANAL_OK) {
+        bench_give_up("%s", text);
+    }
+    lk_canal_close(canal);
+}
+
+static void ground_end(struct bench *bench) {
+    (void)munmap(bench->ground, bench->bytes);
+    (void)lk_canal_remove(bench->name);
+}
+
+static void worker_begin(struct worker *worker) {
+    size_t key_count = worker->bench->key_count;
+    lk_canal *canal;
+
+    worker->keys = calloc(key_count, sizeof *worker->keys);
+    worker->sizes = calloc(key_count, sizeof *worker->sizes);
+    if (worker->keys == NULL || worker->sizes == NULL
+        || lk_canal_open(worker->bench->name, NULL, &canal, NULL) != LK_CANAL_OK
+        || lk_canal_join(canal, LK_CANAL_PROCESS, "bench", &worker->holder) != LK_CANAL_OK) {
+        bench_give_up("a worker cannot begin");
+    }
+    for (size_t i = 0; i < key_count; i++) {
+        worker->sizes[i] =
+            (size_t)snprintf(worker->keys[i], KEY_TEXT_MAX, "backend:%zu", i % 1000000);
+        pair_by_canal(worker, i);
+    }
+}
+
+static double turn_ns(struct worker *worker, const struct peer *peer) {
+    int64_t began_ns = bench_now_ns();
+
+    for (size_t i = 0; i < PAIRS; i++) {
+        peer->pair(worker, key_of(worker, i));
+    }
+    return (double)(bench_now_ns() - began_ns) / PAIRS;
+}
+
+/* All turns of one process, each begun together with the others'. */
+static void work(struct worker *worker) {
+    struct ground *ground = worker->bench->ground;
+
+    worker_begin(worker);
+    (void)atomic_fetch_add(&ground->ready, 1);
+    for (uint32_t turn = 1; turn <= TURNS * PEERS; turn++) {
+        while (atomic_load(&ground->turn) < turn) {
+            /* spinning: both have a core, and a wake-up would be measured */
+        }
+        ground->took_ns[worker->number] = turn_ns(worker, &peers[turn % PEERS]);
+        (void)atomic_fetch_add(&ground->ready, 1);
+    }
+    _exit(0);
+}
+
+static void await_ready(struct ground *ground, uint32_t count) {
+    while (atomic_load(&ground->ready) < count) {
+        (void)sched_yield();
+    }
+}
+
+/* ret_ns: of each peer the least ns per pair, of the slowest of the processes in that turn. */
+static void measure(size_t processes, size_t key_count, bool apart, double ret_ns[PEERS]) {
+    struct bench bench = {0};
+    uint32_t ready = (uint32_t)processes;
+
+    bench_progress("%zu processes, %zu keys", processes, key_count);
+    ground_begin(&bench, key_count);
+    for (size_t i = 0; i < processes; i++) {
+        struct worker worker = {.bench = &bench, .number = i, .share = apart ? i : 0};
+
+        worker.shares = apart ? processes : 1;
+        if (fork() == 0) {
+            work(&worker);
+        }
+    }
+    await_ready(bench.ground, ready);
+    for (size_t peer = 0; peer < PEERS; peer++) {
+        ret_ns[peer] = 1e18;
+    }
+    for (uint32_t turn = 1; turn <= TURNS * PEERS; turn++) {
+        double slowest = 0;
+
+        atomic_store(&bench.ground->turn, turn);
+        ready += (uint32_t)processes;
+        await_ready(bench.ground, ready);
+        for (size_t i = 0; i < processes; i++) {
+            slowest = bench.ground->took_ns[i] > slowest ? bench.ground->took_ns[i] : slowest;
+        }
+        if (slowest < ret_ns[turn % PEERS]) {
+            ret_ns[turn % PEERS] = slowest;
+        }
+    }
+    while (wait(NULL) > 0) {
+        /* until all have ended */
+    }
+    ground_end(&bench);
+}
+
+/* ---- Erlang ---------------------------------------------------------------------------------- */
+
+/* ns per pair and process; 0: there is no Erlang here. */
+static double erlang_ns(const char *source, size_t processes, size_t key_count) {
+    char command[512];
+    double figure = 0;
+    FILE *pipe;
+
+    (void)snprintf(command, sizeof command,
+                   "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && erl -noshell -pa \"$d\" "
+                   "-s counters main %zu %zu %d; rm -rf \"$d\"",
+                   source, processes, key_count, ERLANG_PAIRS);
+    pipe = popen(command, "r");
+    if (pipe == NULL || fscanf(pipe, "%lf", &figure) != 1) {
+        figure = 0;
+    }
+    if (pipe != NULL) {
+        (void)pclose(pipe);
+    }
+    return figure;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void print_peers(const double ns[PEERS]) {
+    for (size_t peer = 0; peer < PEERS; peer++) {
+        bench_figure_print(peers[peer].name, ns[peer], "ns/pair");
+    }
+    bench_at_most_print("canal.h to bare compare-and-swap", ns[CANAL] / ns[SWAP], 3, "times");
+}
+
+static void print_erlang(const char *source, size_t processes, size_t key_count, double own_ns) {
+    double peer_ns = source != NULL ? erlang_ns(source, processes, key_count) : 0;
+
+    if (peer_ns > 0) {
+        bench_figure_print("Erlang: counters and a manager", peer_ns, "ns/pair");
+        bench_at_least_print("canal.h against Erlang", peer_ns / own_ns, 50, "times");
+    } else {
+        printf("Erlang is not here (erlang-base): its figure is missing\n");
+    }
+}
+
+static void bench_full(void) {
+    lk_canal_holder *holder;
+    lk_canal_permit permit;
+    lk_canal *canal;
+    char name[64];
+    int64_t began_ns;
+
+    (void)snprintf(name, sizeof name, "bench.%d", (int)getpid());
+    if (lk_canal_open(name, NULL, &canal, NULL) != LK_CANAL_OK
+        || lk_canal_join(canal, LK_CANAL_PROCESS, NULL, &holder) != LK_CANAL_OK
+        || lk_canal_acquire(holder, "k", 1, 1, 1, &permit) != LK_CANAL_OK) {
+        bench_give_up("no region");
+    }
+    began_ns = bench_now_ns();
+    for (size_t i = 0; i < PAIRS; i++) {
+        (void)lk_canal_acquire(holder, "k", 1, 1, 1, &permit);
+    }
+    bench_figure_print("a full answer, nobody else there",
+                       (double)(bench_now_ns() - began_ns) / PAIRS, "ns");
+    lk_canal_close(canal);
+    (void)lk_canal_remove(name);
+}
+
+int main(int argc, char **argv) {
+    const char *erlang = argc > 1 ? argv[1] : NULL;
+    static const size_t key_counts[] = {1, MANY_KEYS};
+    double alone[PEERS];
+    double both[PEERS];
+
+    printf("Counters in shared memory\n");
+    bench_machine_print();
+    for (size_t i = 0; i < 2; i++) {
+        char title[64];
+
+        (void)snprintf(title, sizeof title, "1 process, %zu key%s", key_counts[i],
+                       key_counts[i] == 1 ? "" : "s");
+        measure(1, key_counts[i], false, alone);
+        bench_title_print(title);
+        print_peers(alone);
+        print_erlang(erlang, 1, key_counts[i], alone[CANAL]);
+    }
+    measure(2, 1, false, both);
+    bench_title_print("2 processes, 1 key");
+    print_peers(both);
+    print_erlang(erlang, 2, 1, both[CANAL]);
+    measure(2, MANY_KEYS, true, both);
+    bench_title_print("2 processes, 100000 keys, each its half");
+    print_peers(both);
+    print_erlang(erlang, 2, MANY_KEYS, both[CANAL]);
+    bench_title_print("Two cores");
+    bench_figure_print("canal.h, pairs/s of two to pairs/s of one", 2 * alone[CANAL] / both[CANAL],
+                       "times");
+    bench_figure_print("bare compare-and-swap, the same", 2 * alone[SWAP] / both[SWAP], "times");
+    bench_full();
+    return 0;
+}
