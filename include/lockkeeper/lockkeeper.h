@@ -40,8 +40,8 @@
  * otherwise it always gets the outcome, and a sentence where one helps.
  * Threads: every function may be called from any thread at any time, also on the same store or
  * lease, except that close, release and free end the object they are given. Only lk_acquire() and
- * lk_ask() with LK_WAIT (and, of work.h, lk_claim_next() and lk_work()) block for longer than the
- * store itself takes.
+ * lk_ask() with LK_WAIT (and lk_claim_next(), lk_work() and lk_watch_next() of the other headers)
+ * block for longer than the store itself takes.
  */
 #ifndef LOCKKEEPER_H
 #define LOCKKEEPER_H
@@ -390,6 +390,33 @@ LK_PUBLIC void lk_audit_free(lk_audit *audit); /* accepts NULL */
 LK_PUBLIC lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit **ret_audit,
                                    lk_error *error);
 
+/* ---- bounds that a store keeps (rule R22) ---------------------------------------------------- */
+
+#define LK_LIMIT_AS_IS UINT64_MAX /* lk_limits_set(): this one stays as it is */
+#define LK_EVENTS_KEPT_MAX 1000000
+
+/* 0: no bound. What is there already stays when a bound is set below it. */
+typedef struct lk_limits {
+    size_t size; /* sizeof(lk_limits) */
+    /* Past one of these four an ask or a claim is answered LK_FULL. At most 2147483647. */
+    uint64_t live;             /* live requests in all */
+    uint64_t live_per_owner;   /* of one owner */
+    uint64_t live_per_root;    /* with a part under one root */
+    uint64_t waiters_per_path; /* requests waiting at exactly one path */
+    /* How many events are kept at all times (watch.h). 0: only while somebody watches. */
+    uint64_t events;
+} lk_limits;
+
+/* LK_OK with *ret_limits, whose size is to be set before; or an error. */
+LK_PUBLIC lk_outcome lk_limits_get(lk_store *store, lk_limits *ret_limits, lk_error *error);
+
+/*
+ * Sets all that is not LK_LIMIT_AS_IS, for everybody who uses the store, together. LK_OK;
+ * LK_INVALID (too large); LK_UNSUPPORTED (bounds of this store are set elsewhere); LK_DENIED;
+ * LK_UNAVAILABLE; LK_INTERNAL.
+ */
+LK_PUBLIC lk_outcome lk_limits_set(lk_store *store, const lk_limits *limits, lk_error *error);
+
 /* What a store is and can do, for people: lines of "name: value", and warnings. */
 typedef struct lk_report {
     char *text;     /* one "name: value" a line */
@@ -405,6 +432,7 @@ LK_PUBLIC lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_erro
 }
 #endif
 
-#include "lockkeeper/work.h" /* queues of work, on top of all this */
+#include "lockkeeper/watch.h" /* following what happens */
+#include "lockkeeper/work.h"  /* queues of work, on top of all this */
 
 #endif

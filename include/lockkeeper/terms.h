@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lockkeeper/terms.h - how one asks, and what a call can end in.
+ * lockkeeper/terms.h - how one asks, what a call can end in, and what can happen.
  *
  * Every call answers with exactly one outcome, and every outcome has exactly one cause (rule R23
  * of docs/rules.md). Included by lockkeeper/lockkeeper.h; an application needs only that one.
@@ -45,6 +45,33 @@ typedef enum lk_outcome {
 } lk_outcome;
 
 enum { LK_OUTCOME_COUNT = 15, LK_ERROR_TEXT_MAX = 384 };
+
+/* What can happen in a store (rule R21; watch.h). The values are part of the ABI: new ones are
+ * added at the end only. */
+typedef enum lk_watch_kind {
+    LK_WATCH_QUEUED = 0,    /* a new request stands in line */
+    LK_WATCH_GRANTED = 1,   /* it is held */
+    LK_WATCH_CONVERTED = 2, /* other modes, limits or units, or another place in line (R9) */
+    LK_WATCH_RELEASED = 3,
+    LK_WATCH_WITHDRAWN = 4, /* a waiting one, by its owner or by a deadlock */
+    LK_WATCH_PERISHED = 5,
+    LK_WATCH_BROKEN = 6,  /* by an administrator; a lease may still be held until its deadline */
+    LK_WATCH_REFUSED = 7, /* an ask, a put or a claim; `refusal` says how */
+    LK_WATCH_VALUE_WRITTEN = 8,
+    LK_WATCH_PUSHED = 9,
+    LK_WATCH_CLAIMED = 10, /* stands for the grant of the claim */
+    LK_WATCH_STOLEN = 11,  /* claimed, where the former claim had perished */
+    LK_WATCH_DONE = 12,    /* stands for the release of the claim, as RETRIED does */
+    LK_WATCH_RETRIED = 13, /* given back by its claimant, to be claimed again */
+    LK_WATCH_PARKED = 14,  /* given back or perished for the last time */
+    LK_WATCH_UNPARKED = 15,
+    LK_WATCH_GAP = 16 /* what happened here, up to `sequence`, is not known (any more) */
+} lk_watch_kind;
+
+enum { LK_WATCH_KIND_COUNT = 17 };
+
+/* The lower-case name: "queued", "value_written", "gap". Static storage; never NULL. */
+LK_PUBLIC const char *lk_watch_kind_name(lk_watch_kind kind);
 
 /* An outcome with a sentence for people. The text is empty when there is nothing to add. */
 typedef struct lk_error {

@@ -43,6 +43,12 @@ lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *l
 lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,
                                char **ret_path, lk_store **ret_store, int *ret_exit_code);
 
+/*
+ * Whether the store can be shared with another call of the program, for commands that live on what
+ * others do: LK_OK, or LK_UNSUPPORTED with a sentence.
+ */
+lk_outcome lk_cli_check_shared(const lk_store *store, lk_error *error);
+
 /* The handlers, one family a file. */
 int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line);
@@ -62,6 +68,8 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_limits(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_bench(const struct lk_cli *cli, const struct lk_command_line *line);

@@ -351,6 +351,42 @@ const struct lk_command lk_commands[] = {
         .handle = lk_cli_stats,
     },
     {
+        .name = "watch",
+        .arguments = "[PREFIX]",
+        .summary = "follow what happens, a line an event",
+        .text = "Prints every event at or below PREFIX as it happens, until interrupted: queued,\n"
+                "granted, converted, released, withdrawn, perished, broken, refused,\n"
+                "value_written; of items pushed, claimed, stolen, done, retried, parked,\n"
+                "unparked. Nothing need be set up: a store keeps events while somebody watches,\n"
+                "and --after goes on where another watch ended. What is not known any more is\n"
+                "told as gap, and never left out silently. lk limits events=N keeps the last N\n"
+                "at all times.",
+        .options = COMMON_OPTIONS | BIT(AFTER),
+        .words_max = 1,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .more_codes = "128+N  ended by signal N\n",
+        .examples = {{"lk watch", "everything"},
+                     {"lk watch db --json | jq -r .event", "one object an event"}},
+        .handle = lk_cli_watch,
+    },
+    {
+        .name = "limits",
+        .arguments = "[NAME=N]...",
+        .summary = "show or set the bounds of a store",
+        .text = "Shows the bounds that the store keeps, after setting those that are named, for\n"
+                "everybody who uses it; 0: none. Past a bound on live requests (live: in all,\n"
+                "live-per-owner, live-per-root) or on requests waiting at one path\n"
+                "(waiters-per-path) the answer is FULL; what is there already stays. events is\n"
+                "how many events lk watch can look back on at all times.",
+        .options = COMMON_OPTIONS,
+        .words_max = 5,
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk limits", "what holds now"},
+                     {"lk limits live=10000 live-per-owner=100", "both, at once"},
+                     {"lk limits events=1000", "keep the last thousand events"}},
+        .handle = lk_cli_limits,
+    },
+    {
         .name = "top",
         .arguments = "[PREFIX]",
         .summary = "watch holders and waiters live, full screen",

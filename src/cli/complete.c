@@ -259,6 +259,14 @@ static void offer_modes(const struct place *place) {
     offer(place, prefix, "limit=", "so many units at once");
 }
 
+static void offer_limits(const struct place *place) {
+    offer(place, "", "live=", "live requests in all");
+    offer(place, "", "live-per-owner=", "live requests of one owner");
+    offer(place, "", "live-per-root=", "live requests under one root");
+    offer(place, "", "waiters-per-path=", "requests waiting at one path");
+    offer(place, "", "events=", "events kept at all times");
+}
+
 static void offer_words(const struct place *place) {
     const struct lk_command *command = place->command;
     bool takes_parts = strstr(command->arguments, "PART") != NULL;
@@ -270,6 +278,8 @@ static void offer_words(const struct place *place) {
         offer_paths(place);
     } else if (strstr(command->arguments, "COMMAND") != NULL) {
         offer_commands(place);
+    } else if (strstr(command->arguments, "NAME=N") != NULL) {
+        offer_limits(place);
     } else if (strstr(command->arguments, "DIALECT") != NULL) {
         offer(place, "", "sqlite", "");
     }

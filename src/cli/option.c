@@ -201,6 +201,16 @@ static const struct lk_option options[] = {
             .help = "end when nothing is left: nothing ready, delayed\n"
                     "or claimed",
         },
+    [LK_OPTION_AFTER] =
+        {
+            .name = "after",
+            .kind = LK_KIND_NUMBER,
+            .value = "N",
+            .min = 1,
+            .max = INT64_MAX,
+            .help = "go on behind the event of this sequence (1: all\n"
+                    "that are kept)",
+        },
     [LK_OPTION_REASON] =
         {
             .name = "reason",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/ask.h"
 #include "cli/human.h"
 #include "cli/say.h"
@@ -37,6 +38,15 @@ lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command
         return outcome;
     }
     *ret_path = path;
+    return LK_OK;
+}
+
+lk_outcome lk_cli_check_shared(const lk_store *store, lk_error *error) {
+    if (strncmp(lk_store_url(store), "mem:", 4) == 0) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "mem: is the memory of one process: nobody else can do anything in "
+                            "it; name a store that others can reach");
+    }
     return LK_OK;
 }
 
@@ -91,8 +101,10 @@ struct dialect {
     const char *(*text)(void); /* NULL: not in this build */
 };
 
-static const struct dialect dialects[] = {
-    {"sqlite", lk_sql_schema_sqlite}, {"postgresql", NULL}, {"mysql", NULL}, {"mariadb", NULL}};
+static const struct dialect dialects[] = {{"sqlite", lk_sql_schema_sqlite},
+                                          {"postgresql", lk_sql_schema_postgresql},
+                                          {"mysql", NULL},
+                                          {"mariadb", NULL}};
 
 static const struct dialect *find_dialect(const char *name) {
     for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
@@ -109,11 +121,13 @@ int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) 
     char text[LK_ERROR_TEXT_MAX];
 
     if (dialect == NULL) {
-        (void)snprintf(text, sizeof text, "\"%s\" is no dialect; this build knows sqlite", name);
+        (void)snprintf(text, sizeof text,
+                       "\"%s\" is no dialect; this build knows sqlite, postgresql", name);
         return lk_say_failure(cli, LK_INVALID, text);
     }
     if (dialect->text == NULL) {
-        (void)snprintf(text, sizeof text, "this build has no %s store; it knows sqlite", name);
+        (void)snprintf(text, sizeof text, "this build has no %s store; it knows sqlite, postgresql",
+                       name);
         return lk_say_failure(cli, LK_UNSUPPORTED, text);
     }
     if (cli->json) {

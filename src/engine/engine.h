@@ -58,6 +58,26 @@ struct lk_stand {
     const struct lk_take *take;
 };
 
+/* R21: which events somebody wants next. */
+struct lk_event_query {
+    uint64_t after;               /* those behind this one; LK_EVENTS_FROM_NOW: none yet */
+    const struct lk_path *prefix; /* with a path at or below it; NULL: all */
+    size_t max;                   /* events in one answer, at least 1 */
+};
+#define LK_EVENTS_FROM_NOW UINT64_MAX
+
+/*
+ * Who asks for events marks the store as watched for so long; events are kept as long as the mark
+ * lasts. An engine may leave a mark alone that is good for LK_WATCHED_LEAST_US.
+ */
+#define LK_WATCHED_US INT64_C(30000000)
+#define LK_WATCHED_LEAST_US INT64_C(20000000)
+enum {
+    LK_WATCHED_EVENTS_MAX = 10000
+}; /* kept of a store that is watched, unless bounds say more */
+
+struct lk_happenings; /* engine/happening.h */
+
 struct lk_engine_ops {
     const char *scheme;    /* of the URL: "mem", "sqlite" */
     const char *title;     /* for people */
@@ -140,6 +160,24 @@ struct lk_engine_ops {
     lk_outcome (*await_work)(struct lk_engine *engine, const struct lk_path *queue,
                              const struct lk_stand *stand, int64_t until_us,
                              struct lk_waker *waker);
+
+    /*
+     * R21. Marks the store as watched, makes what is overdue happen, and answers at once with what
+     * has happened behind query->after, or with where that is now. Gaps stand among the events.
+     */
+    lk_outcome (*events)(struct lk_engine *engine, const struct lk_event_query *query,
+                         const struct lk_patience *patience, struct lk_happenings **ret_happenings,
+                         lk_error *error);
+
+    /* Blocks, as await() does, until there may be events behind `after`. Marks nothing. */
+    lk_outcome (*await_events)(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                               struct lk_waker *waker);
+
+    /* R22. The setter gets checked bounds, and leaves alone what is LK_LIMIT_AS_IS. */
+    lk_outcome (*limits_get)(struct lk_engine *engine, const struct lk_patience *patience,
+                             lk_limits *ret_limits, lk_error *error);
+    lk_outcome (*limits_set)(struct lk_engine *engine, const lk_limits *limits,
+                             const struct lk_patience *patience, lk_error *error);
 
     /* For `lk doctor`. */
     lk_outcome (*examine)(struct lk_engine *engine, const struct lk_patience *patience,

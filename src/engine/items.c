@@ -8,7 +8,7 @@
 #include "engine/bytes.h"
 #include "engine/reply.h"
 
-enum { ROOM_MIN = 16 /* a power of two */, PART_BYTES_MAX = LK_PATH_BYTES_MAX + 64 };
+enum { ROOM_MIN = 16 }; /* a power of two */
 
 static void item_done(lk_item_info *item) {
     for (size_t i = 0; i < item->need_count; i++) {
@@ -53,16 +53,9 @@ static bool reserve_one(lk_item_list *list) {
 
 /* A part as it is written (R2). NULL when memory is exhausted. */
 static char *part_text(const struct lk_part *part) {
-    char bytes[PART_BYTES_MAX];
-    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+    char text[LK_PART_TEXT_MAX];
 
-    lk_text_format(&text, "%.*s", (int)part->path.size, part->path.bytes);
-    if (part->limit != 0) {
-        lk_text_format(&text, "?limit=%u&units=%u", part->limit, part->units);
-    } else if (part->mode == LK_SHARED) {
-        lk_text_format(&text, "?shared");
-    }
-    return lk_text_copy(lk_slice_of(bytes));
+    return lk_text_copy((struct lk_slice){text, lk_parts_write(part, 1, text)});
 }
 
 static bool fill_needs(const struct lk_item_record *record, lk_item_info *item) {

@@ -87,6 +87,14 @@ bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *item,
 
 void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats);
 
+/* ---- bounds (R22) ---------------------------------------------------------------------------- */
+
+/* All but the size of *ret_limits. */
+void lk_limits_from_quotas(const struct lk_quotas *quotas, uint64_t events, lk_limits *ret_limits);
+
+/* Leaves alone what is LK_LIMIT_AS_IS. */
+void lk_limits_into_quotas(const lk_limits *limits, struct lk_quotas *quotas);
+
 /* ---- audits ---------------------------------------------------------------------------------- */
 
 /* One broken request, for lk_audit_add(). Everything is borrowed. */

@@ -77,6 +77,18 @@ void lk_form_write_stats(struct lk_form_writer *writer, const char *queue,
                          const lk_queue_stats *stats);
 json_t *lk_form_stats(const char *queue, const lk_queue_stats *stats);
 
+/*
+ * One event (rule R21). refusal: of what was refused; path (the first), paths and parts (as text,
+ * rule R2): but for a gap; queue, id, attempt: about an item; owner, note, ticket, token: where
+ * there are any; deleted: of a value that was written.
+ */
+void lk_form_write_event(struct lk_form_writer *writer, const lk_watch_event *event);
+json_t *lk_form_event(const lk_watch_event *event);
+
+/* The bounds of a store, by name; 0: none. */
+void lk_form_write_limits(struct lk_form_writer *writer, const lk_limits *limits);
+json_t *lk_form_limits(const lk_limits *limits);
+
 /* What a store is: its lines of "name: value" under "report", its warnings, its measurements. */
 json_t *lk_form_report(const lk_report *report);
 

@@ -79,6 +79,20 @@ json_t *lk_form_stats(const char *queue, const lk_queue_stats *stats) {
     return lk_form_writer_close_tree(&writer);
 }
 
+json_t *lk_form_event(const lk_watch_event *event) {
+    struct lk_form_writer writer = lk_form_writer_tree();
+
+    lk_form_write_event(&writer, event);
+    return lk_form_writer_close_tree(&writer);
+}
+
+json_t *lk_form_limits(const lk_limits *limits) {
+    struct lk_form_writer writer = lk_form_writer_tree();
+
+    lk_form_write_limits(&writer, limits);
+    return lk_form_writer_close_tree(&writer);
+}
+
 char *lk_form_line(const json_t *object) {
     return json_dumps(object, JSON_COMPACT);
 }

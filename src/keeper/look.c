@@ -139,9 +139,10 @@ static void add_capabilities(struct lk_text *text, unsigned capabilities) {
         enum lk_capability bit;
         const char *name;
     } names[] = {
-        {LK_CAN_QUEUE, "queue"}, {LK_CAN_ROOTS, "several-roots"}, {LK_CAN_DEADLOCK, "deadlock"},
-        {LK_CAN_BREAK, "break"}, {LK_CAN_EXCLUSIVE, "exclusive"}, {LK_CAN_VALUES, "values"},
-        {LK_CAN_WORK, "work"},   {LK_CAN_PERSIST, "persistent"},
+        {LK_CAN_QUEUE, "queue"},   {LK_CAN_ROOTS, "several-roots"}, {LK_CAN_DEADLOCK, "deadlock"},
+        {LK_CAN_BREAK, "break"},   {LK_CAN_EXCLUSIVE, "exclusive"}, {LK_CAN_VALUES, "values"},
+        {LK_CAN_WORK, "work"},     {LK_CAN_TABLE, "table"},         {LK_CAN_EVENTS, "events"},
+        {LK_CAN_LIMITS, "limits"}, {LK_CAN_PERSIST, "persistent"},
     };
 
     lk_text_format(text, "capabilities:");

@@ -140,22 +140,33 @@ static void refresh(struct asking *asking, lk_id id) {
 
 /* ---- a new request ---- */
 
+/* `owner` 0: none that the model knows. */
+static uint64_t live_of_owner(const struct lk_model *model, lk_id owner) {
+    uint64_t here = owner != 0 ? lk_owner_at(model, owner)->live : 0;
+
+    return here + model->owned_elsewhere;
+}
+
+static uint64_t live_under_root(const struct lk_root *root) {
+    return (uint64_t)root->live + root->live_elsewhere;
+}
+
 const char *lk_full_bound(const struct lk_model *model, const struct lk_demand *demand,
                           bool waits) {
     const struct lk_quotas *quotas = &model->quotas;
 
-    if (quotas->live_max != 0 && model->live >= quotas->live_max) {
+    if (quotas->live_max != 0 && model->live + model->live_elsewhere >= quotas->live_max) {
         return "live requests in all";
     }
-    if (quotas->live_per_owner_max != 0 && demand->owner != 0
-        && lk_owner_at(model, demand->owner)->live >= quotas->live_per_owner_max) {
+    if (quotas->live_per_owner_max != 0
+        && live_of_owner(model, demand->owner) >= quotas->live_per_owner_max) {
         return "live requests of one owner";
     }
     for (size_t i = 0; i < demand->count; i++) {
         const struct lk_demanded *part = &demand->parts[i];
         lk_id line = part->is_there ? lk_node_at(model, part->node)->line : 0;
         if (quotas->live_per_root_max != 0 && part->node != 0
-            && lk_root_of(model, part->node)->live >= quotas->live_per_root_max) {
+            && live_under_root(lk_root_of(model, part->node)) >= quotas->live_per_root_max) {
             return "live requests under one root";
         }
         if (waits && quotas->waiters_per_path_max != 0 && line != 0

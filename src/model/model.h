@@ -354,6 +354,15 @@ lk_ref lk_model_greatest_ref(const struct lk_model *model);
 
 void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas);
 
+/*
+ * R22, for a model that has been given a part of a store only: how many requests live in the store
+ * besides; of these, how many are of whoever asks or takes next; and how many are under a root.
+ * Each takes the place of what was told before.
+ */
+void lk_model_restore_elsewhere(struct lk_model *model, uint64_t live, uint64_t owned);
+lk_outcome lk_model_restore_root_elsewhere(struct lk_model *model, struct lk_slice root,
+                                           uint64_t live);
+
 /* ---- values, items and queues (R15, R16) ----------------------------------------------------- */
 
 struct lk_value_record {

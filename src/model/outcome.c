@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of outcomes (R23): everything that is said of an outcome anywhere is said here. */
+/*
+ * The table of outcomes (R23): everything that is said of an outcome anywhere is said here. And the
+ * names of events (R21).
+ */
 #include "lockkeeper/terms.h"
 
 struct outcome_form {
@@ -44,4 +47,28 @@ const char *lk_outcome_text(lk_outcome outcome) {
 
 int lk_outcome_exit_code(lk_outcome outcome) {
     return form_of(outcome)->exit_code;
+}
+
+static const char *const watch_kinds[LK_WATCH_KIND_COUNT] = {
+    [LK_WATCH_QUEUED] = "queued",
+    [LK_WATCH_GRANTED] = "granted",
+    [LK_WATCH_CONVERTED] = "converted",
+    [LK_WATCH_RELEASED] = "released",
+    [LK_WATCH_WITHDRAWN] = "withdrawn",
+    [LK_WATCH_PERISHED] = "perished",
+    [LK_WATCH_BROKEN] = "broken",
+    [LK_WATCH_REFUSED] = "refused",
+    [LK_WATCH_VALUE_WRITTEN] = "value_written",
+    [LK_WATCH_PUSHED] = "pushed",
+    [LK_WATCH_CLAIMED] = "claimed",
+    [LK_WATCH_STOLEN] = "stolen",
+    [LK_WATCH_DONE] = "done",
+    [LK_WATCH_RETRIED] = "retried",
+    [LK_WATCH_PARKED] = "parked",
+    [LK_WATCH_UNPARKED] = "unparked",
+    [LK_WATCH_GAP] = "gap",
+};
+
+const char *lk_watch_kind_name(lk_watch_kind kind) {
+    return (unsigned)kind < LK_WATCH_KIND_COUNT ? watch_kinds[kind] : "unknown";
 }

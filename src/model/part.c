@@ -2,6 +2,8 @@
 /* Parts (R2): PATH[?shared][?limit=N[&units=U]], each word at most once. */
 #include "model/part.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 
 /* The words behind the path: which were said, and the numbers they carry. */
@@ -174,4 +176,53 @@ lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, lk_error *e
         }
     }
     return lk_error_clear(error, LK_OK);
+}
+
+/* The words behind the path, into what has room for them. Returns their size. */
+static size_t write_words(const struct lk_part *part, char *text, size_t capacity) {
+    int size = 0;
+
+    if (part->limit != 0) {
+        size = snprintf(text, capacity, "?limit=%u&units=%u", part->limit, part->units);
+    } else if (part->mode == LK_SHARED) {
+        size = snprintf(text, capacity, "?shared");
+    }
+    return (size_t)size;
+}
+
+size_t lk_parts_write(const struct lk_part *parts, size_t count, char *text) {
+    size_t capacity = count * LK_PART_TEXT_MAX;
+    size_t size = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            text[size++] = ' ';
+        }
+        memcpy(text + size, parts[i].path.bytes, parts[i].path.size);
+        size += parts[i].path.size;
+        size += write_words(&parts[i], text + size, capacity - size);
+    }
+    text[size] = '\0';
+    return size;
+}
+
+bool lk_parts_read(struct lk_slice text, struct lk_part *ret_parts, size_t max, size_t *ret_count) {
+    const char *at = text.bytes;
+    size_t left = text.size;
+    size_t count = 0;
+
+    while (left > 0) {
+        const char *space = memchr(at, ' ', left);
+        size_t size = space != NULL ? (size_t)(space - at) : left;
+        size_t step = space != NULL ? size + 1 : size;
+        if (count == max
+            || lk_part_parse((struct lk_slice){at, size}, NULL, &ret_parts[count], NULL) != LK_OK) {
+            return false;
+        }
+        count++;
+        at += step;
+        left -= step;
+    }
+    *ret_count = count;
+    return true;
 }

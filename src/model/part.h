@@ -34,6 +34,21 @@ struct lk_part_defaults {
 lk_outcome lk_part_parse(struct lk_slice text, const struct lk_part_defaults *defaults,
                          struct lk_part *ret_part, struct lk_error *error);
 
+/* Room for one part as text, the end included. */
+enum { LK_PART_TEXT_MAX = LK_PATH_BYTES_MAX + sizeof "?limit=2147483647&units=2147483647" };
+
+/*
+ * Writes parts as they are spelt (R2), with a space between: the same parts, the same text. `text`
+ * has room for `count` (at least 1) times LK_PART_TEXT_MAX bytes. Returns the size; terminated.
+ */
+size_t lk_parts_write(const struct lk_part *parts, size_t count, char *text);
+
+/*
+ * Reads such a text, of any origin: up to `max` parts, which borrow it. false: these are no parts;
+ * the outputs may have been written to.
+ */
+bool lk_parts_read(struct lk_slice text, struct lk_part *ret_parts, size_t max, size_t *ret_count);
+
 /* Checks 1..LK_PARTS_MAX parts, each path once (R2), and mode, limit and units of each. */
 lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, struct lk_error *error);
 

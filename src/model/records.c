@@ -139,6 +139,22 @@ lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root_na
     return LK_OK;
 }
 
+void lk_model_restore_elsewhere(struct lk_model *model, uint64_t live, uint64_t owned) {
+    model->live_elsewhere = live;
+    model->owned_elsewhere = owned;
+}
+
+lk_outcome lk_model_restore_root_elsewhere(struct lk_model *model, struct lk_slice root_name,
+                                           uint64_t live) {
+    lk_outcome outcome = lk_model_restore_draw(model, root_name, 0);
+
+    if (outcome == LK_OK) {
+        lk_root_make(model, root_name)->live_elsewhere =
+            live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
+    }
+    return outcome;
+}
+
 void lk_model_restore_floor(struct lk_model *model, uint64_t floor) {
     model->floor = floor > model->floor ? floor : model->floor;
     lk_draw_note(model, floor);

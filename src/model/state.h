@@ -43,8 +43,9 @@ struct lk_node {
 };
 
 struct lk_root {
-    uint64_t last_draw; /* R4 */
-    uint32_t live;      /* requests with a part under this root (R22) */
+    uint64_t last_draw;      /* R4 */
+    uint32_t live;           /* requests with a part under this root (R22) */
+    uint32_t live_elsewhere; /* the same, that the model has not been given */
 };
 
 struct lk_request {
@@ -218,11 +219,13 @@ struct lk_model {
     uint64_t next_id;
     uint32_t live;
     uint32_t waiting;
-    uint32_t mark;       /* numbers the passes and searches */
-    bool is_unsettled;   /* restored since the last step: somebody may be grantable */
-    bool may_hide_cycle; /* of owners, that no ask has seen come to be: see ask.c */
-    uint32_t claims;     /* live requests that are claims (R16) */
-    uint32_t step_mark;  /* numbers the steps */
+    uint32_t mark;            /* numbers the passes and searches */
+    bool is_unsettled;        /* restored since the last step: somebody may be grantable */
+    bool may_hide_cycle;      /* of owners, that no ask has seen come to be: see ask.c */
+    uint32_t claims;          /* live requests that are claims (R16) */
+    uint32_t step_mark;       /* numbers the steps */
+    uint64_t live_elsewhere;  /* R22: requests of the store that the model has not been given */
+    uint64_t owned_elsewhere; /* of these, of whoever asks next */
     lk_id value_gone_first;
     lk_id item_gone_first;
     lk_id ended_first; /* requests that the last step ended, still readable */

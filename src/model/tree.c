@@ -133,11 +133,22 @@ lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id fro
     return node;
 }
 
+/* R22: the counts of a root that is not all here stay, whatever else goes. */
+static bool is_counted_elsewhere(const struct lk_model *model, const struct lk_node *node) {
+    const struct lk_root *root;
+
+    if ((node->above & LK_ROOT_BIT) == 0) {
+        return false;
+    }
+    root = lk_pool_at(&model->roots, node->above & ~LK_ROOT_BIT);
+    return root->live_elsewhere != 0;
+}
+
 void lk_node_prune(struct lk_model *model, lk_id node) {
     while (node != 0) {
         const struct lk_node *at = lk_node_at(model, node);
         lk_id parent = lk_node_parent(at);
-        if (at->first_child != 0 || at->stakes != 0) {
+        if (at->first_child != 0 || at->stakes != 0 || is_counted_elsewhere(model, at)) {
             break;
         }
         drop_node(model, node);

@@ -9,10 +9,11 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 3,               /* that this program reads, writes and makes */
+    LK_SQL_FORMAT = 4,               /* that this program reads, writes and makes */
     LK_SQL_FORMAT_WRITABLE_FROM = 1, /* the oldest whose programs may write what this one makes */
     LK_SQL_FORMAT_OF_WORK = 2,       /* ... once there are items, or leases that asked for values */
     LK_SQL_FORMAT_OF_SERVICE = 3,    /* ... once a service has kept it */
+    LK_SQL_FORMAT_OF_EVENTS = 4,     /* ... once events are to be kept at all times */
     LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
 };
 

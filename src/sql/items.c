@@ -36,39 +36,9 @@ static int complain(struct lk_sql *sql, struct lk_slice queue, const char *about
 
 /* ---- needs ----------------------------------------------------------------------------------- */
 
-/* `text` has room for LK_SQL_NEEDS_TEXT_MAX bytes. */
-static struct lk_slice encode_needs(const struct lk_item_record *record, char *text) {
-    struct lk_text out = lk_text_in(text, LK_SQL_NEEDS_TEXT_MAX);
-
-    for (size_t i = 0; i < record->need_count; i++) {
-        const struct lk_part *need = &record->needs[i];
-        lk_text_format(&out, "%s%.*s", i > 0 ? " " : "", (int)need->path.size, need->path.bytes);
-        if (need->limit != 0) {
-            lk_text_format(&out, "?limit=%u&units=%u", need->limit, need->units);
-        } else if (need->mode == LK_SHARED) {
-            lk_text_format(&out, "?shared");
-        }
-    }
-    return (struct lk_slice){out.bytes, out.size};
-}
-
 bool lk_sql_needs_parse(struct lk_slice text, struct lk_part ret_needs[LK_NEEDS_MAX],
                         size_t *ret_count) {
-    const char *at = text.bytes;
-    const char *end = at + text.size;
-    size_t count = 0;
-
-    while (at < end) {
-        const char *space = memchr(at, ' ', (size_t)(end - at));
-        struct lk_slice part = {at, (size_t)((space != NULL ? space : end) - at)};
-        if (count == LK_NEEDS_MAX || lk_part_parse(part, NULL, &ret_needs[count], NULL) != LK_OK) {
-            return false;
-        }
-        count++;
-        at = space != NULL ? space + 1 : end;
-    }
-    *ret_count = count;
-    return true;
+    return lk_parts_read(text, ret_needs, LK_NEEDS_MAX, ret_count);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -192,6 +162,7 @@ static int prepare_change(struct lk_sql *sql, enum lk_sql_statement which,
 
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
     char needs[LK_SQL_NEEDS_TEXT_MAX];
+    struct lk_slice text = {needs, 0};
     sqlite3_stmt *statement;
     int code = prepare_change(sql, LK_SQL_ITEM_ADD, record, due_unix_us, &statement);
 
@@ -199,7 +170,10 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
         return code;
     }
     (void)lk_sql_bind_integer(statement, 8, (int64_t)record->sequence);
-    (void)lk_sql_bind_text(statement, 9, encode_needs(record, needs));
+    if (record->need_count > 0) {
+        text.size = lk_parts_write(record->needs, record->need_count, needs);
+    }
+    (void)lk_sql_bind_text(statement, 9, text);
     code = lk_sql_run(statement);
     if (code == SQLITE_OK && record->value.size > 0) {
         code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);

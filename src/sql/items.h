@@ -12,8 +12,7 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_PART_TEXT_MAX = LK_PATH_BYTES_MAX + sizeof "?limit=2147483647&units=2147483647",
-    LK_SQL_NEEDS_TEXT_MAX = LK_NEEDS_MAX * (LK_SQL_PART_TEXT_MAX + 1),
+    LK_SQL_NEEDS_TEXT_MAX = LK_NEEDS_MAX * LK_PART_TEXT_MAX,
 };
 
 /* An item as a row has it. Large: keep it off deep stacks. */

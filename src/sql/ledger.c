@@ -59,6 +59,9 @@ static int decode_meta(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_sq
         .live_per_root_max = unsigned_column(statement, 7),
         .waiters_per_path_max = unsigned_column(statement, 8),
     };
+    meta->events_max = unsigned_column(statement, 10);
+    meta->watched_until_us = sqlite3_column_int64(statement, 11);
+    meta->last_event = unsigned_column(statement, 12);
     return SQLITE_OK;
 }
 

@@ -21,6 +21,9 @@ struct lk_sql_meta {
     size_t sweep_root_size;
     struct lk_quotas quotas;
     char served[LK_SQL_SERVED_MAX + 1]; /* by which service; empty: none, or none any more */
+    uint64_t events_max;                /* R21: kept at all times; 0: only while watched */
+    int64_t watched_until_us;           /* on the clock of the boot */
+    uint64_t last_event;
 };
 
 int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta);

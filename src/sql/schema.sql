@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 3. (format_N.sql makes format N of the one before.)
+-- The tables of a Lockkeeper store in SQLite, format 4. (format_N.sql makes format N of the one before.)
 --
--- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (or lk_items)
+-- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
 -- that changes one changes what somebody was promised.
 --
@@ -24,7 +24,10 @@ CREATE TABLE meta (
     live_per_owner_max   INTEGER NOT NULL DEFAULT 0,
     live_per_root_max    INTEGER NOT NULL DEFAULT 0,
     waiters_per_path_max INTEGER NOT NULL DEFAULT 0,
-    served         TEXT    NOT NULL DEFAULT '' -- where the service answers that keeps this file
+    served         TEXT    NOT NULL DEFAULT '', -- where the service answers that keeps this file
+    events_max       INTEGER NOT NULL DEFAULT 0, -- R21: kept at all times; 0: only while watched
+    watched_until_us INTEGER NOT NULL DEFAULT 0, -- R21: somebody watches, until then
+    last_event       INTEGER NOT NULL DEFAULT 0  -- R21: the last number drawn
 );
 
 -- Every live request: leases and who waits.
@@ -135,6 +138,22 @@ CREATE TABLE audit (
     held       INTEGER NOT NULL
 );
 
+-- R21: what happened, as long as somebody watches or so many are to be kept.
+CREATE TABLE events (
+    sequence    INTEGER PRIMARY KEY,
+    at_unix_us  INTEGER NOT NULL,
+    event       TEXT    NOT NULL,
+    refusal     TEXT    NOT NULL, -- of what was refused: how; else empty
+    parts       TEXT    NOT NULL, -- where: parts (R2), with a space between
+    owner       TEXT    NOT NULL, -- empty: nobody is named
+    note        TEXT    NOT NULL,
+    ticket      INTEGER NOT NULL,
+    token       INTEGER NOT NULL,
+    attempt     INTEGER NOT NULL, -- of an item
+    is_of_item  INTEGER NOT NULL, -- the first path is QUEUE/ID
+    is_deletion INTEGER NOT NULL  -- the value is gone
+);
+
 -- Who holds what, who waits, since when and how long. Times are UTC. A row whose time is over is
 -- shown as expired until somebody comes by and sweeps it; it keeps nobody out.
 CREATE VIEW lk_locks AS
@@ -174,3 +193,18 @@ SELECT items.queue,
 FROM items
 LEFT JOIN item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;
+
+-- What happened, for people. Times are UTC.
+CREATE VIEW lk_events AS
+SELECT sequence,
+       strftime('%Y-%m-%d %H:%M:%f', at_unix_us / 1e6, 'unixepoch') AS at,
+       event,
+       nullif(refusal, '') AS refusal,
+       parts,
+       nullif(owner, '') AS owner,
+       nullif(note, '') AS note,
+       nullif(ticket, 0) AS ticket,
+       nullif(token, 0) AS token,
+       nullif(attempt, 0) AS attempt
+FROM events
+ORDER BY sequence;

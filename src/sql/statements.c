@@ -14,11 +14,18 @@ static const char *const texts[] = {
 
     [LK_SQL_META_LOAD] =
         "SELECT format, writable_from, boot_id, draw_floor, sweep_root, live_max,"
-        " live_per_owner_max, live_per_root_max, waiters_per_path_max, served FROM meta",
-    [LK_SQL_META_SET_BOOT] = "UPDATE meta SET boot_id = ?1",
+        " live_per_owner_max, live_per_root_max, waiters_per_path_max, served, events_max,"
+        " watched_until_us, last_event FROM meta",
+    [LK_SQL_META_SET_BOOT] = "UPDATE meta SET boot_id = ?1, watched_until_us = 0",
     [LK_SQL_META_SET_SERVED] = "UPDATE meta SET served = ?1",
     [LK_SQL_META_RAISE_FLOOR] = "UPDATE meta SET draw_floor = max(draw_floor, ?1), sweep_root = ?2",
     [LK_SQL_META_RAISE_WRITABLE] = "UPDATE meta SET writable_from = max(writable_from, ?1)",
+
+    [LK_SQL_META_SET_QUOTAS] =
+        "UPDATE meta SET live_max = ?1, live_per_owner_max = ?2, live_per_root_max = ?3,"
+        " waiters_per_path_max = ?4, events_max = ?5",
+    [LK_SQL_META_SET_WATCHED] = "UPDATE meta SET watched_until_us = ?1",
+    [LK_SQL_META_SET_LAST_EVENT] = "UPDATE meta SET last_event = ?1",
 
     [LK_SQL_REQUEST_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
@@ -100,6 +107,17 @@ static const char *const texts[] = {
                           " FROM parts JOIN requests ON requests.id = parts.request"
                           " WHERE path > ?1 AND path < ?2 LIMIT ?3",
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM requests WHERE deadline_us > ?1",
+
+    /* R22: for bounds; no further than ?2. The index of owners is there when it is needed. */
+    [LK_SQL_COUNT_LIVE_TO] =
+        "SELECT count(*) FROM (SELECT 1 FROM requests WHERE deadline_us > ?1 LIMIT ?2)",
+    [LK_SQL_COUNT_OWNED_TO] = "SELECT count(*) FROM (SELECT 1 FROM requests"
+                              " WHERE owner = ?3 AND deadline_us > ?1 LIMIT ?2)",
+    [LK_SQL_COUNT_ROOTED_TO] =
+        "SELECT count(*) FROM (SELECT DISTINCT request"
+        " FROM (SELECT request FROM parts WHERE path = ?3"
+        "       UNION ALL SELECT request FROM parts WHERE path > ?4 AND path < ?5)"
+        " CROSS JOIN requests ON requests.id = request WHERE deadline_us > ?1 LIMIT ?2)",
 
     [LK_SQL_VALUES_LOAD] = "SELECT path, in_doubt, bytes FROM path_values",
     [LK_SQL_VALUE_LOAD] = "SELECT in_doubt, bytes FROM path_values WHERE path = ?1",
@@ -191,6 +209,17 @@ static const char *const texts[] = {
                           " held FROM audit"
                           " WHERE ?1 = '' OR path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
                           " ORDER BY id",
+
+    [LK_SQL_EVENT_ADD] =
+        "INSERT INTO events (sequence, at_unix_us, event, refusal, parts, owner, note, ticket,"
+        " token, attempt, is_of_item, is_deletion)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    [LK_SQL_EVENTS_FROM] =
+        "SELECT sequence, at_unix_us, event, refusal, parts, owner, note, ticket, token, attempt,"
+        " is_of_item, is_deletion FROM events WHERE sequence > ?1 ORDER BY sequence",
+    [LK_SQL_EVENTS_FORGET] = "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events"
+                             " WHERE sequence <= ?1 ORDER BY sequence LIMIT ?2)",
+    [LK_SQL_EVENTS_LOOK] = "SELECT last_event, (SELECT min(deadline_us) FROM requests) FROM meta",
 };
 
 _Static_assert(sizeof texts / sizeof texts[0] == LK_SQL_STATEMENT_COUNT, "every statement is here");

@@ -6,8 +6,9 @@
  *     conformance [--jobs N] [--only TEXT] [--matrix FILE] --store URL... FILE.scenario...
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
- * {fresh} in a URL stands for a name that no other scenario of the run is given. Exit code 0: all
- * passed or are unsupported by declaration; 1: something failed; 2: bad arguments or files.
+ * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is
+ * given. Exit code 0: all passed or are unsupported by declaration; 1: something failed; 2: bad
+ * arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -147,18 +148,23 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
 
 /* ---- playing --------------------------------------------------------------------------------- */
 
-/* The subject's URL with {fresh} replaced. */
+/* The subject's URL with {fresh} (a file's path) or {name} (a-z, 0-9, _) replaced. */
 static void url_make(const struct run *run, size_t played, int64_t stretch, char *ret_url,
                      size_t size) {
-    static const char mark[] = "{fresh}";
+    static const char path_mark[] = "{fresh}";
+    static const char name_mark[] = "{name}";
     const char *template = run->played[played].subject->url;
-    const char *found = strstr(template, mark);
-    if (found == NULL) {
+    const char *path = strstr(template, path_mark);
+    const char *name = strstr(template, name_mark);
+    if (path != NULL) {
+        snprintf(ret_url, size, "%.*s%s/%zu-%lld%s", (int)(path - template), template, run->folder,
+                 played, (long long)stretch, path + strlen(path_mark));
+    } else if (name != NULL) {
+        snprintf(ret_url, size, "%.*st%ld_%zu_%lld%s", (int)(name - template), template,
+                 (long)getppid(), played, (long long)stretch, name + strlen(name_mark));
+    } else {
         snprintf(ret_url, size, "%s", template);
-        return;
     }
-    snprintf(ret_url, size, "%.*s%s/%zu-%lld%s", (int)(found - template), template, run->folder,
-             played, (long long)stretch, found + strlen(mark));
 }
 
 /* In the child: plays until the machine was fast enough for the scenario's durations. */

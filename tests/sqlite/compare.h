@@ -6,7 +6,7 @@
 #ifndef LK_TESTS_SQLITE_COMPARE_H
 #define LK_TESTS_SQLITE_COMPARE_H
 
-#include "lockkeeper/lockkeeper.h"
+#include "engine/happening.h"
 
 const char *compare_results(bool is_lazy, const lk_result *a, const lk_result *b);
 const char *compare_listings(bool is_lazy, const lk_listing *a, const lk_listing *b);
@@ -17,5 +17,6 @@ const char *compare_claims(bool is_lazy, const lk_claim_info *a, const lk_claim_
 const char *compare_items(const lk_item_list *a, const lk_item_list *b);
 const char *compare_stats(const lk_queue_stats *a, const lk_queue_stats *b);
 const char *compare_errors(const lk_error *a, const lk_error *b);
+const char *compare_events(const struct lk_happenings *a, const struct lk_happenings *b);
 
 #endif

@@ -18,6 +18,7 @@ struct variant {
     struct lk_quotas quotas;
     int64_t pause_max_us; /* between steps */
     int work_percent;     /* of the steps are about values and work */
+    bool is_told;         /* all that happens is kept, and compared */
 };
 
 struct play {
@@ -36,6 +37,7 @@ struct play {
     struct lk_path queue;
     char id[LK_SEGMENT_BYTES_MAX + 1];
     char value[200];
+    uint64_t last_event;
     uint64_t tokens[PLAY_TOKENS]; /* granted lately, for later calls to name */
 };
 

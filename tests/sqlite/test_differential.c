@@ -212,6 +212,74 @@ static void look_at_value(struct play *play, struct lk_engine *engine, const str
     }
 }
 
+/* The events of a step, as the store will number them. */
+struct telling {
+    struct play *play;
+    const struct lk_event_query *query;
+    struct lk_happenings *expected;
+};
+
+static bool tell(void *context, const struct lk_happening *happening) {
+    struct telling *telling = context;
+    lk_watch_event event;
+
+    assert_true(lk_watch_event_make(happening, telling->expected->last + 1,
+                                    telling->play->clock.wall_us / 1000, &event));
+    assert_true(lk_happenings_add(telling->expected, telling->query, &event));
+    return true;
+}
+
+static int compare_tickets(const void *a, const void *b) {
+    const lk_watch_event *left = a;
+    const lk_watch_event *right = b;
+
+    return (left->ticket > right->ticket) - (left->ticket < right->ticket);
+}
+
+/* What one break ends, it ends together: those events have no order among themselves. */
+static void order_broken(struct lk_happenings *happenings) {
+    size_t first = 0;
+
+    while (first < happenings->count) {
+        lk_watch_event *events = &happenings->events[first];
+        uint64_t sequence = events[0].sequence;
+        size_t count = 0;
+
+        while (first + count < happenings->count && events[count].kind == LK_WATCH_BROKEN) {
+            count++;
+        }
+        qsort(events, count, sizeof *events, compare_tickets);
+        for (size_t i = 0; i < count; i++) {
+            events[i].sequence = sequence + i;
+        }
+        first += count + 1;
+    }
+}
+
+/* What the store has kept of the step, by any of its openers, is what the model did. */
+static void expect_same_events(struct play *play, const struct lk_effects *effects) {
+    struct lk_engine *engine = play->engines[play_between(play, 0, PLAY_STORES - 1)];
+    struct lk_patience patience = ground_patience(20000000);
+    const struct lk_event_query query = {.after = play->last_event, .max = 1000};
+    struct telling telling = {play, &query, lk_happenings_new(&query)};
+    struct lk_happenings *kept = NULL;
+    lk_error error;
+    const char *difference;
+
+    assert_non_null(telling.expected);
+    assert_true(lk_happenings_of_step(play->model, effects, &play->event, tell, &telling));
+    assert_int_equal(engine->ops->events(engine, &query, &patience, &kept, &error), LK_OK);
+    order_broken(kept);
+    order_broken(telling.expected);
+    difference = compare_events(kept, telling.expected);
+    play->last_event = kept->last;
+    lk_happenings_free(kept);
+    lk_happenings_free(telling.expected);
+    if (difference != NULL) {
+        differ(play, difference);
+    }
+}
+
 static void look_around(struct play *play, struct lk_engine *engine) {
     struct lk_patience patience = ground_patience(20000000);
     const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
@@ -255,6 +323,9 @@ static void play_step(struct play *play) {
     } else {
         play_plain(play, *engine, effects);
     }
+    if (play->variant->is_told) {
+        expect_same_events(play, effects);
+    }
     if (play_chance(play, 30)) {
         look_around(play, play->engines[play_between(play, 0, PLAY_STORES - 1)]);
     }
@@ -266,9 +337,10 @@ static void write_quotas(const struct play *play) {
 
     (void)snprintf(text, sizeof text,
                    "UPDATE meta SET live_max = %d, live_per_owner_max = %d,"
-                   " live_per_root_max = %d, waiters_per_path_max = %d",
+                   " live_per_root_max = %d, waiters_per_path_max = %d, events_max = %d",
                    (int)quotas->live_max, (int)quotas->live_per_owner_max,
-                   (int)quotas->live_per_root_max, (int)quotas->waiters_per_path_max);
+                   (int)quotas->live_per_root_max, (int)quotas->waiters_per_path_max,
+                   play->variant->is_told ? LK_EVENTS_KEPT_MAX : 0);
     (void)ground_sql(play->ground.file, text);
 }
 
@@ -308,7 +380,8 @@ static void play_variant(const struct variant *variant) {
 
 static void busy_store_answers_like_the_model(void **state) {
     (void)state;
-    play_variant(&(struct variant){.name = "busy", .overdue_max = 1000, .pause_max_us = 60000});
+    play_variant(&(struct variant){
+        .name = "busy", .overdue_max = 1000, .pause_max_us = 60000, .is_told = true});
 }
 
 static void quiet_store_answers_like_the_model(void **state) {
@@ -333,6 +406,7 @@ static void bounded_store_answers_like_the_model(void **state) {
                    .live_per_root_max = 7,
                    .waiters_per_path_max = 2},
         .pause_max_us = 60000,
+        .is_told = true,
     });
 }
 
@@ -345,7 +419,12 @@ static void working_store_answers_like_the_model(void **state) {
 static void slow_work_answers_like_the_model(void **state) {
     (void)state;
     play_variant(&(struct variant){
-        .name = "slow work", .overdue_max = 1000, .pause_max_us = 600000, .work_percent = 50});
+
+        .name = "slow work",
+        .overdue_max = 1000,
+        .pause_max_us = 600000,
+        .work_percent = 50,
+        .is_told = true});
 }
 
 static void lazy_work_answers_like_the_model(void **state) {
@@ -365,6 +444,7 @@ static void bounded_work_answers_like_the_model(void **state) {
         .quotas = {.live_max = 9, .live_per_owner_max = 4, .live_per_root_max = 5},
         .pause_max_us = 60000,
         .work_percent = 65,
+        .is_told = true,
     });
 }
 

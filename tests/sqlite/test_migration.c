@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that a program of format 1 has made and written is brought to the present format when it
- * is opened: nothing of it is lost, and it becomes what a new file would be.
+ * A file that a program of a former format has made and written is brought to the present format
+ * when it is opened: nothing of it is lost, and it becomes what a new file would be.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "engine/happening.h"
 #include "format_1.sql.h"
+#include "format_2.sql.h"
+#include "format_3.sql.h"
 #include "ground.h"
 #include "sql/format.h"
 
@@ -33,6 +36,26 @@ static const char rows[] =
     "INSERT INTO audit (at_unix_us, broken_by, reason, path, owner, note, ticket, token, held)"
     " VALUES (1, 'root', 'for a test', 'x', 'D', '', 3, 4, 1);";
 
+/* The same store when it had come to format 2, with a value, and an item that W works on. */
+static const char rows_2[] =
+    "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor, sweep_root)"
+    " VALUES (1, 2, 2, 'first', 77, '');"
+    "INSERT INTO requests VALUES (1, 'A', 'a note', 'held', 0, 0, 0, 0, 1699999999000000,"
+    " 1699999999000000, 60000, 1000000000 + 50000000, 1700000000000000 + 50000000, 1, 0, 0, 0);"
+    "INSERT INTO parts VALUES (1, 0, 'x', 'exclusive', 0, 0);"
+    "INSERT INTO requests VALUES (2, 'W', '', 'held', 0, 0, 0, 0, 1699999999000001,"
+    " 1699999999000001, 60000, 1000000000 + 50000000, 1700000000000000 + 50000000, 0, 1, 9, 3);"
+    "INSERT INTO parts VALUES (2, 0, 'q/1', 'exclusive', 0, 0);"
+    "INSERT INTO roots VALUES ('x', 1699999999000000), ('q', 1699999999000001);"
+    "INSERT INTO path_values VALUES ('x', 1, 'a value');"
+    "INSERT INTO queues VALUES ('q', 1, 0, 1, 0, 0, 0, 0);"
+    "INSERT INTO items VALUES (1, 'q', '1', 1699999999000000, 'claimed', 0, 0, 1, 0, '');"
+    "INSERT INTO item_values VALUES (1, 'work');";
+
+static const char rows_3[] =
+    "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor, sweep_root)"
+    " VALUES (1, 3, 3, 'first', 77, '');";
+
 struct scene {
     struct ground ground;
     struct ground_clock clock;
@@ -49,7 +72,7 @@ static void run(const char *file, const char *text) {
     (void)sqlite3_close(handle);
 }
 
-static int setup(void **state) {
+static int set_up(void **state, const char *tables, const char *content) {
     struct scene *scene = calloc(1, sizeof *scene);
 
     if (scene == NULL) {
@@ -60,11 +83,23 @@ static int setup(void **state) {
     scene->options = lk_sqlite_options_default;
     scene->options.time = &scene->clock.source;
     scene->options.boot_id = "first";
-    run(scene->ground.file, format_1_text);
-    run(scene->ground.file, rows);
+    run(scene->ground.file, tables);
+    run(scene->ground.file, content);
     run(scene->ground.file, "PRAGMA journal_mode = WAL");
     *state = scene;
     return 0;
+}
+
+static int set_up_format_1(void **state) {
+    return set_up(state, format_1_text, rows);
+}
+
+static int set_up_format_2(void **state) {
+    return set_up(state, format_2_text, rows_2);
+}
+
+static int set_up_format_3(void **state) {
+    return set_up(state, format_3_text, rows_3);
 }
 
 static int teardown(void **state) {
@@ -115,6 +150,53 @@ static void what_is_new_works(void **state) {
     assert_int_equal(ground_take(engine, "q", "w", 0, &claim, NULL), LK_GRANTED);
     assert_int_equal(ground_finish(engine, claim, LK_FINISH_DONE, 0), LK_OK);
     lk_claim_free(claim);
+    ground_close(engine);
+}
+
+static void values_and_work_go_on(void **state) {
+    struct scene *scene = *state;
+    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
+    const lk_claim_info claim = {
+        .queue = (char *)"q", .id = (char *)"1", .owner = (char *)"W", .token = 1699999999000001};
+    lk_value *value = ground_get(engine, "x");
+    lk_result result = {.outcome = LK_OK};
+
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_non_null(value);
+    assert_string_equal(value->bytes, "a value");
+    assert_true(value->in_doubt);
+    lk_value_free(value);
+    assert_int_equal(ground_finish(engine, &claim, LK_FINISH_DONE, 0), LK_OK);
+    assert_int_equal(ground_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+/* A watch alone does not lock the programs of former formats out; a promise to keep events does. */
+static void events_can_be_watched(void **state) {
+    struct scene *scene = *state;
+    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
+    struct lk_patience patience = ground_patience(1000000);
+    const struct lk_event_query query = {.after = 1, .max = 10};
+    lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
+                        LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, 5};
+    struct lk_happenings *happenings = NULL;
+    lk_result result = {.outcome = LK_OK};
+    lk_error error;
+
+    assert_int_equal(engine->ops->events(engine, &query, &patience, &happenings, &error), LK_OK);
+    assert_int_equal(happenings->count, 0);
+    lk_happenings_free(happenings);
+    assert_int_equal(ground_release(engine, "A", "x", 0, &result), LK_OK);
+    assert_int_equal(engine->ops->events(engine, &query, &patience, &happenings, &error), LK_OK);
+    assert_int_equal(happenings->count, 1);
+    assert_int_equal(happenings->events[0].kind, LK_WATCH_RELEASED);
+    lk_happenings_free(happenings);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"), 2);
+    assert_int_equal(engine->ops->limits_set(engine, &limits, &patience, &error), LK_OK);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"),
+                     LK_SQL_FORMAT_OF_EVENTS);
+    lk_result_clear(&result);
     ground_close(engine);
 }
 
@@ -194,13 +276,17 @@ static void many_may_come_at_once(void **state) {
     assert_int_equal(ground_sql(scene->ground.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
 }
 
-#define OF_FORMAT_1(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define OF_FORMAT_1(test) cmocka_unit_test_setup_teardown(test, set_up_format_1, teardown)
+#define OF_FORMAT_2(test) cmocka_unit_test_setup_teardown(test, set_up_format_2, teardown)
+#define OF_FORMAT_3(test) cmocka_unit_test_setup_teardown(test, set_up_format_3, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         OF_FORMAT_1(nothing_is_lost),       OF_FORMAT_1(what_is_new_works),
         OF_FORMAT_1(it_is_like_a_new_file), OF_FORMAT_1(a_full_disk_leaves_the_old_format),
-        OF_FORMAT_1(many_may_come_at_once),
+        OF_FORMAT_1(many_may_come_at_once), OF_FORMAT_2(values_and_work_go_on),
+        OF_FORMAT_2(events_can_be_watched), OF_FORMAT_2(it_is_like_a_new_file),
+        OF_FORMAT_3(it_is_like_a_new_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

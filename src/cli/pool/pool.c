@@ -236,10 +236,14 @@ static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats,
     lk_store *store;
     lk_outcome outcome = lk_open(pool->options->store_url, &store, error);
 
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = lk_cli_check_shared(store, error);
     if (outcome == LK_OK) {
         outcome = lk_stats(store, pool->options->queue, ret_stats, error);
-        lk_close(store);
     }
+    lk_close(store);
     return outcome;
 }
 

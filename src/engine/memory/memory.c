@@ -295,7 +295,7 @@ const struct lk_engine_ops lk_engine_memory = {
     .scheme = "mem",
     .title = "this process's memory, for tests",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS,
     .open = open_by_url,
     .close = close_engine,
     .ask = ask,
@@ -315,5 +315,9 @@ const struct lk_engine_ops lk_engine_memory = {
     .items = lk_memory_items,
     .stats = lk_memory_stats,
     .await_work = lk_memory_wait_for_work,
+    .events = lk_memory_events,
+    .await_events = lk_memory_await_events,
+    .limits_get = lk_memory_limits_get,
+    .limits_set = lk_memory_limits_set,
     .examine = examine,
 };

@@ -27,6 +27,7 @@ static struct lk_memory_store *register_head;
 static void store_free(struct lk_memory_store *store) {
     lk_model_free(store->model);
     lk_audit_free(store->audit);
+    lk_memory_events_done(&store->events);
     (void)pthread_mutex_destroy(&store->mutex);
     free(store->name);
     free(store);
@@ -46,6 +47,7 @@ static struct lk_memory_store *store_new(struct lk_slice name,
     }
     store->time = options->time != NULL ? options->time : &lk_time_source_system;
     store->use_count = 1;
+    store->quotas = options->quotas;
     store->model = lk_model_new(&config);
     store->audit = lk_audit_new();
     store->name = name.size > 0 ? lk_text_copy(name) : NULL;
@@ -154,6 +156,15 @@ static void wake_workers_of_item(struct lk_memory_store *store, lk_item_ref item
     }
 }
 
+static void wake_watchers(struct lk_memory_store *store) {
+    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
+         sleeper = sleeper->next) {
+        if (sleeper->heeds_events) {
+            wake(sleeper);
+        }
+    }
+}
+
 /* Somebody may wait for this very request. */
 static void heed_waiter(struct lk_memory_store *store, uint64_t id) {
     store->recent[store->version % LK_MEMORY_RECENT_MAX] = id;
@@ -210,6 +221,10 @@ const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk
     effects = lk_model_step(store->model, event);
     for (size_t i = 0; i < effects->change_count; i++) {
         heed(store, &effects->changes[i]);
+    }
+    if (lk_memory_events_are_kept(&store->events, event->times.now_us)
+        && lk_memory_events_keep(&store->events, store->model, effects, event)) {
+        wake_watchers(store);
     }
     return effects;
 }
@@ -361,6 +376,21 @@ lk_outcome lk_memory_await_work(struct lk_memory_store *store, const struct lk_p
         lk_model_each_item(store->model, queue, search_needs, &search);
         sleeper.heeds_every_end = search.has_needs;
         outcome = sleep_until_woken(store, &sleeper, next_due(store, queue, stand), until_us);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return outcome;
+}
+
+/* ---- sleeping for events --------------------------------------------------------------------- */
+
+lk_outcome lk_memory_sleep_for_events(struct lk_memory_store *store, uint64_t after,
+                                      int64_t until_us, struct lk_waker *waker) {
+    struct lk_memory_sleeper sleeper = {.heeds_events = true, .waker = waker};
+    lk_outcome outcome = LK_OK;
+
+    pthread_mutex_lock(&store->mutex);
+    if (store->events.last_sequence == after) {
+        outcome = sleep_until_woken(store, &sleeper, LK_NEVER, until_us);
     }
     pthread_mutex_unlock(&store->mutex);
     return outcome;

@@ -10,16 +10,20 @@
 
 #include <pthread.h>
 
+#include "engine/memory/events.h"
 #include "engine/memory/memory.h"
 #include "engine/reply.h"
 
 enum { LK_MEMORY_RECENT_MAX = 256 };
 
-/* One blocked ask, or one who waits for work; lives on the sleeping thread's stack. */
+/*
+ * One blocked ask, one who waits for work, or one for events; lives on the sleeping thread's stack.
+ */
 struct lk_memory_sleeper {
-    uint64_t id;                 /* of the request it waits for; 0: it waits for work */
-    const struct lk_path *queue; /* the work it waits for; NULL: it waits for a request */
+    uint64_t id;                 /* of the request it waits for; 0: none */
+    const struct lk_path *queue; /* the work it waits for; NULL: none */
     bool heeds_every_end;        /* items of the queue need locks that may be anywhere */
+    bool heeds_events;           /* any */
     struct lk_waker *waker;
     bool is_woken;
     struct lk_memory_sleeper *next;
@@ -32,6 +36,8 @@ struct lk_memory_store {
     const struct lk_time_source *time;
     struct lk_memory_sleeper *sleepers;
     lk_audit *audit;
+    struct lk_quotas quotas; /* R22: those of the model */
+    struct lk_memory_events events;
     /*
      * How many times a request was granted or ended, and the ids of the last of them (by number,
      * modulo the room): so that whoever has asked can tell, before it sleeps, what it missed.
@@ -80,5 +86,9 @@ struct lk_stand lk_memory_stand_of_take(const struct lk_memory_store *store,
 lk_outcome lk_memory_await_work(struct lk_memory_store *store, const struct lk_path *queue,
                                 const struct lk_stand *stand, int64_t until_us,
                                 struct lk_waker *waker);
+
+/* Sleeps as the table's await_events() does; without the mutex. */
+lk_outcome lk_memory_sleep_for_events(struct lk_memory_store *store, uint64_t after,
+                                      int64_t until_us, struct lk_waker *waker);
 
 #endif

@@ -2,6 +2,7 @@
 /* What a step changed, as rows. */
 #include "engine/sqlite/changes.h"
 
+#include "engine/sqlite/events.h"
 #include "sql/values.h"
 
 /* R4: a draw counts at every root of the request. */
@@ -203,6 +204,9 @@ int lk_changes_upkeep(struct lk_sqlite_turn *turn, uint64_t draw) {
         return SQLITE_OK;
     }
     code = lk_sql_ended_sweep(sql, turn->times.now_us - LK_ENDED_MEMORY_US, LK_SQLITE_SWEEP_ENDED);
+    if (code == SQLITE_OK) {
+        code = lk_sqlite_events_upkeep(turn);
+    }
     if (code != SQLITE_OK || draw % LK_SQLITE_UPKEEP_EVERY != 0) {
         return code;
     }

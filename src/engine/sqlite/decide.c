@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
+#include "engine/sqlite/events.h"
 
 /* R3: tells the model when the token that this release names ended, if it did. */
 static int load_ended(struct lk_neighbourhood *hood, const struct lk_target *target) {
@@ -36,6 +37,9 @@ int lk_sqlite_write(struct lk_sqlite_turn *turn, const struct lk_event *event,
                     const struct lk_neighbourhood *hood, const struct lk_effects *effects) {
     int code = lk_changes_write(hood, effects, &turn->times);
 
+    if (code == SQLITE_OK) {
+        code = lk_sqlite_events_keep(turn, hood->model, effects, event);
+    }
     if (code == SQLITE_OK && effects->change_count > 0) {
         code = lk_changes_mark_format(turn, event);
     }
@@ -74,6 +78,9 @@ int lk_sqlite_decide(struct lk_sqlite_turn *turn, struct lk_event *event,
     target = target_of(event, hood, &part, &room);
     if (code == SQLITE_OK && target != NULL) {
         code = load_ended(hood, target);
+    }
+    if (code == SQLITE_OK && event->kind == LK_EVENT_ASK) {
+        code = lk_neighbourhood_count(hood, &turn->meta.quotas, event->ask.owner);
     }
     if (code != SQLITE_OK) {
         return code;

@@ -45,7 +45,8 @@
  *     push looks at nothing else. Whether some item of a queue is claimed depends on what is
  *     overdue of its claims, which is swept before, and on each item in turn: on what is related
  *     to its path and its needs. Which items are looked at is argued in take.c.
- *   - Quotas (R22) count everything: where one is set, an ask or a take loads every request.
+ *   - Bounds (R22) count who waits at a path, which are related (S1), and what lives in all, of an
+ *     owner and under a root: that is counted in the rows, and the model is told (limits.c).
  */
 #include "engine/sqlite/gather.h"
 
@@ -205,21 +206,9 @@ static int want_event(struct lk_neighbourhood *hood, const struct lk_event *even
     return SQLITE_OK;
 }
 
-static bool has_quota(const struct lk_quotas *quotas) {
-    return (quotas->live_max | quotas->live_per_owner_max | quotas->live_per_root_max
-            | quotas->waiters_per_path_max)
-           != 0;
-}
-
 /* Whether the event follows owners (S3). */
 static bool is_search(const struct lk_event *event) {
     return event->kind == LK_EVENT_ASK || event->kind == LK_EVENT_TAKE;
-}
-
-static bool needs_all(const struct lk_sqlite_turn *turn, const struct lk_event *event,
-                      const struct lk_path *prefix) {
-    return (event->kind == LK_EVENT_TICK && prefix == NULL)
-           || (is_search(event) && has_quota(&turn->meta.quotas));
 }
 
 /* The next id: above all that live, and by the clock above those that lived and were forgotten. */
@@ -258,8 +247,8 @@ int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *
                           const struct lk_event *event, const struct lk_path *prefix) {
     int code = begin(hood, turn, event);
 
-    hood->with_all = needs_all(turn, event, prefix);
-    hood->with_owners = is_search(event) && !hood->with_all;
+    hood->with_all = event->kind == LK_EVENT_TICK && prefix == NULL;
+    hood->with_owners = is_search(event);
     if (code == SQLITE_OK) {
         code = want_event(hood, event);
     }
@@ -281,7 +270,7 @@ int lk_neighbourhood_load_overdue(struct lk_neighbourhood *hood, struct lk_sqlit
                                   int elsewhere) {
     int code = begin(hood, turn, event);
 
-    if (code == SQLITE_OK) {
+    if (code == SQLITE_OK && queue != NULL) {
         code = lk_sql_each_overdue_claim(&hood->store->sql, lk_gather_slice(queue), hood->now_us,
                                          lk_gather_request, hood);
     }

@@ -39,8 +39,8 @@ int lk_neighbourhood_load(struct lk_neighbourhood *hood, struct lk_sqlite_turn *
                           const struct lk_event *event, const struct lk_path *prefix);
 
 /*
- * The same for a LK_EVENT_TICK that only sweeps: the claims of a queue's items that are overdue,
- * and up to `elsewhere` other requests.
+ * The same for a LK_EVENT_TICK that only sweeps: the claims of a queue's items that are overdue
+ * (NULL: of none), and up to `elsewhere` other requests.
  */
 int lk_neighbourhood_load_overdue(struct lk_neighbourhood *hood, struct lk_sqlite_turn *turn,
                                   const struct lk_event *event, const struct lk_path *queue,
@@ -60,6 +60,13 @@ int lk_neighbourhood_load_value(struct lk_neighbourhood *hood, struct lk_sqlite_
  */
 int lk_neighbourhood_add_candidate(struct lk_neighbourhood *hood, const struct lk_sql_item *item);
 int lk_neighbourhood_follow(struct lk_neighbourhood *hood);
+
+/*
+ * R22: tells the model how much lives elsewhere, as far as the bounds want to know it, before the
+ * step of an ask or a take by this owner (limits.c).
+ */
+int lk_neighbourhood_count(struct lk_neighbourhood *hood, const struct lk_quotas *quotas,
+                           struct lk_slice owner);
 
 void lk_neighbourhood_done(struct lk_neighbourhood *hood);
 

@@ -254,7 +254,7 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_sqlite_ask,
@@ -274,5 +274,9 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .items = lk_sqlite_items,
     .stats = lk_sqlite_stats,
     .await_work = lk_sqlite_await_work,
+    .events = lk_sqlite_events,
+    .await_events = lk_sqlite_await_events,
+    .limits_get = lk_sqlite_limits_get,
+    .limits_set = lk_sqlite_limits_set,
     .examine = lk_sqlite_examine,
 };

@@ -27,7 +27,9 @@ enum {
     LK_SQLITE_SWEEP_ENDED = 64,    /* ended tokens looked at by each */
     LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many counts them, and looks after unused roots */
     LK_SQLITE_UPKEEP_ROOTS = 1024, /* roots looked at by each */
+    LK_SQLITE_SWEEP_EVENTS = 256,  /* events that nobody watches any more, forgotten at a time */
 };
+#define LK_SQLITE_EVENTS_LINGER_US INT64_C(300000000) /* after the store was last watched */
 #define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
 
 struct lk_sqlite {
@@ -99,7 +101,8 @@ bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us);
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 
-/* Operations of the table; decide.c, work.c, take.c, look.c, watch.c, await_work.c, examine.c. */
+/* Operations of the table: decide.c, work.c, take.c, look.c, watch.c, await_work.c, follow.c,
+ * limits.c, examine.c. */
 lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
                          const struct lk_patience *patience, lk_result *result,
                          struct lk_stand *ret_stand);
@@ -145,6 +148,15 @@ lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue
 lk_outcome lk_sqlite_await_work(struct lk_engine *engine, const struct lk_path *queue,
                                 const struct lk_stand *stand, int64_t until_us,
                                 struct lk_waker *waker);
+lk_outcome lk_sqlite_events(struct lk_engine *engine, const struct lk_event_query *query,
+                            const struct lk_patience *patience,
+                            struct lk_happenings **ret_happenings, lk_error *error);
+lk_outcome lk_sqlite_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                  struct lk_waker *waker);
+lk_outcome lk_sqlite_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                                lk_limits *ret_limits, lk_error *error);
+lk_outcome lk_sqlite_limits_set(struct lk_engine *engine, const lk_limits *limits,
+                                const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,
                              lk_report **ret_report, struct lk_error *error);
 

@@ -25,6 +25,7 @@
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
+#include "engine/sqlite/events.h"
 
 enum { PORTION_FIRST = 2 };
 
@@ -59,7 +60,11 @@ static int sweep(struct taking *taking) {
                                              turn->store->options.overdue_max);
 
     if (code == SQLITE_OK && hood.requests.item_count > 0) {
-        code = lk_changes_write(&hood, lk_model_step(hood.model, &tick), &turn->times);
+        const struct lk_effects *effects = lk_model_step(hood.model, &tick);
+        code = lk_changes_write(&hood, effects, &turn->times);
+        if (code == SQLITE_OK) {
+            code = lk_sqlite_events_keep(turn, hood.model, effects, &tick);
+        }
     }
     lk_neighbourhood_done(&hood);
     return code;
@@ -195,6 +200,9 @@ static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
     int code = load_portion(taking, size);
 
     *ret_again = false;
+    if (code == SQLITE_OK) {
+        code = lk_neighbourhood_count(&taking->hood, &turn->meta.quotas, taking->event.take.owner);
+    }
     if (code != SQLITE_OK) {
         return code;
     }

@@ -157,6 +157,7 @@ static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_turn *turn
         read_clocks(store, &turn->times);
         if (code == SQLITE_OK && strcmp(turn->meta.boot_id, store->boot_id) != 0) {
             code = lk_sql_restart(sql, &turn->meta, store->boot_id, &turn->times);
+            turn->meta.watched_until_us = 0; /* on a clock that is gone */
         }
     }
     if (code == SQLITE_OK) {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events that a store in memory keeps (R21), and its bounds (R22).
+ *
+ * A ring of the last so many, guarded by the store's mutex. It is empty and costs nothing unless
+ * events are kept by bound, or the store is marked as watched.
+ */
+#ifndef LK_ENGINE_MEMORY_EVENTS_H
+#define LK_ENGINE_MEMORY_EVENTS_H
+
+#include "engine/happening.h"
+
+struct lk_memory_events {
+    lk_watch_event *ring; /* `count` from `first` on, modulo the room */
+    size_t room;
+    size_t first;
+    size_t count;
+    size_t kept_max;          /* by bound; 0: only while the store is watched */
+    uint64_t last_sequence;   /* drawn */
+    int64_t watched_until_us; /* on the store's clock */
+};
+
+void lk_memory_events_done(struct lk_memory_events *events);
+
+/* Whether what happens at this moment is kept. */
+static inline bool lk_memory_events_are_kept(const struct lk_memory_events *events,
+                                             int64_t now_us) {
+    return events->kept_max > 0 || events->watched_until_us > now_us;
+}
+
+/*
+ * Keeps what the step has done; whether that was anything. Where memory is exhausted an event is
+ * left out, and its number stays unused: who watches is told of a gap.
+ */
+bool lk_memory_events_keep(struct lk_memory_events *events, const struct lk_model *model,
+                           const struct lk_effects *effects, const struct lk_event *event);
+
+/* Marks the store as watched. What happened while it was not is a hole in the numbers. */
+void lk_memory_events_mark(struct lk_memory_events *events, int64_t now_us);
+
+/* Keeps so many at all times from now on; 0: only while the store is watched. */
+void lk_memory_events_bound(struct lk_memory_events *events, size_t kept_max, int64_t now_us);
+
+/* Operations of the table. */
+lk_outcome lk_memory_events(struct lk_engine *engine, const struct lk_event_query *query,
+                            const struct lk_patience *patience,
+                            struct lk_happenings **ret_happenings, lk_error *error);
+lk_outcome lk_memory_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                  struct lk_waker *waker);
+lk_outcome lk_memory_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                                lk_limits *ret_limits, lk_error *error);
+lk_outcome lk_memory_limits_set(struct lk_engine *engine, const lk_limits *limits,
+                                const struct lk_patience *patience, lk_error *error);
+
+#endif

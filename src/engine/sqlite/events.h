@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeping events (R21): in the turn that decides, as rows, while somebody wants to know. */
+#ifndef LK_ENGINE_SQLITE_EVENTS_H
+#define LK_ENGINE_SQLITE_EVENTS_H
+
+#include "engine/sqlite/store.h"
+
+/* Whether what this turn decides is kept: by bound, or because the store is watched. */
+static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_turn *turn) {
+    int64_t left_us = turn->meta.watched_until_us - turn->times.now_us;
+
+    /* A mark that lies further ahead than anybody sets one is no mark. */
+    return turn->meta.events_max > 0 || (left_us > 0 && left_us <= LK_WATCHED_US);
+}
+
+/* Keeps what the step did, if events are kept. Returns SQLite's code. */
+int lk_sqlite_events_keep(struct lk_sqlite_turn *turn, const struct lk_model *model,
+                          const struct lk_effects *effects, const struct lk_event *event);
+
+/*
+ * From here on events are kept, while they were not before: a number is left out, so that whoever
+ * has seen the last event finds a hole behind it.
+ */
+int lk_sqlite_events_begin(struct lk_sqlite_turn *turn);
+
+/* Forgets what nobody watches any more, a bounded number at a time. */
+int lk_sqlite_events_upkeep(struct lk_sqlite_turn *turn);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Following events (R21), as watch.c waits for a grant: by looking at a counter of commits, and at
+ * the last event's number only when that has moved.
+ *
+ * Who follows also sees to it that what perishes is told when nobody else comes by: a little after
+ * the deadline, so that those who wait for the lock, and are in more of a hurry, have had their
+ * turn.
+ */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "engine/happening.h"
+#include "engine/sqlite/changes.h"
+#include "engine/sqlite/events.h"
+#include "sql/events.h"
+
+#define LOOK_FIRST_US INT64_C(5000)  /* when something just happened */
+#define LOOK_QUIET_US INT64_C(50000) /* when all has long been quiet */
+#define DUE_US INT64_C(50000)        /* behind a deadline */
+
+/* ---- asking for events ----------------------------------------------------------------------- */
+
+/* Whether an answer to the query has to write first: the mark, or what is overdue. */
+static int must_write(struct lk_sqlite_turn *turn, bool *ret_must) {
+    const struct lk_sql_meta *meta = &turn->meta;
+    int64_t marked_us = meta->watched_until_us - turn->times.now_us;
+    uint64_t last_event = 0;
+    int64_t due_us = LK_NEVER;
+    int code = lk_sql_events_look(&turn->store->sql, &last_event, &due_us);
+
+    *ret_must = marked_us < LK_WATCHED_LEAST_US || marked_us > LK_WATCHED_US
+                || due_us <= turn->times.now_us - DUE_US;
+    return code;
+}
+
+static int mark(struct lk_sqlite_turn *turn) {
+    int code = lk_sqlite_events_begin(turn);
+
+    turn->meta.watched_until_us = turn->times.now_us + LK_WATCHED_US;
+    return code == SQLITE_OK
+               ? lk_sql_events_set_watched(&turn->store->sql, turn->meta.watched_until_us)
+               : code;
+}
+
+/* What is overdue happens, and is told. */
+static int sweep(struct lk_sqlite_turn *turn) {
+    const struct lk_event tick = {.kind = LK_EVENT_TICK, .times = turn->times};
+    struct lk_neighbourhood hood;
+    int code =
+        lk_neighbourhood_load_overdue(&hood, turn, &tick, NULL, turn->store->options.overdue_max);
+
+    if (code == SQLITE_OK && hood.requests.item_count > 0) {
+        const struct lk_effects *effects = lk_model_step(hood.model, &tick);
+        code = lk_changes_write(&hood, effects, &turn->times);
+        if (code == SQLITE_OK) {
+            code = lk_sqlite_events_keep(turn, hood.model, effects, &tick);
+        }
+    }
+    lk_neighbourhood_done(&hood);
+    return code;
+}
+
+/* Begins the turn that will answer: a reading one, where nothing need be written. */
+static lk_outcome begin(struct lk_sqlite *store, const struct lk_patience *patience,
+                        struct lk_sqlite_turn *turn, int *ret_code, lk_error *error) {
+    bool must = false;
+    lk_outcome outcome = lk_sqlite_turn_begin(store, LK_SQLITE_READ, patience, turn, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    *ret_code = must_write(turn, &must);
+    if (*ret_code != SQLITE_OK || !must) {
+        return LK_OK;
+    }
+    outcome = lk_sqlite_turn_end(turn, SQLITE_OK, error);
+    if (outcome == LK_OK) {
+        outcome = lk_sqlite_turn_begin(store, LK_SQLITE_WRITE, patience, turn, error);
+    }
+    if (outcome == LK_OK) {
+        *ret_code = mark(turn);
+        *ret_code = *ret_code == SQLITE_OK ? sweep(turn) : *ret_code;
+    }
+    return outcome;
+}
+
+struct collecting {
+    struct lk_sql *sql;
+    const struct lk_event_query *query;
+    struct lk_happenings *happenings;
+};
+
+static bool parse_outcome(struct lk_slice name, lk_outcome *ret_outcome) {
+    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+        if (lk_slice_equal(name, lk_slice_of(lk_outcome_name((lk_outcome)outcome)))) {
+            *ret_outcome = (lk_outcome)outcome;
+            return true;
+        }
+    }
+    return name.size == 0;
+}
+
+/* false: no rule could have made it. */
+static bool decode(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
+                   struct lk_happening *ret_happening) {
+    struct lk_happening happening = {
+        .refusal = LK_OK,
+        .parts = parts,
+        .owner = row->owner,
+        .note = row->note,
+        .ticket = row->ticket,
+        .token = row->token,
+        .attempt = row->attempt,
+        .is_of_item = row->is_of_item,
+        .is_deletion = row->is_deletion,
+    };
+
+    if (!lk_watch_kind_parse(row->event, &happening.kind)
+        || !parse_outcome(row->refusal, &happening.refusal)
+        || !lk_parts_read(row->parts, parts, LK_PARTS_MAX, &happening.part_count)
+        || happening.part_count == 0) {
+        return false;
+    }
+    *ret_happening = happening;
+    return true;
+}
+
+static int collect(void *context, const struct lk_sql_event *row) {
+    struct collecting *collecting = context;
+    struct lk_part parts[LK_PARTS_MAX];
+    struct lk_happening happening;
+    lk_watch_event event;
+
+    if (lk_happenings_is_full(collecting->happenings, collecting->query)) {
+        collecting->happenings->has_more = true;
+        return SQLITE_DONE;
+    }
+    if (!decode(row, parts, &happening)) {
+        (void)snprintf(collecting->sql->complaint, sizeof collecting->sql->complaint,
+                       "event %llu: no rule could have made it", (unsigned long long)row->sequence);
+        return SQLITE_CORRUPT;
+    }
+    return lk_watch_event_make(&happening, row->sequence, row->at_unix_us / 1000, &event)
+                   && lk_happenings_add(collecting->happenings, collecting->query, &event)
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+static int answer(struct lk_sqlite_turn *turn, const struct lk_event_query *query,
+                  struct lk_happenings *happenings) {
+    struct collecting collecting = {&turn->store->sql, query, happenings};
+    int code = lk_sql_events_each(&turn->store->sql, query->after, collect, &collecting);
+
+    if (code == SQLITE_OK && !happenings->has_more
+        && !lk_happenings_end(happenings, query, turn->meta.last_event,
+                              turn->times.wall_us / 1000)) {
+        code = SQLITE_NOMEM;
+    }
+    return code;
+}
+
+lk_outcome lk_sqlite_events(struct lk_engine *engine, const struct lk_event_query *query,
+                            const struct lk_patience *patience,
+                            struct lk_happenings **ret_happenings, lk_error *error) {
+    struct lk_happenings *happenings = lk_happenings_new(query);
+    struct lk_sqlite_turn turn;
+    int code = SQLITE_OK;
+    lk_outcome outcome;
+
+    if (happenings == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = begin(lk_sqlite_of(engine), patience, &turn, &code, error);
+    if (outcome == LK_OK) {
+        code = code == SQLITE_OK ? answer(&turn, query, happenings) : code;
+        outcome = lk_sqlite_turn_end(&turn, code, error);
+    }
+    if (outcome != LK_OK) {
+        lk_happenings_free(happenings);
+        return outcome;
+    }
+    *ret_happenings = happenings;
+    return lk_error_clear(error, LK_OK);
+}
+
+/* ---- waiting for events ---------------------------------------------------------------------- */
+
+struct watch {
+    struct lk_sqlite *store;
+    uint64_t after;
+    struct lk_random random;
+    bool has_looked;
+    uint64_t version; /* of the store, when last looked */
+    int64_t changed_us;
+    uint64_t last_event;
+    int64_t due_us;
+};
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Looks at the numbers if anything was committed since the last look. The mutex is held. */
+static int look(struct watch *watch) {
+    struct lk_sqlite *store = watch->store;
+    uint64_t version = 0;
+    int code = lk_sqlite_version(store, &version);
+
+    if (code != SQLITE_OK || (watch->has_looked && version == watch->version)) {
+        return code;
+    }
+    code = lk_sql_begin_read(&store->sql);
+    if (code == SQLITE_OK) {
+        code = lk_sql_events_look(&store->sql, &watch->last_event, &watch->due_us);
+    }
+    if (code == SQLITE_OK) {
+        watch->has_looked = true;
+        watch->version = version;
+        watch->changed_us = lk_clock_now_us();
+    }
+    return code;
+}
+
+/* A busy file is looked at the next time. */
+static lk_outcome look_locked(struct watch *watch) {
+    struct lk_sqlite *store = watch->store;
+    lk_outcome outcome = LK_OK;
+    int code;
+
+    if (lk_sqlite_is_forked(store, NULL)) {
+        return LK_INTERNAL;
+    }
+    pthread_mutex_lock(&store->mutex);
+    code = look(watch);
+    if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
+        outcome = lk_sql_explain(&store->sql, code, NULL);
+    }
+    lk_sql_rollback(&store->sql);
+    pthread_mutex_unlock(&store->mutex);
+    return outcome;
+}
+
+/* How long until something perishes that nobody else has swept, on the store's clock. */
+static int64_t due_in_us(const struct watch *watch) {
+    const struct lk_time_source *time = watch->store->options.time;
+
+    return watch->due_us > LK_NEVER / 2 ? LK_NEVER
+                                        : watch->due_us + DUE_US - time->now_us(time->context);
+}
+
+static int64_t interval_us(struct watch *watch) {
+    int64_t quiet_us = lk_clock_now_us() - watch->changed_us;
+    int64_t mean_us = smaller(LOOK_FIRST_US + quiet_us / 32, LOOK_QUIET_US);
+
+    return lk_random_between(&watch->random, mean_us * 3 / 4, mean_us * 5 / 4);
+}
+
+lk_outcome lk_sqlite_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                  struct lk_waker *waker) {
+    struct watch watch = {
+        .store = lk_sqlite_of(engine),
+        .after = after,
+        .random = {lk_random_draw()},
+        .last_event = after,
+        .due_us = LK_NEVER,
+        .changed_us = lk_clock_now_us(),
+    };
+    lk_outcome outcome = look_locked(&watch);
+
+    while (outcome == LK_OK && watch.last_event == after) {
+        int64_t left_us = until_us - lk_clock_now_us();
+        int64_t due_us = due_in_us(&watch);
+
+        if (left_us <= 0 || due_us <= 0) {
+            break;
+        }
+        if (lk_sqlite_pause(waker, smaller(interval_us(&watch), smaller(left_us, due_us)))) {
+            return LK_CANCELLED;
+        }
+        outcome = look_locked(&watch);
+    }
+    return outcome;
+}

@@ -1,0 +1,176 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The tables of format 3, as programs of that time made them. Kept for test_migration.c.
+--
+-- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (or lk_items)
+-- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
+-- that changes one changes what somebody was promised.
+--
+-- Two kinds of time. `..._us` is the machine's boot-time clock, which nobody can step and which
+-- counts suspended time; it decides. `..._unix_us` is the wall clock; it is for people, and for
+-- what must outlive the machine's restart.
+
+-- "LKpr": tells a Lockkeeper store from every other SQLite file.
+PRAGMA application_id = 1280012402;
+
+-- One row about the store itself.
+CREATE TABLE meta (
+    only_row       INTEGER PRIMARY KEY CHECK (only_row = 1),
+    format         INTEGER NOT NULL, -- of these tables
+    writable_from  INTEGER NOT NULL, -- the oldest format whose programs may still write here
+    boot_id        TEXT    NOT NULL, -- of the boot whose clock the `_us` columns are on
+    draw_floor     INTEGER NOT NULL, -- R4: no draw of a forgotten root was greater
+    sweep_root     TEXT    NOT NULL, -- where the search for unused roots goes on
+    live_max             INTEGER NOT NULL DEFAULT 0, -- R22; 0: unbounded
+    live_per_owner_max   INTEGER NOT NULL DEFAULT 0,
+    live_per_root_max    INTEGER NOT NULL DEFAULT 0,
+    waiters_per_path_max INTEGER NOT NULL DEFAULT 0,
+    served         TEXT    NOT NULL DEFAULT '' -- where the service answers that keeps this file
+);
+
+-- Every live request: leases and who waits.
+CREATE TABLE requests (
+    id              INTEGER PRIMARY KEY,
+    owner           TEXT    NOT NULL,
+    note            TEXT    NOT NULL,
+    state           TEXT    NOT NULL CHECK (state IN ('waiting', 'held')),
+    revoked         INTEGER NOT NULL, -- R12: broken; held to its deadline, not renewable
+    attended        INTEGER NOT NULL, -- R10: somebody was blocked on it when it last asked
+    fixed           INTEGER NOT NULL, -- R11: the deadline came from `until`
+    graced          INTEGER NOT NULL, -- R11: lives on since a restart, not renewed since
+    ticket          INTEGER NOT NULL, -- R4
+    token           INTEGER NOT NULL, -- R4; 0 while waiting
+    ttl_ms          INTEGER NOT NULL,
+    deadline_us     INTEGER NOT NULL,
+    expires_unix_us INTEGER NOT NULL, -- the deadline, as the wall clock was when it was set
+    wants_value     INTEGER NOT NULL DEFAULT 0, -- R15: the value is in doubt when it perishes
+    is_claim        INTEGER NOT NULL DEFAULT 0, -- R16: of the item at its first path
+    ask_number      INTEGER NOT NULL DEFAULT 0, -- R3, of a claim; 0: none
+    max_attempts    INTEGER NOT NULL DEFAULT 0, -- R16, of a claim; 0: no maximum
+    bound           INTEGER NOT NULL DEFAULT 0  -- R18: it ends with a connection to the service
+);
+CREATE INDEX requests_by_deadline ON requests (deadline_us);
+CREATE INDEX requests_waiting_by_owner ON requests (owner) WHERE state = 'waiting';
+CREATE INDEX requests_claims_by_ask ON requests (owner, ask_number) WHERE ask_number <> 0;
+
+-- The paths of each request, in the order in which they were asked for.
+CREATE TABLE parts (
+    request    INTEGER NOT NULL REFERENCES requests (id),
+    position   INTEGER NOT NULL,
+    path       TEXT    NOT NULL,
+    mode       TEXT    NOT NULL CHECK (mode IN ('exclusive', 'shared')),
+    unit_limit INTEGER NOT NULL, -- R2 limit; 0: none
+    units      INTEGER NOT NULL,
+    PRIMARY KEY (request, position)
+) WITHOUT ROWID;
+CREATE INDEX parts_by_path ON parts (path);
+
+-- R15: the value kept at a path.
+CREATE TABLE path_values (
+    path     TEXT    PRIMARY KEY,
+    in_doubt INTEGER NOT NULL, -- its last holder perished; what it describes may be half done
+    bytes    BLOB    NOT NULL
+);
+
+-- R16: the queues that something was ever pushed to, and what was counted of each.
+CREATE TABLE queues (
+    path       TEXT PRIMARY KEY,
+    pushed     INTEGER NOT NULL,
+    duplicates INTEGER NOT NULL, -- pushes of what was there
+    claims     INTEGER NOT NULL,
+    steals     INTEGER NOT NULL, -- claims of items whose former claim had perished
+    done       INTEGER NOT NULL,
+    retried    INTEGER NOT NULL,
+    parked     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- R16: work. What is claimed has a request at queue/id.
+CREATE TABLE items (
+    number      INTEGER PRIMARY KEY,
+    queue       TEXT    NOT NULL,
+    id          TEXT    NOT NULL,
+    sequence    INTEGER NOT NULL, -- in its queue: the smaller, the older
+    state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
+    due_us      INTEGER NOT NULL, -- of what is delayed
+    due_unix_us INTEGER NOT NULL, -- the same, as the wall clock was then
+    attempts    INTEGER NOT NULL, -- claims so far
+    was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal
+    needs       TEXT    NOT NULL, -- parts that a claim takes along (R2), with a space between
+    UNIQUE (queue, id)
+);
+CREATE INDEX items_by_state ON items (queue, state, sequence);
+CREATE INDEX items_by_due ON items (queue, due_us) WHERE state = 'delayed';
+
+-- Their values, of those that have one; apart, so that a claim does not write them again.
+CREATE TABLE item_values (
+    item  INTEGER PRIMARY KEY REFERENCES items (number),
+    bytes BLOB    NOT NULL
+);
+
+-- R4: the last ticket or token drawn in each root.
+CREATE TABLE roots (
+    root      TEXT PRIMARY KEY,
+    last_draw INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
+CREATE TABLE ended (
+    token    INTEGER NOT NULL,
+    owner    TEXT    NOT NULL,
+    paths    TEXT    NOT NULL, -- in byte order, with a space between
+    ended_us INTEGER NOT NULL,
+    PRIMARY KEY (token, owner, paths)
+) WITHOUT ROWID;
+
+-- R12: what administrators have broken, and why.
+CREATE TABLE audit (
+    id         INTEGER PRIMARY KEY,
+    at_unix_us INTEGER NOT NULL,
+    broken_by  TEXT    NOT NULL,
+    reason     TEXT    NOT NULL,
+    path       TEXT    NOT NULL,
+    owner      TEXT    NOT NULL,
+    note       TEXT    NOT NULL,
+    ticket     INTEGER NOT NULL,
+    token      INTEGER NOT NULL,
+    held       INTEGER NOT NULL
+);
+
+-- Who holds what, who waits, since when and how long. Times are UTC. A row whose time is over is
+-- shown as expired until somebody comes by and sweeps it; it keeps nobody out.
+CREATE VIEW lk_locks AS
+SELECT parts.path,
+       CASE WHEN requests.expires_unix_us
+                 <= (julianday('now') - julianday('1970-01-01')) * 86400e6 THEN 'expired'
+            WHEN requests.revoked THEN 'revoked'
+            ELSE requests.state END AS state,
+       parts.mode,
+       nullif(parts.unit_limit, 0) AS unit_limit,
+       nullif(parts.units, 0) AS units,
+       requests.owner,
+       requests.note,
+       strftime('%Y-%m-%d %H:%M:%f', requests.ticket / 1e6, 'unixepoch') AS since,
+       strftime('%Y-%m-%d %H:%M:%f', requests.expires_unix_us / 1e6, 'unixepoch') AS expires,
+       requests.ticket,
+       nullif(requests.token, 0) AS token,
+       requests.id AS request
+FROM parts
+JOIN requests ON requests.id = parts.request
+ORDER BY parts.path, requests.state, requests.ticket;
+
+-- What there is to do, in the order of arrival. Times are UTC.
+CREATE VIEW lk_items AS
+SELECT items.queue,
+       items.id,
+       CASE WHEN items.state = 'delayed'
+                 AND items.due_unix_us <= (julianday('now') - julianday('1970-01-01')) * 86400e6
+            THEN 'ready' ELSE items.state END AS state,
+       items.attempts,
+       (SELECT requests.owner FROM parts JOIN requests ON requests.id = parts.request
+        WHERE parts.path = items.queue || '/' || items.id AND requests.is_claim) AS claimed_by,
+       strftime('%Y-%m-%d %H:%M:%f', items.sequence / 1e6, 'unixepoch') AS since,
+       strftime('%Y-%m-%d %H:%M:%f', nullif(items.due_unix_us, 0) / 1e6, 'unixepoch') AS due,
+       items.needs,
+       item_values.bytes AS value
+FROM items
+LEFT JOIN item_values ON item_values.item = items.number
+ORDER BY items.queue, items.sequence;
