@@ -198,16 +198,21 @@ lk_outcome lk_service_renew(struct lk_engine *engine, const struct lk_renew *ren
     return call_for_result(engine, &words, LK_SERVICE_AGAIN, patience, result);
 }
 
-/* A release that writes a value is repeated only if its token says whether it has been done. */
+/* Its token tells whether a release has been done already; without one, nothing is written twice. */
+static enum lk_service_repeat repeat_of(const struct lk_release *release) {
+    if (release->target.token != 0) {
+        return LK_SERVICE_AGAIN;
+    }
+    return release->puts ? LK_SERVICE_ONCE : LK_SERVICE_AGAIN_UNLESS_LOST;
+}
+
 lk_outcome lk_service_release(struct lk_engine *engine, const struct lk_release *release,
                               const struct lk_patience *patience, lk_result *result) {
     struct lk_words words = {.count = 0};
-    bool is_safe = release->target.token != 0 || !release->puts;
 
     add_target(&words, "RELEASE", &release->target);
     if (release->puts) {
         lk_words_add_pair(&words, "PUT", release->put);
     }
-    return call_for_result(engine, &words, is_safe ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE, patience,
-                           result);
+    return call_for_result(engine, &words, repeat_of(release), patience, result);
 }
