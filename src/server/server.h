@@ -36,7 +36,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
 /* ---- for the doors --------------------------------------------------------------------------- */
 
 /* The same reading all over a turn. */
-struct lk_times lk_server_times(const struct lk_server *server);
+struct lk_times lk_server_times(struct lk_server *server);
 struct event_base *lk_server_loop(const struct lk_server *server);
 struct lk_core *lk_server_core(const struct lk_server *server);
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server);

@@ -24,7 +24,7 @@ ARROWS = {
     "wire": ["base"],
     "form": ["base", "model", "wire"],
     "command": ["base", "model", "engine", "form"],
-    "server": ["base", "model", "engine", "sql", "wire", "form", "command"],
+    "server": ["base", "model", "engine", "engine/sqlite", "sql", "wire", "form", "command"],
     "cli": ["base", "model", "sql", "keeper", "form", "server", "cli/run", "cli/top"],
     "cli/run": ["base", "model", "keeper", "cli"],
     "cli/top": ["base", "model", "cli"],
