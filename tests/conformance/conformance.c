@@ -187,9 +187,7 @@ static enum verdict play_served(const struct run *run, const struct scenario *sc
     if (run->serve == NULL || strncmp(url, local, strlen(local)) != 0) {
         return scenario_play(scenario, url, persistent, stretch, report);
     }
-    snprintf(service.socket, sizeof service.socket, "%s", url + strlen(local));
-    snprintf(service.directory, sizeof service.directory, "%s.d", url + strlen(local));
-    if (!service_start(&service)) {
+    if (!service_place(&service, url + strlen(local)) || !service_start(&service)) {
         fputs("    the service did not start\n", report);
         return VERDICT_FAILED;
     }

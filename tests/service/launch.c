@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,18 @@ static void become(const struct service *service, int output, pid_t parent) {
         perror(service->program);
     }
     _exit(127);
+}
+
+int service_place(struct service *service, const char *path) {
+    size_t size = strlen(path);
+
+    if (size + sizeof ".d" > sizeof service->socket) {
+        return 0;
+    }
+    memcpy(service->socket, path, size + 1);
+    memcpy(service->directory, path, size);
+    memcpy(service->directory + size, ".d", sizeof ".d");
+    return 1;
 }
 
 int service_start(struct service *service) {

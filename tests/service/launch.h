@@ -12,6 +12,9 @@ struct service {
     pid_t process;       /* 0: it is down */
 };
 
+/* At `path`, with its file in `path`.d. Returns whether it is short enough. */
+int service_place(struct service *service, const char *path);
+
 /*
  * Starts it, for the first time or after it was ended, and waits until it says that it is there.
  * Returns whether it did; what it complained of is on stderr.

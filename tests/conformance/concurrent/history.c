@@ -177,9 +177,7 @@ static void start_service(struct history *history, const char *program) {
         exit(2);
     }
     service->program = program;
-    snprintf(service->socket, sizeof service->socket, "%s", history->url + strlen(local));
-    snprintf(service->directory, sizeof service->directory, "%s/service", history->folder);
-    if (!service_start(service)) {
+    if (!service_place(service, history->url + strlen(local)) || !service_start(service)) {
         fputs("history: the service did not start\n", stderr);
         exit(2);
     }
