@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service of a test's own: `lk serve` as a child process, at a Unix socket, ended with the test. */
+/* A service of a test's own: `lk serve` as a child, at a Unix socket, ended with the test. */
 #ifndef LK_TESTS_SERVICE_LAUNCH_H
 #define LK_TESTS_SERVICE_LAUNCH_H
 

@@ -198,7 +198,7 @@ lk_outcome lk_service_renew(struct lk_engine *engine, const struct lk_renew *ren
     return call_for_result(engine, &words, LK_SERVICE_AGAIN, patience, result);
 }
 
-/* Its token tells whether a release has been done already; without one, nothing is written twice. */
+/* Its token tells whether a release has been done; without one, nothing is written twice. */
 static enum lk_service_repeat repeat_of(const struct lk_release *release) {
     if (release->target.token != 0) {
         return LK_SERVICE_AGAIN;
