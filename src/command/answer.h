@@ -10,8 +10,8 @@
 #include "form/writer.h"
 
 /*
- * What an answer must repeat of the wish that led to it, or tell it by. The wish itself is gone when
- * a call that blocked is answered.
+ * What an answer must repeat of the wish that led to it, or be told by. The wish itself is gone
+ * when a call that blocked is answered.
  */
 struct lk_echo {
     const struct lk_command *command;

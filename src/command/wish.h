@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What somebody wishes, read from the words of RESP, from JSON or from the query of a URL, and then
- * understood: checked and turned into a call. Every way in sets the same fields by the same table of
- * keywords, so that a bound or a name cannot differ between the doors.
+ * understood: checked and turned into a call. Every way in sets the same fields by the same table
+ * of keywords, so that a bound or a name cannot differ between the doors.
  */
 #ifndef LK_COMMAND_WISH_H
 #define LK_COMMAND_WISH_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP door from within, on evhttp. Connections, their bytes and their bounds are evhttp's; what
- * is here is who may ask, which command a route is, and when a reply may leave.
+ * The HTTP door from within, on evhttp. Connections, their bytes and their bounds are evhttp's;
+ * what is here is who may ask, which command a route is, and when a reply may leave.
  *
  * All requests share one session of the core, told apart by their tags: nothing is bound to a
- * connection of HTTP. A request is either with the core (it blocks), or holds a reply back until its
- * batch is durable, or is gone. One whose client goes meanwhile is withdrawn.
+ * connection of HTTP. A request is either with the core (it blocks), or holds a reply back until
+ * its batch is durable, or is gone. One whose client goes meanwhile is withdrawn.
  * Within src/server/doors.
  */
 #ifndef LK_SERVER_DOORS_HTTP_H
@@ -81,17 +81,17 @@ struct lk_http_door {
     struct lk_echo echo;
 };
 
-/* ---- http_door.c ---- */
+/* ---- http_door.c --- */
 
 /* Makes the call in door->understood for the request, which is answered now or later. */
 void lk_http_call(struct lk_http_door *door, struct evhttp_request *request);
 
-/* ---- http_request.c ---- */
+/* ---- http_request.c --- */
 
 /* What evhttp calls with every request. */
 void lk_http_handle(struct evhttp_request *request, void *door);
 
-/* ---- http_reply.c ---- */
+/* ---- http_reply.c --- */
 
 /* Fills a reply from what the core says. */
 void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *echo,

@@ -14,7 +14,7 @@ static struct lk_http_door *http_door(struct lk_door *door) {
     return (struct lk_http_door *)(void *)door;
 }
 
-/* ---- exchanges -------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 static void free_exchange(struct lk_http_exchange *exchange) {
     (void)event_del(&exchange->gone);
@@ -96,7 +96,7 @@ static struct lk_http_exchange *find_exchange(struct lk_http_door *door, uint64_
     return NULL;
 }
 
-/* ---- from the core ---------------------------------------------------------------------------- */
+/* ---- from the core --------------------------------------------------------------------------- */
 
 static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *said) {
     struct lk_http_door *door = peer;
@@ -158,7 +158,7 @@ static const struct lk_session_ops session_ops = {
     .failed = failed,
 };
 
-/* ---- to the core ------------------------------------------------------------------------------ */
+/* ---- to the core ----------------------------------------------------------------------------- */
 
 void lk_http_call(struct lk_http_door *door, struct evhttp_request *request) {
     struct lk_core *core = lk_server_core(door->server);
@@ -186,7 +186,7 @@ void lk_http_call(struct lk_http_door *door, struct evhttp_request *request) {
     }
 }
 
-/* ---- the door --------------------------------------------------------------------------------- */
+/* ---- the door -------------------------------------------------------------------------------- */
 
 /* Replies leave by evhttp's own events. */
 static bool turn_end(struct lk_door *of) {

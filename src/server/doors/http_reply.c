@@ -19,7 +19,7 @@ enum { METRICS_BYTES_MAX = 4096, HTTP_STATUS_UNAUTHORIZED = 401 };
 const struct lk_command lk_http_metrics = {.name = "metrics", .kind = LK_CALL_INFO};
 const struct lk_command lk_http_ready = {.name = "readyz", .kind = LK_CALL_INFO};
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void add_header(struct evhttp_request *request, const char *name, const char *value) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
@@ -88,7 +88,7 @@ void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, i
     lk_http_reply_send(door, request, &reply);
 }
 
-/* ---- what the core says ----------------------------------------------------------------------- */
+/* ---- what the core says ---------------------------------------------------------------------- */
 
 static void add_metric(struct lk_text *text, const char *name, const char *kind, const char *help,
                        uint64_t value) {

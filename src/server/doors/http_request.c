@@ -28,7 +28,7 @@ static const char *header_of(struct evhttp_request *request, const char *name) {
     return evhttp_find_header(evhttp_request_get_input_headers(request), name);
 }
 
-/* ---- who may ask ------------------------------------------------------------------------------ */
+/* ---- who may ask ----------------------------------------------------------------------------- */
 
 /* The host of a Host header, without its port. */
 static struct lk_slice host_of(const char *header) {
@@ -111,7 +111,7 @@ static bool is_known(const char *password, const char *authorization) {
     return colon != NULL && is_equal(password, colon + 1, size - (size_t)(colon + 1 - text));
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 static const char *method_name(enum evhttp_cmd_type method) {
     switch (method) {
@@ -237,7 +237,7 @@ static void run_command(struct lk_http_door *door, struct evhttp_request *reques
     free(sources.path);
 }
 
-/* ---- routes ----------------------------------------------------------------------------------- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 static bool is_json(const char *type) {
     static const char json[] = "application/json";

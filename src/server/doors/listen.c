@@ -28,7 +28,7 @@ static lk_outcome explain(const char *address, int cause, lk_error *error) {
     return lk_error_set(error, outcome, "cannot listen on %s: %s", address, strerror(cause));
 }
 
-/* ---- unix ------------------------------------------------------------------------------------- */
+/* ---- unix ------------------------------------------------------------------------------------ */
 
 /* Whether a socket stands there that nobody listens on: left behind by who was killed. */
 static bool is_left_behind(const struct sockaddr_un *place) {
@@ -80,7 +80,7 @@ static lk_outcome open_unix(const char *address, struct lk_listener *ret_listene
     return explain(address, cause, error);
 }
 
-/* ---- ports ------------------------------------------------------------------------------------ */
+/* ---- ports ----------------------------------------------------------------------------------- */
 
 struct place {
     struct sockaddr_storage address;
@@ -192,7 +192,7 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
     return explain(address, cause, error);
 }
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 lk_outcome lk_listener_open(const struct lk_server_options *options, const char *address,
                             struct lk_listener *ret_listener,

@@ -82,7 +82,7 @@ struct lk_resp_door {
     char input[LK_RESP_INPUT_BYTES];
 };
 
-/* ---- resp_connection.c ---- */
+/* ---- resp_connection.c --- */
 
 /* Takes over the socket. */
 void lk_resp_connection_open(struct lk_resp_door *door, int socket);
@@ -96,14 +96,14 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection);
 /* Reads, or not, as things stand. */
 void lk_resp_connection_update(struct lk_resp_connection *connection);
 
-/* ---- resp_command.c ---- */
+/* ---- resp_command.c --- */
 
 /* One request, its arguments in door->request. At least one. */
 void lk_resp_execute(struct lk_resp_connection *connection);
 
 extern const struct lk_session_ops lk_resp_session_ops;
 
-/* ---- resp_talk.c ---- */
+/* ---- resp_talk.c --- */
 
 /*
  * The commands about the connection itself. false: there is none of this name. They write to the
@@ -118,13 +118,13 @@ extern const struct lk_command lk_resp_info;
 
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text);
 
-/* ---- resp_introspect.c ---- */
+/* ---- resp_introspect.c --- */
 
 /* COMMAND and its subcommands. */
 void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                         size_t count);
 
-/* The commands of resp_talk.c by name, with their arity as Redis counts it; NULL behind the last. */
+/* The commands of resp_talk.c, with their arity as Redis counts it; NULL behind the last. */
 struct lk_resp_word {
     const char *name;
     int arity;

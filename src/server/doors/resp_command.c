@@ -19,7 +19,7 @@ void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, con
     lk_resp_put_error(&connection->outbox.bytes, word, lk_slice_of(text));
 }
 
-/* ---- from the core ---------------------------------------------------------------------------- */
+/* ---- from the core --------------------------------------------------------------------------- */
 
 static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
     struct lk_resp_connection *connection = peer;
@@ -75,7 +75,7 @@ const struct lk_session_ops lk_resp_session_ops = {
     .failed = failed,
 };
 
-/* ---- to the core ------------------------------------------------------------------------------ */
+/* ---- to the core ----------------------------------------------------------------------------- */
 
 /* One refusal, as an answer of its own. */
 static void refuse(struct lk_resp_connection *connection, const char *word, const char *text) {

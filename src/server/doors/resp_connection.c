@@ -9,7 +9,7 @@
 
 #include "server/doors/resp.h"
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 void lk_resp_connection_stir(struct lk_resp_connection *connection) {
     if (!connection->is_stirred) {
@@ -40,7 +40,7 @@ static void close_connection(struct lk_resp_connection *connection) {
     free(connection);
 }
 
-/* ---- taking up requests ----------------------------------------------------------------------- */
+/* ---- taking up requests ---------------------------------------------------------------------- */
 
 static size_t untold(const struct lk_resp_connection *connection) {
     return connection->outbox.bytes.size - connection->outbox.gone;
@@ -121,7 +121,7 @@ static void take_input(struct lk_resp_connection *connection, struct lk_slice in
     }
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Watches how long a request takes to become whole, and looks away when none is begun. */
 static void watch_request(struct lk_resp_connection *connection) {
@@ -189,7 +189,7 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
     }
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void go_on_writing(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
@@ -245,7 +245,7 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
     return false;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void name_peer(struct lk_resp_connection *connection) {
     (void)snprintf(connection->peer, sizeof connection->peer, "socket-%d", connection->socket);

@@ -13,7 +13,7 @@ static struct lk_resp_door *resp_door(struct lk_door *door) {
     return (struct lk_resp_door *)(void *)door;
 }
 
-/* ---- coming in -------------------------------------------------------------------------------- */
+/* ---- coming in ------------------------------------------------------------------------------- */
 
 static void refuse(int socket) {
     static const char reason[] = "-FULL too many connections\r\n";
@@ -54,7 +54,7 @@ static void accept_again(evutil_socket_t socket, short what, void *context) {
     (void)event_add(&door->acceptable, NULL);
 }
 
-/* ---- turns ------------------------------------------------------------------------------------ */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static bool turn_end(struct lk_door *of) {
     struct lk_resp_door *door = resp_door(of);
@@ -84,7 +84,7 @@ static void choke(struct lk_door *of, bool is_choked) {
     }
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void stop(struct lk_door *of) {
     struct lk_resp_door *door = resp_door(of);

@@ -24,7 +24,7 @@ static const char *password_of(const struct lk_resp_connection *connection) {
     return lk_server_options_of(connection->door->server)->password;
 }
 
-/* ---- who is there ----------------------------------------------------------------------------- */
+/* ---- who is there ---------------------------------------------------------------------------- */
 
 /* Takes the same time for every wrong password of a size. */
 static bool is_password(const char *password, struct lk_slice said) {
@@ -135,7 +135,7 @@ static void talk_hello(struct lk_resp_connection *connection, const struct lk_sl
     write_hello(connection);
 }
 
-/* ---- CLIENT ----------------------------------------------------------------------------------- */
+/* ---- CLIENT ---------------------------------------------------------------------------------- */
 
 static void write_client_list(struct lk_resp_connection *connection) {
     struct lk_buffer list = {.max = LK_RESP_OUTPUT_PAUSE_BYTES};
@@ -182,7 +182,7 @@ static void talk_client(struct lk_resp_connection *connection, const struct lk_s
     }
 }
 
-/* ---- small talk ------------------------------------------------------------------------------- */
+/* ---- small talk ------------------------------------------------------------------------------ */
 
 static void talk_ping(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                       size_t count) {
@@ -229,7 +229,7 @@ static void talk_reset(struct lk_resp_connection *connection, const struct lk_sl
     lk_resp_put_simple(out_of(connection), "RESET");
 }
 
-/* ---- INFO ------------------------------------------------------------------------------------- */
+/* ---- INFO ------------------------------------------------------------------------------------ */
 
 const struct lk_command lk_resp_info = {.name = "INFO", .kind = LK_CALL_INFO};
 
@@ -266,7 +266,7 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
     lk_resp_put_bulk(out_of(connection), (struct lk_slice){bytes, text.size});
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Their handlers stand below, in the same order. */
 const struct lk_resp_word lk_resp_words[] = {
