@@ -267,7 +267,7 @@ lk schema oracle
 failure 64 'lk: INVALID: *oracle*'
 
 scenario 'every command has its help, with an example'
-for name in run acquire renew release break audit ls show top doctor bench schema help version; do
+for name in run acquire renew release break audit ls show top doctor serve bench schema help version; do
     lk help "$name"
     expect_code 0
     expect_err ''
