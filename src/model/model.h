@@ -494,6 +494,9 @@ struct lk_model_stats {
     uint64_t waiting;
     uint64_t owners;
     uint64_t nodes; /* paths and prefixes of paths that something stands at */
+    uint64_t values;
+    uint64_t items;
+    uint64_t queues;
     uint64_t bytes; /* memory in use; without notes, and names of more than 11 bytes */
 };
 void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_stats);

@@ -148,6 +148,9 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
     ret_stats->waiting = model->waiting;
     ret_stats->owners = model->owner_index.count;
     ret_stats->nodes = model->node_index.count;
+    ret_stats->values = model->value_index.count;
+    ret_stats->items = model->item_index.count;
+    ret_stats->queues = model->work_index.count;
     ret_stats->bytes = sizeof *model + lk_pool_bytes(&model->nodes) + lk_pool_bytes(&model->roots)
                        + lk_pool_bytes(&model->requests) + lk_pool_bytes(&model->stakes)
                        + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->waits)
