@@ -203,18 +203,6 @@ static bool reserve(struct lk_core *core, struct lk_session *session, const stru
     return true;
 }
 
-/* Whether the request that is asked for again is there still, and is the one that is meant. */
-static bool lives_under(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket) {
-    lk_ref request = lk_model_find(core->model, ask->owner, ask->parts, ask->part_count);
-    struct lk_record record;
-
-    if (request == 0) {
-        return false;
-    }
-    lk_model_record(core->model, request, &record);
-    return record.ticket == ticket;
-}
-
 static void call_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
     struct lk_event event = {.kind = LK_EVENT_ASK, .ask = call->ask};
     const struct lk_answer *answer;
@@ -227,7 +215,7 @@ static void call_ask(struct lk_core *core, struct lk_session *session, const str
         return;
     }
     if (call->ticket != 0
-        && (!pass_time(core, call->kind) || !lives_under(core, &call->ask, call->ticket))) {
+        && (!pass_time(core, call->kind) || !lk_core_lives_under(core, &call->ask, call->ticket))) {
         lk_core_refuse(core, session, call->tag, call->kind, LK_LOST,
                        "R12: no request of this owner and these paths lives under that ticket");
         return;
