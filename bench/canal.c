@@ -4,7 +4,7 @@
  * compare-and-swap up and down, a semaphore, a robust mutex, and counters with a manager in Erlang
  * (bench/erlang), where there is one.
  *
- *     bench-canal [erlang/counters.erl]
+ *     bench-canal [erlang/limit_counters.erl]
  *
  * Peers of shared memory take turns, many short ones, and the least of each is told: what else
  * the machine does only adds.
@@ -12,7 +12,6 @@
 #include "lockkeeper/canal.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -28,7 +28,7 @@ enum {
     TURNS = 40,
     PAIRS = 50000, /* in one turn */
     MANY_KEYS = 100000,
-    KEY_TEXT_MAX = 16,
+    KEY_TEXT_MAX = 14,
     CHILDREN_MAX = 2,
     ERLANG_PAIRS = 100000,
 };
@@ -40,11 +40,22 @@ struct counter {
     pthread_mutex_t mutex;
 };
 
+/* A count behind a hash table, as bare as can be: keys are never taken away. */
+struct hashed {
+    _Alignas(128) _Atomic uint64_t count;
+    struct key {
+        uint16_t size;
+        char text[KEY_TEXT_MAX];
+    } key;
+};
+
 struct ground {
     _Atomic uint32_t turn;  /* children begin the turn with this number together */
     _Atomic uint32_t ready; /* and say so here when they are through */
-    double took_ns[CHILDREN_MAX];
-    struct counter counters[];
+    int64_t began_ns[CHILDREN_MAX];
+    int64_t ended_ns[CHILDREN_MAX];
+    struct counter counters[MANY_KEYS];
+    struct hashed table[MANY_KEYS * 3 / 2];
 };
 
 struct bench {
@@ -58,8 +69,7 @@ struct bench {
 struct worker {
     struct bench *bench;
     lk_canal_holder *holder;
-    char (*keys)[KEY_TEXT_MAX];
-    size_t *sizes;
+    struct key *keys;
     size_t number;
     size_t share; /* of the keys, of `shares` */
     size_t shares;
@@ -88,6 +98,42 @@ static void pair_by_swap(struct worker *worker, size_t key) {
     }
 }
 
+/* FNV-1a, and the next slots from there on. */
+static _Atomic uint64_t *count_of(struct worker *worker, size_t number) {
+    const struct key *key = &worker->keys[number];
+    struct hashed *table = worker->bench->ground->table;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    size_t slot;
+
+    for (size_t i = 0; i < key->size; i++) {
+        hash = (hash ^ (unsigned char)key->text[i]) * UINT64_C(0x100000001b3);
+    }
+    slot = (size_t)((hash >> 32) * (MANY_KEYS * 3 / 2) >> 32);
+    while (table[slot].key.size != key->size
+           || memcmp(table[slot].key.text, key->text, key->size) != 0) {
+        if (table[slot].key.size == 0) {
+            table[slot].key = *key; /* by each of two processes the same, before they are timed */
+        } else {
+            slot = (slot + 1) % (MANY_KEYS * 3 / 2);
+        }
+    }
+    return &table[slot].count;
+}
+
+static void pair_by_hash(struct worker *worker, size_t key) {
+    _Atomic uint64_t *count = count_of(worker, key);
+    uint64_t seen = atomic_load_explicit(count, memory_order_relaxed);
+
+    while (!atomic_compare_exchange_weak(count, &seen, seen + 1)) {
+        /* again, with what it is now */
+    }
+    count = count_of(worker, key);
+    seen = atomic_load_explicit(count, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(count, &seen, seen - 1)) {
+        /* again */
+    }
+}
+
 static void pair_by_semaphore(struct worker *worker, size_t key) {
     sem_t *semaphore = &worker->bench->ground->counters[key].semaphore;
 
@@ -107,7 +153,8 @@ static void pair_by_mutex(struct worker *worker, size_t key) {
 static void pair_by_canal(struct worker *worker, size_t key) {
     lk_canal_permit permit;
 
-    if (lk_canal_acquire(worker->holder, worker->keys[key], worker->sizes[key], 100, 1, &permit)
+    if (lk_canal_acquire(worker->holder, worker->keys[key].text, worker->keys[key].size, 100, 1,
+                         &permit)
             != LK_CANAL_OK
         || lk_canal_release(worker->holder, &permit) != LK_CANAL_OK) {
         bench_give_up("a permit is off");
@@ -119,11 +166,12 @@ static const struct peer {
     void (*pair)(struct worker *worker, size_t key);
 } peers[] = {
     {"bare compare-and-swap", pair_by_swap},
+    {"the same, found by its key", pair_by_hash},
     {"sem_trywait + sem_post", pair_by_semaphore},
     {"robust mutex", pair_by_mutex},
     {"canal.h", pair_by_canal},
 };
-enum { PEERS = sizeof peers / sizeof peers[0], SWAP = 0, CANAL = PEERS - 1 };
+enum { PEERS = sizeof peers / sizeof peers[0], SWAP = 0, HASHED = 1, CANAL = PEERS - 1 };
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
@@ -134,7 +182,7 @@ static void ground_begin(struct bench *bench, size_t key_count) {
     char text[LK_CANAL_TEXT_MAX];
 
     bench->key_count = key_count;
-    bench->bytes = sizeof *bench->ground + key_count * sizeof bench->ground->counters[0];
+    bench->bytes = sizeof *bench->ground;
     bench->ground =
         mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (bench->ground == MAP_FAILED || pthread_mutexattr_init(&attributes) != 0
@@ -163,26 +211,38 @@ static void worker_begin(struct worker *worker) {
     lk_canal *canal;
 
     worker->keys = calloc(key_count, sizeof *worker->keys);
-    worker->sizes = calloc(key_count, sizeof *worker->sizes);
-    if (worker->keys == NULL || worker->sizes == NULL
+    if (worker->keys == NULL
         || lk_canal_open(worker->bench->name, NULL, &canal, NULL) != LK_CANAL_OK
         || lk_canal_join(canal, LK_CANAL_PROCESS, "bench", &worker->holder) != LK_CANAL_OK) {
         bench_give_up("a worker cannot begin");
     }
     for (size_t i = 0; i < key_count; i++) {
-        worker->sizes[i] =
-            (size_t)snprintf(worker->keys[i], KEY_TEXT_MAX, "backend:%zu", i % 1000000);
+        struct key *key = &worker->keys[i];
+
+        key->size = (uint16_t)snprintf(key->text, sizeof key->text, "node:%zu", i % 1000000);
         pair_by_canal(worker, i);
+        (void)count_of(worker, i); /* enters it there, too */
     }
 }
 
-static double turn_ns(struct worker *worker, const struct peer *peer) {
-    int64_t began_ns = bench_now_ns();
-
+static void take_turn(struct worker *worker, const struct peer *peer) {
+    worker->bench->ground->began_ns[worker->number] = bench_now_ns();
     for (size_t i = 0; i < PAIRS; i++) {
         peer->pair(worker, key_of(worker, i));
     }
-    return (double)(bench_now_ns() - began_ns) / PAIRS;
+    worker->bench->ground->ended_ns[worker->number] = bench_now_ns();
+}
+
+/* From the first's beginning to the last's end: who did not run side by side took longer. */
+static double span_ns(const struct ground *ground, size_t processes) {
+    int64_t began_ns = ground->began_ns[0];
+    int64_t ended_ns = ground->ended_ns[0];
+
+    for (size_t i = 1; i < processes; i++) {
+        began_ns = ground->began_ns[i] < began_ns ? ground->began_ns[i] : began_ns;
+        ended_ns = ground->ended_ns[i] > ended_ns ? ground->ended_ns[i] : ended_ns;
+    }
+    return (double)(ended_ns - began_ns) / PAIRS;
 }
 
 /* All turns of one process, each begun together with the others'. */
@@ -195,15 +255,17 @@ static void work(struct worker *worker) {
         while (atomic_load(&ground->turn) < turn) {
             /* spinning: both have a core, and a wake-up would be measured */
         }
-        ground->took_ns[worker->number] = turn_ns(worker, &peers[turn % PEERS]);
+        take_turn(worker, &peers[turn % PEERS]);
         (void)atomic_fetch_add(&ground->ready, 1);
     }
     _exit(0);
 }
 
 static void await_ready(struct ground *ground, uint32_t count) {
+    const struct timespec nap = {.tv_nsec = 100000};
+
     while (atomic_load(&ground->ready) < count) {
-        (void)sched_yield();
+        (void)nanosleep(&nap, NULL); /* the cores are the workers' */
     }
 }
 
@@ -227,16 +289,14 @@ static void measure(size_t processes, size_t key_count, bool apart, double ret_n
         ret_ns[peer] = 1e18;
     }
     for (uint32_t turn = 1; turn <= TURNS * PEERS; turn++) {
-        double slowest = 0;
+        double taken_ns;
 
         atomic_store(&bench.ground->turn, turn);
         ready += (uint32_t)processes;
         await_ready(bench.ground, ready);
-        for (size_t i = 0; i < processes; i++) {
-            slowest = bench.ground->took_ns[i] > slowest ? bench.ground->took_ns[i] : slowest;
-        }
-        if (slowest < ret_ns[turn % PEERS]) {
-            ret_ns[turn % PEERS] = slowest;
+        taken_ns = span_ns(bench.ground, processes);
+        if (taken_ns < ret_ns[turn % PEERS]) {
+            ret_ns[turn % PEERS] = taken_ns;
         }
     }
     while (wait(NULL) > 0) {
@@ -253,10 +313,11 @@ static double erlang_ns(const char *source, size_t processes, size_t key_count) 
     double figure = 0;
     FILE *pipe;
 
-    (void)snprintf(command, sizeof command,
-                   "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && erl -noshell -pa \"$d\" "
-                   "-s counters main %zu %zu %d; rm -rf \"$d\"",
-                   source, processes, key_count, ERLANG_PAIRS);
+    (void)snprintf(
+        command, sizeof command,
+        "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && ERL_CRASH_DUMP=/dev/null erl -noshell -pa \"$d\" "
+        "-s limit_counters main %zu %zu %d; rm -rf \"$d\"",
+        source, processes, key_count, ERLANG_PAIRS);
     pipe = popen(command, "r");
     if (pipe == NULL || fscanf(pipe, "%lf", &figure) != 1) {
         figure = 0;
@@ -269,11 +330,16 @@ static double erlang_ns(const char *source, size_t processes, size_t key_count) 
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void print_peers(const double ns[PEERS]) {
+static void print_peers(const double ns[PEERS], size_t key_count) {
     for (size_t peer = 0; peer < PEERS; peer++) {
         bench_figure_print(peers[peer].name, ns[peer], "ns/pair");
     }
-    bench_at_most_print("canal.h to bare compare-and-swap", ns[CANAL] / ns[SWAP], 3, "times");
+    if (key_count == 1) {
+        bench_at_most_print("canal.h to bare compare-and-swap", ns[CANAL] / ns[SWAP], 3, "times");
+    } else {
+        bench_at_most_print("canal.h to that, found by its key", ns[CANAL] / ns[HASHED], 3,
+                            "times");
+    }
 }
 
 static void print_erlang(const char *source, size_t processes, size_t key_count, double own_ns) {
@@ -325,16 +391,16 @@ int main(int argc, char **argv) {
                        key_counts[i] == 1 ? "" : "s");
         measure(1, key_counts[i], false, alone);
         bench_title_print(title);
-        print_peers(alone);
+        print_peers(alone, key_counts[i]);
         print_erlang(erlang, 1, key_counts[i], alone[CANAL]);
     }
     measure(2, 1, false, both);
     bench_title_print("2 processes, 1 key");
-    print_peers(both);
+    print_peers(both, 1);
     print_erlang(erlang, 2, 1, both[CANAL]);
     measure(2, MANY_KEYS, true, both);
     bench_title_print("2 processes, 100000 keys, each its half");
-    print_peers(both);
+    print_peers(both, MANY_KEYS);
     print_erlang(erlang, 2, MANY_KEYS, both[CANAL]);
     bench_title_print("Two cores");
     bench_figure_print("canal.h, pairs/s of two to pairs/s of one", 2 * alone[CANAL] / both[CANAL],

@@ -5,8 +5,8 @@
 %% Acquiring counts up the buckets from the first on, up to a limit that shows an overflow, and then
 %% tells the manager. Releasing goes through the manager, which counts the last bucket in use down.
 %%
-%%     erl -noshell -pa DIR -s counters main PROCESSES KEYS ROUNDS
--module(counters).
+%%     erl -noshell -pa DIR -s limit_counters main PROCESSES KEYS ROUNDS
+-module(limit_counters).
 -export([main/1]).
 
 -define(TABLE, counters).
