@@ -4,7 +4,7 @@
  * compare-and-swap up and down, a semaphore, a robust mutex, and counters with a manager in Erlang
  * (bench/erlang), where there is one.
  *
- *     bench-canal [erlang/limit_counters.erl]
+ *     bench-canal [limit_counters.erl]
  *
  * Peers of shared memory take turns, many short ones, and the least of each is told: what else
  * the machine does only adds.
@@ -98,7 +98,7 @@ static void pair_by_swap(struct worker *worker, size_t key) {
     }
 }
 
-/* FNV-1a, and the next slots from there on. */
+/* FNV-1a, stirred, and the next slots from there on. */
 static _Atomic uint64_t *count_of(struct worker *worker, size_t number) {
     const struct key *key = &worker->keys[number];
     struct hashed *table = worker->bench->ground->table;
@@ -108,6 +108,7 @@ static _Atomic uint64_t *count_of(struct worker *worker, size_t number) {
     for (size_t i = 0; i < key->size; i++) {
         hash = (hash ^ (unsigned char)key->text[i]) * UINT64_C(0x100000001b3);
     }
+    hash = (hash ^ (hash >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
     slot = (size_t)((hash >> 32) * (MANY_KEYS * 3 / 2) >> 32);
     while (table[slot].key.size != key->size
            || memcmp(table[slot].key.text, key->text, key->size) != 0) {
@@ -377,7 +378,7 @@ static void bench_full(void) {
 }
 
 int main(int argc, char **argv) {
-    const char *erlang = argc > 1 ? argv[1] : NULL;
+    const char *erlang = argc > 1 ? argv[1] : ERLANG_SOURCE;
     static const size_t key_counts[] = {1, MANY_KEYS};
     double alone[PEERS];
     double both[PEERS];

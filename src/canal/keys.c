@@ -35,12 +35,29 @@ static void settle_gate(const struct lk_canal_region *region, struct lk_canal_pa
     }
 }
 
+/* The first slot that has never been used; NONE. */
+static uint32_t choose_fresh(const struct lk_canal_region *region, uint64_t hash) {
+    uint32_t slot = lk_canal_home_of(region, hash);
+
+    for (uint32_t step = 0; step < region->reach; step++) {
+        if (atomic_load_explicit(&region->tags[slot], memory_order_relaxed) == 0
+            && atomic_load_explicit(&region->slots[slot].word.stamp, memory_order_acquire) == 0) {
+            return slot;
+        }
+        slot = lk_canal_slot_after(region, slot);
+    }
+    return NONE;
+}
+
 /* A slot that may be taken: free, or idle and among the near ones the longest so. NONE. */
 static uint32_t choose(const struct lk_canal_region *region, uint64_t hash) {
     uint32_t slot = lk_canal_home_of(region, hash);
-    uint32_t best = NONE;
+    uint32_t best = choose_fresh(region, hash);
     uint64_t best_stamp = UINT64_MAX;
 
+    if (best != NONE) {
+        return best;
+    }
     for (uint32_t step = 0; step < region->reach; step++) {
         struct lk_canal_pair seen = lk_canal_word_read(&region->slots[slot].word);
 
