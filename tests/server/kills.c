@@ -58,10 +58,12 @@ static void complain(struct scene *scene, const char *what, int counter, uint64_
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void tell_ready(void *context, const char *resp_address, const char *http_address) {
+static void tell_ready(void *context, const char *resp_address, const char *unix_address,
+                       const char *http_address) {
     const int *descriptor = context;
 
     (void)resp_address;
+    (void)unix_address;
     (void)http_address;
     (void)!write(*descriptor, "r", 1);
     (void)close(*descriptor);
