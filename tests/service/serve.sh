@@ -48,7 +48,7 @@ expect_out on
 lk items q --json
 expect '[.id, .state, .owner]' '["1","claimed","ben"]
 ["2","ready",null]'
-lk done q 1 --owner ben
+lk 'done' q 1 --owner ben
 expect_code 0
 lk release a/b --owner ana --token "$token"
 expect_code 0
