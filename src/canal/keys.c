@@ -9,7 +9,10 @@
 
 #include "canal/repair.h"
 
-enum { CHOICE_STEPS = 16 /* slots looked at for a better one than the first idle */ };
+enum {
+    CHOICE_STEPS = 16,    /* slots looked at for a better one than the first idle */
+    ROUNDS_MAX = 1 << 20, /* lost against others in a row: nothing but damage does that */
+};
 
 /* ---- entering -------------------------------------------------------------------------------- */
 
@@ -35,13 +38,19 @@ static void settle_gate(const struct lk_canal_region *region, struct lk_canal_pa
     }
 }
 
+/* Whether nobody's key or reservation is there. */
+static bool is_idle(struct lk_canal_pair seen) {
+    return lk_canal_count_of(seen.state) == 0
+           && (lk_canal_use_of(seen.state) == USE_FREE || lk_canal_use_of(seen.state) == USE_LIVE);
+}
+
 /* The first slot that has never been used; NONE. */
 static uint32_t choose_fresh(const struct lk_canal_region *region, uint64_t hash) {
     uint32_t slot = lk_canal_home_of(region, hash);
 
     for (uint32_t step = 0; step < region->reach; step++) {
         if (atomic_load_explicit(&region->tags[slot], memory_order_relaxed) == 0
-            && atomic_load_explicit(&region->slots[slot].word.stamp, memory_order_acquire) == 0) {
+            && lk_canal_slot_is_fresh(&region->slots[slot])) {
             return slot;
         }
         slot = lk_canal_slot_after(region, slot);
@@ -61,11 +70,10 @@ static uint32_t choose(const struct lk_canal_region *region, uint64_t hash) {
     for (uint32_t step = 0; step < region->reach; step++) {
         struct lk_canal_pair seen = lk_canal_word_read(&region->slots[slot].word);
 
-        if (lk_canal_use_of(seen.state) == USE_FREE) {
+        if (lk_canal_use_of(seen.state) == USE_FREE && is_idle(seen)) {
             return slot;
         }
-        if (lk_canal_use_of(seen.state) == USE_LIVE && lk_canal_count_of(seen.state) == 0
-            && seen.stamp < best_stamp) {
+        if (is_idle(seen) && seen.stamp < best_stamp) {
             best = slot;
             best_stamp = seen.stamp;
         }
@@ -85,7 +93,7 @@ static uint64_t reserve(lk_canal_holder *holder, uint32_t entry, uint32_t index,
     struct lk_canal_pair seen = lk_canal_word_read(&slot->word);
     struct lk_canal_pair mine = {.state = lk_canal_state(USE_RESERVED, 0, entry)};
 
-    if (lk_canal_use_of(seen.state) == USE_RESERVED || lk_canal_count_of(seen.state) != 0) {
+    if (!is_idle(seen)) {
         return 0;
     }
     mine.stamp = lk_canal_stamp(lk_canal_operation_draw(holder), KIND_INSERTING);
@@ -121,7 +129,7 @@ static lk_canal_status enter_with(lk_canal_holder *holder, uint32_t entry,
     uint32_t slot = NONE;
     uint64_t stamp = 0;
 
-    for (;;) {
+    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
         struct lk_canal_pair seen = lk_canal_word_read(gate);
         struct lk_canal_pair ignored;
         uint32_t found;
@@ -154,6 +162,10 @@ static lk_canal_status enter_with(lk_canal_holder *holder, uint32_t entry,
             return LK_CANAL_OK;
         }
     }
+    if (stamp != 0) {
+        end_reservation(region, entry, slot, stamp, USE_FREE);
+    }
+    return LK_CANAL_DAMAGED;
 }
 
 lk_canal_status lk_canal_key_enter(lk_canal_holder *holder, const struct lk_canal_key *key) {

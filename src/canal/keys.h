@@ -110,6 +110,13 @@ static inline bool lk_canal_key_is_live_at(const struct lk_canal_slot *slot,
     return lk_canal_use_of(ret_seen->state) == USE_LIVE && lk_canal_key_is_at(slot, key);
 }
 
+/* Whether it has never been used. */
+static inline bool lk_canal_slot_is_fresh(const struct lk_canal_slot *slot) {
+    struct lk_canal_pair word = lk_canal_word_read(&slot->word);
+
+    return word.stamp == 0 && word.state == 0;
+}
+
 /* The key's LIVE slot with its word; NONE: there was none, or it came just now. */
 static inline uint32_t lk_canal_key_find(const struct lk_canal_region *region,
                                          const struct lk_canal_key *key,
@@ -125,8 +132,7 @@ static inline uint32_t lk_canal_key_find(const struct lk_canal_region *region,
             return slot;
         }
         /* A key is never entered beyond a slot that has never been used. */
-        if (found == 0
-            && atomic_load_explicit(&region->slots[slot].word.stamp, memory_order_acquire) == 0) {
+        if (found == 0 && lk_canal_slot_is_fresh(&region->slots[slot])) {
             return NONE;
         }
         slot = lk_canal_slot_after(region, slot);

@@ -16,6 +16,8 @@
 /* A sleeper looks for the dead, who wake nobody, that often. */
 #define NAP_MS INT64_C(20)
 
+enum { ROUNDS_MAX = 1 << 20 /* a key lost to others so often in a row: damage does that */ };
+
 /* What one call asks for. */
 struct demand {
     struct lk_canal_key key;
@@ -98,7 +100,7 @@ static lk_canal_status acquire(lk_canal_holder *holder, const struct demand *dem
     const struct lk_canal_region *region = &holder->canal->region;
     bool has_looked = false;
 
-    for (;;) {
+    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
         struct lk_canal_pair seen;
         uint32_t slot = lk_canal_key_find(region, &demand->key, &seen);
         enum attempt outcome;
@@ -123,6 +125,7 @@ static lk_canal_status acquire(lk_canal_holder *holder, const struct demand *dem
             has_looked = true;
         }
     }
+    return LK_CANAL_DAMAGED;
 }
 
 static lk_canal_status demand_make(const lk_canal_holder *holder, const char *key, size_t key_size,
