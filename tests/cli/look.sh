@@ -258,8 +258,6 @@ grep -q 'CREATE TABLE' "$work/out" || complain 'no SQL'
 cp "$work/out" "$work/sql"
 lk schema sqlite
 cmp -s "$work/sql" "$work/out" || complain 'sqlite is the default'
-lk schema postgresql
-failure 79 'lk: UNSUPPORTED: *postgresql*'
 lk schema mysql --json
 expect_code 79
 expect .status '"unsupported"'

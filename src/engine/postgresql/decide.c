@@ -178,8 +178,10 @@ lk_outcome lk_postgresql_ask(struct lk_engine *engine, const struct lk_ask *ask,
     lk_arguments_add_integer(
         &arguments, (int64_t)(ask->blockers_max < BLOCKERS_MAX ? ask->blockers_max : BLOCKERS_MAX));
     lk_arguments_add_boolean(&arguments, ask->wants_value);
-    outcome = lk_postgresql_call(store, "CALL %s.lk_ask($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)",
-                                 LK_REPEATABLE, &arguments, patience, &rows, &error);
+    lk_arguments_add_above(&arguments, &ask->parts[0].path);
+    outcome =
+        lk_postgresql_call(store, "CALL %s.lk_ask($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)",
+                           LK_REPEATABLE, &arguments, patience, &rows, &error);
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "%s", error.text);
     }
@@ -295,6 +297,11 @@ lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put
     PGresult *rows = NULL;
     lk_outcome outcome;
 
+    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R3: an owner has 1 to %d bytes, and a token needs one",
+                            LK_OWNER_BYTES_MAX);
+    }
     lk_arguments_init(&arguments);
     lk_arguments_add_path(&arguments, &put->path);
     lk_arguments_add_above(&arguments, &put->path);
