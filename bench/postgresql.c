@@ -3,7 +3,7 @@
  * What a store in PostgreSQL costs, beside what one would write by hand, on the same server in the
  * same run, with commits that are flushed.
  *
- *     tests/postgresql/with_server.sh --durable bench-postgresql
+ *     bench-postgresql      starts itself anew beside a private server (tests/postgresql)
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "lockkeeper/lockkeeper.h"
@@ -268,9 +269,11 @@ static void fill_queues(void) {
     execute("INSERT INTO lockkeeper.queues (path) VALUES ('work')");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argc;
     if (getenv("LK_TEST_SERVER") == NULL) {
-        bench_give_up("run it by tests/postgresql/with_server.sh --durable");
+        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], (char *)NULL);
+        bench_give_up("%s cannot be run", WITH_SERVER);
     }
     printf("A store in PostgreSQL, beside procedures and loops by hand\n");
     bench_machine_print();
