@@ -85,13 +85,11 @@ static PGconn *connect_by_hand(void) {
 /* The first column of the first row, or "". */
 static void run(PGconn *connection, const char *sql, int count, const char *const *values,
                 char *ret_text, size_t size) {
-    PGresult *result =
-        PQexecParams(connection, sql, count, NULL, values, NULL, NULL, 0);
+    PGresult *result = PQexecParams(connection, sql, count, NULL, values, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
         bench_give_up("%s: %s", sql, PQerrorMessage(connection));
     }
-    (void)snprintf(ret_text, size, "%s",
-                   PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
+    (void)snprintf(ret_text, size, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
     PQclear(result);
 }
 
@@ -231,8 +229,8 @@ static double play(void (*side)(struct client *client), unsigned count, unsigned
     return (double)done * 1e9 / (double)(bench_now_ns() - begun_ns);
 }
 
-static void compare(const char *what, void (*hand)(struct client *), void (*library)(struct client *),
-                    unsigned count, unsigned keys, double bar) {
+static void compare(const char *what, void (*hand)(struct client *),
+                    void (*library)(struct client *), unsigned count, unsigned keys, double bar) {
     double by_hands[ROUNDS];
     double by_library[ROUNDS];
     double ratios[ROUNDS];
@@ -292,10 +290,8 @@ int main(int argc, char **argv) {
         execute("ALTER SYSTEM SET commit_siblings = 0");
         execute("SELECT pg_reload_conf()");
         compare("1 key", semaphore_by_hand, semaphore_by_library, 1, 1, 0.5);
-        compare("1 key", semaphore_by_hand, semaphore_by_library, 8, 1,
-                flush_us > 0 ? 0.5 : 0.25);
-        compare("1 key", semaphore_by_hand, semaphore_by_library, 25, 1,
-                flush_us > 0 ? 0.5 : 0.25);
+        compare("1 key", semaphore_by_hand, semaphore_by_library, 8, 1, flush_us > 0 ? 0.5 : 0.25);
+        compare("1 key", semaphore_by_hand, semaphore_by_library, 25, 1, flush_us > 0 ? 0.5 : 0.25);
         compare("100 keys", semaphore_by_hand, semaphore_by_library, 1, KEYS, 0.5);
         compare("100 keys", semaphore_by_hand, semaphore_by_library, 8, KEYS, 0.5);
         compare("100 keys", semaphore_by_hand, semaphore_by_library, 25, KEYS, 0.5);

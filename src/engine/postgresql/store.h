@@ -75,7 +75,7 @@ lk_outcome lk_postgresql_call(struct lk_postgresql *store, const char *sql, enum
                               PGresult **ret_result, lk_error *error);
 
 /*
- * Sleeps before another try, longer each time; *delay_us begins with 0. false: the patience is over,
+ * Sleeps before another try, longer each time; *delay_us begins with 0. false: patience is over,
  * or the waker was thrown.
  */
 bool lk_postgresql_back_off(const struct lk_patience *patience, int64_t *delay_us);
