@@ -26,7 +26,7 @@ cat >"$pool/pgbouncer.ini" <<-END
 	* = host=$LK_TEST_SERVER
 	[pgbouncer]
 	pool_mode = transaction
-	default_pool_size = 3
+	default_pool_size = 6
 	max_client_conn = 200
 	auth_type = trust
 	auth_file = $pool/users
