@@ -20,7 +20,7 @@
 #include "../sqlite/play.h"
 #include "engine/postgresql/postgresql.h"
 
-enum { HISTORIES = 5, STEPS = 120, PAIRS = 4096, SCHEMA_MAX = 32 };
+enum { HISTORIES = 4, STEPS = 120, PAIRS = 4096, SCHEMA_MAX = 32 };
 
 /* One history: the play of the embedded store's test, and what is PostgreSQL's. */
 struct story {
@@ -29,6 +29,7 @@ struct story {
     PGconn *connection;
     struct {
         char owner[LK_OWNER_BYTES_MAX + 1];
+        char path[LK_PATH_BYTES_MAX + 1]; /* of one of its parts */
         uint64_t model;
         uint64_t store;
     } tokens[PAIRS];
@@ -119,28 +120,38 @@ static void begin(struct story *story, unsigned number) {
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static void know_token(struct story *story, const char *owner, uint64_t model, uint64_t store) {
+static void know_token(struct story *story, const char *owner, const char *path, uint64_t model,
+                       uint64_t store) {
     size_t at = story->token_count % PAIRS;
 
     if (model != 0 && store != 0) {
         (void)snprintf(story->tokens[at].owner, sizeof story->tokens[at].owner, "%s", owner);
+        (void)snprintf(story->tokens[at].path, sizeof story->tokens[at].path, "%s", path);
         story->tokens[at].model = model;
         story->tokens[at].store = store;
         story->token_count++;
     }
 }
 
-/* The store's token for one of the model's; one that nobody has for what is none. */
-static uint64_t store_token(const struct story *story, uint64_t model) {
+/*
+ * The store's token for one of the model's, which may be the same for two leases of one owner in
+ * two roots: that of the path, if it is known there. One that nobody has for what is none.
+ */
+static uint64_t store_token(const struct story *story, const struct lk_path *path, uint64_t model) {
     size_t count = story->token_count < PAIRS ? story->token_count : PAIRS;
+    const struct lk_slice wanted = {path->bytes, path->size};
+    uint64_t found = model != 0 ? 1 : 0;
 
-    for (size_t i = count; i-- > 0 && model != 0;) {
+    for (size_t i = 0; i < count && model != 0; i++) {
         if (story->tokens[i].model == model
             && strcmp(story->tokens[i].owner, story->play.owner) == 0) {
-            return story->tokens[i].store;
+            found = story->tokens[i].store;
+            if (lk_slice_equal(wanted, lk_slice_of(story->tokens[i].path))) {
+                return found;
+            }
         }
     }
-    return model != 0 ? 1 : 0;
+    return found;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -167,11 +178,12 @@ static void call_answered(struct story *story, struct lk_engine *engine, lk_resu
         (void)engine->ops->ask(engine, &event->ask, &patience, result, &stand);
     } else if (event->kind == LK_EVENT_RENEW) {
         struct lk_renew renew = event->renew;
-        renew.target.token = store_token(story, renew.target.token);
+        renew.target.token = store_token(story, &renew.target.parts[0].path, renew.target.token);
         (void)engine->ops->renew(engine, &renew, &patience, result);
     } else {
         struct lk_release release = event->release;
-        release.target.token = store_token(story, release.target.token);
+        release.target.token =
+            store_token(story, &release.target.parts[0].path, release.target.token);
         (void)engine->ops->release(engine, &release, &patience, result);
     }
 }
@@ -185,7 +197,6 @@ static void play_answered(struct story *story, struct lk_engine *engine,
 
     assert_true(lk_result_from_effects(play->model, effects, &play->event.times, &expected));
     call_answered(story, engine, &result);
-    know_token(story, play->owner, expected.token, result.token);
     if (expected.token != 0) {
         play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = expected.token;
     }
@@ -230,7 +241,6 @@ static void play_take(struct story *story, struct lk_engine *engine,
         differ(story, difference);
     }
     if (claim != NULL) {
-        know_token(story, play->owner, expected->token, claim->token);
         play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = expected->token;
     }
     lk_claim_free(claim);
@@ -251,13 +261,18 @@ static void play_plain(struct story *story, struct lk_engine *engine,
     (void)snprintf(expected.text, sizeof expected.text, "%s", effects->answer.text);
     if (event->kind == LK_EVENT_PUT) {
         struct lk_put put = event->put;
-        put.token = store_token(story, put.token);
+        put.token = store_token(story, &put.path, put.token);
         error.outcome = ops->value_put(engine, &put, &patience, &error);
     } else if (event->kind == LK_EVENT_PUSH) {
         error.outcome = ops->push(engine, &event->push, &patience, &added, &error);
     } else if (event->kind == LK_EVENT_FINISH) {
         struct lk_finish finish = event->finish;
-        finish.token = store_token(story, finish.token);
+        char item[LK_PATH_BYTES_MAX + 1];
+        struct lk_path path = finish.queue;
+        (void)snprintf(item, sizeof item, "%.*s/%s", (int)finish.queue.size, finish.queue.bytes,
+                       story->play.id);
+        (void)lk_path_parse(lk_slice_of(item), &path, NULL);
+        finish.token = store_token(story, &path, finish.token);
         error.outcome = ops->finish(engine, &finish, &patience, &error);
     } else {
         error.outcome = ops->unpark(engine, &event->unpark, &patience, &error);
@@ -302,8 +317,8 @@ static void look_at_all(struct story *story, struct lk_engine *engine) {
         tell_listing("model", expected);
     }
     for (size_t i = 0; difference == NULL && i < listing->count; i++) {
-        know_token(story, expected->entries[i].owner, expected->entries[i].token,
-                   listing->entries[i].token);
+        know_token(story, expected->entries[i].owner, expected->entries[i].path,
+                   expected->entries[i].token, listing->entries[i].token);
     }
     lk_listing_free(listing);
     lk_listing_free(expected);
