@@ -304,6 +304,13 @@ static const struct lk_option options[] =
                 .kind = LK_KIND_FLAG,
                 .help = "let other machines in, whoever they are",
             },
+        [LK_OPTION_PASSWORD_FILE] =
+            {
+                .name = "password-file",
+                .kind = LK_KIND_TEXT,
+                .value = "FILE",
+                .help = "let nobody in without the password in its\nfirst line",
+            },
         [LK_OPTION_BOUND] =
             {
                 .name = "bound",

@@ -15,6 +15,7 @@
 #include "cli/say.h"
 #include "cli/serve/address.h"
 #include "cli/serve/bounds.h"
+#include "cli/serve/password.h"
 #include "form/form.h"
 
 #define RESP_DEFAULT "127.0.0.1:7420"
@@ -89,6 +90,9 @@ static lk_outcome check_address(const struct lk_cli *cli, const struct lk_comman
                                 const char *address, lk_error *error) {
     lk_outcome outcome = address != NULL ? lk_serve_address_check(address, error) : LK_OK;
 
+    if (outcome == LK_DENIED && lk_command_line_has(line, LK_OPTION_PASSWORD_FILE)) {
+        return LK_OK;
+    }
     if (outcome == LK_DENIED && lk_command_line_has(line, LK_OPTION_INSECURE)) {
         (void)fprintf(cli->err,
                       "lk: WARNING: whoever can reach %s can take, break and read every lock\n",
@@ -112,6 +116,7 @@ static lk_outcome fill_options(const struct lk_cli *cli, const struct lk_command
     }
     options->http_listen = address_of(line, LK_OPTION_HTTP, HTTP_DEFAULT);
     options->is_ephemeral = lk_command_line_has(line, LK_OPTION_EPHEMERAL);
+    options->is_insecure = lk_command_line_has(line, LK_OPTION_INSECURE);
     for (size_t i = 0; outcome == LK_OK && i < line->listed_count; i++) {
         outcome = lk_serve_bound_set(options, line->listed[i], error);
     }
@@ -130,6 +135,8 @@ static lk_outcome fill_options(const struct lk_cli *cli, const struct lk_command
 
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
     struct lk_server_options options = {.ready = ready, .context = (void *)(uintptr_t)cli};
+    const char *password_file = lk_command_line_text(line, LK_OPTION_PASSWORD_FILE);
+    char password[LK_SERVE_PASSWORD_BYTES_MAX + 1];
     char unix_address[UNIX_BYTES];
     char *directory = NULL;
     lk_error error = {.outcome = LK_OK};
@@ -140,6 +147,10 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
                               "a service of this version keeps a file of its own: --dir DIR");
     }
     outcome = fill_options(cli, line, unix_address, &options, &error);
+    if (outcome == LK_OK && password_file != NULL) {
+        outcome = lk_serve_password_read(password_file, password, &error);
+        options.password = password;
+    }
     if (outcome == LK_OK && !options.is_ephemeral) {
         outcome =
             lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
