@@ -57,8 +57,9 @@ lk_outcome lk_serve_password_read(const char *path,
         line++;
     }
     if (line == 0 || line > LK_SERVE_PASSWORD_BYTES_MAX || memchr(bytes, '\0', line) != NULL) {
-        return lk_error_set(error, LK_INVALID, "%.200s: its first line is no password: 1 to %d bytes",
-                            path, LK_SERVE_PASSWORD_BYTES_MAX);
+        return lk_error_set(error, LK_INVALID,
+                            "%.200s: its first line is no password: 1 to %d bytes", path,
+                            LK_SERVE_PASSWORD_BYTES_MAX);
     }
     memcpy(ret_password, bytes, line);
     ret_password[line] = '\0';
