@@ -298,18 +298,18 @@ static const struct lk_option options[] =
                 .excludes = BIT(DIR),
                 .help = "keep everything in memory only",
             },
-        [LK_OPTION_INSECURE] =
-            {
-                .name = "insecure",
-                .kind = LK_KIND_FLAG,
-                .help = "let other machines in, whoever they are",
-            },
         [LK_OPTION_PASSWORD_FILE] =
             {
                 .name = "password-file",
                 .kind = LK_KIND_TEXT,
                 .value = "FILE",
-                .help = "let nobody in without the password in its\nfirst line",
+                .help = "what everybody has to say first: its first line",
+            },
+        [LK_OPTION_INSECURE] =
+            {
+                .name = "insecure",
+                .kind = LK_KIND_FLAG,
+                .help = "let other machines in, whoever they are",
             },
         [LK_OPTION_BOUND] =
             {
