@@ -101,8 +101,10 @@ struct dialect {
     const char *(*text)(void); /* NULL: not in this build */
 };
 
-static const struct dialect dialects[] = {
-    {"sqlite", lk_sql_schema_sqlite}, {"postgresql", NULL}, {"mysql", NULL}, {"mariadb", NULL}};
+static const struct dialect dialects[] = {{"sqlite", lk_sql_schema_sqlite},
+                                          {"postgresql", lk_sql_schema_postgresql},
+                                          {"mysql", NULL},
+                                          {"mariadb", NULL}};
 
 static const struct dialect *find_dialect(const char *name) {
     for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
@@ -119,11 +121,13 @@ int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) 
     char text[LK_ERROR_TEXT_MAX];
 
     if (dialect == NULL) {
-        (void)snprintf(text, sizeof text, "\"%s\" is no dialect; this build knows sqlite", name);
+        (void)snprintf(text, sizeof text,
+                       "\"%s\" is no dialect; this build knows sqlite, postgresql", name);
         return lk_say_failure(cli, LK_INVALID, text);
     }
     if (dialect->text == NULL) {
-        (void)snprintf(text, sizeof text, "this build has no %s store; it knows sqlite", name);
+        (void)snprintf(text, sizeof text, "this build has no %s store; it knows sqlite, postgresql",
+                       name);
         return lk_say_failure(cli, LK_UNSUPPORTED, text);
     }
     if (cli->json) {

@@ -28,13 +28,12 @@
 struct lk_core;
 struct lk_session;
 struct lk_batch; /* server/batch.h: the rows to write */
+struct lk_happening;
 struct lk_image; /* server/image.h: what a store has kept, loaded */
 
-/* Something happened at or below a watched path. */
+/* Something happened at or below a watched path (engine/happening.h). */
 struct lk_notice {
-    uint64_t number; /* rises by one with each change in the store, watched or not */
-    const struct lk_change *change;
-    const struct lk_model *model;
+    const struct lk_happening *happening;
     const struct lk_times *times;
 };
 
@@ -110,6 +109,7 @@ enum {
     LK_CORE_BLOCKED_MAX_DEFAULT = 1u << 20,
     LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT = 4096,
     LK_CORE_BATCH_BYTES_MAX_DEFAULT = 32 << 20,
+    LK_CORE_WATCHES_PER_SESSION_MAX = 64,
     LK_CORE_EPOCH_BYTES_MAX = 32,
     LK_CORE_AUDIT_MAX = 65536, /* breaks kept on record (R12) */
 };
@@ -119,6 +119,9 @@ struct lk_core *lk_core_new(const struct lk_core_config *config);
 
 /* Every session must have been closed. Accepts NULL. */
 void lk_core_free(struct lk_core *core);
+
+/* What the model of an image has to be made with. */
+struct lk_model_config lk_core_model_config(const struct lk_core *core);
 
 /*
  * Whether the store is to be loaded: at the start, and after a batch that failed. Then lk_store

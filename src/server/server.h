@@ -22,6 +22,8 @@ struct lk_server_options {
     const char *http_listen;  /* likewise */
     struct lk_quotas quotas;  /* R22 */
     uint32_t connections_max; /* 0: the default */
+    bool is_insecure;         /* may listen where other machines come, without a password */
+    const char *password;     /* to be said first, at either door; NULL: none */
     /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
     void (*ready)(void *context, const char *resp_address, const char *http_address);
     void *context;
@@ -36,7 +38,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
 /* ---- for the doors --------------------------------------------------------------------------- */
 
 /* The same reading all over a turn. */
-struct lk_times lk_server_times(const struct lk_server *server);
+struct lk_times lk_server_times(struct lk_server *server);
 struct event_base *lk_server_loop(const struct lk_server *server);
 struct lk_core *lk_server_core(const struct lk_server *server);
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server);

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a text file into a C header that defines its bytes, terminated: embed.py IN OUT NAME.
+"""Turns text files into a C header that defines their bytes, terminated: embed.py IN OUT NAME IN...
 
 An array, not a string literal: compilers need not take literals of more than 4095 bytes.
 """
 import sys
 
 source, target, name = sys.argv[1:4]
-with open(source, "rb") as file:
-    text = file.read() + b"\0"
+text = b""
+for each in [source, *sys.argv[4:]]:
+    with open(each, "rb") as file:
+        text += file.read()
+text += b"\0"
 with open(target, "w", encoding="ascii") as file:
     file.write(f"/* Made from {source.rsplit('/', 1)[-1]} by embed.py. */\n")
     file.write(f"static const char {name}[] = {{\n")

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of schema.sql, embedded by the build. */
+/* The texts of schema.sql and of src/engine/postgresql/sql, embedded by the build. */
 #include "sql/schema.h"
 
+#include "postgresql.sql.h"
 #include "schema.sql.h"
 
 const char *lk_sql_schema_sqlite(void) {
     return schema_text;
+}
+
+const char *lk_sql_schema_postgresql(void) {
+    return postgresql_text;
 }

@@ -9,4 +9,7 @@
 /* For SQLite. Static storage. */
 const char *lk_sql_schema_sqlite(void);
 
+/* For PostgreSQL, tables and functions, in the schema `lockkeeper`. Static storage. */
+const char *lk_sql_schema_postgresql(void);
+
 #endif

@@ -175,7 +175,7 @@ for url in 'nonsense' 'ftp://x/y' 'sqlite:' ''; do
     esac
     expect_out ''
 done
-lk -S redis://localhost ls --json
+lk -S rediss://localhost ls --json
 expect_code 79
 expect .status '"unsupported"'
 

@@ -3,11 +3,14 @@
  * The conformance runner: every scenario on every store, each in a process of its own, several at
  * a time because most of their time is pauses.
  *
- *     conformance [--jobs N] [--only TEXT] [--matrix FILE] --store URL... FILE.scenario...
+ *     conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM]
+ *                 --store URL... FILE.scenario...
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
- * {fresh} in a URL stands for a name that no other scenario of the run is given. Exit code 0: all
- * passed or are unsupported by declaration; 1: something failed; 2: bad arguments or files.
+ * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is
+ * given; where a store has no such thing, --before names a program that makes it fresh, and one
+ * plays at a time. Exit code 0: all passed or are unsupported by declaration; 1: something failed;
+ * 2: bad arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -45,6 +48,7 @@ struct run {
     size_t lines;       /* of TAP */
     const char *only;   /* NULL: all; else scenarios whose name or file contains it */
     const char *matrix; /* NULL: printed only */
+    const char *before; /* NULL: none */
     char folder[64];    /* where {fresh} names live */
 };
 
@@ -116,6 +120,8 @@ static bool option_take(struct run *run, const char *option, const char *value) 
         run->only = value;
     } else if (strcmp(option, "--matrix") == 0) {
         run->matrix = value;
+    } else if (strcmp(option, "--before") == 0) {
+        run->before = value;
     } else if (strcmp(option, "--jobs") == 0) {
         run->jobs = strtoul(value, NULL, 10);
     } else {
@@ -137,8 +143,8 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
         }
     }
     if (run->subject_count == 0 || run->file_count == 0 || run->jobs == 0 || run->jobs > JOBS_MAX) {
-        fputs("usage: conformance [--jobs N] [--only TEXT] [--matrix FILE] --store URL... "
-              "FILE.scenario...\n",
+        fputs("usage: conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM] "
+              "--store URL... FILE.scenario...\n",
               stderr);
         return false;
     }
@@ -147,18 +153,23 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
 
 /* ---- playing --------------------------------------------------------------------------------- */
 
-/* The subject's URL with {fresh} replaced. */
+/* The subject's URL with {fresh} (a file's path) or {name} (a-z, 0-9, _) replaced. */
 static void url_make(const struct run *run, size_t played, int64_t stretch, char *ret_url,
                      size_t size) {
-    static const char mark[] = "{fresh}";
+    static const char path_mark[] = "{fresh}";
+    static const char name_mark[] = "{name}";
     const char *template = run->played[played].subject->url;
-    const char *found = strstr(template, mark);
-    if (found == NULL) {
+    const char *path = strstr(template, path_mark);
+    const char *name = strstr(template, name_mark);
+    if (path != NULL) {
+        snprintf(ret_url, size, "%.*s%s/%zu-%lld%s", (int)(path - template), template, run->folder,
+                 played, (long long)stretch, path + strlen(path_mark));
+    } else if (name != NULL) {
+        snprintf(ret_url, size, "%.*st%ld_%zu_%lld%s", (int)(name - template), template,
+                 (long)getppid(), played, (long long)stretch, name + strlen(name_mark));
+    } else {
         snprintf(ret_url, size, "%s", template);
-        return;
     }
-    snprintf(ret_url, size, "%.*s%s/%zu-%lld%s", (int)(found - template), template, run->folder,
-             played, (long long)stretch, found + strlen(mark));
 }
 
 /* In the child: plays until the machine was fast enough for the scenario's durations. */
@@ -174,6 +185,12 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
             return VERDICT_FAILED;
         }
         url_make(run, played, stretch, url, sizeof url);
+        if (run->before != NULL && system(run->before) != 0) {
+            fprintf(report, "    %s has failed\n", run->before);
+            fclose(attempt);
+            free(text);
+            return VERDICT_FAILED;
+        }
         enum verdict verdict = scenario_play(mine->scenario, url, persistent, stretch, attempt);
         fclose(attempt);
         if (verdict == VERDICT_FAILED) {
@@ -367,6 +384,7 @@ int main(int argc, char **argv) {
     if (!arguments_take(run, argc, argv) || !choose(run)) {
         goto done;
     }
+    run->jobs = run->before != NULL ? 1 : run->jobs;
     if (mkdtemp(run->folder) == NULL) {
         fprintf(stderr, "conformance: %s: %s\n", run->folder, strerror(errno));
         goto done;

@@ -47,9 +47,9 @@ static void test_the_refusal_names_what_there_is(void **state) {
         char scheme[32];
 
         (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->scheme);
-        assert_refused("redis://localhost", LK_UNSUPPORTED, scheme);
+        assert_refused("x-db://localhost", LK_UNSUPPORTED, scheme);
     }
-    assert_refused("redis://me:secret@localhost", LK_UNSUPPORTED, "redis");
+    assert_refused("x-db://me:secret@localhost", LK_UNSUPPORTED, "x-db");
 }
 
 static void test_passwords_are_hidden(void **state) {

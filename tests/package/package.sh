@@ -116,7 +116,7 @@ check "the package is made" make_package
 }
 check "the same tree makes the same package" is_same_again
 check "it has the version of the header" field Version "^$("$source/tools/version")\$"
-check "it needs the libraries that it uses" field Depends 'libsqlite3-0'
+check "it needs the libraries that it uses" field Depends 'libhiredis.*libsqlite3-0'
 check "nobody in particular keeps it" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'
 check "its files belong to root" belongs_to_root

@@ -16,7 +16,7 @@ const struct lk_sqlite_options lk_sqlite_options_default = {
 
 /* ---- the boot -------------------------------------------------------------------------------- */
 
-static lk_outcome read_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error *error) {
+lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error *error) {
     static const char source[] = "/proc/sys/kernel/random/boot_id";
     int file = open(source, O_RDONLY | O_CLOEXEC);
     ssize_t size = -1;
@@ -41,7 +41,7 @@ static lk_outcome set_boot_id(struct lk_sqlite *store, lk_error *error) {
     const char *given = store->options.boot_id;
 
     if (given == NULL) {
-        return read_boot_id(store->boot_id, error);
+        return lk_sqlite_boot_id(store->boot_id, error);
     }
     if (strlen(given) > LK_SQL_BOOT_ID_MAX) {
         return lk_error_set(error, LK_INVALID, "a boot's id has at most %d bytes",

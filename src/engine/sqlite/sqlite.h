@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "sql/format.h"
 
 extern const struct lk_engine_ops lk_engine_sqlite;
 
@@ -28,5 +29,8 @@ extern const struct lk_sqlite_options lk_sqlite_options_default;
 lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *options,
                           const struct lk_patience *patience, struct lk_engine **ret_engine,
                           struct lk_error *error);
+
+/* The machine's boot, whose clock deadlines are on. LK_OK, or LK_UNSUPPORTED: it does not tell. */
+lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], struct lk_error *error);
 
 #endif

@@ -6,9 +6,9 @@
  *
  *     history STORE_URL CHECKER
  *
- * {fresh} in the URL stands for a fresh name. Where the store outlives its users, actors are
- * processes and are killed with SIGKILL; else they are threads that stop in mid-air. LK_TEST_SEED
- * chooses the history, LK_TEST_SCALE (percent) how long it is.
+ * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
+ * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
+ * mid-air. LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -217,13 +217,18 @@ static bool check(const struct history *history, char *checker) {
 }
 
 static void url_make(struct history *history, const char *template) {
-    static const char mark[] = "{fresh}";
-    const char *found = strstr(template, mark);
-    if (found == NULL) {
-        snprintf(history->url, sizeof history->url, "%s", template);
+    static const char path_mark[] = "{fresh}";
+    static const char name_mark[] = "{name}";
+    const char *path = strstr(template, path_mark);
+    const char *name = strstr(template, name_mark);
+    if (path != NULL) {
+        snprintf(history->url, sizeof history->url, "%.*s%s/store%s", (int)(path - template),
+                 template, history->folder, path + strlen(path_mark));
+    } else if (name != NULL) {
+        snprintf(history->url, sizeof history->url, "%.*sh%ld%s", (int)(name - template), template,
+                 (long)getpid(), name + strlen(name_mark));
     } else {
-        snprintf(history->url, sizeof history->url, "%.*s%s/store%s", (int)(found - template),
-                 template, history->folder, found + strlen(mark));
+        snprintf(history->url, sizeof history->url, "%s", template);
     }
 }
 

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections: making them, waiting for them, and what their errors mean. */
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/postgresql/store.h"
+
+enum {
+    LOOK_UP_MS = 50, /* how soon a wait for the server notices that its caller has given up */
+    SERVER_OLDEST = 130000,
+};
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* Waits for the socket. LK_OK: something happened, or may have. */
+static lk_outcome wait_for_socket(PGconn *connection, short events,
+                                  const struct lk_patience *patience, lk_error *error) {
+    struct pollfd polled = {.fd = PQsocket(connection), .events = events};
+
+    for (;;) {
+        int64_t left_ms = LOOK_UP_MS;
+        int count;
+
+        if (patience->waker != NULL && lk_waker_is_thrown(patience->waker)) {
+            return lk_error_clear(error, LK_CANCELLED);
+        }
+        if (patience->until_us != LK_NEVER) {
+            left_ms = (patience->until_us - lk_clock_now_us() + 999) / 1000;
+            if (left_ms <= 0) {
+                return lk_error_set(error, LK_UNAVAILABLE,
+                                    "the database did not answer within the time given");
+            }
+        }
+        count = poll(&polled, 1, (int)(left_ms < LOOK_UP_MS ? left_ms : LOOK_UP_MS));
+        if (count > 0 || (count < 0 && errno != EINTR)) {
+            return LK_OK;
+        }
+    }
+}
+
+/* ---- what went wrong ------------------------------------------------------------------------- */
+
+/* The last line of a message, without what libpq puts before the cause. */
+static struct lk_slice cause_of(const char *message) {
+    struct lk_slice line = lk_slice_of(message);
+    static const char fatal[] = "FATAL:  ";
+    const char *at;
+
+    while (line.size > 0 && isspace((unsigned char)line.bytes[line.size - 1])) {
+        line.size--;
+    }
+    at = line.size > 0 ? memrchr(line.bytes, '\n', line.size) : NULL;
+    if (at != NULL) {
+        line = (struct lk_slice){at + 1, line.size - (size_t)(at + 1 - line.bytes)};
+    }
+    at = line.size > 0 ? memmem(line.bytes, line.size, fatal, sizeof fatal - 1) : NULL;
+    if (at != NULL) {
+        at += sizeof fatal - 1;
+        line = (struct lk_slice){at, line.size - (size_t)(at - line.bytes)};
+    }
+    while (line.size > 0 && isspace((unsigned char)line.bytes[0])) {
+        line.bytes++;
+        line.size--;
+    }
+    return line;
+}
+
+static lk_outcome say(lk_error *error, lk_outcome outcome, const char *message,
+                      const char *advice) {
+    struct lk_slice cause = cause_of(message);
+
+    return lk_error_set(error, outcome, "PostgreSQL: %.*s%s",
+                        cause.size < 240 ? (int)cause.size : 240, cause.bytes, advice);
+}
+
+/* libpq gives no code for what a server says before it lets anybody in, only its words. */
+static lk_outcome explain_connection(const PGconn *connection, lk_error *error) {
+    const char *message = PQerrorMessage(connection);
+
+    if (strstr(message, "password authentication failed") != NULL
+        || strstr(message, "no password supplied") != NULL
+        || strstr(message, "no pg_hba.conf entry") != NULL
+        || strstr(message, "authentication failed") != NULL
+        || strstr(message, "is not permitted to log in") != NULL
+        || strstr(message, "permission denied for database") != NULL
+        || (strstr(message, "role \"") != NULL && strstr(message, "does not exist") != NULL)
+        || PQconnectionNeedsPassword(connection)) {
+        return say(error, LK_DENIED, message,
+                   "; check user and password of the URL (or ~/.pgpass), and pg_hba.conf");
+    }
+    if (strstr(message, "database \"") != NULL && strstr(message, "does not exist") != NULL) {
+        return say(error, LK_UNAVAILABLE, message, "; make it (createdb), or name another one");
+    }
+    if (strstr(message, "invalid URI") != NULL || strstr(message, "invalid port") != NULL
+        || strstr(message, "invalid connection option") != NULL
+        || (strstr(message, "invalid ") != NULL && strstr(message, " value: ") != NULL)) {
+        return lk_error_set(error, LK_INVALID,
+                            "PostgreSQL's client library does not understand the URL: its options "
+                            "are schema, listen and those of libpq");
+    }
+    return say(error, LK_UNAVAILABLE, message, "; is the server there, and does it let us in?");
+}
+
+/* Whose code is one of these five letters, or begins with these two. */
+static bool has_code(const PGresult *result, const char *codes) {
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    size_t size;
+
+    for (; code != NULL && *codes != '\0'; codes += size + (codes[size] == ' ')) {
+        size = strcspn(codes, " ");
+        if (strncmp(code, codes, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool lk_postgresql_is_conflict(const PGresult *result) {
+    return has_code(result, "40001 40P01");
+}
+
+lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error) {
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *message = primary != NULL ? primary : PQresultErrorMessage(result);
+
+    if (has_code(result, "25006")) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "PostgreSQL: the database can only be read (a replica?); name the "
+                            "primary, for instance with target_session_attrs=read-write");
+    }
+    if (has_code(result, "42501")) {
+        char advice[160];
+        (void)snprintf(advice, sizeof advice,
+                       "; a DBA makes the schema %s with `lk schema postgresql`, which says what "
+                       "to grant",
+                       schema);
+        return say(error, LK_DENIED, message, advice);
+    }
+    if (has_code(result, "3F000 42P01 42883 42703 42704")) {
+        return say(error, LK_UNAVAILABLE, message,
+                   "; the store is not there, or not whole: open it anew, or restore it");
+    }
+    if (has_code(result, "22021 22P05")) {
+        return say(error, LK_INVALID, message, "; the database must be encoded as UTF8");
+    }
+    if (has_code(result, "08 40 53 55 57 58 XX001 XX002 25P03") || primary == NULL) {
+        return say(error, LK_UNAVAILABLE, message, "");
+    }
+    return say(error, LK_INTERNAL, message, " (in a procedure of the store)");
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static void hear_no_notices(void *context, const char *message) {
+    (void)context;
+    (void)message;
+}
+
+static lk_outcome poll_connection(PGconn *connection, const struct lk_patience *patience,
+                                  lk_error *error) {
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+    while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
+        lk_outcome outcome = wait_for_socket(
+            connection, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        status = PQconnectPoll(connection);
+    }
+    return status == PGRES_POLLING_OK ? LK_OK : explain_connection(connection, error);
+}
+
+static lk_outcome check_server(const PGconn *connection, lk_error *error) {
+    const char *encoding = PQparameterStatus(connection, "server_encoding");
+    int version = PQserverVersion(connection);
+
+    if (version < SERVER_OLDEST) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the server is PostgreSQL %d; 13 or later is needed", version / 10000);
+    }
+    if (encoding != NULL && strcmp(encoding, "UTF8") != 0) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the database's encoding is %s; make one with ENCODING 'UTF8'",
+                            encoding);
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *patience,
+                                 PGconn **ret_connection, lk_error *error) {
+    const char *const names[] = {"dbname", "fallback_application_name", "client_encoding", NULL};
+    const char *const values[] = {url, "lockkeeper", "UTF8", NULL};
+    PGconn *connection = PQconnectStartParams(names, values, 1);
+    lk_outcome outcome;
+
+    if (connection == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+    }
+    if (PQstatus(connection) == CONNECTION_BAD) {
+        outcome = explain_connection(connection, error);
+    } else {
+        outcome = poll_connection(connection, patience, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_server(connection, error);
+    }
+    if (outcome != LK_OK) {
+        PQfinish(connection);
+        return outcome;
+    }
+    (void)PQsetNoticeProcessor(connection, hear_no_notices, NULL);
+    *ret_connection = connection;
+    return LK_OK;
+}
+
+/* ---- one exchange ---------------------------------------------------------------------------- */
+
+static lk_outcome lose(const PGconn *connection, lk_error *error) {
+    struct lk_slice cause = cause_of(PQerrorMessage(connection));
+
+    return lk_error_set(error, LK_UNAVAILABLE,
+                        "the connection to the database was lost, and with it the answer: %.*s",
+                        cause.size < 200 ? (int)cause.size : 200, cause.bytes);
+}
+
+/* Notifications that a pooler's connection carries for somebody else. */
+static void drop_notifications(PGconn *connection) {
+    PGnotify *notification;
+
+    while ((notification = PQnotifies(connection)) != NULL) {
+        PQfreemem(notification);
+    }
+}
+
+lk_outcome lk_postgresql_receive(PGconn *connection, const struct lk_patience *patience,
+                                 PGresult **ret_result, lk_error *error) {
+    PGresult *last = NULL;
+    PGresult *result;
+
+    for (;;) {
+        while (PQisBusy(connection)) {
+            lk_outcome outcome = wait_for_socket(connection, POLLIN, patience, error);
+            if (outcome != LK_OK) {
+                PQclear(last);
+                return outcome;
+            }
+            if (PQconsumeInput(connection) == 0) {
+                PQclear(last);
+                return lose(connection, error);
+            }
+        }
+        result = PQgetResult(connection);
+        if (result == NULL) {
+            break;
+        }
+        if (last == NULL || PQresultStatus(last) != PGRES_FATAL_ERROR) {
+            PQclear(last); /* of several, the first error is the one that tells */
+            last = result;
+        } else {
+            PQclear(result);
+        }
+    }
+    drop_notifications(connection);
+    if (last == NULL || PQstatus(connection) != CONNECTION_OK) {
+        PQclear(last);
+        return lose(connection, error);
+    }
+    *ret_result = last;
+    return LK_OK;
+}
+
+lk_outcome lk_postgresql_execute(PGconn *connection, const char *sql, const char *schema,
+                                 const struct lk_patience *patience, PGresult **ret_result,
+                                 lk_error *error) {
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    if (PQsendQuery(connection, sql) == 0) {
+        return lose(connection, error);
+    }
+    outcome = lk_postgresql_receive(connection, patience, &result, error);
+    if (outcome == LK_OK && PQresultStatus(result) != PGRES_COMMAND_OK
+        && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        outcome = lk_postgresql_explain(result, schema, error);
+        PQclear(result);
+        return outcome;
+    }
+    if (outcome == LK_OK) {
+        *ret_result = result;
+    }
+    return outcome;
+}

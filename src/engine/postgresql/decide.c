@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking, renewing, releasing, breaking, putting: one CALL each, and what it answered. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/postgresql/rows.h"
+#include "engine/postgresql/store.h"
+#include "engine/reply.h"
+
+enum {
+    CYCLE_MAX = 1024,
+    BLOCKER_FIELDS = 6, /* path, owner, note, ticket, held, microseconds left */
+    BLOCKERS_MAX = 1024,
+};
+
+/* Columns of lk_ask(). */
+enum {
+    ASK_OUTCOME,
+    ASK_SENTENCE,
+    ASK_REQUEST,
+    ASK_TICKET,
+    ASK_TOKEN,
+    ASK_TTL_MS,
+    ASK_LEFT_US,
+    ASK_IN_USE,
+    ASK_IN_THE_WAY,
+    ASK_CREATED,
+    ASK_FIXED,
+    ASK_VALUE,
+    ASK_IN_DOUBT,
+    ASK_BLOCKERS,
+    ASK_CYCLE,
+    ASK_LOOK_US,
+};
+
+/* Columns of lk_renew(), and the first two of all the others. */
+enum { END_OUTCOME, END_SENTENCE, END_TICKET, END_TOKEN, END_TTL_MS, END_LEFT_US, END_FIXED };
+
+static const char *const style_names[] = {
+    [LK_TRY] = "try", [LK_QUEUE] = "queue", [LK_WAIT] = "wait"};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static bool fill_sentence(const PGresult *rows, int column, lk_result *result) {
+    if (lk_row_is_null(rows, 0, column)) {
+        return true;
+    }
+    result->error = lk_text_copy(lk_row_text(rows, 0, column));
+    return result->error != NULL;
+}
+
+static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocker_info *info) {
+    int64_t left_us = strtoll(fields[5].bytes, NULL, 10);
+
+    info->path = lk_text_copy(fields[0]);
+    info->owner = lk_text_copy(fields[1]);
+    info->note = fields[2].size > 0 ? lk_text_copy(fields[2]) : NULL;
+    info->ticket = strtoull(fields[3].bytes, NULL, 10);
+    info->held = fields[4].size > 0 && fields[4].bytes[0] == 't';
+    info->expires_in_ms = left_us > 0 ? left_us / 1000 : 0;
+    return info->path != NULL && info->owner != NULL && (info->note != NULL || fields[2].size == 0);
+}
+
+static bool fill_blockers(const PGresult *rows, lk_result *result) {
+    struct lk_slice *fields = NULL;
+    char *text = NULL;
+    size_t count = 0;
+    bool is_whole = true;
+
+    if (lk_row_is_null(rows, 0, ASK_BLOCKERS)) {
+        return true;
+    }
+    fields = calloc(BLOCKERS_MAX * BLOCKER_FIELDS, sizeof *fields);
+    if (fields == NULL
+        || !lk_row_array(rows, 0, ASK_BLOCKERS, fields, BLOCKERS_MAX * BLOCKER_FIELDS, &count,
+                         &text)) {
+        free(fields);
+        return false;
+    }
+    count /= BLOCKER_FIELDS;
+    result->blockers = count > 0 ? calloc(count, sizeof *result->blockers) : NULL;
+    is_whole = count == 0 || result->blockers != NULL;
+    for (size_t i = 0; i < count && is_whole; i++) {
+        result->blocker_count++;
+        is_whole = fill_blocker(&fields[i * BLOCKER_FIELDS], &result->blockers[i]);
+    }
+    free(text);
+    free(fields);
+    return is_whole;
+}
+
+static bool fill_cycle(const PGresult *rows, lk_result *result) {
+    struct lk_slice owners[CYCLE_MAX];
+    char *text = NULL;
+    size_t count = 0;
+    bool is_whole = true;
+
+    if (lk_row_is_null(rows, 0, ASK_CYCLE)) {
+        return true;
+    }
+    if (!lk_row_array(rows, 0, ASK_CYCLE, owners, CYCLE_MAX, &count, &text)) {
+        return false;
+    }
+    result->cycle = count > 0 ? calloc(count, sizeof *result->cycle) : NULL;
+    is_whole = count == 0 || result->cycle != NULL;
+    for (size_t i = 0; i < count && is_whole; i++) {
+        result->cycle[i] = lk_text_copy(owners[i]);
+        is_whole = result->cycle[i] != NULL;
+        result->cycle_count += is_whole;
+    }
+    free(text);
+    return is_whole;
+}
+
+static bool fill_value(const PGresult *rows, lk_result *result) {
+    if (lk_row_is_null(rows, 0, ASK_VALUE)) {
+        return true;
+    }
+    result->value = lk_row_bytes(rows, 0, ASK_VALUE, &result->value_size);
+    result->in_doubt = lk_row_boolean(rows, 0, ASK_IN_DOUBT);
+    return result->value != NULL;
+}
+
+static void fill_state(const PGresult *rows, int first, lk_result *result) {
+    bool lives = !lk_row_is_null(rows, 0, first + END_LEFT_US - END_TICKET);
+    int64_t left_us = lk_row_integer(rows, 0, first + END_LEFT_US - END_TICKET);
+
+    result->ticket = (uint64_t)lk_row_integer(rows, 0, first);
+    result->token = (uint64_t)lk_row_integer(rows, 0, first + END_TOKEN - END_TICKET);
+    result->ttl_ms = lk_row_integer(rows, 0, first + END_TTL_MS - END_TICKET);
+    result->expires_in_ms = !lives ? -1 : left_us > 0 ? left_us / 1000 : 0;
+}
+
+static bool fill_asked(const PGresult *rows, lk_result *result) {
+    result->outcome = lk_row_outcome(rows, 0, ASK_OUTCOME);
+    fill_state(rows, ASK_TICKET, result);
+    result->fixed = lk_row_boolean(rows, 0, ASK_FIXED);
+    result->created = lk_row_boolean(rows, 0, ASK_CREATED);
+    result->in_use = (uint64_t)lk_row_integer(rows, 0, ASK_IN_USE);
+    result->position = (size_t)lk_row_integer(rows, 0, ASK_IN_THE_WAY);
+    return fill_sentence(rows, ASK_SENTENCE, result) && fill_blockers(rows, result)
+           && fill_cycle(rows, result) && fill_value(rows, result);
+}
+
+static lk_outcome fail_for_memory(lk_result *result) {
+    lk_result_clear(result);
+    return lk_result_fail(result, LK_INTERNAL, "memory is exhausted");
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+lk_outcome lk_postgresql_ask(struct lk_engine *engine, const struct lk_ask *ask,
+                             const struct lk_patience *patience, lk_result *result,
+                             struct lk_stand *ret_stand) {
+    struct lk_postgresql *store = lk_postgresql_of(engine);
+    uint64_t version = lk_listener_version(&store->listener);
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    lk_error error;
+    bool is_whole;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments);
+    lk_arguments_add_text(&arguments, ask->owner);
+    lk_arguments_add_parts(&arguments, ask->parts, ask->part_count);
+    lk_arguments_add_identity(&arguments, ask->parts, ask->part_count);
+    lk_arguments_add_roots(&arguments, ask->parts, ask->part_count);
+    lk_arguments_add_text(&arguments, lk_slice_of(style_names[ask->style]));
+    lk_arguments_add_integer(&arguments, ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS);
+    lk_arguments_add_integer(&arguments, ask->until_us);
+    if (ask->note_given) {
+        lk_arguments_add_text(&arguments, ask->note);
+    } else {
+        lk_arguments_add_null(&arguments);
+    }
+    lk_arguments_add_integer(
+        &arguments, (int64_t)(ask->blockers_max < BLOCKERS_MAX ? ask->blockers_max : BLOCKERS_MAX));
+    lk_arguments_add_boolean(&arguments, ask->wants_value);
+    outcome = lk_postgresql_call(store, "CALL %s.lk_ask($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)",
+                                 LK_REPEATABLE, &arguments, patience, &rows, &error);
+    if (outcome != LK_OK) {
+        return lk_result_fail(result, outcome, "%s", error.text);
+    }
+    is_whole = fill_asked(rows, result);
+    if (is_whole && result->outcome == LK_WAITING) {
+        *ret_stand = (struct lk_stand){
+            .id = (uint64_t)lk_row_integer(rows, 0, ASK_REQUEST),
+            .version = version,
+            .in_the_way = result->position,
+            .due_us = lk_row_is_null(rows, 0, ASK_LOOK_US)
+                          ? LK_NEVER
+                          : lk_clock_now_us() + lk_row_integer(rows, 0, ASK_LOOK_US),
+        };
+    }
+    PQclear(rows);
+    return is_whole ? result->outcome : fail_for_memory(result);
+}
+
+/* ---- renewing and releasing ------------------------------------------------------------------ */
+
+lk_outcome lk_postgresql_renew(struct lk_engine *engine, const struct lk_renew *renew,
+                               const struct lk_patience *patience, lk_result *result) {
+    const struct lk_target *target = &renew->target;
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    lk_error error;
+    bool is_whole;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments);
+    lk_arguments_add_text(&arguments, target->owner);
+    lk_arguments_add_paths(&arguments, target->parts, target->part_count);
+    lk_arguments_add_identity(&arguments, target->parts, target->part_count);
+    lk_arguments_add_roots(&arguments, target->parts, target->part_count);
+    lk_arguments_add_integer(&arguments, (int64_t)target->token);
+    lk_arguments_add_integer(&arguments, renew->ttl_ms);
+    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_renew($1,$2,$3,$4,$5,$6)",
+                                 LK_REPEATABLE, &arguments, patience, &rows, &error);
+    if (outcome != LK_OK) {
+        return lk_result_fail(result, outcome, "%s", error.text);
+    }
+    result->outcome = lk_row_outcome(rows, 0, END_OUTCOME);
+    fill_state(rows, END_TICKET, result);
+    result->fixed = lk_row_boolean(rows, 0, END_FIXED);
+    is_whole = fill_sentence(rows, END_SENTENCE, result);
+    PQclear(rows);
+    return is_whole ? result->outcome : fail_for_memory(result);
+}
+
+lk_outcome lk_postgresql_release(struct lk_engine *engine, const struct lk_release *release,
+                                 const struct lk_patience *patience, lk_result *result) {
+    const struct lk_target *target = &release->target;
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    lk_error error;
+    bool is_whole;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments);
+    lk_arguments_add_text(&arguments, target->owner);
+    lk_arguments_add_path(&arguments, &target->parts[0].path);
+    lk_arguments_add_identity(&arguments, target->parts, target->part_count);
+    lk_arguments_add_roots(&arguments, target->parts, target->part_count);
+    lk_arguments_add_integer(&arguments, (int64_t)target->token);
+    if (release->puts) {
+        lk_arguments_add_bytes(&arguments, release->put);
+    } else {
+        lk_arguments_add_null(&arguments);
+    }
+    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_release($1,$2,$3,$4,$5,$6)",
+                                 target->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments, patience,
+                                 &rows, &error);
+    if (outcome != LK_OK) {
+        return lk_result_fail(result, outcome, "%s", error.text);
+    }
+    result->outcome = lk_row_outcome(rows, 0, END_OUTCOME);
+    result->expires_in_ms = -1;
+    is_whole = fill_sentence(rows, END_SENTENCE, result);
+    PQclear(rows);
+    return is_whole ? result->outcome : fail_for_memory(result);
+}
+
+/* ---- breaking and putting -------------------------------------------------------------------- */
+
+lk_outcome lk_postgresql_break(struct lk_engine *engine, const struct lk_break *broken,
+                               struct lk_slice by, struct lk_slice reason,
+                               const struct lk_patience *patience, size_t *ret_count,
+                               struct lk_error *error) {
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments);
+    lk_arguments_add_path(&arguments, &broken->path);
+    lk_arguments_add_root(&arguments, &broken->path);
+    lk_arguments_add_text(&arguments, broken->owner);
+    lk_arguments_add_boolean(&arguments, broken->at_once);
+    lk_arguments_add_text(&arguments, by);
+    lk_arguments_add_text(&arguments, reason);
+    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_break($1,$2,$3,$4,$5,$6)",
+                                 LK_ONCE, &arguments, patience, &rows, error);
+    if (outcome == LK_OK) {
+        *ret_count = (size_t)lk_row_integer(rows, 0, 0);
+        PQclear(rows);
+        (void)lk_error_clear(error, LK_OK);
+    }
+    return outcome;
+}
+
+lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put *put,
+                                   const struct lk_patience *patience, lk_error *error) {
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments);
+    lk_arguments_add_path(&arguments, &put->path);
+    lk_arguments_add_above(&arguments, &put->path);
+    lk_arguments_add_root(&arguments, &put->path);
+    lk_arguments_add_text(&arguments, put->owner);
+    lk_arguments_add_integer(&arguments, (int64_t)put->token);
+    if (put->deletes) {
+        lk_arguments_add_null(&arguments);
+    } else {
+        lk_arguments_add_bytes(&arguments, put->bytes);
+    }
+    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_put($1,$2,$3,$4,$5,$6)",
+                                 LK_ONCE, &arguments, patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = lk_row_outcome(rows, 0, END_OUTCOME);
+    (void)lk_error_set(error, outcome, "%s", lk_row_text(rows, 0, END_SENTENCE).bytes);
+    PQclear(rows);
+    return outcome;
+}

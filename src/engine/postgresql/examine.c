@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a store is, for `lk doctor`. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/postgresql/rows.h"
+#include "engine/postgresql/store.h"
+
+enum { REPORT_BYTES_MAX = 2048 };
+
+/* Columns of the question. */
+enum { NOW_US, VERSION, FORMAT, LIVE, OVERDUE, SYNCHRONOUS, FSYNC, DATABASE, USER_NAME };
+
+static const char question[] =
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
+    " current_setting('server_version'), m.format,"
+    " (SELECT count(*) FROM %1$s.requests AS r"
+    "  WHERE r.deadline_us > extract(epoch FROM clock_timestamp()) * 1000000),"
+    " (SELECT count(*) FROM %1$s.requests AS r"
+    "  WHERE r.deadline_us <= extract(epoch FROM clock_timestamp()) * 1000000),"
+    " current_setting('synchronous_commit'), current_setting('fsync'),"
+    " current_database(), current_user FROM %1$s.meta AS m";
+
+static const char *text_of(const PGresult *rows, int column) {
+    return lk_row_text(rows, 0, column).bytes;
+}
+
+static lk_report *make_report(const struct lk_postgresql *store, const PGresult *rows) {
+    char report_bytes[REPORT_BYTES_MAX];
+    char warning_bytes[REPORT_BYTES_MAX];
+    struct lk_text text = lk_text_in(report_bytes, sizeof report_bytes);
+    struct lk_text warnings = lk_text_in(warning_bytes, sizeof warning_bytes);
+    bool is_durable =
+        strcmp(text_of(rows, SYNCHRONOUS), "off") != 0 && strcmp(text_of(rows, FSYNC), "on") == 0;
+    lk_report *report = calloc(1, sizeof *report);
+
+    lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),
+                   text_of(rows, USER_NAME));
+    lk_text_format(&text, "schema: %s\nformat: %s\n", store->place.schema, text_of(rows, FORMAT));
+    lk_text_format(&text, "server: PostgreSQL %s\n", text_of(rows, VERSION));
+    lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),
+                   text_of(rows, OVERDUE));
+    lk_text_format(&text, "wake-ups: %s\n",
+                   store->place.listen_url != NULL ? "LISTEN" : "none, waiters look each second");
+    if (!is_durable) {
+        lk_text_format(&warnings, "fsync or synchronous_commit is off: a crash of the server may "
+                                  "undo the last moments\n");
+    }
+    if (report != NULL) {
+        report->text = lk_text_copy(lk_slice_of(report_bytes));
+        report->warnings = lk_text_copy(lk_slice_of(warning_bytes));
+        if (report->text == NULL || report->warnings == NULL) {
+            lk_report_free(report);
+            return NULL;
+        }
+    }
+    return report;
+}
+
+lk_outcome lk_postgresql_examine(struct lk_engine *engine, const struct lk_patience *patience,
+                                 lk_report **ret_report, struct lk_error *error) {
+    struct lk_postgresql *store = lk_postgresql_of(engine);
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    int64_t begun_us;
+    int64_t ended_us;
+    lk_report *report;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments);
+    begun_us = lk_clock_wall_us();
+    outcome =
+        lk_postgresql_call(store, question, LK_REPEATABLE, &arguments, patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    ended_us = lk_clock_wall_us();
+    report = make_report(store, rows);
+    if (report == NULL) {
+        PQclear(rows);
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    report->round_trip_us = ended_us - begun_us;
+    report->clock_offset_us = lk_row_integer(rows, 0, NOW_US) - (begun_us + ended_us) / 2;
+    PQclear(rows);
+    *ret_report = report;
+    return lk_error_clear(error, LK_OK);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Founding a store: its schema is made by whoever comes first and may make one, in one transaction,
+ * and looked at by everybody who opens it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/postgresql/schema.h"
+#include "engine/postgresql/store.h"
+#include "sql/schema.h"
+
+enum { SQL_BYTES_MAX = 512 };
+
+/* What is there. */
+struct present {
+    bool has_meta;
+    long format;
+    long writable_from;
+};
+
+static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
+                       const struct lk_patience *patience, struct present *ret_present,
+                       lk_error *error) {
+    char sql[SQL_BYTES_MAX];
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    *ret_present = (struct present){.has_meta = false};
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace "
+                   "n ON n.oid = c.relnamespace WHERE n.nspname = '%s' AND c.relname = 'meta')",
+                   store->place.schema);
+    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    ret_present->has_meta = PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    if (!ret_present->has_meta) {
+        return LK_OK;
+    }
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
+                   store->place.schema);
+    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
+    if (outcome == LK_OK && PQntuples(result) == 1) {
+        ret_present->format = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+        ret_present->writable_from = strtol(PQgetvalue(result, 0, 1), NULL, 10);
+    }
+    if (outcome == LK_OK) {
+        PQclear(result);
+    }
+    return outcome;
+}
+
+static lk_outcome check(const struct lk_postgresql *store, const struct present *present,
+                        lk_error *error) {
+    if (present->format < 1) {
+        return lk_error_set(error, LK_INVALID,
+                            "the schema %s has a table meta that is not Lockkeeper's; name "
+                            "another one with ?schema=",
+                            store->place.schema);
+    }
+    if (present->writable_from > LK_POSTGRESQL_FORMAT) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the store in schema %s has format %ld, which this program does not "
+                            "know; use a newer one",
+                            store->place.schema, present->format);
+    }
+    return LK_OK;
+}
+
+/* In a transaction of its own; others who want to make it wait for the lock and find it made. */
+static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
+                       const struct lk_patience *patience, lk_error *error) {
+    char *sql = lk_postgresql_schema_for(lk_sql_schema_postgresql(), store->place.schema);
+    struct present present;
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    if (sql == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a schema");
+    }
+    outcome = lk_postgresql_execute(connection,
+                                    "BEGIN ISOLATION LEVEL READ COMMITTED;"
+                                    "SELECT pg_catalog.pg_advisory_xact_lock(7161685046)",
+                                    store->place.schema, patience, &result, error);
+    if (outcome == LK_OK) {
+        PQclear(result);
+        outcome = look(store, connection, patience, &present, error);
+    }
+    if (outcome == LK_OK && !present.has_meta) {
+        outcome =
+            lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
+        if (outcome == LK_OK) {
+            PQclear(result);
+        }
+    }
+    free(sql);
+    if (outcome == LK_OK) {
+        outcome = lk_postgresql_execute(connection, "COMMIT", store->place.schema, patience,
+                                        &result, error);
+        if (outcome == LK_OK) {
+            PQclear(result);
+        }
+    }
+    return outcome; /* a connection that failed is closed, which undoes everything */
+}
+
+lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
+                                 lk_error *error) {
+    struct present present;
+    PGconn *connection = NULL;
+    lk_outcome outcome = lk_postgresql_connect(store->place.url, patience, &connection, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = look(store, connection, patience, &present, error);
+    if (outcome == LK_OK && !present.has_meta) {
+        outcome = make(store, connection, patience, error);
+        if (outcome == LK_OK) {
+            outcome = look(store, connection, patience, &present, error);
+        }
+    }
+    if (outcome == LK_OK) {
+        outcome = check(store, &present, error);
+    }
+    if (outcome != LK_OK) {
+        PQfinish(connection);
+        return outcome;
+    }
+    store->idle[store->idle_count++] = connection;
+    return LK_OK;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that listens, and those it wakes. */
+#include "engine/postgresql/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { AGAIN_MS = 1000 /* after a connection that failed */, CONNECT_S = 10 };
+
+struct lk_listener_wait {
+    uint64_t key;
+    bool is_woken;
+    struct lk_waker *waker;
+    struct lk_listener_wait *next;
+};
+
+uint64_t lk_listener_key(struct lk_slice text) {
+    uint64_t key = UINT64_C(14695981039346656037); /* FNV-1a: a false hit wakes in vain */
+
+    for (size_t i = 0; i < text.size; i++) {
+        key = (key ^ (unsigned char)text.bytes[i]) * UINT64_C(1099511628211);
+    }
+    return key;
+}
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+/* The mutex is held. `key` 0: everybody. */
+static void wake(struct lk_listener *listener, uint64_t key) {
+    for (struct lk_listener_wait *wait = listener->first; wait != NULL; wait = wait->next) {
+        if (key == 0 || wait->key == key) {
+            wait->is_woken = true;
+            lk_waker_nudge(wait->waker);
+        }
+    }
+}
+
+static void hear(struct lk_listener *listener, uint64_t key) {
+    pthread_mutex_lock(&listener->mutex);
+    listener->keys[listener->heard % LK_LISTENER_RECALLED] = key;
+    listener->heard++;
+    if (listener->heard - listener->kept_from > LK_LISTENER_RECALLED) {
+        listener->kept_from = listener->heard - LK_LISTENER_RECALLED;
+    }
+    wake(listener, key);
+    pthread_mutex_unlock(&listener->mutex);
+}
+
+/* What came before is unknown: everybody looks for himself. */
+static void begin_anew(struct lk_listener *listener, bool is_listening) {
+    pthread_mutex_lock(&listener->mutex);
+    listener->is_listening = is_listening;
+    listener->heard++;
+    listener->kept_from = listener->heard;
+    wake(listener, 0);
+    pthread_mutex_unlock(&listener->mutex);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static bool is_ending(struct lk_listener *listener) {
+    bool ending;
+
+    pthread_mutex_lock(&listener->mutex);
+    ending = listener->is_ending;
+    pthread_mutex_unlock(&listener->mutex);
+    return ending;
+}
+
+/* Waits for the connection, for being ended, or for a time (-1: for ever). */
+static void rest(const struct lk_listener *listener, int socket, short events, int timeout_ms) {
+    struct pollfd polled[2] = {{.fd = listener->pipe[0], .events = POLLIN},
+                               {.fd = socket, .events = events}};
+
+    (void)poll(polled, socket >= 0 ? 2 : 1, timeout_ms);
+}
+
+/* Connects without blocking, so that ending does not wait for a host that does not answer. */
+static PGconn *connect_to(struct lk_listener *listener) {
+    const char *const names[] = {"dbname", "fallback_application_name", NULL};
+    const char *const values[] = {listener->place->listen_url, "lockkeeper", NULL};
+    PGconn *connection = PQconnectStartParams(names, values, 1);
+    int64_t end_us = lk_clock_now_us() + CONNECT_S * INT64_C(1000000);
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+    if (connection == NULL || PQstatus(connection) == CONNECTION_BAD) {
+        return connection;
+    }
+    while (status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED && !is_ending(listener)
+           && lk_clock_now_us() < end_us) {
+        rest(listener, PQsocket(connection), status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+             AGAIN_MS);
+        status = PQconnectPoll(connection);
+    }
+    return connection;
+}
+
+static bool begin_listening(const struct lk_listener *listener, PGconn *connection) {
+    char command[LK_POSTGRESQL_SCHEMA_MAX + 16];
+    PGresult *result;
+    bool is_done;
+
+    if (connection == NULL || PQstatus(connection) != CONNECTION_OK) {
+        return false;
+    }
+    (void)snprintf(command, sizeof command, "LISTEN %s", listener->place->schema);
+    result = PQexec(connection, command);
+    is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    return is_done;
+}
+
+/* Until the connection is lost or the listener ends. */
+static void listen_on(struct lk_listener *listener, PGconn *connection) {
+    while (PQstatus(connection) == CONNECTION_OK && !is_ending(listener)) {
+        PGnotify *notification;
+
+        while ((notification = PQnotifies(connection)) != NULL) {
+            hear(listener, lk_listener_key(lk_slice_of(notification->extra)));
+            PQfreemem(notification);
+        }
+        rest(listener, PQsocket(connection), POLLIN, -1);
+        (void)PQconsumeInput(connection);
+    }
+}
+
+static void *run(void *context) {
+    struct lk_listener *listener = context;
+
+    while (!is_ending(listener)) {
+        PGconn *connection = connect_to(listener);
+
+        if (begin_listening(listener, connection)) {
+            begin_anew(listener, true);
+            listen_on(listener, connection);
+        }
+        begin_anew(listener, false);
+        PQfinish(connection);
+        if (!is_ending(listener)) {
+            rest(listener, -1, 0, AGAIN_MS);
+        }
+    }
+    return NULL;
+}
+
+/* The mutex is held. Signals are for the application's own threads. */
+static void begin(struct lk_listener *listener) {
+    sigset_t all;
+    sigset_t former;
+
+    if (listener->is_begun || listener->place->listen_url == NULL) {
+        return;
+    }
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &former);
+    listener->is_begun = pthread_create(&listener->thread, NULL, run, listener) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
+}
+
+/* ---- from outside ---------------------------------------------------------------------------- */
+
+bool lk_listener_init(struct lk_listener *listener, const struct lk_postgresql_place *place) {
+    listener->place = place;
+    if (pipe2(listener->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return false;
+    }
+    if (pthread_mutex_init(&listener->mutex, NULL) != 0) {
+        (void)close(listener->pipe[0]);
+        (void)close(listener->pipe[1]);
+        return false;
+    }
+    return true;
+}
+
+void lk_listener_done(struct lk_listener *listener) {
+    pthread_mutex_lock(&listener->mutex);
+    listener->is_ending = true;
+    pthread_mutex_unlock(&listener->mutex);
+    if (listener->is_begun) {
+        while (write(listener->pipe[1], "", 1) < 0 && errno == EINTR) {
+        }
+        (void)pthread_join(listener->thread, NULL);
+    }
+    (void)close(listener->pipe[0]);
+    (void)close(listener->pipe[1]);
+    (void)pthread_mutex_destroy(&listener->mutex);
+}
+
+uint64_t lk_listener_version(struct lk_listener *listener) {
+    uint64_t version;
+
+    pthread_mutex_lock(&listener->mutex);
+    version = listener->is_listening ? listener->heard : 0;
+    pthread_mutex_unlock(&listener->mutex);
+    return version;
+}
+
+/* The mutex is held. Whether something about this key may have come since `version`. */
+static bool may_have_come(const struct lk_listener *listener, uint64_t key, uint64_t version) {
+    if (!listener->is_listening) {
+        return false; /* nothing comes: only time tells */
+    }
+    if (version < listener->kept_from) {
+        return true;
+    }
+    for (uint64_t at = version; at < listener->heard; at++) {
+        if (listener->keys[at % LK_LISTENER_RECALLED] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void leave(struct lk_listener *listener, const struct lk_listener_wait *wait) {
+    struct lk_listener_wait **link = &listener->first;
+
+    while (*link != wait) {
+        link = &(*link)->next;
+    }
+    *link = wait->next;
+}
+
+bool lk_listener_sleep(struct lk_listener *listener, uint64_t key, uint64_t version,
+                       int64_t duration_us, struct lk_waker *waker) {
+    int64_t end_us = lk_clock_now_us() + duration_us;
+    struct lk_listener_wait wait = {.key = key, .waker = waker};
+    bool is_thrown = false;
+
+    pthread_mutex_lock(&listener->mutex);
+    begin(listener);
+    wait.is_woken = may_have_come(listener, key, version);
+    wait.next = listener->first;
+    listener->first = &wait;
+    while (!wait.is_woken && !is_thrown && lk_clock_now_us() < end_us) {
+        int64_t left_us = end_us - lk_clock_now_us();
+
+        pthread_mutex_unlock(&listener->mutex);
+        is_thrown = lk_waker_sleep(waker, left_us > 0 ? left_us : 0);
+        pthread_mutex_lock(&listener->mutex);
+    }
+    leave(listener, &wait);
+    pthread_mutex_unlock(&listener->mutex);
+    return is_thrown || lk_waker_is_thrown(waker);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking a store's URL apart. No word of it gets into a message: it may carry a password. */
+#include "engine/postgresql/place.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum { URL_BYTES_MAX = 8192 };
+
+/* One `name=value` of the URL, as it stands there. */
+struct option {
+    struct lk_slice name;
+    struct lk_slice value;
+};
+
+static bool is_named(const struct option *option, const char *name) {
+    return lk_slice_equal(option->name, lk_slice_of(name));
+}
+
+static int hex_of(char digit) {
+    static const char digits[] = "0123456789abcdef";
+    const char *at = memchr(digits, tolower((unsigned char)digit), sizeof digits - 1);
+
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* Undoes %XX. NULL: not a value, or no memory. */
+static char *decode(struct lk_slice value) {
+    char *text = malloc(value.size + 1);
+    size_t size = 0;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < value.size; i++) {
+        char byte = value.bytes[i];
+        if (byte == '%') {
+            int high = i + 2 < value.size ? hex_of(value.bytes[i + 1]) : -1;
+            int low = high >= 0 ? hex_of(value.bytes[i + 2]) : -1;
+            if (low < 0 || (high == 0 && low == 0)) {
+                free(text);
+                return NULL;
+            }
+            byte = (char)(high * 16 + low);
+            i += 2;
+        }
+        text[size++] = byte;
+    }
+    text[size] = '\0';
+    return text;
+}
+
+static lk_outcome set_schema(struct lk_postgresql_place *place, struct lk_slice value,
+                             lk_error *error) {
+    bool is_name = value.size > 0 && value.size <= LK_POSTGRESQL_SCHEMA_MAX;
+
+    for (size_t i = 0; i < value.size && is_name; i++) {
+        char byte = value.bytes[i];
+        is_name =
+            (byte >= 'a' && byte <= 'z') || byte == '_' || (i > 0 && byte >= '0' && byte <= '9');
+    }
+    if (!is_name || (value.size >= 3 && memcmp(value.bytes, "pg_", 3) == 0)) {
+        return lk_error_set(error, LK_INVALID,
+                            "schema= is a name of a-z, 0-9 and _, up to %d bytes, that begins with "
+                            "neither a digit nor pg_",
+                            LK_POSTGRESQL_SCHEMA_MAX);
+    }
+    memcpy(place->schema, value.bytes, value.size);
+    place->schema[value.size] = '\0';
+    return LK_OK;
+}
+
+static lk_outcome set_listen(struct lk_postgresql_place *place, struct lk_slice value,
+                             lk_error *error) {
+    char *url = decode(value);
+
+    if (url == NULL
+        || (strcmp(url, "no") != 0 && strncmp(url, "postgresql://", 13) != 0
+            && strncmp(url, "postgres://", 11) != 0)) {
+        free(url);
+        return lk_error_set(error, LK_INVALID,
+                            "listen= is the URL of a direct connection (postgresql://..., with "
+                            "? and & in it written as %%3F and %%26), or no");
+    }
+    free(place->listen_url);
+    place->listen_url = url;
+    return LK_OK;
+}
+
+/* Takes the next option off `options`. */
+static struct option next_option(struct lk_slice *options) {
+    const char *end = memchr(options->bytes, '&', options->size);
+    size_t size = end != NULL ? (size_t)(end - options->bytes) : options->size;
+    const char *equals = memchr(options->bytes, '=', size);
+    size_t name_size = equals != NULL ? (size_t)(equals - options->bytes) : size;
+    size_t value_at = equals != NULL ? name_size + 1 : size;
+    struct option option = {{options->bytes, name_size},
+                            {options->bytes + value_at, size - value_at}};
+    size_t taken = end != NULL ? size + 1 : size;
+
+    options->bytes += taken;
+    options->size -= taken;
+    return option;
+}
+
+static lk_outcome take_options(struct lk_postgresql_place *place, struct lk_slice options,
+                               struct lk_text *url, lk_error *error) {
+    char separator = '?';
+    lk_outcome outcome = LK_OK;
+
+    while (options.size > 0 && outcome == LK_OK) {
+        struct lk_slice all = options;
+        struct option option = next_option(&options);
+        if (is_named(&option, "schema")) {
+            outcome = set_schema(place, option.value, error);
+        } else if (is_named(&option, "listen")) {
+            outcome = set_listen(place, option.value, error);
+        } else if (option.name.size > 0) {
+            size_t size = all.size - options.size - (options.size > 0 ? 1 : 0);
+            lk_text_add(url, (struct lk_slice){&separator, 1});
+            lk_text_add(url, (struct lk_slice){all.bytes, size});
+            separator = '&';
+        }
+    }
+    return outcome;
+}
+
+/* Both URLs; listening is where the other calls go unless it is said otherwise. */
+static lk_outcome keep(struct lk_postgresql_place *place, const char *url, lk_error *error) {
+    place->url = lk_text_copy(lk_slice_of(url));
+    if (place->listen_url == NULL) {
+        place->listen_url = lk_text_copy(lk_slice_of(url));
+    } else if (strcmp(place->listen_url, "no") == 0) {
+        free(place->listen_url);
+        place->listen_url = NULL;
+        return place->url != NULL ? LK_OK : lk_error_set(error, LK_INTERNAL, "no memory for a URL");
+    }
+    if (place->url == NULL || place->listen_url == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a URL");
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_postgresql_place_parse(struct lk_slice rest, struct lk_postgresql_place *ret_place,
+                                     lk_error *error) {
+    struct lk_postgresql_place place = {.schema = "lockkeeper"};
+    const char *mark = rest.size > 0 ? memchr(rest.bytes, '?', rest.size) : NULL;
+    size_t size = mark != NULL ? (size_t)(mark - rest.bytes) : rest.size;
+    struct lk_slice options = {mark, 0};
+    char bytes[URL_BYTES_MAX];
+    struct lk_text url = lk_text_in(bytes, sizeof bytes);
+    lk_outcome outcome;
+
+    if (size < 2 || memcmp(rest.bytes, "//", 2) != 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "a PostgreSQL store is postgresql://[USER@]HOST[:PORT]/DATABASE"
+                            "[?schema=NAME][&OPTION=VALUE...]");
+    }
+    if (mark != NULL) {
+        options = (struct lk_slice){mark + 1, rest.size - size - 1};
+    }
+    lk_text_format(&url, "postgresql:");
+    lk_text_add(&url, (struct lk_slice){rest.bytes, size});
+    outcome = take_options(&place, options, &url, error);
+    if (outcome == LK_OK && url.is_cut) {
+        outcome = lk_error_set(error, LK_INVALID, "the URL is too long");
+    }
+    if (outcome == LK_OK) {
+        outcome = keep(&place, bytes, error);
+    }
+    if (outcome != LK_OK) {
+        lk_postgresql_place_done(&place);
+        return outcome;
+    }
+    *ret_place = place;
+    return LK_OK;
+}
+
+void lk_postgresql_place_done(struct lk_postgresql_place *place) {
+    free(place->url);
+    free(place->listen_url);
+}

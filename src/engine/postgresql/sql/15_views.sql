@@ -1,0 +1,43 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- For people: who holds what and who waits, and what there is to do.
+
+-- A row whose time is over is shown as expired until somebody comes by and sweeps it; it keeps
+-- nobody out.
+CREATE OR REPLACE VIEW lockkeeper.lk_locks AS
+SELECT parts.path,
+       CASE WHEN requests.deadline_us <= extract(epoch FROM clock_timestamp()) * 1000000
+            THEN 'expired'
+            WHEN requests.revoked THEN 'revoked'
+            WHEN requests.held THEN 'held'
+            ELSE 'waiting' END AS state,
+       CASE WHEN parts.units = 0 THEN 'exclusive' ELSE 'shared' END AS mode,
+       nullif(parts.unit_limit, 0) AS unit_limit,
+       nullif(parts.units, 0) AS units,
+       requests.owner,
+       requests.note,
+       to_timestamp(requests.ticket / 1e6) AS since,
+       to_timestamp(requests.deadline_us / 1e6) AS expires,
+       requests.ticket,
+       nullif(requests.token, 0) AS token,
+       requests.id AS request
+FROM lockkeeper.parts
+JOIN lockkeeper.requests ON requests.id = parts.request
+ORDER BY parts.path, requests.held DESC, requests.ticket;
+
+-- In the order of arrival.
+CREATE OR REPLACE VIEW lockkeeper.lk_items AS
+SELECT items.queue,
+       items.id,
+       CASE WHEN items.state = 'delayed'
+                 AND items.due_us <= extract(epoch FROM clock_timestamp()) * 1000000
+            THEN 'ready' ELSE items.state END AS state,
+       items.attempts,
+       (SELECT requests.owner FROM lockkeeper.requests WHERE requests.id = items.claim)
+           AS claimed_by,
+       to_timestamp(items.sequence / 1e6) AS since,
+       to_timestamp(nullif(items.due_us, 0) / 1e6) AS due,
+       items.need_paths AS needs,
+       item_values.bytes AS value
+FROM lockkeeper.items
+LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
+ORDER BY items.queue, items.sequence;

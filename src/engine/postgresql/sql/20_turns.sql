@@ -1,0 +1,150 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A turn: one decision, from locking its roots to its answer.
+--
+-- Every decision updates the rows of its roots first, in byte order, and then reads: at READ
+-- COMMITTED each statement behind the update sees all that earlier decisions about these roots
+-- have committed. The same update draws (R4), so that an ask needs no second one.
+
+-- Microseconds of Unix time, now.
+CREATE OR REPLACE FUNCTION lockkeeper.now_us() RETURNS bigint
+LANGUAGE sql VOLATILE AS
+$$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+
+-- A path and all paths that contain it (R5).
+CREATE OR REPLACE FUNCTION lockkeeper.path_and_above(path text) RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    paths text[] := ARRAY[path];
+    shorter text := path;
+BEGIN
+    WHILE position('/' IN shorter) > 0 LOOP
+        shorter := regexp_replace(shorter, '/[^/]*$', '');
+        paths := paths || shorter;
+    END LOOP;
+    RETURN paths;
+END $$;
+
+-- R5. Paths are compared byte by byte; '0' is the byte behind '/'.
+CREATE OR REPLACE FUNCTION lockkeeper.contains(upper_path text, path text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT upper_path = path OR starts_with(path, upper_path || '/') $$;
+
+-- What a turn knows. `roots` are those it has locked.
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.turn AS (
+        roots       text[],
+        now_us      bigint,
+        draw        bigint,  -- greater than all drawn before in these roots; nobody has it yet
+        is_due      boolean, -- a deadline may have passed
+        has_waiting boolean, -- somebody may wait
+        is_awaited  boolean, -- somebody may be waiting for work
+        is_bounded  boolean  -- R22: there are bounds
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+
+-- Locks roots, given in byte order. `the_due_us` is a deadline that this turn may set there.
+CREATE OR REPLACE FUNCTION lockkeeper.begin_turn(the_roots text[], the_due_us bigint)
+RETURNS lockkeeper.turn
+LANGUAGE plpgsql AS $$
+DECLARE
+    turn lockkeeper.turn;
+    the_root text;
+    found_due_us bigint := 9223372036854775807;
+    found_awaited_us bigint := 0;
+    known record;
+BEGIN
+    turn.draw := 0;
+    turn.has_waiting := false;
+    FOREACH the_root IN ARRAY the_roots LOOP
+        LOOP
+            UPDATE lockkeeper.roots AS r
+            SET last_draw = greatest(r.last_draw + 1, lockkeeper.now_us()),
+                due_us = least(r.due_us, the_due_us)
+            FROM lockkeeper.meta AS m
+            WHERE r.root = the_root
+            RETURNING r.last_draw, r.due_us, r.has_waiting, r.awaited_us, m.server_start,
+                m.live_max + m.live_per_owner_max + m.live_per_root_max
+                + m.waiters_per_path_max > 0 AS is_bounded INTO known;
+            EXIT WHEN FOUND;
+            INSERT INTO lockkeeper.roots AS r (root, last_draw, due_us)
+            SELECT the_root, m.draw_floor, 9223372036854775807 FROM lockkeeper.meta AS m
+            ON CONFLICT (root) DO NOTHING;
+        END LOOP;
+        turn.draw := greatest(turn.draw, known.last_draw);
+        turn.has_waiting := turn.has_waiting OR known.has_waiting;
+        found_due_us := least(found_due_us, known.due_us);
+        found_awaited_us := greatest(found_awaited_us, known.awaited_us);
+    END LOOP;
+    IF known.server_start <> pg_postmaster_start_time() THEN
+        PERFORM lockkeeper.restart(the_roots);
+    END IF;
+    turn.roots := the_roots;
+    turn.now_us := lockkeeper.now_us();
+    turn.is_due := found_due_us <= turn.now_us;
+    turn.is_awaited := found_awaited_us > turn.now_us;
+    turn.is_bounded := known.is_bounded;
+    RETURN turn;
+END $$;
+
+-- Locks more roots, out of the order, so it does not wait for them: two turns that do might wait
+-- for each other. What is not to be had at once stays out of turn.roots.
+CREATE OR REPLACE FUNCTION lockkeeper.widen_turn(INOUT turn lockkeeper.turn, wanted text[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    the_root text;
+    known record;
+BEGIN
+    FOREACH the_root IN ARRAY wanted LOOP
+        CONTINUE WHEN the_root = ANY (turn.roots);
+        INSERT INTO lockkeeper.roots AS r (root, last_draw, due_us)
+        SELECT the_root, m.draw_floor, 9223372036854775807 FROM lockkeeper.meta AS m
+        WHERE NOT EXISTS (SELECT FROM lockkeeper.roots AS k WHERE k.root = the_root)
+        ON CONFLICT (root) DO NOTHING;
+        PERFORM FROM lockkeeper.roots AS r WHERE r.root = the_root FOR UPDATE SKIP LOCKED;
+        CONTINUE WHEN NOT FOUND;
+        UPDATE lockkeeper.roots AS r
+        SET last_draw = greatest(r.last_draw + 1, lockkeeper.now_us())
+        WHERE r.root = the_root
+        RETURNING r.last_draw, r.has_waiting, r.awaited_us INTO known;
+        turn.roots := turn.roots || the_root;
+        turn.draw := greatest(turn.draw, known.last_draw);
+        turn.has_waiting := turn.has_waiting OR known.has_waiting;
+        turn.is_awaited := turn.is_awaited OR known.awaited_us > turn.now_us;
+    END LOOP;
+END $$;
+
+-- R4: a number of its own for a request with these roots, remembered by each of them.
+CREATE OR REPLACE FUNCTION lockkeeper.draw(the_roots text[]) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    SELECT greatest(max(r.last_draw) + 1, lockkeeper.now_us()) INTO drawn
+    FROM lockkeeper.roots AS r WHERE r.root = ANY (the_roots);
+    UPDATE lockkeeper.roots AS r SET last_draw = drawn WHERE r.root = ANY (the_roots);
+    RETURN drawn;
+END $$;
+
+-- R11: the server was away. What lived when it went down lives on for a while, once. It lived if its
+-- deadline lies behind the last sign of life that the store has kept. `until` ends when it says.
+CREATE OR REPLACE FUNCTION lockkeeper.restart(locked text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    start_us bigint := lockkeeper.now_us();
+    alive_us bigint;
+BEGIN
+    UPDATE lockkeeper.meta AS m SET server_start = pg_postmaster_start_time()
+    WHERE m.server_start <> pg_postmaster_start_time();
+    IF NOT FOUND THEN
+        RETURN; -- somebody else was first
+    END IF;
+    SELECT greatest(
+        (SELECT max(r.last_draw) FROM lockkeeper.roots AS r WHERE r.root <> ALL (locked)),
+        (SELECT max(q.deadline_us - q.ttl_ms * 1000) FROM lockkeeper.requests AS q
+         WHERE NOT q.fixed)) INTO alive_us;
+    UPDATE lockkeeper.requests AS q
+    SET deadline_us = greatest(q.deadline_us, start_us + least(q.ttl_ms, 60000) * 1000)
+    WHERE NOT q.fixed AND q.deadline_us > alive_us
+      AND q.deadline_us < start_us + least(q.ttl_ms, 60000) * 1000;
+END $$;

@@ -1,0 +1,463 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The ask: a new request (R7, R8, R10, R13, R22) or one that is there already (R3, R9).
+
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.answer AS (
+        outcome    text,
+        sentence   text,
+        request    bigint,
+        ticket     bigint,
+        token      bigint,
+        ttl_ms     bigint,
+        left_us    bigint,  -- until its deadline; NULL: nothing lives
+        in_use     bigint,  -- units held at the first path, its own included
+        in_the_way integer, -- how many requests
+        created    boolean,
+        fixed      boolean,
+        value      bytea,
+        in_doubt   boolean,
+        blockers   text[],  -- of each: path, owner, note, ticket, held, microseconds left
+        cycle      text[],
+        look_us    bigint   -- when the first of those in the way is due, in so many microseconds
+    );
+    CREATE TYPE lockkeeper.asked AS (
+        identity     bytea,
+        owner        text,
+        paths        text[],
+        limits       integer[],
+        counts       integer[],
+        roots        text[],
+        style        text,
+        ttl_ms       bigint,
+        until_us     bigint,  -- 0: none
+        note         text,    -- NULL: as it is
+        blockers_max integer,
+        wants_value  boolean
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+
+-- R3: what tells one request from another: owner and set of paths (in byte order, with a space
+-- between). A hash, for they may be long.
+CREATE OR REPLACE FUNCTION lockkeeper.identity(owner text, sorted_paths text) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT sha256(convert_to(sorted_paths || E'\n' || owner, 'UTF8')) $$;
+
+-- R22: the bound that a new request would break; NULL: none.
+CREATE OR REPLACE FUNCTION lockkeeper.full_bound(
+    the_owner text, paths text[], the_roots text[], waits boolean, now_us bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    bounds lockkeeper.meta;
+BEGIN
+    SELECT m.* INTO bounds FROM lockkeeper.meta AS m;
+    IF bounds.live_max > 0 AND bounds.live_max <= (
+        SELECT count(*) FROM lockkeeper.requests AS r WHERE r.deadline_us > now_us) THEN
+        RETURN 'live requests in all';
+    END IF;
+    IF bounds.live_per_owner_max > 0 AND bounds.live_per_owner_max <= (
+        SELECT count(*) FROM lockkeeper.requests AS r
+        WHERE r.owner = the_owner AND r.deadline_us > now_us) THEN
+        RETURN 'live requests of one owner';
+    END IF;
+    IF bounds.live_per_root_max > 0 AND EXISTS (
+        SELECT FROM unnest(the_roots) AS t (root)
+        WHERE bounds.live_per_root_max <= (
+            SELECT count(*) FROM lockkeeper.requests AS r
+            WHERE r.deadline_us > now_us
+              AND (r.root = t.root OR (cardinality(r.roots) > 1 AND t.root = ANY (r.roots))))) THEN
+        RETURN 'live requests under one root';
+    END IF;
+    IF waits AND bounds.waiters_per_path_max > 0 AND EXISTS (
+        SELECT FROM unnest(paths) AS t (path)
+        WHERE bounds.waiters_per_path_max <= (
+            SELECT count(*) FROM lockkeeper.parts AS p
+            JOIN lockkeeper.requests AS r ON r.id = p.request
+            WHERE p.path = t.path AND NOT r.held AND r.deadline_us > now_us)) THEN
+        RETURN 'requests waiting at one path';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.units_held(the_path text, now_us bigint) RETURNS bigint
+LANGUAGE sql AS
+$$ SELECT coalesce(sum(p.units), 0)::bigint
+   FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
+   WHERE p.path = the_path AND r.held AND r.deadline_us > now_us $$;
+
+-- Fills in what is in the way of what was asked (R20).
+CREATE OR REPLACE FUNCTION lockkeeper.explain(
+    INOUT answer lockkeeper.answer, asked lockkeeper.asked, self bigint, ticket bigint,
+    now_us bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    IF asked.blockers_max = 0 THEN
+        RETURN;
+    END IF;
+    WITH found AS MATERIALIZED (
+        SELECT o.path, r.owner, r.note, r.ticket, r.held, r.deadline_us - now_us AS left_us
+        FROM lockkeeper.obstacles(asked.owner, self, ticket, asked.paths, asked.limits,
+                                  asked.counts, now_us) AS o
+        JOIN lockkeeper.requests AS r ON r.id = o.request
+    ), named AS (
+        SELECT f.* FROM found AS f ORDER BY f.held DESC, f.ticket LIMIT asked.blockers_max
+    )
+    SELECT (SELECT count(*) FROM found), (SELECT min(f.left_us) FROM found AS f),
+           (SELECT array_agg(x.field ORDER BY n.held DESC, n.ticket, x.place)
+            FROM named AS n CROSS JOIN LATERAL (
+                VALUES (1, n.path), (2, n.owner), (3, n.note), (4, n.ticket::text),
+                       (5, n.held::text), (6, n.left_us::text)) AS x (place, field))
+    INTO answer.in_the_way, answer.look_us, answer.blockers;
+END $$;
+
+-- The answer as the request stands now.
+CREATE OR REPLACE FUNCTION lockkeeper.state_of(
+    asked lockkeeper.asked, id bigint, now_us bigint) RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    answer lockkeeper.answer;
+    self lockkeeper.requests;
+BEGIN
+    SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = id;
+    answer.request := id;
+    answer.ticket := self.ticket;
+    answer.token := self.token;
+    answer.ttl_ms := self.ttl_ms;
+    answer.left_us := self.deadline_us - now_us;
+    answer.fixed := self.fixed;
+    answer.in_use := lockkeeper.units_held(asked.paths[1], now_us);
+    IF self.held THEN
+        answer.outcome := 'granted';
+        IF asked.wants_value THEN
+            SELECT v.bytes, v.in_doubt INTO answer.value, answer.in_doubt
+            FROM lockkeeper."values" AS v WHERE v.path = asked.paths[1];
+        END IF;
+    ELSE
+        answer.outcome := CASE WHEN asked.style = 'try' THEN 'busy' ELSE 'waiting' END;
+        SELECT array_agg(p.path ORDER BY p.position), array_agg(p.unit_limit ORDER BY p.position),
+               array_agg(p.units ORDER BY p.position)
+        INTO asked.paths, asked.limits, asked.counts
+        FROM lockkeeper.parts AS p WHERE p.request = id;
+        answer := lockkeeper.explain(answer, asked, id, self.ticket, now_us);
+    END IF;
+    RETURN answer;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.deadline_of(asked lockkeeper.asked, now_us bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN asked.until_us > 0 THEN asked.until_us
+               ELSE now_us + asked.ttl_ms * 1000 END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.ttl_of(asked lockkeeper.asked, now_us bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN asked.until_us > 0 THEN (asked.until_us - now_us + 999) / 1000
+               ELSE asked.ttl_ms END $$;
+
+-- Something that is not there yet.
+CREATE OR REPLACE FUNCTION lockkeeper.ask_new(asked lockkeeper.asked, turn lockkeeper.turn)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    answer lockkeeper.answer;
+    judged record;
+    granted boolean;
+    new_id bigint;
+    owner_lives boolean;
+    owner_waits boolean;
+    found record;
+BEGIN
+    SELECT * INTO judged
+    FROM lockkeeper.judge(asked.owner, 0, 9223372036854775807, false, asked.paths, asked.limits,
+                          asked.counts, turn.now_us);
+    granted := judged.verdict = 'grant';
+    IF NOT granted AND asked.style = 'try' THEN
+        answer.outcome := 'busy';
+        answer.in_use := judged.in_use;
+        RETURN lockkeeper.explain(answer, asked, 0, 9223372036854775807, turn.now_us);
+    END IF;
+    IF turn.is_bounded THEN
+        answer.sentence := lockkeeper.full_bound(asked.owner, asked.paths, asked.roots,
+                                                 NOT granted, turn.now_us);
+        IF answer.sentence IS NOT NULL THEN
+            answer.outcome := 'full';
+            answer.sentence := format('R22: the store''s bound on %s is reached', answer.sentence);
+            RETURN answer;
+        END IF;
+    END IF;
+    IF cardinality(asked.roots) > 1 THEN
+        UPDATE lockkeeper.roots AS r SET last_draw = turn.draw WHERE r.root = ANY (asked.roots);
+    END IF;
+    WITH request AS (
+        INSERT INTO lockkeeper.requests AS r (identity, owner, note, held, attended, fixed, ticket,
+            token, ttl_ms, deadline_us, wants_value, root, roots)
+        VALUES (asked.identity, asked.owner, coalesce(asked.note, ''), granted,
+            asked.style = 'wait', asked.until_us > 0, turn.draw,
+            CASE WHEN granted THEN turn.draw ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
+            lockkeeper.deadline_of(asked, turn.now_us), asked.wants_value, asked.roots[1],
+            asked.roots)
+        RETURNING r.id
+    ), parts AS (
+        INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
+        SELECT request.id, a.n, a.path, a.unit_limit, a.units
+        FROM request, unnest(asked.paths, asked.limits, asked.counts) WITH ORDINALITY
+            AS a (path, unit_limit, units, n)
+    )
+    SELECT request.id,
+           EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.owner = asked.owner),
+           EXISTS (SELECT FROM lockkeeper.requests AS r
+                   WHERE r.owner = asked.owner AND NOT r.held)
+    INTO new_id, owner_lives, owner_waits FROM request;
+    IF (granted AND owner_waits) OR (NOT granted AND owner_lives) THEN
+        SELECT * INTO found FROM lockkeeper.find_cycle(new_id, turn.now_us);
+        IF found.cycle IS NOT NULL THEN
+            DELETE FROM lockkeeper.parts AS p WHERE p.request = new_id;
+            DELETE FROM lockkeeper.requests AS r WHERE r.id = new_id;
+            answer.outcome := 'deadlock';
+            answer.cycle := found.cycle;
+            RETURN answer;
+        END IF;
+    END IF;
+    IF NOT granted THEN
+        UPDATE lockkeeper.roots AS r SET has_waiting = true
+        WHERE r.root = ANY (asked.roots) AND NOT r.has_waiting;
+    ELSIF owner_waits THEN -- R8: it may cover what its owner waits for
+        turn := lockkeeper.settle(turn, '{}', asked.owner, turn.now_us);
+    END IF;
+    IF granted AND NOT asked.wants_value THEN -- as state_of(), without looking
+        answer.outcome := 'granted';
+        answer.request := new_id;
+        answer.ticket := turn.draw;
+        answer.token := turn.draw;
+        answer.ttl_ms := lockkeeper.ttl_of(asked, turn.now_us);
+        answer.left_us := lockkeeper.deadline_of(asked, turn.now_us) - turn.now_us;
+        answer.fixed := asked.until_us > 0;
+        answer.in_use := judged.in_use + asked.counts[1];
+    ELSE
+        answer := lockkeeper.state_of(asked, new_id, turn.now_us);
+    END IF;
+    answer.created := true;
+    RETURN answer;
+END $$;
+
+-- R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11).
+CREATE OR REPLACE FUNCTION lockkeeper.refresh(
+    asked lockkeeper.asked, self lockkeeper.requests, now_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lockkeeper.requests AS r
+    SET attended = asked.style = 'wait',
+        note = coalesce(asked.note, r.note),
+        wants_value = r.wants_value OR asked.wants_value,
+        fixed = r.fixed OR asked.until_us > 0,
+        ttl_ms = CASE WHEN r.fixed THEN r.ttl_ms ELSE lockkeeper.ttl_of(asked, now_us) END,
+        deadline_us = CASE WHEN r.fixed THEN r.deadline_us
+                           ELSE lockkeeper.deadline_of(asked, now_us) END
+    WHERE r.id = self.id;
+    IF asked.wants_value THEN -- R15: of the path named first, which is the first part then
+        UPDATE lockkeeper.parts AS p SET position = -p.position
+        WHERE p.request = self.id AND EXISTS (
+            SELECT FROM lockkeeper.parts AS f
+            WHERE f.request = self.id AND f.position = 1 AND f.path <> asked.paths[1]);
+        UPDATE lockkeeper.parts AS p
+        SET position = CASE WHEN p.path = asked.paths[1] THEN 1
+                            ELSE 1 + (SELECT count(*) FROM lockkeeper.parts AS b
+                                      WHERE b.request = self.id AND b.position >= p.position
+                                        AND b.path <> asked.paths[1]) END
+        WHERE p.request = self.id AND p.position < 0;
+    END IF;
+END $$;
+
+-- R9: gives the request the parts that are asked for.
+CREATE OR REPLACE FUNCTION lockkeeper.convert(
+    asked lockkeeper.asked, id bigint, new_ticket bigint, new_token bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    UPDATE lockkeeper.requests AS r SET ticket = new_ticket, token = new_token WHERE r.id = id;
+    UPDATE lockkeeper.parts AS p SET unit_limit = a.unit_limit, units = a.units
+    FROM unnest(asked.paths, asked.limits, asked.counts) AS a (path, unit_limit, units)
+    WHERE p.request = id AND p.path = a.path;
+END $$;
+
+-- R9: 'same', 'weaker' (no stronger) or 'stronger'.
+CREATE OR REPLACE FUNCTION lockkeeper.compare(asked lockkeeper.asked, id bigint) RETURNS text
+LANGUAGE sql AS $$
+SELECT CASE WHEN bool_or(p.units > 0 AND (a.units = 0 OR a.units > p.units)) THEN 'stronger'
+            WHEN bool_or(p.units <> a.units OR p.unit_limit <> a.unit_limit) THEN 'weaker'
+            ELSE 'same' END
+FROM lockkeeper.parts AS p
+JOIN unnest(asked.paths, asked.limits, asked.counts) AS a (path, unit_limit, units)
+  ON a.path = p.path
+WHERE p.request = id $$;
+
+-- R9: shared to exclusive, or more units, of a lease. Never waits.
+CREATE OR REPLACE FUNCTION lockkeeper.strengthen_held(
+    asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+DECLARE
+    answer lockkeeper.answer;
+    former lockkeeper.asked := asked;
+    judged record;
+    found record;
+    new_token bigint;
+BEGIN
+    SELECT * INTO judged
+    FROM lockkeeper.judge(asked.owner, self.id, 0, false, asked.paths, asked.limits, asked.counts,
+                          turn.now_us);
+    IF judged.verdict <> 'grant' THEN
+        PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+        answer := lockkeeper.state_of(asked, self.id, turn.now_us);
+        answer.outcome := 'busy';
+        answer.value := NULL;
+        RETURN lockkeeper.explain(answer, asked, self.id, 0, turn.now_us);
+    END IF;
+    SELECT array_agg(p.path), array_agg(p.unit_limit), array_agg(p.units)
+    INTO former.paths, former.limits, former.counts
+    FROM lockkeeper.parts AS p WHERE p.request = self.id;
+    new_token := lockkeeper.draw(self.roots);
+    PERFORM lockkeeper.convert(asked, self.id, self.ticket, new_token);
+    SELECT * INTO found FROM lockkeeper.find_cycle(self.id, turn.now_us);
+    IF found.cycle IS NOT NULL THEN
+        PERFORM lockkeeper.convert(former, self.id, self.ticket, self.token);
+        answer := lockkeeper.state_of(asked, self.id, turn.now_us);
+        answer.outcome := 'deadlock';
+        answer.value := NULL;
+        answer.cycle := found.cycle;
+        answer.in_use := 0;
+        RETURN answer;
+    END IF;
+    PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+    RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.ask_held(
+    asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+DECLARE
+    change text := lockkeeper.compare(asked, self.id);
+BEGIN
+    IF change = 'stronger' THEN
+        RETURN lockkeeper.strengthen_held(asked, self, turn);
+    END IF;
+    IF change = 'weaker' THEN
+        PERFORM lockkeeper.convert(asked, self.id, self.ticket, self.token);
+    END IF;
+    PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    IF change = 'weaker' THEN
+        turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+    END IF;
+    RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
+END $$;
+
+-- R13: a request that stood in line and closes a cycle is withdrawn. One that has not changed and
+-- finds a cycle that came to be unseen is withdrawn only if it is the one to give way.
+CREATE OR REPLACE FUNCTION lockkeeper.withdraw_if_deadlocked(
+    self lockkeeper.requests, has_changed boolean, turn lockkeeper.turn)
+RETURNS text[] -- the cycle; NULL: none
+LANGUAGE plpgsql AS $$
+DECLARE
+    found record;
+    paths text[];
+BEGIN
+    SELECT * INTO found FROM lockkeeper.find_cycle(self.id, turn.now_us);
+    IF found.cycle IS NULL OR NOT (has_changed OR found.gives_way) THEN
+        RETURN NULL;
+    END IF;
+    paths := lockkeeper.remove_request(self, false);
+    turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    RETURN found.cycle;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.ask_waiting(
+    asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+DECLARE
+    answer lockkeeper.answer;
+    change text := lockkeeper.compare(asked, self.id);
+    judged record;
+BEGIN
+    IF change = 'stronger' AND asked.style = 'try' THEN
+        SELECT * INTO judged
+        FROM lockkeeper.judge(asked.owner, self.id, 9223372036854775807, false, asked.paths,
+                              asked.limits, asked.counts, turn.now_us);
+        IF judged.verdict <> 'grant' THEN
+            change := 'same';
+        END IF;
+    END IF;
+    IF change <> 'same' THEN
+        PERFORM lockkeeper.convert(asked, self.id, CASE WHEN change = 'stronger'
+            THEN lockkeeper.draw(self.roots) ELSE self.ticket END, 0);
+    END IF;
+    PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    SELECT * INTO judged
+    FROM lockkeeper.judge(self.owner, self.id, self.ticket, false, asked.paths, asked.limits,
+                          asked.counts, turn.now_us);
+    IF change <> 'same' OR judged.verdict = 'grant' THEN
+        turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+    END IF;
+    SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
+    IF change <> 'same' OR NOT self.held THEN
+        answer.cycle := lockkeeper.withdraw_if_deadlocked(self, change <> 'same', turn);
+        IF answer.cycle IS NOT NULL THEN
+            answer.outcome := 'deadlock';
+            RETURN answer;
+        END IF;
+    END IF;
+    RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
+END $$;
+
+-- Decides one ask. The roots are in byte order.
+CREATE OR REPLACE FUNCTION lockkeeper.ask(asked lockkeeper.asked) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer;
+    turn lockkeeper.turn;
+    self lockkeeper.requests;
+    paths text[];
+    now_us bigint := lockkeeper.now_us();
+BEGIN
+    IF asked.until_us > 0
+       AND (asked.until_us <= now_us OR asked.until_us - now_us > 366::bigint * 86400000000) THEN
+        answer.outcome := 'invalid';
+        answer.sentence := 'R11: a fixed end lies in the future and within 366 days';
+        RETURN answer;
+    END IF;
+    turn := lockkeeper.begin_turn(asked.roots, lockkeeper.deadline_of(asked, now_us));
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.identity = asked.identity;
+    IF self.id IS NOT NULL AND self.deadline_us <= turn.now_us THEN
+        paths := lockkeeper.lose_request(self);
+        turn := lockkeeper.settle(turn, paths, NULL, self.deadline_us);
+        self := NULL;
+    END IF;
+    IF self.id IS NULL THEN
+        RETURN lockkeeper.ask_new(asked, turn);
+    END IF;
+    IF self.revoked THEN
+        answer := lockkeeper.state_of(asked, self.id, turn.now_us);
+        answer.outcome := 'lost';
+        answer.sentence :=
+            'R12: an administrator has broken this lease; it ends at its deadline';
+        answer.value := NULL;
+        answer.in_use := 0;
+        RETURN answer;
+    END IF;
+    IF self.held THEN
+        RETURN lockkeeper.ask_held(asked, self, turn);
+    END IF;
+    RETURN lockkeeper.ask_waiting(asked, self, turn);
+END $$;

@@ -1,0 +1,245 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Renewing and ending: by the owner, by an administrator (R11, R12); values with them (R15).
+
+CREATE OR REPLACE FUNCTION lockkeeper.lost(why text) RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+DECLARE
+    answer lockkeeper.answer;
+BEGIN
+    answer.outcome := 'lost';
+    answer.sentence := why;
+    RETURN answer;
+END $$;
+
+-- R16: the claim that a renewal names by its item's path, or by all of its paths; NULL: none.
+CREATE OR REPLACE FUNCTION lockkeeper.find_claim(
+    the_owner text, the_paths text[], the_token bigint, now_us bigint)
+RETURNS lockkeeper.requests
+LANGUAGE sql AS $$
+SELECT r.* FROM lockkeeper.parts AS p
+JOIN lockkeeper.requests AS r ON r.id = p.request
+WHERE p.path = ANY (the_paths) AND p.position = 1 AND r.is_claim AND r.owner = the_owner
+  AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token)
+  AND (cardinality(the_paths) = 1
+       OR (SELECT array_agg(q.path ORDER BY q.path) FROM lockkeeper.parts AS q
+           WHERE q.request = r.id)
+          = (SELECT array_agg(t.path ORDER BY t.path COLLATE "C")
+             FROM unnest(the_paths) AS t (path)))
+LIMIT 1 $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.renew(
+    the_identity bytea, the_owner text, the_paths text[], the_roots text[], the_token bigint,
+    the_ttl_ms bigint) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer;
+    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, 9223372036854775807);
+    self lockkeeper.requests;
+    claim lockkeeper.requests;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    SELECT r.* INTO self FROM lockkeeper.requests AS r
+    WHERE r.identity = the_identity AND r.deadline_us > turn.now_us;
+    IF self.id IS NULL OR NOT self.held OR self.revoked
+       OR (the_token <> 0 AND self.token <> the_token) THEN
+        SELECT c.* INTO claim
+        FROM lockkeeper.find_claim(the_owner, the_paths, the_token, turn.now_us) AS c;
+        IF claim.id IS NOT NULL THEN
+            self := claim;
+        END IF;
+    END IF;
+    IF self.id IS NULL OR NOT self.held THEN
+        RETURN lockkeeper.lost('there is no such lease: it has ended, or was never granted');
+    END IF;
+    IF self.revoked THEN
+        RETURN lockkeeper.lost('R12: an administrator has broken this lease');
+    END IF;
+    IF the_token <> 0 AND self.token <> the_token THEN
+        RETURN lockkeeper.lost('the lease there has another token: this one has ended');
+    END IF;
+    IF NOT self.fixed THEN
+        UPDATE lockkeeper.requests AS r
+        SET ttl_ms = CASE WHEN the_ttl_ms > 0 THEN the_ttl_ms ELSE r.ttl_ms END,
+            deadline_us = turn.now_us
+                          + CASE WHEN the_ttl_ms > 0 THEN the_ttl_ms ELSE r.ttl_ms END * 1000
+        WHERE r.id = self.id
+        RETURNING r.* INTO self;
+        UPDATE lockkeeper.roots AS k SET due_us = self.deadline_us -- a shorter ttl than before
+        WHERE k.root = ANY (self.roots) AND k.due_us > self.deadline_us;
+    END IF;
+    answer.outcome := 'ok';
+    answer.ticket := self.ticket;
+    answer.token := self.token;
+    answer.ttl_ms := self.ttl_ms;
+    answer.left_us := self.deadline_us - turn.now_us;
+    answer.fixed := self.fixed;
+    RETURN answer;
+END $$;
+
+-- R3: whether this very call has ended that token already, within the last five minutes.
+CREATE OR REPLACE FUNCTION lockkeeper.has_ended(
+    the_identity bytea, the_token bigint, now_us bigint) RETURNS boolean
+LANGUAGE sql AS
+$$ SELECT EXISTS (SELECT FROM lockkeeper.ended AS e
+                  WHERE e.token = the_token AND e.identity = the_identity
+                    AND e.ended_us > now_us - 300000000) $$;
+
+-- Release or withdraw. `the_value` NULL: none is put.
+CREATE OR REPLACE FUNCTION lockkeeper.release(
+    the_identity bytea, the_path text, the_roots text[], the_token bigint, the_value bytea)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer;
+    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, 9223372036854775807);
+    self lockkeeper.requests;
+    paths text[];
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    SELECT r.* INTO self FROM lockkeeper.requests AS r
+    WHERE r.identity = the_identity AND r.deadline_us > turn.now_us;
+    IF self.id IS NULL OR (the_token <> 0 AND NOT (self.held AND self.token = the_token)) THEN
+        IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, turn.now_us) THEN
+            answer.outcome := 'ok'; -- R3: the reply was lost, not the release
+            RETURN answer;
+        END IF;
+        RETURN lockkeeper.lost(CASE WHEN self.id IS NULL
+            THEN 'there is no such request: it has ended, or never was'
+            ELSE 'the request there has another token: this one has ended' END);
+    END IF;
+    IF the_value IS NOT NULL THEN
+        IF NOT self.held OR NOT EXISTS (
+            SELECT FROM lockkeeper.parts AS p
+            WHERE p.request = self.id AND p.path = the_path AND p.units = 0) THEN
+            RETURN lockkeeper.lost('R15: only an exclusive lease that is held can put a value');
+        END IF;
+        INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
+        VALUES (the_path, false, the_value)
+        ON CONFLICT (path) DO UPDATE SET in_doubt = false, bytes = excluded.bytes;
+    END IF;
+    IF the_token <> 0 THEN
+        INSERT INTO lockkeeper.ended AS e (token, identity, ended_us)
+        VALUES (the_token, the_identity, turn.now_us)
+        ON CONFLICT (token, identity) DO UPDATE SET ended_us = excluded.ended_us;
+    END IF;
+    paths := lockkeeper.remove_request(self, true);
+    IF turn.has_waiting OR turn.is_awaited THEN
+        turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    END IF;
+    answer.outcome := 'ok';
+    RETURN answer;
+END $$;
+
+-- All roots of the requests with a part at exactly the path, as far as can be known before they are
+-- locked.
+CREATE OR REPLACE FUNCTION lockkeeper.roots_at(the_path text, the_root text) RETURNS text[]
+LANGUAGE sql AS $$
+SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
+FROM (SELECT the_root AS root
+      UNION ALL
+      SELECT unnest(r.roots) FROM lockkeeper.parts AS p
+      JOIN lockkeeper.requests AS r ON r.id = p.request
+      WHERE p.path = the_path AND cardinality(r.roots) > 1) AS t $$;
+
+-- R12: all requests with a part at exactly the path; of `the_owner`, unless it is empty.
+CREATE OR REPLACE FUNCTION lockkeeper.break(
+    the_path text, the_root text, the_owner text, at_once boolean, by text, why text)
+RETURNS bigint -- how many
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        lockkeeper.roots_at(the_path, the_root), 9223372036854775807);
+    found lockkeeper.requests;
+    touched text[] := '{}';
+    broken bigint := 0;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    FOR found IN
+        SELECT r.* FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
+        WHERE p.path = the_path AND r.deadline_us > turn.now_us
+          AND (the_owner = '' OR r.owner = the_owner)
+        ORDER BY r.ticket, r.id
+    LOOP
+        IF NOT found.held OR at_once THEN
+            touched := touched || lockkeeper.lose_request(found);
+        ELSIF found.revoked THEN
+            CONTINUE;
+        ELSE
+            UPDATE lockkeeper.requests AS r SET revoked = true WHERE r.id = found.id;
+        END IF;
+        broken := broken + 1;
+        INSERT INTO lockkeeper.audit (at_us, broken_by, reason, path, owner, note, ticket, token)
+        VALUES (turn.now_us, by, why, the_path, found.owner, found.note, found.ticket,
+                found.token);
+    END LOOP;
+    IF broken > 0 THEN
+        turn := lockkeeper.settle(turn, touched, NULL, turn.now_us);
+        DELETE FROM lockkeeper.audit AS a -- 65,536 breaks stay on record
+        WHERE a.id <= (SELECT max(b.id) - 65536 FROM lockkeeper.audit AS b);
+    END IF;
+    RETURN broken;
+END $$;
+
+-- R15: writes or deletes (`the_value` NULL) a value. What a dead holder left in doubt is so before.
+CREATE OR REPLACE FUNCTION lockkeeper.put(
+    the_path text, the_above text[], the_root text, the_owner text, the_token bigint,
+    the_value bytea) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer;
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    lost lockkeeper.requests;
+    paths text[];
+BEGIN
+    IF turn.is_due THEN
+        FOR lost IN
+            SELECT r.* FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
+            WHERE p.path = the_path AND p.position = 1 AND r.wants_value
+              AND r.deadline_us <= turn.now_us AND r.roots <@ turn.roots
+            ORDER BY r.deadline_us
+        LOOP
+            paths := lockkeeper.lose_request(lost);
+            turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
+        END LOOP;
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    IF EXISTS (
+        SELECT FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
+        WHERE p.path = ANY (the_above) AND p.units = 0 AND r.held AND r.deadline_us > turn.now_us
+          AND CASE WHEN the_token <> 0 THEN r.owner = the_owner AND r.token = the_token
+                   ELSE r.owner <> the_owner END) <> (the_token <> 0) THEN
+        answer.outcome := CASE WHEN the_token <> 0 THEN 'lost' ELSE 'busy' END;
+        answer.sentence := CASE WHEN the_token <> 0
+            THEN 'R15: the lease with this token does not cover the path (any more)'
+            ELSE 'R15: another owner holds a lease that covers the value' END;
+        RETURN answer;
+    END IF;
+    IF the_value IS NULL THEN
+        DELETE FROM lockkeeper."values" AS v WHERE v.path = the_path;
+    ELSE
+        INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
+        VALUES (the_path, false, the_value)
+        ON CONFLICT (path) DO UPDATE SET in_doubt = false, bytes = excluded.bytes;
+    END IF;
+    answer.outcome := 'ok';
+    RETURN answer;
+END $$;

@@ -1,0 +1,360 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
+-- their claim.
+
+-- `the_path` is queue/id. Whether it was added.
+CREATE OR REPLACE FUNCTION lockkeeper.push(
+    the_queue text, the_id text, the_root text, the_value bytea, delay_ms bigint,
+    the_needs text[], the_limits integer[], the_counts integer[], the_roots text[])
+RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    new_number bigint;
+BEGIN
+    INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths, need_limits,
+        need_units, need_roots)
+    VALUES (the_queue, the_id, turn.draw, CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
+        CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
+        the_needs, the_limits, the_counts, the_roots)
+    ON CONFLICT (queue, id) DO NOTHING
+    RETURNING i.number INTO new_number;
+    IF new_number IS NOT NULL AND the_value IS NOT NULL THEN
+        INSERT INTO lockkeeper.item_values (item, bytes) VALUES (new_number, the_value);
+    END IF;
+    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    VALUES (the_queue, (new_number IS NOT NULL)::integer, (new_number IS NULL)::integer)
+    ON CONFLICT (path) DO UPDATE
+    SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
+    IF new_number IS NOT NULL THEN
+        PERFORM lockkeeper.wake_workers(turn);
+    END IF;
+    RETURN new_number IS NOT NULL;
+END $$;
+
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.taken AS (
+        outcome  text,
+        sentence text,
+        id       text,
+        token    bigint,
+        attempt  integer,
+        stolen   boolean,
+        ttl_ms   bigint,
+        left_us  bigint,
+        value    bytea,
+        look_us  bigint,  -- busy: when something may come free by itself, in so many microseconds
+        has_held boolean  -- busy: there are items, and locks in their way
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.taken_of(
+    item lockkeeper.items, claim lockkeeper.requests, stolen boolean, now_us bigint)
+RETURNS lockkeeper.taken
+LANGUAGE plpgsql AS $$
+DECLARE
+    taken lockkeeper.taken;
+BEGIN
+    taken.outcome := 'granted';
+    taken.id := item.id;
+    taken.token := claim.token;
+    taken.attempt := item.attempts;
+    taken.stolen := stolen;
+    taken.ttl_ms := claim.ttl_ms;
+    taken.left_us := claim.deadline_us - now_us;
+    SELECT v.bytes INTO taken.value FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+    RETURN taken;
+END $$;
+
+-- R3: the claim that this very ask got already; its deadline is set anew.
+CREATE OR REPLACE FUNCTION lockkeeper.take_again(
+    the_queue text, the_owner text, the_ask_number bigint, new_ttl_ms bigint, now_us bigint)
+RETURNS lockkeeper.taken
+LANGUAGE plpgsql AS $$
+DECLARE
+    item lockkeeper.items;
+    claim lockkeeper.requests;
+BEGIN
+    SELECT i.* INTO item
+    FROM lockkeeper.requests AS r
+    JOIN lockkeeper.parts AS p ON p.request = r.id AND p.position = 1
+    JOIN lockkeeper.items AS i ON i.queue = the_queue AND p.path = i.queue || '/' || i.id
+    WHERE r.owner = the_owner AND r.is_claim AND r.deadline_us > now_us
+      AND i.id = substring(p.path FROM '[^/]*$') AND i.claim = r.id
+      AND i.ask_number = the_ask_number;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    UPDATE lockkeeper.requests AS r
+    SET ttl_ms = CASE WHEN r.revoked THEN r.ttl_ms ELSE new_ttl_ms END,
+        deadline_us = CASE WHEN r.revoked THEN r.deadline_us ELSE now_us + new_ttl_ms * 1000 END
+    WHERE r.id = item.claim
+    RETURNING r.* INTO claim;
+    RETURN lockkeeper.taken_of(item, claim, false, now_us);
+END $$;
+
+-- Whether something at or above the queue, held or in line, is in the way of every item.
+CREATE OR REPLACE FUNCTION lockkeeper.is_paused(
+    the_owner text, the_above text[], now_us bigint) RETURNS boolean
+LANGUAGE sql AS $$
+SELECT EXISTS (SELECT FROM lockkeeper.parts AS p
+               JOIN lockkeeper.requests AS r ON r.id = p.request
+               WHERE p.path = ANY (the_above) AND r.owner <> the_owner
+                 AND r.deadline_us > now_us) $$;
+
+-- Makes the claim of an item whose parts are free; NULL: it would close a cycle (R13).
+CREATE OR REPLACE FUNCTION lockkeeper.make_claim(
+    item lockkeeper.items, paths text[], limits integer[], counts integer[], the_roots text[],
+    the_owner text, the_note text, the_ttl_ms bigint, turn lockkeeper.turn)
+RETURNS lockkeeper.requests
+LANGUAGE plpgsql AS $$
+DECLARE
+    claim lockkeeper.requests;
+    found record;
+BEGIN
+    INSERT INTO lockkeeper.requests AS r (owner, note, held, attended, fixed, ticket, token, ttl_ms,
+        deadline_us, wants_value, is_claim, root, roots)
+    VALUES (the_owner, the_note, true, false, false, turn.draw, turn.draw, the_ttl_ms,
+        turn.now_us + the_ttl_ms * 1000, false, true, the_roots[1], the_roots)
+    RETURNING r.* INTO claim;
+    INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
+    SELECT claim.id, a.n, a.path, a.unit_limit, a.units
+    FROM unnest(paths, limits, counts) WITH ORDINALITY AS a (path, unit_limit, units, n);
+    IF EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.owner = the_owner AND NOT r.held) THEN
+        SELECT * INTO found FROM lockkeeper.find_cycle(claim.id, turn.now_us);
+        IF found.cycle IS NOT NULL THEN
+            PERFORM lockkeeper.remove_request(claim, false);
+            RETURN NULL;
+        END IF;
+    END IF;
+    UPDATE lockkeeper.roots AS k
+    SET last_draw = turn.draw, due_us = least(k.due_us, claim.deadline_us)
+    WHERE k.root = ANY (the_roots) AND (k.last_draw <> turn.draw OR k.due_us > claim.deadline_us);
+    RETURN claim;
+END $$;
+
+-- The roots of the queue and of what its next items need, in byte order: as far as can be known
+-- before they are locked.
+CREATE OR REPLACE FUNCTION lockkeeper.roots_to_take(the_queue text, the_root text) RETURNS text[]
+LANGUAGE sql AS $$
+SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
+FROM (SELECT the_root AS root
+      UNION ALL
+      SELECT unnest(n.need_roots)
+      FROM (SELECT i.need_roots FROM lockkeeper.items AS i
+            WHERE i.queue = the_queue AND i.state = 'ready'
+            ORDER BY i.sequence LIMIT 16) AS n) AS t $$;
+
+-- A take that finds nothing: since when it is worth to come again.
+CREATE OR REPLACE FUNCTION lockkeeper.nothing_to_take(
+    the_queue text, why text, saw_items boolean, turn lockkeeper.turn) RETURNS lockkeeper.taken
+LANGUAGE plpgsql AS $$
+DECLARE
+    taken lockkeeper.taken;
+BEGIN
+    UPDATE lockkeeper.roots AS r SET awaited_us = turn.now_us + 3000000
+    WHERE r.root = ANY (turn.roots) AND r.awaited_us < turn.now_us + 1500000;
+    taken.outcome := 'busy';
+    taken.sentence := why;
+    taken.has_held := saw_items;
+    SELECT least(
+        (SELECT min(i.due_us) FROM lockkeeper.items AS i
+         WHERE i.queue = the_queue AND i.state = 'delayed'),
+        (SELECT min(q.deadline_us) FROM lockkeeper.requests AS q WHERE q.root = ANY (turn.roots)
+           AND q.deadline_us > turn.now_us)) - turn.now_us INTO taken.look_us;
+    RETURN taken;
+END $$;
+
+-- Leases the oldest item that is due, not claimed and free to be locked.
+CREATE OR REPLACE FUNCTION lockkeeper.take(
+    the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts integer, the_ask_number bigint, the_note text) RETURNS lockkeeper.taken
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        lockkeeper.roots_to_take(the_queue, the_root), 9223372036854775807);
+    taken lockkeeper.taken;
+    item lockkeeper.items;
+    claim lockkeeper.requests;
+    stolen boolean;
+    paths text[];
+    limits integer[];
+    counts integer[];
+    all_roots text[];
+    judged record;
+    refused text[] := '{}'; -- needs, as text, that are not free
+    saw_items boolean := false;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    IF the_ask_number <> 0 THEN
+        taken := lockkeeper.take_again(the_queue, the_owner, the_ask_number, the_ttl_ms,
+                                       turn.now_us);
+        IF taken.outcome IS NOT NULL THEN
+            RETURN taken;
+        END IF;
+    END IF;
+    UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
+    WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
+    IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
+        RETURN lockkeeper.nothing_to_take(the_queue,
+            'R16: a lock on the queue, held or in line, pauses all claiming', true, turn);
+    END IF;
+    FOR item IN
+        SELECT i.* FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.state = 'ready'
+        ORDER BY i.sequence
+    LOOP
+        saw_items := true;
+        CONTINUE WHEN item.need_paths <> '{}'
+            AND row_to_json((item.need_paths, item.need_limits, item.need_units))::text
+                = ANY (refused);
+        IF NOT item.need_roots <@ turn.roots THEN
+            turn := lockkeeper.widen_turn(turn, item.need_roots);
+            CONTINUE WHEN NOT item.need_roots <@ turn.roots;
+        END IF;
+        paths := (the_queue || '/' || item.id) || item.need_paths;
+        limits := 0 || item.need_limits;
+        counts := 0 || item.need_units;
+        SELECT * INTO judged
+        FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, paths, limits, counts,
+                              turn.now_us);
+        IF judged.verdict <> 'grant' THEN
+            IF item.need_paths <> '{}' THEN
+                SELECT * INTO judged
+                FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, item.need_paths,
+                                      item.need_limits, item.need_units, turn.now_us);
+                IF judged.verdict <> 'grant' THEN
+                    refused := refused || row_to_json(
+                        (item.need_paths, item.need_limits, item.need_units))::text;
+                END IF;
+            END IF;
+            CONTINUE;
+        END IF;
+        all_roots := ARRAY(SELECT DISTINCT t.root COLLATE "C"
+                           FROM unnest(the_root || item.need_roots) AS t (root) ORDER BY 1);
+        IF turn.is_bounded THEN
+            taken.sentence :=
+                lockkeeper.full_bound(the_owner, paths, all_roots, false, turn.now_us);
+            IF taken.sentence IS NOT NULL THEN
+                taken.outcome := 'full';
+                taken.sentence :=
+                    format('R22: the store''s bound on %s is reached', taken.sentence);
+                RETURN taken;
+            END IF;
+        END IF;
+        claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner,
+                                       the_note, the_ttl_ms, turn);
+        CONTINUE WHEN claim.id IS NULL;
+        stolen := item.was_lost;
+        UPDATE lockkeeper.items AS i
+        SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
+            ask_number = the_ask_number, max_attempts = the_max_attempts
+        WHERE i.number = item.number
+        RETURNING i.* INTO item;
+        UPDATE lockkeeper.queues AS q
+        SET claims = q.claims + 1, steals = q.steals + stolen::integer
+        WHERE q.path = the_queue;
+        RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
+    END LOOP;
+    RETURN lockkeeper.nothing_to_take(the_queue, CASE
+        WHEN EXISTS (SELECT FROM lockkeeper.queues AS q WHERE q.path = the_queue)
+        THEN 'R16: there is nothing to claim now'
+        ELSE 'R16: nothing was ever pushed to this queue' END, saw_items, turn);
+END $$;
+
+-- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back.
+CREATE OR REPLACE FUNCTION lockkeeper.finish(
+    the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
+    the_token bigint, delay_ms bigint) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    answer lockkeeper.answer;
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        coalesce((SELECT r.roots FROM lockkeeper.items AS i
+                  JOIN lockkeeper.requests AS r ON r.id = i.claim
+                  WHERE i.queue = the_queue AND i.id = the_id), ARRAY[the_root]),
+        9223372036854775807);
+    item lockkeeper.items;
+    self lockkeeper.requests;
+    paths text[];
+    parks boolean := false;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
+    SELECT r.* INTO self FROM lockkeeper.requests AS r
+    WHERE r.id = item.claim AND r.deadline_us > turn.now_us AND r.owner = the_owner
+      AND (the_token = 0 OR r.token = the_token);
+    IF self.id IS NULL THEN
+        IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, turn.now_us) THEN
+            answer.outcome := 'ok'; -- R3
+            RETURN answer;
+        END IF;
+        RETURN lockkeeper.lost('R16: the item is not claimed by this owner (any more)');
+    END IF;
+    IF NOT self.roots <@ turn.roots THEN
+        turn := lockkeeper.widen_turn(turn, self.roots);
+    END IF;
+    IF the_token <> 0 THEN
+        INSERT INTO lockkeeper.ended AS e (token, identity, ended_us)
+        VALUES (the_token, the_identity, turn.now_us)
+        ON CONFLICT (token, identity) DO UPDATE SET ended_us = excluded.ended_us;
+    END IF;
+    paths := lockkeeper.remove_request(self, false);
+    IF delay_ms IS NULL THEN
+        DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
+        DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+        UPDATE lockkeeper.queues AS q SET done = q.done + 1 WHERE q.path = the_queue;
+    ELSE
+        parks := item.max_attempts > 0 AND item.attempts >= item.max_attempts;
+        UPDATE lockkeeper.items AS i
+        SET claim = 0, ask_number = 0, was_lost = false,
+            due_us = CASE WHEN delay_ms > 0 AND NOT parks
+                          THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
+            state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
+                         ELSE 'ready' END
+        WHERE i.number = item.number;
+        UPDATE lockkeeper.queues AS q
+        SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
+    END IF;
+    turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    answer.outcome := 'ok';
+    RETURN answer;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.unpark(the_queue text, the_id text, the_root text)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer;
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    UPDATE lockkeeper.items AS i SET state = 'ready', attempts = 0, was_lost = false
+    WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
+    IF NOT FOUND THEN
+        RETURN lockkeeper.lost('R16: there is no such parked item');
+    END IF;
+    PERFORM lockkeeper.wake_workers(turn);
+    answer.outcome := 'ok';
+    RETURN answer;
+END $$;

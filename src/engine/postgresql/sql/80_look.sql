@@ -1,0 +1,114 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Looking: consistent readings, each of one snapshot. What is overdue is left out; lk_tick(), which
+-- whoever looks calls before, has let in those whom that lets in.
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_value(
+    the_path text, OUT bytes bytea, OUT in_doubt boolean)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
+    SELECT FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
+    WHERE p.path = the_path AND p.position = 1 AND p.units = 0 AND r.held AND r.wants_value
+      AND r.deadline_us <= lockkeeper.now_us())
+FROM lockkeeper."values" AS v WHERE v.path = the_path $$;
+
+-- All parts of the requests given.
+CREATE OR REPLACE FUNCTION lockkeeper.rows_of(requests bigint[], the_now_us bigint)
+RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, revoked boolean,
+    fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,
+    is_claim boolean, path text, unit_limit integer, units integer)
+LANGUAGE sql STABLE AS $$
+SELECT the_now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket, r.token, r.ttl_ms,
+       r.deadline_us, r.is_claim, p.path, p.unit_limit, p.units
+FROM lockkeeper.requests AS r JOIN lockkeeper.parts AS p ON p.request = r.id
+WHERE r.id = ANY (requests)
+ORDER BY r.ticket, r.id, p.position $$;
+
+-- Requests with a part at or below `prefix` (NULL: everything).
+CREATE OR REPLACE FUNCTION lockkeeper.lk_list(prefix text)
+RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, revoked boolean,
+    fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,
+    is_claim boolean, path text, unit_limit integer, units integer)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us)
+SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
+    SELECT r.id FROM lockkeeper.requests AS r
+    WHERE r.deadline_us > clock.now_us
+      AND (prefix IS NULL OR EXISTS (
+           SELECT FROM lockkeeper.parts AS p
+           WHERE p.request = r.id AND lockkeeper.contains(prefix, p.path)))
+      AND (prefix IS NULL OR r.root = split_part(prefix, '/', 1) OR cardinality(r.roots) > 1)
+    ), clock.now_us) AS x $$;
+
+-- Requests with a part related to `path`, and those that may be in their way (R20).
+CREATE OR REPLACE FUNCTION lockkeeper.lk_show(the_path text)
+RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, revoked boolean,
+    fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,
+    is_claim boolean, path text, unit_limit integer, units integer)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us),
+near AS MATERIALIZED (
+    SELECT DISTINCT p.request FROM lockkeeper.parts AS p
+    WHERE p.path = ANY (lockkeeper.path_and_above(the_path))
+       OR (p.path > the_path || '/' AND p.path < the_path || '0')),
+around AS (
+    SELECT DISTINCT o.request FROM near AS n
+    JOIN lockkeeper.parts AS p ON p.request = n.request
+    JOIN lockkeeper.parts AS o
+      ON o.path = ANY (lockkeeper.path_and_above(p.path))
+         OR (o.path > p.path || '/' AND o.path < p.path || '0'))
+SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
+    SELECT r.id FROM around AS a JOIN lockkeeper.requests AS r ON r.id = a.request
+    WHERE r.deadline_us > clock.now_us), clock.now_us) AS x $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_audit(prefix text)
+RETURNS TABLE (at_us bigint, broken_by text, reason text, path text, owner text, note text,
+    ticket bigint, token bigint)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT a.at_us, a.broken_by, a.reason, a.path, a.owner, a.note, a.ticket, a.token
+FROM lockkeeper.audit AS a
+WHERE prefix IS NULL OR lockkeeper.contains(prefix, a.path)
+ORDER BY a.id $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_items_of(the_queue text)
+RETURNS TABLE (now_us bigint, id text, state text, due_us bigint, attempts integer, value bytea,
+    need_paths text[], need_limits integer[], need_units integer[], owner text,
+    deadline_us bigint)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us)
+SELECT clock.now_us, i.id,
+       CASE WHEN i.state = 'delayed' AND i.due_us <= clock.now_us THEN 'ready' ELSE i.state END,
+       i.due_us, i.attempts, v.bytes, i.need_paths, i.need_limits, i.need_units, r.owner,
+       r.deadline_us
+FROM clock
+CROSS JOIN lockkeeper.items AS i
+LEFT JOIN lockkeeper.item_values AS v ON v.item = i.number
+LEFT JOIN lockkeeper.requests AS r ON r.id = i.claim
+WHERE i.queue = the_queue
+ORDER BY i.sequence $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_stats(
+    the_queue text, OUT pushed bigint, OUT duplicates bigint, OUT claims bigint,
+    OUT steals bigint, OUT done bigint, OUT retried bigint, OUT parked bigint, OUT ready bigint,
+    OUT delayed bigint, OUT claimed bigint, OUT parked_now bigint)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+SELECT q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked, n.*
+FROM lockkeeper.queues AS q CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE i.state = 'ready' OR (i.state = 'delayed' AND i.is_due)),
+           count(*) FILTER (WHERE i.state = 'delayed' AND NOT i.is_due),
+           count(*) FILTER (WHERE i.state = 'claimed'),
+           count(*) FILTER (WHERE i.state = 'parked')
+    FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due
+          FROM lockkeeper.items AS x WHERE x.queue = q.path) AS i) AS n
+WHERE q.path = the_queue $$;

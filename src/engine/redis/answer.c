@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk_results out of replies. */
+#include "engine/redis/answer.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "engine/blockers.h"
+#include "engine/bytes.h"
+#include "engine/redis/call.h"
+#include "engine/reply.h"
+
+enum { WORDS_PER_BLOCKER = 6, SHORT_GRANT = 6 /* fast_ask.lua */ };
+
+static int64_t left_ms(int64_t deadline_us, int64_t now_us) {
+    return deadline_us > now_us ? (deadline_us - now_us) / 1000 : 0;
+}
+
+/* ---- blockers -------------------------------------------------------------------------------- */
+
+static bool fill_blocker(const redisReply *array, size_t at, int64_t now_us,
+                         lk_blocker_info *info) {
+    struct lk_slice note = lk_redis_text_at(array, at + 2);
+
+    info->path = lk_text_copy(lk_redis_text_at(array, at));
+    info->owner = lk_text_copy(lk_redis_text_at(array, at + 1));
+    info->note = note.size > 0 ? lk_text_copy(note) : NULL;
+    info->ticket = (uint64_t)lk_redis_integer_at(array, at + 3);
+    info->held = lk_redis_integer_at(array, at + 4) != 0;
+    info->expires_in_ms = left_ms(lk_redis_integer_at(array, at + 5), now_us);
+    return info->path != NULL && info->owner != NULL && (info->note != NULL || note.size == 0);
+}
+
+bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_info **ret_infos,
+                            size_t *ret_count) {
+    size_t count = array->elements / WORDS_PER_BLOCKER;
+    lk_blocker_info *infos;
+
+    *ret_infos = NULL;
+    *ret_count = 0;
+    if (count == 0) {
+        return true;
+    }
+    infos = calloc(count, sizeof *infos);
+    if (infos == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!fill_blocker(array, i * WORDS_PER_BLOCKER, now_us, &infos[i])) {
+            lk_blocker_infos_free(infos, count);
+            return false;
+        }
+    }
+    *ret_infos = infos;
+    *ret_count = count;
+    return true;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static void read_short_grant(const redisReply *reply, lk_result *result) {
+    int64_t now_us = lk_redis_integer_at(reply, LK_REDIS_NOW);
+
+    result->outcome = LK_GRANTED;
+    result->created = true;
+    result->ticket = (uint64_t)lk_redis_integer_at(reply, 2);
+    result->token = result->ticket;
+    result->ttl_ms = lk_redis_integer_at(reply, 3);
+    result->expires_in_ms = left_ms(lk_redis_integer_at(reply, 4), now_us);
+    result->in_use = (uint64_t)lk_redis_integer_at(reply, 5);
+}
+
+static bool read_cycle(const redisReply *array, lk_result *result) {
+    if (array->elements == 0) {
+        return true;
+    }
+    result->cycle = calloc(array->elements, sizeof *result->cycle);
+    if (result->cycle == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < array->elements; i++) {
+        result->cycle[i] = lk_text_copy(lk_redis_text_at(array, i));
+        if (result->cycle[i] == NULL) {
+            return false;
+        }
+        result->cycle_count++;
+    }
+    return true;
+}
+
+static bool read_value(const redisReply *reply, lk_result *result) {
+    if (LK_REDIS_VALUE >= reply->elements
+        || reply->element[LK_REDIS_VALUE]->type != REDIS_REPLY_STRING) {
+        return true;
+    }
+    result->value = lk_bytes_copy_with_end(lk_redis_text_at(reply, LK_REDIS_VALUE));
+    result->value_size = lk_redis_text_at(reply, LK_REDIS_VALUE).size;
+    result->in_doubt = (lk_redis_integer_at(reply, LK_REDIS_FLAGS) & 4) != 0;
+    return result->value != NULL;
+}
+
+static bool read_whole(const redisReply *reply, lk_result *result) {
+    int64_t now_us = lk_redis_integer_at(reply, LK_REDIS_NOW);
+    int64_t deadline_us = lk_redis_integer_at(reply, LK_REDIS_DEADLINE);
+    int64_t flags = lk_redis_integer_at(reply, LK_REDIS_FLAGS);
+    struct lk_slice text = lk_redis_text_at(reply, LK_REDIS_TEXT);
+
+    result->outcome = (lk_outcome)lk_redis_integer_at(reply, LK_REDIS_OUTCOME);
+    result->created = (flags & 1) != 0;
+    result->fixed = (flags & 2) != 0;
+    result->ticket = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_TICKET);
+    result->token = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_TOKEN);
+    result->ttl_ms = lk_redis_integer_at(reply, LK_REDIS_TTL);
+    result->expires_in_ms =
+        reply->elements <= LK_REDIS_DEADLINE || deadline_us < 0 ? -1 : left_ms(deadline_us, now_us);
+    result->in_use = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_IN_USE);
+    result->position = (size_t)lk_redis_integer_at(reply, LK_REDIS_POSITION);
+    if (text.size > 0) {
+        result->error = lk_text_copy(text);
+    }
+    return (text.size == 0 || result->error != NULL)
+           && lk_redis_blockers_read(lk_redis_array_at(reply, LK_REDIS_BLOCKERS), now_us,
+                                     &result->blockers, &result->blocker_count)
+           && read_cycle(lk_redis_array_at(reply, LK_REDIS_CYCLE), result)
+           && read_value(reply, result);
+}
+
+void lk_redis_answer_read(const redisReply *reply, lk_result *result) {
+    if (reply->elements == SHORT_GRANT) {
+        read_short_grant(reply, result);
+    } else if (!read_whole(reply, result)) {
+        lk_result_clear(result);
+        (void)lk_result_fail(result, LK_INTERNAL, "no memory for the answer");
+    }
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calling the script. */
+#include "engine/redis/call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "engine/redis/script.h"
+
+#define PAUSE_FIRST_US INT64_C(5000)
+#define PAUSE_MAX_US INT64_C(200000)
+#define REPLICAS_US_MAX INT64_C(1000000)
+enum { REDIRECTS_MAX = 16, AGAIN = 100 /* opening.lua */, FIXED_WORDS = 9, BOOT_AT = 5 };
+
+/* ---- putting together ------------------------------------------------------------------------ */
+
+void lk_redis_call_say(struct lk_redis_call *call, struct lk_slice word) {
+    lk_redis_say(&call->words, word);
+}
+
+void lk_redis_call_number(struct lk_redis_call *call, int64_t number) {
+    char *room = call->room[call->words.count];
+
+    (void)snprintf(room, sizeof call->room[0], "%" PRId64, number);
+    lk_redis_say(&call->words, lk_slice_of(room));
+}
+
+/* EVALSHA sha 1 {root}:lk:h operation boot channel alone shift ... */
+void lk_redis_call_begin(const struct lk_redis *store, const char *operation,
+                         const struct lk_path *path, bool is_attended, struct lk_redis_call *call) {
+    call->words.count = 0;
+    call->is_repeatable = false;
+    call->grants = false;
+    call->root = lk_path_root(path);
+    (void)snprintf(call->key, sizeof call->key, "{%.*s}:lk:h", (int)call->root.size,
+                   call->root.bytes);
+    lk_redis_call_say(call, lk_slice_of("EVALSHA"));
+    lk_redis_call_say(call, lk_slice_of(lk_redis_script_sha));
+    lk_redis_call_say(call, lk_slice_of("1"));
+    lk_redis_call_say(call, lk_slice_of(call->key));
+    lk_redis_call_say(call, lk_slice_of(operation));
+    lk_redis_call_say(call, lk_slice_of("")); /* BOOT_AT: the link's */
+    lk_redis_call_say(call, lk_slice_of(is_attended ? store->channel : ""));
+    lk_redis_call_say(call, lk_slice_of(store->fleet.is_cluster ? "0" : "1"));
+    lk_redis_call_number(call, store->shift_us);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int64_t lk_redis_integer_at(const redisReply *reply, size_t index) {
+    return index < reply->elements && reply->element[index]->type == REDIS_REPLY_INTEGER
+               ? reply->element[index]->integer
+               : 0;
+}
+
+struct lk_slice lk_redis_text_at(const redisReply *reply, size_t index) {
+    if (index >= reply->elements || reply->element[index]->type != REDIS_REPLY_STRING) {
+        return (struct lk_slice){NULL, 0};
+    }
+    return (struct lk_slice){reply->element[index]->str, (size_t)reply->element[index]->len};
+}
+
+const redisReply *lk_redis_array_at(const redisReply *reply, size_t index) {
+    static const redisReply nothing = {.type = REDIS_REPLY_ARRAY};
+
+    return index < reply->elements && reply->element[index]->type == REDIS_REPLY_ARRAY
+               ? reply->element[index]
+               : &nothing;
+}
+
+/* ---- what a reply means ---------------------------------------------------------------------- */
+
+enum verdict {
+    VERDICT_ANSWER, /* the script's */
+    VERDICT_AGAIN,  /* at once: more had perished than one call sees to */
+    VERDICT_LOAD,   /* the server does not know the script */
+    VERDICT_MOVED,  /* the slot is elsewhere */
+    VERDICT_ASK,    /* ... for this time */
+    VERDICT_LATER,  /* the server or the cluster is not ready */
+    VERDICT_ELSEWHERE /* it is the wrong server altogether */,
+    VERDICT_FAILED,
+};
+
+static bool starts_with(const char *text, const char *beginning) {
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static enum verdict judge_error(const char *text, lk_outcome *ret_outcome) {
+    static const char *const later[] = {"TRYAGAIN", "CLUSTERDOWN", "LOADING", "BUSY "};
+    static const char *const elsewhere[] = {"READONLY", "MASTERDOWN", "UNBLOCKED"};
+
+    if (starts_with(text, "NOSCRIPT")) {
+        return VERDICT_LOAD;
+    }
+    if (starts_with(text, "MOVED")) {
+        return VERDICT_MOVED;
+    }
+    if (starts_with(text, "ASK ")) {
+        return VERDICT_ASK;
+    }
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (starts_with(text, later[i])) {
+            return VERDICT_LATER;
+        }
+    }
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        if (strstr(text, elsewhere[i]) != NULL) {
+            return VERDICT_ELSEWHERE; /* also where a script met it */
+        }
+    }
+    if (starts_with(text, "NOAUTH") || starts_with(text, "NOPERM") || starts_with(text, "WRONGP")) {
+        *ret_outcome = LK_DENIED;
+    } else if (strstr(text, "OOM ") != NULL) {
+        *ret_outcome = LK_FULL;
+    } else if (strstr(text, "MISCONF") != NULL || strstr(text, "NOREPLICAS") != NULL) {
+        *ret_outcome = LK_UNAVAILABLE;
+    } else {
+        *ret_outcome = LK_INTERNAL;
+    }
+    return VERDICT_FAILED;
+}
+
+static enum verdict judge(const redisReply *reply, lk_outcome *ret_outcome) {
+    *ret_outcome = LK_INTERNAL;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        return judge_error(reply->str, ret_outcome);
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2) {
+        return VERDICT_FAILED;
+    }
+    return lk_redis_integer_at(reply, 0) == AGAIN ? VERDICT_AGAIN : VERDICT_ANSWER;
+}
+
+/* ---- one attempt ----------------------------------------------------------------------------- */
+
+struct attempt {
+    struct lk_redis *store;
+    struct lk_redis_call *call;
+    const struct lk_patience *patience;
+    int asked_node; /* ASK: this time there; else LK_REDIS_NO_NODE */
+    int redirects;
+    int64_t pause_us;
+    bool is_repeated; /* it may have been carried out already */
+};
+
+/* Sleeps a little before the next attempt. false: there is no time left, or the waker is thrown. */
+static bool pause(struct attempt *attempt) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t left_us = attempt->patience->until_us - lk_clock_now_us();
+    int64_t pause_us = lk_random_between(&random, attempt->pause_us / 2, attempt->pause_us);
+    const struct timespec duration = {.tv_nsec = (long)pause_us * 1000};
+
+    attempt->pause_us *= 2;
+    attempt->pause_us = attempt->pause_us < PAUSE_MAX_US ? attempt->pause_us : PAUSE_MAX_US;
+    if (left_us <= pause_us) {
+        return false;
+    }
+    if (attempt->patience->waker != NULL) {
+        return !lk_waker_sleep(attempt->patience->waker, pause_us);
+    }
+    (void)nanosleep(&duration, NULL);
+    return true;
+}
+
+static lk_outcome load_script(struct attempt *attempt, struct lk_redis_link *link,
+                              lk_error *error) {
+    const char *const words[] = {"SCRIPT", "LOAD", lk_redis_script};
+    redisReply *reply = NULL;
+    lk_outcome outcome = lk_redis_exchange_text(link, words, 3, attempt->patience, &reply, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (reply->type == REDIS_REPLY_ERROR) {
+        outcome =
+            lk_error_set(error, starts_with(reply->str, "NOPERM") ? LK_DENIED : LK_UNAVAILABLE,
+                         "the server does not take the script: %.200s", reply->str);
+    }
+    freeReplyObject(reply);
+    return outcome;
+}
+
+/* ?replicas=N: the grant is told only when that many have it. */
+static lk_outcome await_replicas(struct attempt *attempt, struct lk_redis_link *link,
+                                 lk_error *error) {
+    int64_t left_us = attempt->patience->until_us - lk_clock_now_us();
+    int64_t wait_us = left_us < REPLICAS_US_MAX ? left_us : REPLICAS_US_MAX;
+    int replicas = attempt->store->fleet.place.replicas;
+    char count[16];
+    char time_ms[24];
+    const char *const words[] = {"WAIT", count, time_ms};
+    redisReply *reply = NULL;
+    lk_outcome outcome;
+    int64_t reached;
+
+    (void)snprintf(count, sizeof count, "%d", replicas);
+    (void)snprintf(time_ms, sizeof time_ms, "%" PRId64, wait_us > 1000 ? wait_us / 1000 : 1);
+    outcome = lk_redis_exchange_text(link, words, 3, attempt->patience, &reply, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    reached = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+    freeReplyObject(reply);
+    return reached >= replicas
+               ? LK_OK
+               : lk_error_set(error, LK_UNAVAILABLE,
+                              "?replicas: only %" PRId64 " of %d replicas have the grant", reached,
+                              replicas);
+}
+
+static lk_outcome say_asking(struct attempt *attempt, struct lk_redis_link *link, lk_error *error) {
+    static const char *const words[] = {"ASKING"};
+    redisReply *reply = NULL;
+    lk_outcome outcome = LK_OK;
+
+    if (attempt->asked_node != LK_REDIS_NO_NODE) {
+        outcome = lk_redis_exchange_text(link, words, 1, attempt->patience, &reply, error);
+        attempt->asked_node = LK_REDIS_NO_NODE;
+        if (outcome == LK_OK) {
+            freeReplyObject(reply);
+        }
+    }
+    return outcome;
+}
+
+static lk_outcome take_link(struct attempt *attempt, struct lk_redis_link **ret_link,
+                            lk_error *error) {
+    struct lk_redis_fleet *fleet = &attempt->store->fleet;
+
+    return attempt->asked_node != LK_REDIS_NO_NODE
+               ? lk_redis_fleet_take_node(fleet, attempt->asked_node, attempt->patience, ret_link,
+                                          error)
+               : lk_redis_fleet_take(fleet, lk_redis_slot_of(attempt->call->root),
+                                     attempt->patience, ret_link, error);
+}
+
+/* Sends the call over the link. On anything but LK_OK the link is gone. */
+static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
+                            redisReply **ret_reply, lk_error *error) {
+    struct lk_redis_words *words = &attempt->call->words;
+    lk_outcome outcome = say_asking(attempt, link, error);
+
+    words->bytes[BOOT_AT] = link->boot;
+    words->sizes[BOOT_AT] = strlen(link->boot);
+    if (outcome == LK_OK) {
+        outcome = lk_redis_exchange(link, words, attempt->patience, ret_reply, error);
+    }
+    if (outcome == LK_OK && attempt->call->grants && attempt->store->fleet.place.replicas > 0
+        && (*ret_reply)->type == REDIS_REPLY_ARRAY
+        && lk_redis_integer_at(*ret_reply, 0) == LK_GRANTED) {
+        outcome = await_replicas(attempt, link, error);
+        if (outcome != LK_OK) {
+            freeReplyObject(*ret_reply);
+            attempt->call->is_repeatable = false;
+        }
+    }
+    if (outcome != LK_OK) {
+        lk_redis_fleet_drop(&attempt->store->fleet, link);
+    }
+    return outcome;
+}
+
+/* What to do about a reply that is no answer. LK_OK: try again. */
+static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk_redis_link *link,
+                        const redisReply *reply, lk_outcome failed, lk_error *error) {
+    struct lk_redis_fleet *fleet = &attempt->store->fleet;
+    const char *text = reply->str != NULL ? reply->str : "an answer that is none of the script's";
+
+    switch (verdict) {
+    case VERDICT_AGAIN:
+        return LK_OK;
+    case VERDICT_LOAD:
+        return load_script(attempt, link, error);
+    case VERDICT_MOVED:
+    case VERDICT_ASK:
+        attempt->asked_node =
+            lk_redis_fleet_redirect(fleet, reply->str, link, verdict == VERDICT_MOVED);
+        if (verdict == VERDICT_MOVED) {
+            attempt->asked_node = LK_REDIS_NO_NODE;
+            lk_redis_fleet_doubt(fleet);
+        }
+        return ++attempt->redirects < REDIRECTS_MAX || pause(attempt) ? LK_OK : LK_UNAVAILABLE;
+    case VERDICT_ELSEWHERE:
+    case VERDICT_LATER:
+        lk_redis_fleet_doubt(fleet);
+        (void)lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s", text);
+        return pause(attempt) ? LK_OK : LK_UNAVAILABLE;
+    default:
+        return lk_error_set(error, failed, "the Redis server says: %.300s", text);
+    }
+}
+
+/* One attempt. LK_WAITING: to be tried again. */
+static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_error *error) {
+    struct lk_redis_link *link;
+    redisReply *reply = NULL;
+    enum verdict verdict;
+    lk_outcome failed;
+    lk_outcome outcome = take_link(attempt, &link, error);
+
+    if (outcome == LK_UNAVAILABLE) { /* nothing was sent */
+        lk_redis_fleet_doubt(&attempt->store->fleet);
+        attempt->asked_node = LK_REDIS_NO_NODE;
+        return pause(attempt) ? LK_WAITING : LK_UNAVAILABLE;
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = send_call(attempt, link, &reply, error);
+    if (outcome == LK_UNAVAILABLE && attempt->call->is_repeatable) {
+        attempt->asked_node = LK_REDIS_NO_NODE;
+        return pause(attempt) ? LK_WAITING : LK_UNAVAILABLE;
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    verdict = judge(reply, &failed);
+    if (verdict == VERDICT_ANSWER) {
+        lk_redis_fleet_give(&attempt->store->fleet, link);
+        *ret_reply = reply;
+        return LK_OK;
+    }
+    outcome = react(attempt, verdict, link, reply, failed, error);
+    freeReplyObject(reply);
+    lk_redis_fleet_give(&attempt->store->fleet, link);
+    return outcome == LK_OK ? LK_WAITING : outcome;
+}
+
+lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call,
+                              const struct lk_patience *patience, redisReply **ret_reply,
+                              lk_error *error) {
+    struct attempt attempt = {.store = store,
+                              .call = call,
+                              .patience = patience,
+                              .asked_node = LK_REDIS_NO_NODE,
+                              .pause_us = PAUSE_FIRST_US};
+    lk_outcome outcome;
+
+    do {
+        outcome = try_call(&attempt, ret_reply, error);
+    } while (outcome == LK_WAITING);
+    if (outcome == LK_UNAVAILABLE && patience->waker != NULL
+        && lk_waker_is_thrown(patience->waker)) {
+        outcome = lk_error_set(error, LK_CANCELLED, "the wait was cancelled");
+    }
+    if (outcome == LK_OK) {
+        store->last_now_us = lk_redis_integer_at(*ret_reply, 1);
+    }
+    return outcome;
+}

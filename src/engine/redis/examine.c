@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `lk doctor` says of the servers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/redis/operations.h"
+#include "engine/redis/store.h"
+
+enum { REPORT_BYTES_MAX = 2048, FIELD_BYTES_MAX = 64 };
+
+struct examination {
+    struct lk_redis *store;
+    const struct lk_patience *patience;
+    struct lk_text text;
+    struct lk_text warnings;
+    lk_report *report;
+};
+
+/* Copies what stands behind `name` at the beginning of a line. */
+static void read_field(const redisReply *info, const char *name, char ret_value[FIELD_BYTES_MAX]) {
+    const char *found = info->str;
+    size_t size = 0;
+
+    while (found != NULL && strncmp(found, name, strlen(name)) != 0) {
+        found = strchr(found, '\n');
+        found = found != NULL ? found + 1 : NULL;
+    }
+    if (found != NULL) {
+        found += strlen(name);
+        size = strcspn(found, "\r\n");
+        size = size < FIELD_BYTES_MAX - 1 ? size : FIELD_BYTES_MAX - 1;
+        memcpy(ret_value, found, size);
+    }
+    ret_value[size] = '\0';
+}
+
+static void look_at_memory(struct examination *e, const redisReply *info, const char *whose) {
+    char value[FIELD_BYTES_MAX];
+    char maximum[FIELD_BYTES_MAX];
+
+    read_field(info, "maxmemory_policy:", value);
+    read_field(info, "maxmemory:", maximum);
+    lk_text_format(&e->text, "eviction of %s: %s\n", whose, value);
+    if (value[0] != '\0' && strcmp(value, "noeviction") != 0) {
+        lk_text_format(&e->warnings,
+                       "%s may drop locks when its memory is full (maxmemory-policy %s%s): use "
+                       "noeviction\n",
+                       whose, value,
+                       strcmp(maximum, "0") == 0 ? "; maxmemory is not set, so not now" : "");
+    }
+}
+
+static void look_at_persistence(struct examination *e, const redisReply *info, const char *whose) {
+    char appends[FIELD_BYTES_MAX];
+
+    read_field(info, "aof_enabled:", appends);
+    lk_text_format(&e->text, "append-only file of %s: %s\n", whose,
+                   strcmp(appends, "1") == 0 ? "yes" : "no");
+    if (strcmp(appends, "1") != 0) {
+        lk_text_format(&e->warnings,
+                       "%s keeps no append-only file: after a crash of the server, grants since "
+                       "the last snapshot are forgotten\n",
+                       whose);
+    }
+}
+
+static void look_at_replication(struct examination *e, const redisReply *info, const char *whose) {
+    char replicas[FIELD_BYTES_MAX];
+
+    read_field(info, "connected_slaves:", replicas);
+    lk_text_format(&e->text, "replicas of %s: %s\n", whose, replicas);
+    if (strtol(replicas, NULL, 10) < e->store->fleet.place.replicas) {
+        lk_text_format(&e->warnings, "%s has fewer replicas than ?replicas=%d asks for\n", whose,
+                       e->store->fleet.place.replicas);
+    }
+}
+
+/* The server's clock, and how long it takes to ask for it. */
+static lk_outcome look_at_clock(struct examination *e, struct lk_redis_link *link,
+                                lk_error *error) {
+    static const char *const words[] = {"TIME"};
+    int64_t sent_us = lk_clock_now_us();
+    int64_t wall_us = lk_clock_wall_us();
+    redisReply *reply = NULL;
+    lk_outcome outcome = lk_redis_exchange_text(link, words, 1, e->patience, &reply, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    e->report->round_trip_us = lk_clock_now_us() - sent_us;
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 && reply->element[0]->str != NULL
+        && reply->element[1]->str != NULL) {
+        int64_t theirs_us = strtoll(reply->element[0]->str, NULL, 10) * 1000000
+                            + strtoll(reply->element[1]->str, NULL, 10);
+        e->report->clock_offset_us = theirs_us - (wall_us + e->report->round_trip_us / 2);
+    }
+    freeReplyObject(reply);
+    return LK_OK;
+}
+
+static lk_outcome look_at_info(struct examination *e, struct lk_redis_link *link,
+                               const char *section, const char *whose,
+                               void (*look)(struct examination *, const redisReply *, const char *),
+                               lk_error *error) {
+    const char *const words[] = {"INFO", section};
+    redisReply *reply = NULL;
+    lk_outcome outcome = lk_redis_exchange_text(link, words, 2, e->patience, &reply, error);
+
+    if (outcome == LK_OK) {
+        look(e, reply, whose);
+        freeReplyObject(reply);
+    }
+    return outcome;
+}
+
+static lk_outcome look_at_node(struct examination *e, int node, lk_error *error) {
+    struct lk_redis_fleet *fleet = &e->store->fleet;
+    char whose[LK_REDIS_HOST_BYTES_MAX + 8];
+    struct lk_redis_link *link;
+    lk_outcome outcome = lk_redis_fleet_take_node(fleet, node, e->patience, &link, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    (void)snprintf(whose, sizeof whose, "%s:%d", fleet->nodes[node].address.host,
+                   fleet->nodes[node].address.port);
+    outcome = look_at_info(e, link, "memory", whose, look_at_memory, error);
+    if (outcome == LK_OK) {
+        outcome = look_at_info(e, link, "persistence", whose, look_at_persistence, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = look_at_info(e, link, "replication", whose, look_at_replication, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = look_at_clock(e, link, error);
+    }
+    if (outcome == LK_OK) {
+        lk_redis_fleet_give(fleet, link);
+    } else {
+        lk_redis_fleet_drop(fleet, link);
+    }
+    return outcome;
+}
+
+static lk_outcome look_at_all(struct examination *e, lk_error *error) {
+    int nodes[LK_REDIS_NODES_MAX];
+    lk_outcome outcome = lk_redis_fleet_discover(&e->store->fleet, e->patience, error);
+    int count = lk_redis_fleet_masters(&e->store->fleet, nodes);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_text_format(&e->text, "servers: %d%s\n", count,
+                   e->store->fleet.is_cluster ? " masters of a cluster" : "");
+    for (int i = 0; i < count && i < 8 && outcome == LK_OK; i++) {
+        outcome = look_at_node(e, nodes[i], error);
+    }
+    if (e->store->fleet.place.replicas == 0) {
+        lk_text_format(&e->warnings, "Redis replicates asynchronously: a fail-over may forget a "
+                                     "grant, and then two hold; fencing tokens still tell them "
+                                     "apart (?replicas=N waits for N replicas)\n");
+    }
+    return outcome;
+}
+
+lk_outcome lk_redis_examine(struct lk_engine *engine, const struct lk_patience *patience,
+                            lk_report **ret_report, lk_error *error) {
+    char text[REPORT_BYTES_MAX];
+    char warnings[REPORT_BYTES_MAX];
+    struct examination e = {.store = lk_redis_of(engine),
+                            .patience = patience,
+                            .text = lk_text_in(text, sizeof text),
+                            .warnings = lk_text_in(warnings, sizeof warnings),
+                            .report = calloc(1, sizeof *e.report)};
+    lk_outcome outcome;
+
+    if (e.report == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
+    }
+    outcome = look_at_all(&e, error);
+    if (outcome == LK_OK) {
+        e.report->text = lk_text_copy(lk_slice_of(text));
+        e.report->warnings = lk_text_copy(lk_slice_of(warnings));
+        if (e.report->text == NULL || e.report->warnings == NULL) {
+            outcome = lk_error_set(error, LK_INTERNAL, "no memory for the report");
+        }
+    }
+    if (outcome != LK_OK) {
+        lk_report_free(e.report);
+        return outcome;
+    }
+    *ret_report = e.report;
+    return LK_OK;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking redis: URLs apart. */
+#include "engine/redis/place.h"
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+/* What stands before the first `byte`, which *text is moved behind; all of it, if there is none. */
+static struct lk_slice cut_at(struct lk_slice *text, char byte) {
+    const char *found = text->size > 0 ? memchr(text->bytes, byte, text->size) : NULL;
+    struct lk_slice head = *text;
+
+    if (found == NULL) {
+        *text = (struct lk_slice){NULL, 0};
+        return head;
+    }
+    head.size = (size_t)(found - text->bytes);
+    text->bytes += head.size + 1;
+    text->size -= head.size + 1;
+    return head;
+}
+
+static int hexadecimal(char digit) {
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    digit = (char)(digit | 0x20);
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* Undoes percent-encoding. false: too long, a byte 0, or not encoded so. */
+static bool decode(struct lk_slice text, char *ret_bytes, size_t capacity) {
+    size_t used = 0;
+
+    for (size_t i = 0; i < text.size; i++) {
+        char byte = text.bytes[i];
+
+        if (byte == '%') {
+            int high = i + 2 < text.size ? hexadecimal(text.bytes[i + 1]) : -1;
+            int low = i + 2 < text.size ? hexadecimal(text.bytes[i + 2]) : -1;
+
+            if (high < 0 || low < 0) {
+                return false;
+            }
+            byte = (char)(high * 16 + low);
+            i += 2;
+        }
+        if (byte == '\0' || used + 1 >= capacity) {
+            return false;
+        }
+        ret_bytes[used++] = byte;
+    }
+    ret_bytes[used] = '\0';
+    return true;
+}
+
+static bool read_number(struct lk_slice text, int max, int *ret_number) {
+    int number = 0;
+
+    if (text.size == 0 || text.size > 9) {
+        return false;
+    }
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.bytes[i] < '0' || text.bytes[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (text.bytes[i] - '0');
+    }
+    if (number > max) {
+        return false;
+    }
+    *ret_number = number;
+    return true;
+}
+
+/* ---- parts of the URL ------------------------------------------------------------------------ */
+
+/* HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT. */
+static bool read_address(struct lk_slice text, struct lk_redis_address *ret_address) {
+    struct lk_slice host = text;
+    struct lk_slice port = {NULL, 0};
+
+    if (text.size > 0 && text.bytes[0] == '[') {
+        text.bytes++;
+        text.size--;
+        host = cut_at(&text, ']');
+        if (text.size > 0 && text.bytes[0] != ':') {
+            return false;
+        }
+        port = text;
+        (void)cut_at(&port, ':');
+    } else {
+        host = cut_at(&text, ':');
+        port = text;
+    }
+    ret_address->port = LK_REDIS_PORT;
+    if (port.size > 0
+        && (!read_number(port, UINT16_MAX, &ret_address->port) || ret_address->port == 0)) {
+        return false;
+    }
+    if (host.size == 0 || host.size > LK_REDIS_HOST_BYTES_MAX) {
+        return false;
+    }
+    memcpy(ret_address->host, host.bytes, host.size);
+    ret_address->host[host.size] = '\0';
+    return true;
+}
+
+static lk_outcome read_seeds(struct lk_slice hosts, struct lk_redis_place *place, lk_error *error) {
+    do {
+        struct lk_slice host = cut_at(&hosts, ',');
+
+        if (place->seed_count == LK_REDIS_SEEDS_MAX) {
+            return lk_error_set(error, LK_INVALID, "a redis: URL names at most %d servers",
+                                LK_REDIS_SEEDS_MAX);
+        }
+        if (!read_address(host, &place->seeds[place->seed_count++])) {
+            return lk_error_set(error, LK_INVALID,
+                                "a redis: URL names servers as HOST or HOST:PORT, separated by "
+                                "commas");
+        }
+    } while (hosts.size > 0);
+    return LK_OK;
+}
+
+static lk_outcome read_secrets(struct lk_slice secrets, struct lk_redis_place *place,
+                               lk_error *error) {
+    struct lk_slice user = cut_at(&secrets, ':');
+
+    if (!decode(user, place->user, sizeof place->user)
+        || !decode(secrets, place->password, sizeof place->password)) {
+        return lk_error_set(error, LK_INVALID,
+                            "user and password of a redis: URL are percent-encoded, at most %d "
+                            "bytes each",
+                            LK_REDIS_SECRET_BYTES_MAX);
+    }
+    return LK_OK;
+}
+
+static lk_outcome read_option(struct lk_slice option, struct lk_redis_place *place,
+                              lk_error *error) {
+    struct lk_slice value = option;
+    struct lk_slice name = cut_at(&value, '=');
+
+    if (lk_slice_equal(name, lk_slice_of("replicas"))) {
+        return read_number(value, LK_REDIS_REPLICAS_MAX, &place->replicas)
+                   ? LK_OK
+                   : lk_error_set(error, LK_INVALID, "?replicas= is a number up to %d",
+                                  LK_REDIS_REPLICAS_MAX);
+    }
+    if (lk_slice_equal(name, lk_slice_of("database"))) {
+        return read_number(value, INT32_MAX, &place->database)
+                   ? LK_OK
+                   : lk_error_set(error, LK_INVALID, "?database= is a number");
+    }
+    if (lk_slice_equal(name, lk_slice_of("password"))) {
+        return decode(value, place->password, sizeof place->password)
+                   ? LK_OK
+                   : lk_error_set(error, LK_INVALID, "?password= is percent-encoded");
+    }
+    return lk_error_set(error, LK_INVALID, "a redis: URL has no option \"%.*s\"",
+                        (int)(name.size < 32 ? name.size : 32), name.bytes);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static lk_outcome read_socket(struct lk_slice path, struct lk_redis_place *place, lk_error *error) {
+    if (path.size > 107 || memchr(path.bytes, '\0', path.size) != NULL) {
+        return lk_error_set(error, LK_INVALID, "the path of a socket has at most 107 bytes");
+    }
+    memcpy(place->seeds[0].host, path.bytes, path.size);
+    place->seeds[0].port = 0;
+    place->seed_count = 1;
+    return LK_OK;
+}
+
+static lk_outcome read_servers(struct lk_slice text, struct lk_redis_place *place,
+                               lk_error *error) {
+    struct lk_slice database = text;
+    struct lk_slice authority = cut_at(&database, '/');
+    const char *at = memrchr(authority.bytes, '@', authority.size);
+    lk_outcome outcome = LK_OK;
+
+    if (database.size > 0 && !read_number(database, INT32_MAX, &place->database)) {
+        return lk_error_set(error, LK_INVALID, "the database of a redis: URL is a number");
+    }
+    if (at != NULL) {
+        size_t size = (size_t)(at - authority.bytes);
+
+        outcome = read_secrets((struct lk_slice){authority.bytes, size}, place, error);
+        authority.bytes += size + 1;
+        authority.size -= size + 1;
+    }
+    return outcome == LK_OK ? read_seeds(authority, place, error) : outcome;
+}
+
+lk_outcome lk_redis_place_parse(struct lk_slice rest, struct lk_redis_place *ret_place,
+                                lk_error *error) {
+    struct lk_redis_place place = {.seed_count = 0};
+    struct lk_slice options = rest;
+    struct lk_slice head = cut_at(&options, '?');
+    lk_outcome outcome;
+
+    if (head.size < 3 || memcmp(head.bytes, "//", 2) != 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "a redis: URL is redis://HOST[:PORT], or redis:///PATH of a socket");
+    }
+    head.bytes += 2;
+    head.size -= 2;
+    outcome =
+        head.bytes[0] == '/' ? read_socket(head, &place, error) : read_servers(head, &place, error);
+    while (outcome == LK_OK && options.size > 0) {
+        outcome = read_option(cut_at(&options, '&'), &place, error);
+    }
+    if (outcome == LK_OK) {
+        *ret_place = place;
+    }
+    return outcome;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing `redis:`, and its table of operations. */
+#include "engine/redis/redis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "engine/redis/operations.h"
+#include "engine/redis/store.h"
+
+static lk_outcome set_up(struct lk_redis *store, const struct lk_redis_place *place,
+                         const struct lk_patience *patience, lk_error *error) {
+    lk_outcome outcome = lk_redis_fleet_init(&store->fleet, place, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    (void)snprintf(store->channel, sizeof store->channel, "lk:e:%016" PRIx64 "%016" PRIx64,
+                   lk_random_draw(), lk_random_draw());
+    if (!lk_redis_listener_init(&store->listener, &store->fleet, store->channel)) {
+        lk_redis_fleet_done(&store->fleet);
+        return lk_error_set(error, LK_INTERNAL, "the system has no more of what threads need");
+    }
+    outcome = lk_redis_fleet_discover(&store->fleet, patience, error);
+    if (outcome != LK_OK) {
+        lk_redis_listener_done(&store->listener);
+        lk_redis_fleet_done(&store->fleet);
+    }
+    return outcome;
+}
+
+static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
+                              struct lk_engine **ret_engine, lk_error *error) {
+    struct lk_redis_place *place = calloc(1, sizeof *place);
+    struct lk_redis *store = calloc(1, sizeof *store);
+    lk_outcome outcome = LK_INTERNAL;
+
+    if (place == NULL || store == NULL) {
+        (void)lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    } else {
+        outcome = lk_redis_place_parse(rest, place, error);
+        if (outcome == LK_OK) {
+            store->engine.ops = &lk_engine_redis;
+            outcome = set_up(store, place, patience, error);
+        }
+    }
+    free(place);
+    if (outcome != LK_OK) {
+        free(store);
+        return outcome;
+    }
+    *ret_engine = &store->engine;
+    return LK_OK;
+}
+
+static void close_engine(struct lk_engine *engine) {
+    struct lk_redis *store = lk_redis_of(engine);
+
+    lk_redis_listener_done(&store->listener);
+    lk_redis_fleet_done(&store->fleet);
+    free(store);
+}
+
+void lk_redis_shift_clock(struct lk_engine *engine, int64_t by_us) {
+    lk_redis_of(engine)->shift_us += by_us;
+}
+
+int64_t lk_redis_last_now_us(const struct lk_engine *engine) {
+    return ((const struct lk_redis *)engine)->last_now_us;
+}
+
+const struct lk_engine_ops lk_engine_redis = {
+    .scheme = "redis",
+    .title = "a Redis server or cluster",
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
+    .open = open_by_url,
+    .close = close_engine,
+    .ask = lk_redis_ask,
+    .renew = lk_redis_renew,
+    .release = lk_redis_release,
+    .await = lk_redis_await,
+    .break_ = lk_redis_break,
+    .list = lk_redis_list,
+    .show = lk_redis_show,
+    .audit = lk_redis_audit,
+    .value_get = lk_redis_value_get,
+    .value_put = lk_redis_value_put,
+    .push = lk_redis_push,
+    .take = lk_redis_take,
+    .finish = lk_redis_finish,
+    .unpark = lk_redis_unpark,
+    .items = lk_redis_items,
+    .stats = lk_redis_stats,
+    .await_work = lk_redis_await_work,
+    .examine = lk_redis_examine,
+};
+
+static lk_outcome refuse_tls(struct lk_slice rest, const struct lk_patience *patience,
+                             struct lk_engine **ret_engine, lk_error *error) {
+    (void)rest;
+    (void)patience;
+    (void)ret_engine;
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "rediss: needs TLS, which the Redis client library of this build lacks: "
+                        "use redis: through a tunnel (stunnel) or on a socket");
+}
+
+const struct lk_engine_ops lk_engine_rediss = {
+    .scheme = "rediss",
+    .title = "Redis over TLS: not in this build",
+    .open = refuse_tls,
+};

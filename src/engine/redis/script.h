@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The script: the rules as the servers run them. Made by the build from the Lua files here. */
+#ifndef LK_ENGINE_REDIS_SCRIPT_H
+#define LK_ENGINE_REDIS_SCRIPT_H
+
+extern const char *const lk_redis_script;
+extern const char *const lk_redis_script_sha; /* SHA-1, 40 digits */
+
+#endif

@@ -1,0 +1,163 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How a request comes to be, is held or waits, and ends: the counts at its paths, its places, its
+-- deadline, and what is drawn for it (R4).
+
+-- Adds `by` to what the request counts at its paths.
+local function count(r, by)
+    for _, part in ipairs(r.parts) do
+        local R = part.root
+        local suffix = part.units == 0 and '_x' or '_s'
+        L.fetch(R, part.chain)
+        local here = R.nodes[part.path]
+        if r.held then
+            here['held' .. suffix] = here['held' .. suffix] + by
+            here.units = here.units + by * part.units
+        else
+            here['wait' .. suffix] = here['wait' .. suffix] + by
+            here.wait_units = here.wait_units + by * part.units
+            if part.limit ~= 0 then
+                here.widest = here.limited == 0 and part.limit or math.max(here.widest, part.limit)
+                here.limited = here.limited + by
+            end
+        end
+        local kind = (r.held and 'below' or 'behind') .. suffix
+        for _, path in ipairs(part.chain) do
+            local node = R.nodes[path]
+            node[kind] = node[kind] + by
+            node.dirty = true
+        end
+    end
+end
+
+-- R13 over several roots, where one server has them all: which roots an owner waits in.
+local function note_waiting(r)
+    if alone then
+        local key = 'lk:waits:' .. r.owner
+        for _, R in ipairs(r.roots) do
+            call('ZADD', key, r.deadline, R.name)
+        end
+        call('PEXPIRE', key, math.ceil((r.deadline - now + MARGIN) / 1000))
+    end
+end
+
+local function forget_waiting(r)
+    if alone then
+        for _, R in ipairs(r.roots) do
+            if call('ZLEXCOUNT', R.P, '[o' .. r.owner .. '\0', '(o' .. r.owner .. '\1') == 0 then
+                call('ZREM', 'lk:waits:' .. r.owner, R.name)
+            end
+        end
+    end
+end
+
+function L.attach(r, held)
+    r.held = held
+    count(r, 1)
+    add_places(r)
+    r.dirty = true
+    if not held then
+        note_waiting(r)
+    end
+end
+
+function L.detach(r)
+    count(r, -1)
+    remove_places(r)
+    if not r.held then
+        if L.sums then
+            L.correct_sums(r)
+        end
+        forget_waiting(r)
+    end
+end
+
+-- The deadlines of a root; a guard keeps the two sorted sets, and so their expiry, in being.
+local function guard(R)
+    if R.is_new and not R.is_guarded then
+        R.is_guarded = true
+        call('DEL', R.T, R.P)
+        call('ZADD', R.T, 'inf', '')
+        call('ZADD', R.P, 0, '~')
+    end
+end
+
+function L.set_deadline(r, deadline)
+    r.deadline = deadline
+    r.dirty = true
+    for _, R in ipairs(r.roots) do
+        call('ZADD', R.T, deadline, r.identity)
+        R.first = math.min(R.first, deadline)
+        R.latest = math.max(R.latest, deadline)
+    end
+end
+
+-- R4
+function L.next_draw(roots)
+    local draw = now
+    for _, R in ipairs(roots) do
+        draw = math.max(draw, R.draw + 1)
+    end
+    return draw
+end
+
+function L.keep_draw(roots, draw)
+    for _, R in ipairs(roots) do
+        R.draw = draw
+        R.dirty = true
+    end
+end
+
+function L.draw(roots)
+    local draw = L.next_draw(roots)
+    L.keep_draw(roots, draw)
+    return draw
+end
+
+local function is_kept(r)
+    return r.wants or r.claim
+end
+
+local function count_live(r, by)
+    for _, R in ipairs(r.roots) do
+        R.owners[r.owner] = L.live_of(R, r.owner) + by
+        R.written['o' .. r.owner] = R.owners[r.owner] > 0 and tostring(R.owners[r.owner])
+        R.live = R.live + by
+        if is_kept(r) then
+            R.kept = R.kept + by
+        end
+    end
+end
+
+-- R15: it is remembered whose death puts a value in doubt.
+function L.want_value(r)
+    if not r.wants then
+        if not is_kept(r) then
+            for _, R in ipairs(r.roots) do
+                R.kept = R.kept + 1
+            end
+        end
+        r.wants = true
+        r.dirty = true
+    end
+end
+
+function L.enter(r, held, deadline)
+    L.requests[r.identity] = r
+    r.ended = nil
+    for _, R in ipairs(r.roots) do
+        guard(R)
+    end
+    count_live(r, 1)
+    L.set_deadline(r, deadline)
+    L.attach(r, held)
+end
+
+function L.leave(r)
+    L.detach(r)
+    for _, R in ipairs(r.roots) do
+        call('ZREM', R.T, r.identity)
+    end
+    count_live(r, -1)
+    r.ended = true
+    r.dirty = true
+end

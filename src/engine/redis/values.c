@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values (R15). */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/bytes.h"
+#include "engine/redis/call.h"
+#include "engine/redis/operations.h"
+
+enum { TEXT = 2, VALUE = 3, DOUBT = 4 };
+
+static lk_outcome say(const redisReply *reply, lk_error *error) {
+    struct lk_slice text = lk_redis_text_at(reply, TEXT);
+
+    return lk_error_set(error, (lk_outcome)lk_redis_integer_at(reply, 0), "%.*s", (int)text.size,
+                        text.bytes != NULL ? text.bytes : "");
+}
+
+lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *path,
+                              const struct lk_patience *patience, lk_value **ret_value,
+                              lk_error *error) {
+    struct lk_redis *store = lk_redis_of(engine);
+    struct lk_redis_call call;
+    redisReply *reply;
+    lk_outcome outcome;
+
+    lk_redis_call_begin(store, "get", path, false, &call);
+    lk_redis_call_say(&call, (struct lk_slice){path->bytes, path->size});
+    call.is_repeatable = true;
+    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = say(reply, error);
+    if (outcome == LK_OK) {
+        struct lk_slice bytes = lk_redis_text_at(reply, VALUE);
+        lk_value *value = calloc(1, sizeof *value);
+
+        if (value != NULL) {
+            value->bytes = lk_bytes_copy_with_end(bytes);
+            value->size = bytes.size;
+            value->in_doubt = lk_redis_integer_at(reply, DOUBT) != 0;
+        }
+        if (value == NULL || value->bytes == NULL) {
+            lk_value_free(value);
+            outcome = lk_error_set(error, LK_INTERNAL, "no memory for the value");
+        } else {
+            *ret_value = value;
+        }
+    }
+    freeReplyObject(reply);
+    return outcome;
+}
+
+lk_outcome lk_redis_value_put(struct lk_engine *engine, const struct lk_put *put,
+                              const struct lk_patience *patience, lk_error *error) {
+    struct lk_redis *store = lk_redis_of(engine);
+    struct lk_redis_call call;
+    redisReply *reply;
+    lk_outcome outcome;
+
+    if (!put->deletes && put->bytes.size > LK_VALUE_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
+                            LK_VALUE_BYTES_MAX, put->bytes.size);
+    }
+    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R3: an owner has 1 to %d bytes, and a token needs one",
+                            LK_OWNER_BYTES_MAX);
+    }
+    lk_redis_call_begin(store, "put", &put->path, false, &call);
+    lk_redis_call_say(&call, (struct lk_slice){put->path.bytes, put->path.size});
+    lk_redis_call_say(&call, put->owner);
+    lk_redis_call_number(&call, (int64_t)put->token);
+    lk_redis_call_number(&call, put->deletes);
+    lk_redis_call_say(&call, put->deletes ? (struct lk_slice){NULL, 0} : put->bytes);
+    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    if (outcome == LK_OK) {
+        outcome = say(reply, error);
+        freeReplyObject(reply);
+    }
+    return outcome;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work (R16): what is wrong with a call is said here, the rest is decided by the script. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/bytes.h"
+#include "engine/redis/call.h"
+#include "engine/redis/operations.h"
+#include "engine/reply.h"
+
+#define WORK_LOOK_US INT64_C(250000) /* what ends in another root tells nobody */
+#define WORK_LOOK_MIN_US INT64_C(20000)
+enum { TEXT = 2 };
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* QUEUE/ID as a path, in bytes of its own. */
+struct item_path {
+    struct lk_path path;
+    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
+};
+
+static lk_outcome make_item_path(const struct lk_path *queue, struct lk_slice id,
+                                 struct item_path *ret_path, lk_error *error) {
+    lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
+
+    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
+        memcpy(ret_path->bytes, queue->bytes, queue->size);
+        ret_path->bytes[queue->size] = '/';
+        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
+        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
+                          &ret_path->path, &cause)
+            == LK_OK) {
+            return LK_OK;
+        }
+    }
+    return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
+}
+
+static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
+    return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
+}
+
+static lk_outcome check_needs(const struct lk_redis *store, const struct lk_push *push,
+                              const struct lk_path *item, lk_error *error) {
+    struct lk_part parts[LK_PARTS_MAX];
+    lk_error cause;
+
+    if (push->need_count > LK_NEEDS_MAX) {
+        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
+                            LK_NEEDS_MAX, push->need_count);
+    }
+    parts[0] = (struct lk_part){.path = *item, .mode = LK_EXCLUSIVE};
+    for (size_t i = 0; i < push->need_count; i++) {
+        parts[i + 1] = push->needs[i];
+    }
+    if (lk_parts_check(parts, push->need_count + 1, &cause) != LK_OK) {
+        return lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
+    }
+    for (size_t i = 0; store->fleet.is_cluster && i < push->need_count; i++) {
+        if (lk_redis_slot_of(lk_path_root(&push->needs[i].path))
+            != lk_redis_slot_of(lk_path_root(&push->queue))) {
+            return lk_error_set(error, LK_UNSUPPORTED,
+                                "R16: what the work needs is in another slot of the cluster");
+        }
+    }
+    return LK_OK;
+}
+
+static void say_path(struct lk_redis_call *call, const struct lk_path *path) {
+    lk_redis_call_say(call, (struct lk_slice){path->bytes, path->size});
+}
+
+static lk_outcome say(const redisReply *reply, lk_error *error) {
+    struct lk_slice text = lk_redis_text_at(reply, TEXT);
+
+    return lk_error_set(error, (lk_outcome)lk_redis_integer_at(reply, 0), "%.*s", (int)text.size,
+                        text.bytes != NULL ? text.bytes : "");
+}
+
+/* A call that is answered with an outcome and a sentence. */
+static lk_outcome make_plain(struct lk_redis *store, struct lk_redis_call *call,
+                             const struct lk_patience *patience, lk_error *error) {
+    redisReply *reply;
+    lk_outcome outcome = lk_redis_call_make(store, call, patience, &reply, error);
+
+    if (outcome == LK_OK) {
+        outcome = say(reply, error);
+        freeReplyObject(reply);
+    }
+    return outcome;
+}
+
+/* ---- push ------------------------------------------------------------------------------------ */
+
+lk_outcome lk_redis_push(struct lk_engine *engine, const struct lk_push *push,
+                         const struct lk_patience *patience, bool *ret_added, lk_error *error) {
+    struct lk_redis *store = lk_redis_of(engine);
+    struct lk_redis_call call;
+    struct item_path item;
+    redisReply *reply;
+    lk_outcome outcome = make_item_path(&push->queue, push->id, &item, error);
+
+    if (outcome == LK_OK && push->value.size > LK_VALUE_BYTES_MAX) {
+        outcome = lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
+                               LK_VALUE_BYTES_MAX, push->value.size);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_delay(push->delay_ms, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_needs(store, push, &item.path, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_redis_call_begin(store, "push", &push->queue, false, &call);
+    say_path(&call, &push->queue);
+    lk_redis_call_say(&call, push->id);
+    lk_redis_call_say(&call, push->value);
+    lk_redis_call_number(&call, push->delay_ms);
+    lk_redis_call_number(&call, (int64_t)push->need_count);
+    for (size_t i = 0; i < push->need_count; i++) {
+        say_path(&call, &push->needs[i].path);
+        lk_redis_call_number(&call, push->needs[i].limit);
+        lk_redis_call_number(&call, push->needs[i].units);
+    }
+    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    if (outcome == LK_OK) {
+        *ret_added = lk_redis_integer_at(reply, 3) != 0;
+        outcome = say(reply, error);
+        freeReplyObject(reply);
+    }
+    return outcome;
+}
+
+/* ---- take ------------------------------------------------------------------------------------ */
+
+/* The elements of a granted take, as work.lua makes it. */
+enum taken {
+    TAKEN_ID = 2,
+    TAKEN_VALUE,
+    TAKEN_TOKEN,
+    TAKEN_ATTEMPT,
+    TAKEN_STOLEN,
+    TAKEN_TTL,
+    TAKEN_DEADLINE
+};
+
+static bool fill_claim(const struct lk_take *take, const redisReply *reply, lk_claim_info *claim) {
+    struct lk_slice value = lk_redis_text_at(reply, TAKEN_VALUE);
+    int64_t left_us = lk_redis_integer_at(reply, TAKEN_DEADLINE) - lk_redis_integer_at(reply, 1);
+
+    claim->queue = lk_text_copy((struct lk_slice){take->queue.bytes, take->queue.size});
+    claim->id = lk_text_copy(lk_redis_text_at(reply, TAKEN_ID));
+    claim->owner = lk_text_copy(take->owner);
+    if (value.size > 0) {
+        claim->value = lk_bytes_copy_with_end(value);
+        claim->value_size = value.size;
+    }
+    claim->token = (uint64_t)lk_redis_integer_at(reply, TAKEN_TOKEN);
+    claim->attempt = (uint32_t)lk_redis_integer_at(reply, TAKEN_ATTEMPT);
+    claim->is_stolen = lk_redis_integer_at(reply, TAKEN_STOLEN) != 0;
+    claim->ttl_ms = lk_redis_integer_at(reply, TAKEN_TTL);
+    claim->expires_in_ms = left_us > 0 ? left_us / 1000 : 0;
+    return claim->queue != NULL && claim->id != NULL && claim->owner != NULL
+           && (value.size == 0 || claim->value != NULL);
+}
+
+static lk_outcome read_taken(const struct lk_take *take, const redisReply *reply,
+                             lk_claim_info **ret_claim, struct lk_stand *stand, lk_error *error) {
+    lk_claim_info *claim;
+
+    if (lk_redis_integer_at(reply, 0) != LK_GRANTED) {
+        stand->due_us = lk_clock_now_us() + lk_redis_integer_at(reply, 3)
+                        - lk_redis_integer_at(reply, 1) + 1000;
+        return say(reply, error);
+    }
+    claim = calloc(1, sizeof *claim);
+    if (claim == NULL || !fill_claim(take, reply, claim)) {
+        lk_claim_free(claim);
+        return lk_error_set(error, LK_INTERNAL, "no memory for the claim");
+    }
+    *ret_claim = claim;
+    return lk_error_clear(error, LK_GRANTED);
+}
+
+static lk_outcome check_take(const struct lk_take *take, lk_error *error) {
+    if (take->owner.size < 1 || take->owner.size > LK_OWNER_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
+                            LK_OWNER_BYTES_MAX, take->owner.size);
+    }
+    if (take->ttl_ms != 0 && (take->ttl_ms < LK_TTL_MIN_MS || take->ttl_ms > LK_TTL_MAX_MS)) {
+        return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days, not %lld ms",
+                            (long long)take->ttl_ms);
+    }
+    if (take->max_attempts > LK_ATTEMPTS_MAX
+        || (take->note_given && take->note.size > LK_NOTE_BYTES_MAX)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R16: at most %d attempts, R19: a note of at most %d bytes",
+                            LK_ATTEMPTS_MAX, LK_NOTE_BYTES_MAX);
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_redis_take(struct lk_engine *engine, const struct lk_take *take,
+                         const struct lk_patience *patience, lk_claim_info **ret_claim,
+                         struct lk_stand *ret_stand, lk_error *error) {
+    struct lk_redis *store = lk_redis_of(engine);
+    struct lk_stand stand = {
+        .id = lk_redis_queue_id((struct lk_slice){take->queue.bytes, take->queue.size})};
+    char number[24];
+    struct lk_redis_call call;
+    redisReply *reply;
+    lk_outcome outcome = check_take(take, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    stand.version = lk_redis_listener_version(&store->listener);
+    (void)snprintf(number, sizeof number, "%" PRIu64, take->ask_number);
+    lk_redis_call_begin(store, "take", &take->queue, true, &call);
+    say_path(&call, &take->queue);
+    lk_redis_call_say(&call, take->owner);
+    lk_redis_call_number(&call, take->ttl_ms);
+    lk_redis_call_number(&call, take->max_attempts);
+    lk_redis_call_say(&call, lk_slice_of(number));
+    lk_redis_call_say(&call, take->note_given ? take->note : (struct lk_slice){NULL, 0});
+    call.is_repeatable = take->ask_number != 0;
+    call.grants = true;
+    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    if (outcome == LK_OK) {
+        outcome = read_taken(take, reply, ret_claim, &stand, error);
+        if (outcome == LK_BUSY) {
+            *ret_stand = stand;
+        }
+        freeReplyObject(reply);
+    }
+    return outcome;
+}
+
+lk_outcome lk_redis_await_work(struct lk_engine *engine, const struct lk_path *queue,
+                               const struct lk_stand *stand, int64_t until_us,
+                               struct lk_waker *waker) {
+    struct lk_redis *store = lk_redis_of(engine);
+    int64_t now_us = lk_clock_now_us();
+    int64_t look_us = stand->due_us;
+    struct lk_waker own;
+    lk_outcome outcome;
+
+    (void)queue;
+    lk_redis_listener_start(&store->listener);
+    look_us = look_us < now_us + WORK_LOOK_US ? look_us : now_us + WORK_LOOK_US;
+    look_us = look_us > now_us + WORK_LOOK_MIN_US ? look_us : now_us + WORK_LOOK_MIN_US;
+    until_us = until_us < look_us ? until_us : look_us;
+    if (waker != NULL) {
+        return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us,
+                                       waker);
+    }
+    if (!lk_waker_init(&own)) {
+        return LK_INTERNAL;
+    }
+    outcome = lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, &own);
+    lk_waker_done(&own);
+    return outcome;
+}
+
+/* ---- the end of a claim ---------------------------------------------------------------------- */
+
+lk_outcome lk_redis_finish(struct lk_engine *engine, const struct lk_finish *finish,
+                           const struct lk_patience *patience, lk_error *error) {
+    struct lk_redis *store = lk_redis_of(engine);
+    struct lk_redis_call call;
+    struct item_path item;
+    lk_outcome outcome = make_item_path(&finish->queue, finish->id, &item, error);
+
+    if (outcome == LK_OK && (finish->owner.size < 1 || finish->owner.size > LK_OWNER_BYTES_MAX)) {
+        outcome = lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
+                               LK_OWNER_BYTES_MAX, finish->owner.size);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_delay(finish->delay_ms, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_redis_call_begin(store, "finish", &finish->queue, false, &call);
+    say_path(&call, &finish->queue);
+    lk_redis_call_say(&call, finish->id);
+    lk_redis_call_say(&call, finish->owner);
+    lk_redis_call_number(&call, (int64_t)finish->token);
+    lk_redis_call_say(&call, lk_slice_of(finish->kind == LK_FINISH_DONE ? "done" : "retry"));
+    lk_redis_call_number(&call, finish->delay_ms);
+    call.is_repeatable = finish->token != 0;
+    return make_plain(store, &call, patience, error);
+}
+
+lk_outcome lk_redis_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
+                           const struct lk_patience *patience, lk_error *error) {
+    struct lk_redis *store = lk_redis_of(engine);
+    struct lk_redis_call call;
+    struct item_path item;
+    lk_outcome outcome = make_item_path(&unpark->queue, unpark->id, &item, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_redis_call_begin(store, "unpark", &unpark->queue, false, &call);
+    say_path(&call, &unpark->queue);
+    lk_redis_call_say(&call, unpark->id);
+    return make_plain(store, &call, patience, error);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch: the rows that a number of decisions changed, to be made durable in one transaction. It
+ * is a deep copy, so that a writer thread never touches the model.
+ *
+ * What changed several times is here once, as it was when the batch was closed; what came and went
+ * within it not at all. Rows of the same path, item or queue stand in the order of their changes.
+ */
+#ifndef LK_SERVER_BATCH_H
+#define LK_SERVER_BATCH_H
+
+#include "model/model.h"
+#include "server/arena.h"
+
+enum lk_row_kind {
+    LK_ROW_REQUEST,      /* .request: new or changed */
+    LK_ROW_REQUEST_GONE, /* .gone: its id */
+    LK_ROW_VALUE,        /* .value */
+    LK_ROW_VALUE_DOUBT,  /* .value.path */
+    LK_ROW_VALUE_GONE,   /* .value.path */
+    LK_ROW_ITEM_NEW,     /* .item, with its value */
+    LK_ROW_ITEM,         /* .item: state, due_us, attempts, was_lost */
+    LK_ROW_ITEM_GONE,    /* .item: queue and id */
+    LK_ROW_QUEUE,        /* .queue */
+    LK_ROW_ENDED,        /* .ended: a token that its owner ended (R3) */
+    LK_ROW_AUDIT,        /* .audit: what an administrator broke (R12) */
+};
+
+struct lk_row_request {
+    struct lk_record *record; /* up to its parts: `text` is not there, the paths are elsewhere */
+    int64_t expires_unix_us;  /* its deadline by the wall clock */
+    bool has_parts;           /* they may be others than before: write them, too */
+    bool bound;               /* R18 */
+};
+
+struct lk_row_item {
+    struct lk_path queue;
+    struct lk_slice id;
+    uint64_t sequence;
+    enum lk_item_state state;
+    int64_t due_us;
+    int64_t due_unix_us;
+    uint32_t attempts;
+    bool was_lost;
+    struct lk_slice value;
+    size_t need_count;
+    const struct lk_part *needs;
+};
+
+struct lk_row {
+    enum lk_row_kind kind;
+    struct lk_row *next;
+    union {
+        struct lk_row_request request;
+        uint64_t gone;
+        struct {
+            struct lk_slice path;
+            struct lk_slice bytes;
+        } value;
+        struct lk_row_item item;
+        struct {
+            struct lk_slice path;
+            struct lk_queue_counts counts;
+        } queue;
+        struct {
+            struct lk_target target;
+            int64_t ended_us;
+        } ended;
+        struct {
+            int64_t at_unix_us;
+            struct lk_slice by;
+            struct lk_slice reason;
+            struct lk_slice path;
+            struct lk_slice owner;
+            struct lk_slice note;
+            uint64_t ticket;
+            uint64_t token; /* 0: it was waiting */
+        } audit;
+    };
+};
+
+struct lk_batch {
+    uint64_t number;
+    struct lk_times times; /* of when it was closed */
+    uint64_t draw_floor;   /* R4: no draw up to here may be made again, in any root */
+    bool has_work;         /* something of R15 or R16 that the first format does not know */
+    size_t row_count;
+    struct lk_row *first;
+    struct lk_row *last;
+    struct lk_arena arena; /* where all of it is */
+};
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of the core, for the files that make it up: core.c (calls and batches), sessions.c,
+ * blocked.c (asks that wait), takers.c (claims that wait), ties.c (what requests mean to sessions),
+ * watch.c (who follows what happens).
+ *
+ *   session   one connection; its ties, its blocked calls, its watches
+ *   tie       a live request that somebody connected cares about: bound, waited for, or both
+ *   blocked   a call that is answered later
+ *   waiting queue   a path at which blocked claims wait for work, in their order
+ */
+#ifndef LK_SERVER_INSIDE_H
+#define LK_SERVER_INSIDE_H
+
+#include <assert.h>
+
+#include "server/collect.h"
+#include "server/core.h"
+#include "server/image.h"
+
+enum {
+    LK_BLOCKERS_TOLD_MAX = 16, /* named in the answer to a wait that is over */
+    LK_QUEUE_BUCKETS = 1024,
+};
+
+/* Something with an instant at which it is looked at again; in the heap unless that is LK_NEVER. */
+struct lk_timed {
+    int64_t due_us;
+    size_t at; /* in the heap, plus 1; 0: not in it */
+    bool is_queue;
+};
+
+struct lk_link {
+    struct lk_link *previous;
+    struct lk_link *next;
+};
+
+struct lk_tie {
+    lk_ref request; /* 0: the model is away */
+    uint64_t id;
+    struct lk_session *session; /* it is bound to; NULL: to none */
+    struct lk_link in_session;
+    struct lk_link blocked; /* ring of the asks that wait for it */
+};
+
+struct lk_blocked {
+    struct lk_timed timed; /* first */
+    enum lk_call_kind kind;
+    struct lk_session *session;
+    struct lk_link in_session;
+    struct lk_link in_line; /* of the tie, or of the waiting queue */
+    uint64_t tag;
+    int64_t until_us;
+
+    /* An ask: */
+    struct lk_tie *tie;
+    bool created; /* by this very call: it withdraws what it leaves */
+    bool ends_withdrawn;
+    bool wants_value;
+    size_t blockers_max;
+
+    /* A claim: */
+    struct lk_waiting_queue *queue;
+    bool is_bound;
+    struct lk_take take; /* its slices point into `text` */
+    char text[];
+};
+
+struct lk_waiting_queue {
+    struct lk_timed timed; /* first: when the next delayed item is due */
+    struct lk_path path;
+    struct lk_link blocked;           /* ring */
+    struct lk_waiting_queue *next;    /* of the same bucket */
+    struct lk_waiting_queue *stirred; /* the next one that may have something to claim */
+    bool is_stirred;
+    bool heeds_every_end; /* items of it need locks that may be anywhere */
+    char text[LK_PATH_BYTES_MAX];
+};
+
+struct lk_watch {
+    struct lk_watch *next;
+    struct lk_path path; /* depth 0: everything */
+    char text[LK_PATH_BYTES_MAX];
+};
+
+struct lk_session {
+    const struct lk_session_ops *ops;
+    void *peer;
+    uint64_t number;
+    struct lk_slice owner;
+    struct lk_link all;
+    struct lk_link ties;    /* ring */
+    struct lk_link blocked; /* ring */
+    uint32_t blocked_count;
+    struct lk_watch *watches;
+    uint32_t watch_count;
+    struct lk_link watching;  /* in the ring of those who watch; alone: does not */
+    struct lk_link unsettled; /* in the ring of those who hold answers back; alone: does not */
+    uint64_t last_batch;      /* the greatest that an answer depends on */
+    char owner_text[64];
+};
+
+struct lk_core {
+    struct lk_core_config config;
+    char epoch[LK_CORE_EPOCH_BYTES_MAX + 1];
+    struct lk_model *model; /* NULL: away */
+    lk_audit *audit;
+    uint64_t generation;   /* how many models were given up */
+    struct lk_times times; /* of the call in hand */
+    bool is_stopping;
+
+    struct lk_link sessions; /* rings */
+    struct lk_link watching;
+    struct lk_link unsettled;
+    uint64_t next_session;
+    struct lk_session orphans; /* bound to connections that are gone: found in an image */
+
+    struct lk_tie **ties; /* by reference */
+    size_t tie_capacity;
+    struct lk_tie *spare_tie; /* taken before the step that may need them */
+    struct lk_blocked *spare_blocked;
+    struct lk_timed **timed; /* a heap, the earliest first */
+    size_t timed_count;
+    size_t timed_capacity;
+    struct lk_waiting_queue *queues[LK_QUEUE_BUCKETS];
+    struct lk_waiting_queue *stirred;
+    size_t waiting_queues;
+    size_t heeding_queues; /* of these: that heed every end */
+
+    struct lk_collection collection;
+    uint64_t collecting; /* number of the open batch */
+    uint64_t writing;    /* number of the batch that is being written; 0: none */
+    bool is_void;        /* the batch being written is of a model that was given up */
+
+    struct lk_core_stats stats;
+    struct lk_record record; /* in hand; too large for the stack */
+};
+
+/* ---- rings ---- */
+
+static inline void lk_link_init(struct lk_link *link) {
+    link->previous = link;
+    link->next = link;
+}
+
+static inline bool lk_link_is_alone(const struct lk_link *link) {
+    return link->next == link;
+}
+
+static inline void lk_link_remove(struct lk_link *link) {
+    link->previous->next = link->next;
+    link->next->previous = link->previous;
+    lk_link_init(link);
+}
+
+/* Puts a link that is alone at the end of the ring. */
+static inline void lk_link_append(struct lk_link *ring, struct lk_link *link) {
+    link->previous = ring->previous;
+    link->next = ring;
+    ring->previous->next = link;
+    ring->previous = link;
+}
+
+#define LK_LINK_ITEM(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
+
+/* ---- core.c ---- */
+
+/*
+ * One step of the model at the present time: collects what it changed, tells who watches, and
+ * answers who waited for one of the requests it changed. NULL: the model was given up on the way.
+ * The effects stay readable until the next step.
+ */
+const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_event *event);
+
+/* Answers a session's call. Without a model: an outcome and its sentence. */
+void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    enum lk_call_kind kind, const struct lk_answer *answer);
+void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    enum lk_call_kind kind, lk_outcome outcome, const char *text);
+
+/* R18: the request ends with the session. There is room for the tie. */
+void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request);
+
+/* The batch that whatever is said now depends on; 0: none. */
+uint64_t lk_core_depends_on(struct lk_core *core);
+void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch);
+
+/* What was decided cannot be written: back to what was. The model is gone. */
+void lk_core_give_up(struct lk_core *core, const char *why);
+
+/* ---- sessions.c ---- */
+
+void lk_sessions_init(struct lk_core *core);
+
+/* ---- ties.c ---- */
+
+/* Room for a tie to whatever the next step names. false: memory is exhausted. */
+bool lk_ties_reserve(struct lk_core *core);
+
+/* The request's tie, 0: there is none; and the one there is, or else a new one (reserved). */
+struct lk_tie *lk_tie_find(const struct lk_core *core, lk_ref request);
+struct lk_tie *lk_tie_make(struct lk_core *core, lk_ref request);
+void lk_tie_bind(struct lk_core *core, struct lk_tie *tie, struct lk_session *session);
+void lk_tie_unbind(struct lk_core *core, struct lk_tie *tie);
+
+/* Frees it if nobody cares any more. */
+void lk_tie_drop(struct lk_core *core, struct lk_tie *tie);
+
+/* What is bound to the session perishes (R18). */
+void lk_ties_leave(struct lk_core *core, struct lk_session *session);
+
+/* The model is away: the ties wait for the next one by the ids of their requests. */
+void lk_ties_suspend(struct lk_core *core);
+
+/* The model has come: these are bound. false: memory is exhausted. */
+bool lk_ties_resume(struct lk_core *core, uint64_t *bound, size_t count);
+
+/* ---- heap.c ---- */
+
+bool lk_timed_reserve(struct lk_core *core, size_t count);
+void lk_timed_set(struct lk_core *core, struct lk_timed *timed, int64_t due_us);
+struct lk_timed *lk_timed_first(const struct lk_core *core);
+
+/* ---- blocked.c ---- */
+
+/* Room for one more blocked call of the session; else it is answered. */
+bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
+                        const struct lk_call *call);
+
+/* The reserved one, in the session's list. */
+struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *session,
+                                  const struct lk_call *call);
+
+/* The ask stands in line, and its call waits. */
+void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
+                    const struct lk_answer *answer);
+
+/* What a change means to those who wait for its request. */
+void lk_blocked_heed(struct lk_core *core, const struct lk_effects *effects,
+                     const struct lk_change *change);
+
+/* Its instant has come: refreshes it, or ends the wait. */
+void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Nobody waits any more: `is_withdrawn`: and what it put in line goes. */
+void lk_blocked_cancel(struct lk_core *core, struct lk_blocked *blocked, bool is_withdrawn);
+
+/* Takes it out of everything, and frees it. */
+void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Answers every blocked call with this outcome. */
+void lk_blocked_refuse_all(struct lk_core *core, lk_outcome outcome, const char *text);
+
+/* ---- takers.c ---- */
+
+/* The take was BUSY, and its call waits. false: memory is exhausted. */
+bool lk_taker_block(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+
+/* What a change means to those who wait for work. */
+void lk_takers_heed(struct lk_core *core, const struct lk_change *change);
+void lk_queue_due(struct lk_core *core, struct lk_waiting_queue *queue);
+
+/* Lets those claim who may be able to, until nobody is. */
+void lk_takers_drain(struct lk_core *core);
+
+/* A blocked claim leaves its queue, which goes with the last of them. */
+void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue);
+
+/* Nobody waits any more: forgets what is stirred. */
+void lk_takers_forget(struct lk_core *core);
+
+/* ---- watch.c ---- */
+
+void lk_watch_tell(struct lk_core *core, const struct lk_event *event,
+                   const struct lk_effects *effects);
+bool lk_watch_add(struct lk_core *core, struct lk_session *session, const struct lk_path *path);
+void lk_watch_end(struct lk_core *core, struct lk_session *session);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service's store in a SQLite file: the tables of the embedded engine, in a directory of the
+ * service's own. One transaction a batch, flushed when it commits (synchronous FULL).
+ *
+ * The log beside the file is carried over into it by the writer itself, when it has grown by
+ * CHECKPOINT_PAGES: that takes two flushes more, so it is done seldom; and at the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/reply.h"
+#include "engine/sqlite/sqlite.h"
+#include "server/core.h"
+#include "server/store.h"
+#include "sql/load.h"
+#include "sql/restart.h"
+#include "sql/served.h"
+#include "sql/values.h"
+
+enum {
+    CHECKPOINT_PAGES = 8192,
+    BUSY_MS_MAX = 10000, /* how long a reader or a backup may keep the file from us */
+    ENDED_MAX = 65536,   /* ended tokens kept (R3), as the model does */
+    ENDED_SLACK = 8192,  /* ... give or take so many */
+    ENDED_SWEEP = 256,   /* looked at by each batch */
+    OPEN_MS_MAX = 10000,
+};
+
+struct store {
+    struct lk_store_keeper keeper; /* first */
+    struct lk_sql sql;
+    struct lk_sql_meta meta;
+    int lock;
+    int64_t ended_count;
+    char boot_id[LK_SQL_BOOT_ID_MAX + 1];
+    char path[PATH_MAX];
+    struct lk_sql_load_room room;
+    struct lk_item_record item; /* the row in hand */
+};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int write_request(struct store *store, const struct lk_row_request *row) {
+    int code =
+        lk_sql_request_save(&store->sql, row->record, row->expires_unix_us, false, row->bound);
+
+    return code == SQLITE_OK && row->has_parts ? lk_sql_parts_save(&store->sql, row->record) : code;
+}
+
+static int write_item(struct store *store, const struct lk_row *row) {
+    struct lk_item_record *record = &store->item;
+
+    record->queue = row->item.queue;
+    record->id = row->item.id;
+    record->sequence = row->item.sequence;
+    record->state = row->item.state;
+    record->due_us = row->item.due_us;
+    record->attempts = row->item.attempts;
+    record->was_lost = row->item.was_lost;
+    record->value = row->item.value;
+    record->need_count = row->item.need_count;
+    if (row->item.need_count > 0) {
+        memcpy(record->needs, row->item.needs, row->item.need_count * sizeof record->needs[0]);
+    }
+    switch (row->kind) {
+    case LK_ROW_ITEM_NEW:
+        return lk_sql_item_add(&store->sql, record, row->item.due_unix_us);
+    case LK_ROW_ITEM_GONE:
+        return lk_sql_item_delete(&store->sql, record);
+    default:
+        return lk_sql_item_save(&store->sql, record, row->item.due_unix_us);
+    }
+}
+
+static int write_audit(struct store *store, const struct lk_row *row) {
+    const struct lk_sql_audit audit = {
+        .at_unix_us = row->audit.at_unix_us,
+        .by = row->audit.by,
+        .reason = row->audit.reason,
+        .path = row->audit.path,
+        .owner = row->audit.owner,
+        .note = row->audit.note,
+        .ticket = row->audit.ticket,
+        .token = row->audit.token,
+    };
+
+    return lk_sql_audit_save(&store->sql, &audit, LK_CORE_AUDIT_MAX);
+}
+
+static int write_row(struct store *store, const struct lk_row *row) {
+    struct lk_sql *sql = &store->sql;
+
+    switch (row->kind) {
+    case LK_ROW_REQUEST:
+        return write_request(store, &row->request);
+    case LK_ROW_REQUEST_GONE:
+        return lk_sql_request_delete(sql, row->gone);
+    case LK_ROW_VALUE:
+        return lk_sql_value_save(sql, row->value.path, row->value.bytes);
+    case LK_ROW_VALUE_DOUBT:
+        return lk_sql_value_doubt(sql, row->value.path);
+    case LK_ROW_VALUE_GONE:
+        return lk_sql_value_delete(sql, row->value.path);
+    case LK_ROW_ITEM_NEW:
+    case LK_ROW_ITEM:
+    case LK_ROW_ITEM_GONE:
+        return write_item(store, row);
+    case LK_ROW_QUEUE:
+        return lk_sql_queue_save(sql, row->queue.path, &row->queue.counts);
+    case LK_ROW_ENDED:
+        store->ended_count++;
+        return lk_sql_ended_save(sql, &row->ended.target, row->ended.ended_us);
+    case LK_ROW_AUDIT:
+        break;
+    }
+    return write_audit(store, row);
+}
+
+/* Forgets ended tokens that are too old, or too many (R3). */
+static int sweep_ended(struct store *store, int64_t now_us) {
+    int before = sqlite3_total_changes(store->sql.handle);
+    int code = lk_sql_ended_sweep(&store->sql, now_us - LK_ENDED_MEMORY_US, ENDED_SWEEP);
+
+    if (code == SQLITE_OK && store->ended_count > ENDED_MAX + ENDED_SLACK) {
+        code = lk_sql_ended_bound(&store->sql, ENDED_MAX);
+    }
+    store->ended_count -= sqlite3_total_changes(store->sql.handle) - before;
+    return code;
+}
+
+/* The file at our path is still the one we hold. */
+static int check_place(struct store *store) {
+    int is_moved = 0;
+
+    (void)sqlite3_file_control(store->sql.handle, "main", SQLITE_FCNTL_HAS_MOVED, &is_moved);
+    return is_moved != 0 ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+}
+
+static int write_batch(struct store *store, const struct lk_batch *batch) {
+    int code = check_place(store);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_begin_write(&store->sql);
+    }
+    for (const struct lk_row *row = batch->first; row != NULL && code == SQLITE_OK;
+         row = row->next) {
+        code = write_row(store, row);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_raise_floor(&store->sql, &store->meta, batch->draw_floor);
+    }
+    if (code == SQLITE_OK) {
+        code = sweep_ended(store, batch->times.now_us);
+    }
+    return code == SQLITE_OK ? lk_sql_commit(&store->sql) : code;
+}
+
+static lk_outcome explain(struct store *store, int code, lk_error *error) {
+    if (lk_sql_is_busy(code)) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "somebody keeps the store's file locked; let it go on or end it: %s",
+                            store->path);
+    }
+    if (code == SQLITE_READONLY_DBMOVED) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "the store's file was moved, replaced or deleted under the service; "
+                            "put it back, or start the service anew: %s",
+                            store->path);
+    }
+    return lk_sql_explain(&store->sql, code, error);
+}
+
+static struct store *store_of(struct lk_store_keeper *keeper) {
+    return (struct store *)keeper;
+}
+
+static lk_outcome store_write(struct lk_store_keeper *keeper, const struct lk_batch *batch,
+                              lk_error *error) {
+    struct store *store = store_of(keeper);
+    int64_t ended_count = store->ended_count;
+    lk_outcome outcome;
+    int code = write_batch(store, batch);
+
+    if (code == SQLITE_OK) {
+        return LK_OK;
+    }
+    outcome = explain(store, code, error);
+    lk_sql_rollback(&store->sql);
+    store->ended_count = ended_count;
+    return outcome;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static int visit_request(void *context, const struct lk_sql_request *request) {
+    return !request->bound || lk_image_add_bound(context, request->record.id) ? SQLITE_OK
+                                                                              : SQLITE_NOMEM;
+}
+
+static int visit_audit(void *context, const struct lk_sql_audit *audit) {
+    struct lk_image *image = context;
+    const struct lk_audit_row row = {
+        .at_unix_ms = audit->at_unix_us / 1000,
+        .by = audit->by,
+        .reason = audit->reason,
+        .path = audit->path,
+        .owner = audit->owner,
+        .note = audit->note,
+        .ticket = audit->ticket,
+        .token = audit->token,
+    };
+
+    return lk_audit_add(image->audit, &row) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* Restarts (R11) and loads, in one transaction: what is served is what is in the file. */
+static int load(struct store *store, const struct lk_times *times, struct lk_image *image) {
+    struct lk_sql *sql = &store->sql;
+    int code = lk_sql_begin_write(sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_load(sql, &store->meta);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_restart(sql, &store->meta, store->boot_id, times);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_load(sql, &store->meta, image->model, &store->room, visit_request, image);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_audit_each(sql, (struct lk_slice){NULL, 0}, visit_audit, image);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_commit(sql);
+    }
+    return code == SQLITE_OK
+               ? lk_sql_integer(sql, "SELECT count(*) FROM ended", &store->ended_count)
+               : code;
+}
+
+static lk_outcome store_load(struct lk_store_keeper *keeper, const struct lk_model_config *config,
+                             const struct lk_times *times, struct lk_image **ret_image,
+                             lk_error *error) {
+    struct store *store = store_of(keeper);
+    struct lk_image *image = lk_image_new(config);
+    lk_outcome outcome;
+    int code;
+
+    if (image == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    code = check_place(store);
+    if (code == SQLITE_OK) {
+        code = load(store, times, image);
+    }
+    if (code == SQLITE_OK) {
+        *ret_image = image;
+        return LK_OK;
+    }
+    outcome = explain(store, code, error);
+    lk_sql_rollback(&store->sql);
+    lk_image_free(image);
+    return outcome;
+}
+
+static lk_outcome store_announce(struct lk_store_keeper *keeper, const char *address,
+                                 lk_error *error) {
+    struct store *store = store_of(keeper);
+    int code = lk_sql_meta_set_served(&store->sql, address);
+
+    return code == SQLITE_OK ? LK_OK : explain(store, code, error);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void store_close(struct lk_store_keeper *keeper) {
+    struct store *store = store_of(keeper);
+
+    if (store->sql.handle != NULL) {
+        (void)lk_sql_meta_set_served(&store->sql, "");
+        lk_sql_close(&store->sql);
+    }
+    if (store->lock >= 0) {
+        (void)close(store->lock);
+    }
+    free(store);
+}
+
+static const struct lk_store_keeper_ops store_ops = {
+    .load = store_load,
+    .write = store_write,
+    .announce = store_announce,
+    .close = store_close,
+};
+
+static lk_outcome make_directory(const char *directory, lk_error *error) {
+    if (mkdir(directory, 0700) == 0 || errno == EEXIST) {
+        return LK_OK;
+    }
+    return lk_error_set(error, errno == EACCES || errno == EROFS ? LK_DENIED : LK_INVALID,
+                        "the service's directory cannot be made (%s): %s", strerror(errno),
+                        directory);
+}
+
+/* As the embedded engine does: a sound place, the tables, their format, this boot's clock. */
+static lk_outcome prepare_file(const struct store *store, lk_error *error) {
+    const struct lk_patience patience = {
+        .until_us = lk_clock_now_us() + (int64_t)OPEN_MS_MAX * 1000,
+    };
+    struct lk_engine *engine;
+    lk_outcome outcome = lk_engine_sqlite.open(lk_slice_of(store->path), &patience, &engine, error);
+
+    if (outcome == LK_OK) {
+        engine->ops->close(engine);
+    }
+    return outcome;
+}
+
+static lk_outcome lock_file(struct store *store, lk_error *error) {
+    int failure = lk_sql_served_lock(store->path, &store->lock);
+
+    if (failure == 0) {
+        return LK_OK;
+    }
+    if (failure == EAGAIN) {
+        return lk_error_set(error, LK_DENIED, "another service keeps this store: %s", store->path);
+    }
+    return lk_error_set(error, LK_DENIED, "the lock on the store cannot be taken (%s): %s-served",
+                        strerror(failure), store->path);
+}
+
+static int set_up(struct store *store, const struct lk_store_sqlite_options *options) {
+    struct lk_sql *sql = &store->sql;
+    char pages[64];
+    int code;
+
+    (void)sqlite3_busy_timeout(sql->handle, BUSY_MS_MAX);
+    (void)snprintf(pages, sizeof pages, "PRAGMA wal_autocheckpoint = %d", CHECKPOINT_PAGES);
+    code = lk_sql_execute(sql, "PRAGMA journal_mode = WAL");
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, options->is_relaxed ? "PRAGMA synchronous = NORMAL"
+                                                       : "PRAGMA synchronous = FULL");
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, pages);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, "PRAGMA cache_size = -32768");
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_begin_write(sql);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_SERVICE);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_set_served(sql, "lk:// (it is only starting)");
+    }
+    return code == SQLITE_OK ? lk_sql_commit(sql) : code;
+}
+
+static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_options *options,
+                            lk_error *error) {
+    lk_outcome outcome;
+    int code = lk_sql_open(&store->sql, store->path, SQLITE_OPEN_READWRITE);
+
+    if (code == SQLITE_OK) {
+        code = set_up(store, options);
+    }
+    if (code == SQLITE_OK) {
+        return LK_OK;
+    }
+    outcome = explain(store, code, error);
+    lk_sql_rollback(&store->sql);
+    return outcome;
+}
+
+lk_outcome lk_store_sqlite_open(const struct lk_store_sqlite_options *options,
+                                struct lk_store_keeper **ret_keeper, lk_error *error) {
+    struct store *store = calloc(1, sizeof *store);
+    lk_outcome outcome;
+    int size;
+
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    store->keeper.ops = &store_ops;
+    store->lock = -1;
+    size = snprintf(store->path, sizeof store->path, "%s/locks.db", options->directory);
+    if (size < 0 || (size_t)size >= sizeof store->path) {
+        free(store);
+        return lk_error_set(error, LK_INVALID, "the service's directory has too long a name");
+    }
+    outcome = make_directory(options->directory, error);
+    if (outcome == LK_OK) {
+        outcome = prepare_file(store, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lock_file(store, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_sqlite_boot_id(store->boot_id, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = open_file(store, options, error);
+    }
+    if (outcome != LK_OK) {
+        store_close(&store->keeper);
+        return outcome;
+    }
+    *ret_keeper = &store->keeper;
+    return LK_OK;
+}

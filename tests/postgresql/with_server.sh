@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh [--durable] COMMAND [ARGUMENT...]
+#
+# Runs a command beside a private PostgreSQL server: on a unix socket in a temporary directory, for
+# as long as the command runs. {server} in an argument stands for that directory, and
+# $LK_TEST_SERVER is it: libpq's host=, user postgres, database postgres. What the server wrote
+# stands in its file `log`, of which the end is shown when the command fails. --durable: the
+# server flushes to the disk, as a real one does; otherwise not.
+set -u
+
+settings='-c fsync=off'
+if [ "${1-}" = --durable ]; then
+    settings=
+    shift
+fi
+
+# As root the server has to be somebody else.
+as_nobody_special() {
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid postgres --regid postgres --clear-groups --inh-caps=-all "$@"
+    else
+        "$@"
+    fi
+}
+
+programs=$(pg_config --bindir) || exit 1
+for directory in /usr/lib/postgresql/*/bin; do # the client's pg_config may know of no server
+    [ -x "$programs/initdb" ] || programs=$directory
+done
+server=$(mktemp -d) || exit 1
+child=''
+
+# shellcheck disable=SC2317 # called by the trap
+stop() {
+    [ -z "$child" ] || kill "$child" 2>/dev/null
+    as_nobody_special "$programs/pg_ctl" -D "$server/data" -m immediate stop >/dev/null 2>&1
+    rm -rf "$server"
+}
+trap stop EXIT
+trap 'exit 143' TERM INT HUP
+
+chmod 755 "$server"
+if [ "$(id -u)" -eq 0 ]; then
+    chown postgres "$server"
+fi
+if ! (cd / && as_nobody_special "$programs/initdb" -D "$server/data" -A trust -U postgres \
+    -E UTF8 --locale=C.UTF-8 -N >"$server/initdb.log" 2>&1); then
+    cat "$server/initdb.log" >&2
+    exit 1
+fi
+if ! (cd / && as_nobody_special "$programs/pg_ctl" -D "$server/data" -l "$server/log" -w -s \
+    -o "-k $server -c listen_addresses='' -c max_connections=200 $settings" start); then
+    cat "$server/log" >&2
+    exit 1
+fi
+LK_TEST_SERVER=$server
+export LK_TEST_SERVER
+
+arguments_left=$#
+while [ "$arguments_left" -gt 0 ]; do
+    argument=$1
+    shift
+    case $argument in
+    *'{server}'*) argument=${argument%%'{server}'*}$server${argument#*'{server}'} ;;
+    esac
+    set -- "$@" "$argument"
+    arguments_left=$((arguments_left - 1))
+done
+"$@" &
+child=$!
+wait "$child"
+code=$?
+child=''
+[ "$code" -eq 0 ] || tail -n 30 "$server/log" | sed 's/^/# server: /'
+exit "$code"

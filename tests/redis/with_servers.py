@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a command beside Redis servers of its own: with_servers.py single|cluster COMMAND...
+
+In the command's words, {url} stands for the store's URL, {flush} for a program that empties it, and
+{folder} for the servers' folder. `cluster` is three masters with a replica each, on free ports of
+the loopback; `single` is one server on a socket. The servers end with the command, whatever it does.
+"""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SECONDS_MAX = 60  # to be ready
+NODE_TIMEOUT_MS = 1500
+
+
+def fail(text):
+    print(f"Bail out! with_servers: {text}", flush=True)
+    sys.exit(99)
+
+
+def free_ports(count):
+    """Ports that are free now, with the cluster's bus port 10000 above them."""
+    found = []
+    for port in range(20000 + os.getpid() % 20000, 55000):
+        try:
+            for each in (port, port + 10000):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", each))
+        except OSError:
+            continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    return fail("no free ports")
+
+
+class Servers:
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="lk-redis-")
+        self.processes = []
+        self.url = None
+        self.flush = []
+
+    def start(self, name, *options):
+        folder = os.path.join(self.folder, name)
+        os.mkdir(folder)
+        words = ["redis-server", "--dir", folder, "--save", "", "--logfile", "log", *options]
+        self.processes.append(subprocess.Popen(words, stdin=subprocess.DEVNULL,
+                                               stdout=subprocess.DEVNULL))
+        with open(os.path.join(folder, "pid"), "w", encoding="ascii") as file:
+            file.write(f"{self.processes[-1].pid}\n")
+
+    def cli(self, *words):
+        result = subprocess.run(["redis-cli", *words], capture_output=True, text=True, check=False)
+        return result.stdout
+
+    def wait(self, what, is_done):
+        until = time.monotonic() + SECONDS_MAX
+        while not is_done():
+            if time.monotonic() > until:
+                fail(f"{what} takes too long")
+            time.sleep(0.02)
+
+    def single(self):
+        path = os.path.join(self.folder, "socket")
+        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "16")
+        self.url = f"redis://{path}"
+        self.flush = [f"redis-cli -s {path} FLUSHALL"]
+        self.wait("the server", lambda: "PONG" in self.cli("-s", path, "PING"))
+
+    def cluster(self):
+        ports = free_ports(6)
+        for port in ports:
+            self.start(str(port), "--port", str(port), "--bind", "127.0.0.1",
+                       "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
+                       "--cluster-node-timeout", str(NODE_TIMEOUT_MS),
+                       "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
+                       "--appendonly", "no")
+        for port in ports:
+            self.wait("a node", lambda port=port: "PONG" in self.cli("-p", str(port), "PING"))
+        nodes = [f"127.0.0.1:{port}" for port in ports]
+        made = self.cli("--cluster", "create", *nodes, "--cluster-replicas", "1", "--cluster-yes")
+        if "All 16384 slots covered" not in made:
+            fail(f"the cluster was not made: {made[-500:]}")
+        for port in ports:
+            self.wait("the cluster", lambda port=port:
+                      "cluster_state:ok" in self.cli("-p", str(port), "CLUSTER", "INFO"))
+        self.url = "redis://" + ",".join(nodes[:3])
+        self.flush = [f"redis-cli -p {port} FLUSHALL" for port in ports]
+
+    def flush_program(self):
+        path = os.path.join(self.folder, "flush")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n" + "".join(f"{line} >/dev/null\n" for line in self.flush))
+        os.chmod(path, 0o700)
+        return path
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+    if len(sys.argv) < 3 or sys.argv[1] not in ("single", "cluster"):
+        print("usage: with_servers.py single|cluster COMMAND...", file=sys.stderr)
+        return 2
+    servers = Servers()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    try:
+        getattr(servers, sys.argv[1])()
+        known = {"{url}": servers.url, "{flush}": servers.flush_program(),
+                 "{folder}": servers.folder}
+        words = []
+        for word in sys.argv[2:]:
+            for mark, value in known.items():
+                word = word.replace(mark, value)
+            words.append(word)
+        return subprocess.run(words, check=False).returncode
+    finally:
+        servers.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
