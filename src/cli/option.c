@@ -310,6 +310,59 @@ static const struct lk_option options[] =
                 .help = "for /bin/sh, with $LK_EXIT: runs once after CMD,\n"
                         "however it ended, before the release",
             },
+        [LK_OPTION_LISTEN] =
+            {
+                .name = "listen",
+                .kind = LK_KIND_TEXT,
+                .value = "ADDR:PORT",
+                .help = "the door of the Redis protocol, or none; port 0:\n"
+                        "any that is free (127.0.0.1:7420; with --unix:\n"
+                        "none)",
+            },
+        [LK_OPTION_UNIX] =
+            {
+                .name = "unix",
+                .kind = LK_KIND_TEXT,
+                .value = "PATH",
+                .help = "the same door at a socket of this user's",
+            },
+        [LK_OPTION_HTTP] =
+            {
+                .name = "http",
+                .kind = LK_KIND_TEXT,
+                .value = "ADDR:PORT",
+                .help = "the door of HTTP, or none (127.0.0.1:7421)",
+            },
+        [LK_OPTION_DIR] =
+            {
+                .name = "dir",
+                .kind = LK_KIND_TEXT,
+                .value = "DIR",
+                .excludes = BIT(EPHEMERAL),
+                .help = "where it keeps its file (lockkeeper/service in\n"
+                        "${XDG_STATE_HOME:-~/.local/state})",
+            },
+        [LK_OPTION_EPHEMERAL] =
+            {
+                .name = "ephemeral",
+                .kind = LK_KIND_FLAG,
+                .excludes = BIT(DIR),
+                .help = "keep everything in memory only",
+            },
+        [LK_OPTION_INSECURE] =
+            {
+                .name = "insecure",
+                .kind = LK_KIND_FLAG,
+                .help = "let other machines in, whoever they are",
+            },
+        [LK_OPTION_BOUND] =
+            {
+                .name = "bound",
+                .kind = LK_KIND_LIST,
+                .value = "NAME=N",
+                .help = "as often as one likes: connections, live,\n"
+                        "live-per-owner, live-per-root, waiters-per-path",
+            },
         [LK_OPTION_PATTERN] =
             {
                 .name = "pattern",
