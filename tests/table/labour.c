@@ -75,7 +75,7 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
 static void see(void *context, const lk_work_progress *progress) {
     struct book *book = context;
 
-    /* On a busy machine the end of a claim may be too late: unknown, and harmless, as judge() sees. */
+    /* On a busy machine the end of a claim may come too late: unknown, and harmless. */
     if (progress->text != NULL) {
         (void)fprintf(stderr, "failure: %s\n", progress->text);
         atomic_fetch_add(&book->failures, 1);
