@@ -436,9 +436,9 @@ const struct lk_command lk_commands[] = {
                 "they are open. What it answered is on the disk, unless --ephemeral: it can be\n"
                 "killed and started anew. SIGTERM and SIGINT end it: who waits is sent away and\n"
                 "keeps the place in line for the next start.\n"
-                "Listens on this machine only, as nobody is asked for a password; see --insecure.",
+                "Listens on this machine only, unless there is a password, or --insecure.",
         .options = COMMON_OPTIONS | BIT(LISTEN) | BIT(UNIX) | BIT(HTTP) | BIT(DIR) | BIT(EPHEMERAL)
-                   | BIT(INSECURE) | BIT(BOUND),
+                   | BIT(PASSWORD_FILE) | BIT(INSECURE) | BIT(BOUND),
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},
                      {"lk serve --unix /run/lk.sock --http none --dir /var/lib/lk",

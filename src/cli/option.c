@@ -349,6 +349,13 @@ static const struct lk_option options[] =
                 .excludes = BIT(DIR),
                 .help = "keep everything in memory only",
             },
+        [LK_OPTION_PASSWORD_FILE] =
+            {
+                .name = "password-file",
+                .kind = LK_KIND_TEXT,
+                .value = "FILE",
+                .help = "what everybody has to say first: its first line",
+            },
         [LK_OPTION_INSECURE] =
             {
                 .name = "insecure",
