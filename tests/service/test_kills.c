@@ -191,6 +191,13 @@ static void pause_ms(int64_t duration_ms) {
     (void)nanosleep(&pause, NULL);
 }
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
 static void test_nothing_acknowledged_is_lost(void **state) {
     const char *seed = getenv("LK_TEST_SEED");
     struct lk_random random = {.state = seed != NULL ? strtoull(seed, NULL, 10) : lk_random_draw()};
@@ -223,13 +230,6 @@ static void test_nothing_acknowledged_is_lost(void **state) {
     }
     assert_int_equal(service_end(&service, SIGTERM), 0);
     (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
-    (void)status;
-    (void)type;
-    (void)place;
-    return remove(path);
 }
 
 static int start(void **state) {
