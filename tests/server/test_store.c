@@ -4,6 +4,7 @@
  * makes of what was live (R11).
  */
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
