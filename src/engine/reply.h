@@ -10,6 +10,7 @@
 #ifndef LK_ENGINE_REPLY_H
 #define LK_ENGINE_REPLY_H
 
+#include "base/text.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
 
@@ -91,6 +92,10 @@ void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *
 
 /* All but the size of *ret_limits. */
 void lk_limits_from_quotas(const struct lk_quotas *quotas, uint64_t events, lk_limits *ret_limits);
+
+/* As lines of a report: the bounds, and whether events are kept. */
+void lk_limits_report(struct lk_text *text, const struct lk_quotas *quotas, uint64_t events_max,
+                      bool is_watched);
 
 /* Leaves alone what is LK_LIMIT_AS_IS. */
 void lk_limits_into_quotas(const lk_limits *limits, struct lk_quotas *quotas);

@@ -468,6 +468,16 @@ void lk_model_each_below(const struct lk_model *model, const struct lk_path *pre
 void lk_model_each_related(const struct lk_model *model, const struct lk_path *path,
                            lk_visit *visit, void *context);
 
+/* Its place in listings: by ticket, and by id where tickets of different roots are equal. */
+struct lk_standing {
+    uint64_t ticket;
+    uint64_t id;
+};
+struct lk_standing lk_model_standing(const struct lk_model *model, lk_ref request);
+
+/* The same for items of one queue: their sequence. */
+uint64_t lk_model_item_sequence(const struct lk_model *model, lk_item_ref item);
+
 /*
  * What is in the way of a waiting request (R20): up to `max` blockers into ret_blockers, holders
  * first, then by ticket. Returns how many there are in all; 0 for a held request.
@@ -483,6 +493,9 @@ struct lk_model_stats {
     uint64_t waiting;
     uint64_t owners;
     uint64_t nodes; /* paths and prefixes of paths that something stands at */
+    uint64_t values;
+    uint64_t items;
+    uint64_t queues;
     uint64_t bytes; /* memory in use; without notes, and names of more than 11 bytes */
 };
 void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_stats);

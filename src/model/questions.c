@@ -127,6 +127,16 @@ size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
     return lk_obstacles_explain(model, &demand, ret_blockers, max);
 }
 
+struct lk_standing lk_model_standing(const struct lk_model *model, lk_ref request) {
+    const struct lk_request *of = lk_request_at(model, request);
+
+    return (struct lk_standing){.ticket = of->ticket, .id = of->id};
+}
+
+uint64_t lk_model_item_sequence(const struct lk_model *model, lk_item_ref item) {
+    return lk_item_at(model, item)->sequence;
+}
+
 uint64_t lk_model_units_held(const struct lk_model *model, const struct lk_path *path) {
     lk_id node = lk_node_find(model, path);
 
@@ -138,6 +148,9 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
     ret_stats->waiting = model->waiting;
     ret_stats->owners = model->owner_index.count;
     ret_stats->nodes = model->node_index.count;
+    ret_stats->values = model->value_index.count;
+    ret_stats->items = model->item_index.count;
+    ret_stats->queues = model->work_index.count;
     ret_stats->bytes = sizeof *model + lk_pool_bytes(&model->nodes) + lk_pool_bytes(&model->roots)
                        + lk_pool_bytes(&model->requests) + lk_pool_bytes(&model->stakes)
                        + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->waits)

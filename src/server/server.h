@@ -22,6 +22,8 @@ struct lk_server_options {
     const char *http_listen;  /* likewise */
     struct lk_quotas quotas;  /* R22 */
     uint32_t connections_max; /* 0: the default */
+    bool is_insecure;         /* may listen where other machines come, without a password */
+    const char *password;     /* to be said first, at either door; NULL: none */
     /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
     void (*ready)(void *context, const char *resp_address, const char *http_address);
     void *context;

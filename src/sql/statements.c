@@ -107,6 +107,8 @@ static const char *const texts[] = {
                           " FROM parts JOIN requests ON requests.id = parts.request"
                           " WHERE path > ?1 AND path < ?2 LIMIT ?3",
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM requests WHERE deadline_us > ?1",
+    [LK_SQL_COUNT_KEPT] = "SELECT (SELECT count(*) FROM queues), (SELECT count(*) FROM items),"
+                          " (SELECT count(*) FROM path_values), (SELECT count(*) FROM events)",
 
     /* R22: for bounds; no further than ?2. The index of owners is there when it is needed. */
     [LK_SQL_COUNT_LIVE_TO] =
@@ -211,8 +213,8 @@ static const char *const texts[] = {
                           " ORDER BY id",
 
     [LK_SQL_EVENT_ADD] =
-        "INSERT INTO events (sequence, at_unix_us, event, refusal, parts, owner, note, ticket,"
-        " token, attempt, is_of_item, is_deletion)"
+        "INSERT OR REPLACE INTO events (sequence, at_unix_us, event, refusal, parts, owner, note,"
+        " ticket, token, attempt, is_of_item, is_deletion)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     [LK_SQL_EVENTS_FROM] =
         "SELECT sequence, at_unix_us, event, refusal, parts, owner, note, ticket, token, attempt,"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what a scenario expects of an answer: the words behind its outcome. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,12 +349,54 @@ static bool item_entry_read(struct words *words, struct entry_check *entry,
                || name_read(words, "the claimant", &entry->owner, complaint));
 }
 
+/* PART [+ PART]..., into one text with " + " between. */
+static bool joined_parts_read(struct arena *arena, struct words *words, const char **ret_parts,
+                              struct complaint *complaint) {
+    char text[WORD_BYTES_MAX + 1];
+    size_t size = 0;
+
+    do {
+        const char *part = "";
+        if (!name_read(words, "a part", &part, complaint)) {
+            return false;
+        }
+        if (strlen(part) + 3 > sizeof text - size) {
+            return complain(complaint, "the parts are too long");
+        }
+        size +=
+            (size_t)snprintf(text + size, sizeof text - size, "%s%s", size > 0 ? " + " : "", part);
+    } while (words_accept_kind(words, WORD_PLUS));
+    *ret_parts = arena_copy(arena, text, size);
+    return true;
+}
+
+/* EVENT [OUTCOME] [PARTS [deleted]] [by OWNER]: an outcome only of what was refused */
+static bool event_entry_read(struct arena *arena, struct words *words, struct entry_check *entry,
+                             struct complaint *complaint) {
+    if (!name_read(words, "the event", &entry->state, complaint)) {
+        return false;
+    }
+    if (strcmp(entry->state, "gap") == 0) {
+        return true;
+    }
+    if (strcmp(entry->state, "refused") == 0
+        && !name_read(words, "how it was refused", &entry->by, complaint)) {
+        return false;
+    }
+    if (!joined_parts_read(arena, words, &entry->part, complaint)) {
+        return false;
+    }
+    entry->held = words_accept(words, "deleted");
+    return !words_accept(words, "by") || name_read(words, "the owner", &entry->owner, complaint);
+}
+
 bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
                 struct entry_check *ret_entry, struct complaint *complaint) {
     struct entry_check entry = {0};
-    bool is_read = kind == STEP_AUDIT   ? audit_entry_read(words, &entry, complaint)
-                   : kind == STEP_ITEMS ? item_entry_read(words, &entry, complaint)
-                                        : request_entry_read(words, &entry, complaint);
+    bool is_read = kind == STEP_AUDIT    ? audit_entry_read(words, &entry, complaint)
+                   : kind == STEP_ITEMS  ? item_entry_read(words, &entry, complaint)
+                   : kind == STEP_EVENTS ? event_entry_read(arena, words, &entry, complaint)
+                                         : request_entry_read(words, &entry, complaint);
     if (!is_read || !checks_read(arena, words, &entry.checks, &entry.check_count, complaint)) {
         return false;
     }

@@ -14,6 +14,8 @@ const struct capability_name capability_names[] = {
     {"persist", LK_CAN_PERSIST, "survives the death of every process"},
     {"values", LK_CAN_VALUES, "values at paths"},
     {"work", LK_CAN_WORK, "queues of work"},
+    {"events", LK_CAN_EVENTS, "events can be followed"},
+    {"limits", LK_CAN_LIMITS, "bounds kept in the store"},
     {NULL, 0, NULL},
 };
 
@@ -68,6 +70,11 @@ unsigned step_needs(const struct step *step) {
     case STEP_ITEMS:
     case STEP_COUNTS:
         return LK_CAN_WORK;
+    case STEP_WATCH:
+    case STEP_EVENTS:
+        return LK_CAN_EVENTS;
+    case STEP_BOUND:
+        return LK_CAN_LIMITS;
     case STEP_BREAK:
     case STEP_AUDIT:
         return LK_CAN_BREAK;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "follow.h"
 #include "judge.h"
 #include "look.h"
 #include "scene.h"
@@ -342,6 +343,7 @@ static bool play_step(struct scene *scene, const struct step *step, struct compl
     case STEP_PAUSE:
         return play_pause(scene, step, complaint);
     case STEP_REOPEN:
+        follow_stop(scene);
         stage_close(&scene->stage);
         return true;
     case STEP_PUT:
@@ -355,6 +357,10 @@ static bool play_step(struct scene *scene, const struct step *step, struct compl
     case STEP_ITEMS:
     case STEP_COUNTS:
         return work_play(scene, step, complaint);
+    case STEP_WATCH:
+    case STEP_EVENTS:
+    case STEP_BOUND:
+        return follow_play(scene, step, complaint);
     default:
         return play_look(scene, step, complaint);
     }
@@ -393,6 +399,7 @@ enum verdict scenario_play(const struct scenario *scenario, const char *url, boo
             report_failure(scene, &scenario->steps[i], &complaint);
         }
     }
+    follow_stop(scene);
     stage_close(&scene->stage);
     witness_free(&scene->witness);
     free(scene);

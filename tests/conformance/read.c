@@ -253,6 +253,30 @@ static bool look_read(struct arena *arena, struct words *words, struct step *ste
     return line_end_read(words, complaint);
 }
 
+/* watch [again] [PREFIX] -> OUTCOME */
+static bool watch_read(struct arena *arena, struct words *words, struct step *step,
+                       struct complaint *complaint) {
+    step->kind = STEP_WATCH;
+    step->options.again = words_accept(words, "again");
+    if (words_peek(words)->kind != WORD_ARROW && !parts_read(arena, words, step, complaint)) {
+        return false;
+    }
+    return call_tail_read(arena, words, step, complaint);
+}
+
+/* bound NAME=N... -> OUTCOME */
+static bool bound_read(struct arena *arena, struct words *words, struct step *step,
+                       struct complaint *complaint) {
+    const char **bounds = arena_take(arena, STEP_PARTS_MAX * sizeof *bounds);
+
+    step->kind = STEP_BOUND;
+    step->parts = bounds;
+    while (words_peek(words)->kind == WORD_PLAIN && step->part_count < STEP_PARTS_MAX) {
+        bounds[step->part_count++] = words_next(words)->text;
+    }
+    return call_tail_read(arena, words, step, complaint);
+}
+
 static bool step_read(struct arena *arena, struct words *words, struct step *step,
                       struct complaint *complaint) {
     step->options.wait_ms = -1;
@@ -273,6 +297,17 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
         step->kind = STEP_COUNTS;
         return parts_read(arena, words, step, complaint)
                && call_tail_read(arena, words, step, complaint);
+    }
+    if (words_accept(words, "watch")) {
+        return watch_read(arena, words, step, complaint);
+    }
+    if (words_accept(words, "bound")) {
+        return bound_read(arena, words, step, complaint);
+    }
+    if (words_accept(words, "events")) {
+        step->kind = STEP_EVENTS;
+        step->entries = arena_take(arena, STEP_ENTRIES_MAX * sizeof *step->entries);
+        return line_end_read(words, complaint);
     }
     static const struct {
         const char *word;
@@ -296,7 +331,8 @@ static bool entry_line_read(struct reader *reader, struct words *words,
                             ? &scenario->steps[scenario->step_count - 1]
                             : NULL;
     if (step == NULL || step->entries == NULL) {
-        return complain(complaint, "a line with '|' must follow list, show, audit or items");
+        return complain(complaint,
+                        "a line with '|' must follow list, show, audit, items or events");
     }
     if (step->entry_count == STEP_ENTRIES_MAX) {
         return complain(complaint, "more than %d lines with '|'", STEP_ENTRIES_MAX);

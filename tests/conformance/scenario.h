@@ -87,11 +87,11 @@ struct check {
 
 /* One line of what list, show, audit or items must give. */
 struct entry_check {
-    const char *owner; /* NULL: an item that nobody has claimed */
-    const char *part;  /* with its mode, as README.md spells it; or an item's id */
-    const char *by;    /* audit only */
-    const char *state; /* items only */
-    bool held;
+    const char *owner; /* NULL: an item that nobody has claimed; an event that names nobody */
+    const char *part;  /* with its mode, as README.md spells it; an item's id; an event's parts */
+    const char *by;    /* audit; of an event, how something was refused */
+    const char *state; /* of an item; an event's name */
+    bool held;         /* of an event: a deletion */
     const struct check *checks;
     size_t check_count;
 };
@@ -125,6 +125,9 @@ enum step_kind {
     STEP_CLAIM, /* or QUEUE */
     STEP_ITEMS,
     STEP_COUNTS,
+    STEP_WATCH,  /* watch [again] [PREFIX] */
+    STEP_EVENTS, /* what has happened since */
+    STEP_BOUND,  /* bound NAME=N..., each a part */
 };
 
 struct step_options {
@@ -147,6 +150,7 @@ struct step_options {
     const char *const *needs;
     size_t need_count;
     uint32_t max_attempts; /* 0: unsaid */
+    bool again;            /* watch: from where it was */
 };
 
 struct step {
@@ -217,7 +221,7 @@ bool line_end_read(struct words *words, struct complaint *complaint);
 
 /*
  * What stands behind '|' below a step of this kind: OWNER holds PART | OWNER waits for PART; PERSON
- * broke PART held|awaited by OWNER; ID STATE [by OWNER].
+ * broke PART held|awaited by OWNER; ID STATE [by OWNER]; EVENT [OUTCOME] [PARTS] [by OWNER].
  */
 bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
                 struct entry_check *ret_entry, struct complaint *complaint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One playing of a scenario, as play.c and work.c share it. */
+/* One playing of a scenario, as play.c, work.c and follow.c share it. */
 #ifndef CONFORMANCE_SCENE_H
 #define CONFORMANCE_SCENE_H
 
@@ -16,7 +16,9 @@ struct scene {
     struct stage stage;
     struct witness witness;
     int64_t stretch;
-    int64_t now_ms; /* the scenario's clock, already stretched */
+    int64_t now_ms;      /* the scenario's clock, already stretched */
+    lk_watch *watch;     /* NULL: none */
+    uint64_t watched_to; /* by the one before */
     FILE *report;
 };
 

@@ -21,7 +21,9 @@
 #include "scenario.h"
 #include "witness.h"
 
-#define HEAD "needs exclusive queue roots deadlock break values work\nscenario \"s\"\nrules R1\n"
+#define HEAD                                                                                       \
+    "needs exclusive queue roots deadlock break values work events limits\n"                       \
+    "scenario \"s\"\nrules R1\n"
 
 /* Plays the first scenario of a text on mem: and says what came of it. */
 static enum verdict play_text(const char *text, char *ret_report, size_t size) {
@@ -173,6 +175,42 @@ static void wrong_expectations_of_work_fail(void **state) {
     }
 }
 
+static void wrong_expectations_of_events_fail(void **state) {
+    (void)state;
+    static const char *const begin = HEAD "watch db -> ok\n"
+                                          "A asks db/t1 + x note \"n\" -> granted\n"
+                                          "B tries db -> busy\n"
+                                          "A deletes other -> ok\n"
+                                          "C puts db/t1 with \"v\" -> busy\n"
+                                          "events\n";
+    static const char *const right = "| granted db/t1 + x by A, note \"n\"\n"
+                                     "| refused busy db by B\n"
+                                     "| refused busy db/t1 by C";
+    static const char *const wrong[] = {
+        "",
+        "| granted db/t1 + x by A\n| refused busy db by B",
+        "| granted db/t1 by A\n| refused busy db by B\n| refused busy db/t1 by C",
+        "| granted db/t1 + x by B\n| refused busy db by B\n| refused busy db/t1 by C",
+        "| granted db/t1 + x\n| refused busy db by B\n| refused busy db/t1 by C",
+        "| queued db/t1 + x by A\n| refused busy db by B\n| refused busy db/t1 by C",
+        "| granted db/t1 + x by A, note \"m\"\n| refused busy db by B\n| refused busy db/t1 by C",
+        "| granted db/t1 + x by A\n| refused full db by B\n| refused busy db/t1 by C",
+        "| granted db/t1 + x by A\n| gap\n| refused busy db/t1 by C",
+        "| granted db/t1 + x deleted by A\n| refused busy db by B\n| refused busy db/t1 by C",
+    };
+    char text[1024];
+    char report[4096];
+
+    snprintf(text, sizeof text, "%s%s\n", begin, right);
+    assert_int_equal(play_text(text, report, sizeof report), VERDICT_PASSED);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, "%s%s\n", begin, wrong[i]);
+        if (play_text(text, report, sizeof report) != VERDICT_FAILED) {
+            fail_msg("this passed: %s", wrong[i]);
+        }
+    }
+}
+
 static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
     (void)state;
     char report[2048];
@@ -282,6 +320,7 @@ int main(void) {
         cmocka_unit_test(right_expectations_pass),
         cmocka_unit_test(wrong_expectations_fail),
         cmocka_unit_test(wrong_expectations_of_work_fail),
+        cmocka_unit_test(wrong_expectations_of_events_fail),
         cmocka_unit_test(a_passed_deadline_is_too_slow_and_not_wrong),
         cmocka_unit_test(bad_files_are_complaints),
         cmocka_unit_test(what_a_store_lacks_shows_in_the_matrix),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine `mem:` behind its table: a clock of its own, quotas, sleep, and the bounded record. */
+/* The engine `mem:` behind its table: a clock of its own, quotas, sleep, bounded records. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "engine/happening.h"
 #include "engine/memory/memory.h"
 #include "engine/reply.h"
 #include "support.h"
@@ -215,6 +216,63 @@ static void test_the_record_is_bounded(void **state) {
     lk_audit_free(audit);
 }
 
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static struct lk_happenings *ask_events(struct stage *stage, uint64_t after) {
+    const struct lk_event_query query = {.after = after, .max = 20000};
+    struct lk_happenings *happenings = NULL;
+
+    assert_int_equal(stage->engine->ops->events(stage->engine, &query, &none, &happenings, NULL),
+                     LK_OK);
+    return happenings;
+}
+
+static uint64_t present(struct stage *stage) {
+    struct lk_happenings *happenings = ask_events(stage, LK_EVENTS_FROM_NOW);
+    uint64_t last = happenings->last;
+
+    lk_happenings_free(happenings);
+    return last;
+}
+
+static void do_something(struct stage *stage) {
+    struct lk_stand stand;
+
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
+    assert_int_equal(release(stage, "a", "x"), LK_OK);
+}
+
+static void test_a_mark_lasts_half_a_minute(void **state) {
+    struct stage *stage = *state;
+    uint64_t last = present(stage);
+    struct lk_happenings *happenings;
+
+    pass_ms(stage, LK_WATCHED_US / 1000 - 1);
+    do_something(stage);
+    pass_ms(stage, 1);
+    do_something(stage);
+    happenings = ask_events(stage, last);
+    assert_int_equal(happenings->count, 3);
+    assert_int_equal(happenings->events[1].kind, LK_WATCH_RELEASED);
+    assert_int_equal(happenings->events[2].kind, LK_WATCH_GAP);
+    lk_happenings_free(happenings);
+}
+
+static void test_the_last_ten_thousand_are_kept(void **state) {
+    struct stage *stage = *state;
+    uint64_t last = present(stage);
+    struct lk_happenings *happenings;
+
+    for (int i = 0; i < LK_WATCHED_EVENTS_MAX / 2 + 3; i++) {
+        do_something(stage);
+    }
+    happenings = ask_events(stage, last);
+    assert_int_equal(happenings->count, LK_WATCHED_EVENTS_MAX + 1);
+    assert_int_equal(happenings->events[0].kind, LK_WATCH_GAP);
+    assert_int_equal(happenings->events[0].sequence, last + 6);
+    lk_happenings_free(happenings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
@@ -225,6 +283,8 @@ int main(void) {
         TEST(test_what_may_have_been_missed_is_no_sleep),
         TEST(test_a_thrown_waker_ends_sleep),
         TEST(test_the_record_is_bounded),
+        TEST(test_a_mark_lasts_half_a_minute),
+        TEST(test_the_last_ten_thousand_are_kept),
     };
 
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

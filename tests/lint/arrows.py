@@ -23,7 +23,7 @@ ARROWS = {
     "keeper": ["base", "model", "engine"],
     "wire": ["base"],
     "form": ["base", "model", "wire"],
-    "command": ["base", "model", "engine", "form"],
+    "command": ["base", "model", "engine", "wire", "form"],
     "server": ["base", "model", "engine", "engine/sqlite", "sql", "wire", "form", "command"],
     "cli": ["base", "model", "sql", "keeper", "form", "server", "cli/run", "cli/top"],
     "cli/run": ["base", "model", "keeper", "cli"],

@@ -9,7 +9,7 @@
 #include "engine/memory/store.h"
 #include "engine/memory/work.h"
 
-enum { REPORT_BYTES_MAX = 256 };
+enum { REPORT_BYTES_MAX = 1024 };
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
@@ -268,6 +268,7 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
     struct lk_memory_store *store = lk_memory_store_of(engine);
     lk_report *report = calloc(1, sizeof *report);
     struct lk_model_stats stats;
+    struct lk_times times;
     char bytes[REPORT_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
 
@@ -275,12 +276,17 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
     if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the report");
     }
-    (void)lk_memory_lock(store);
+    times = lk_memory_lock(store);
     lk_model_stats(store->model, &stats);
-    pthread_mutex_unlock(&store->mutex);
     lk_text_format(&text, "live requests: %llu\nwaiting requests: %llu\nmemory bytes: %llu\n",
                    (unsigned long long)stats.live, (unsigned long long)stats.waiting,
                    (unsigned long long)stats.bytes);
+    lk_text_format(&text, "queues: %llu\nitems: %llu\nvalues: %llu\n",
+                   (unsigned long long)stats.queues, (unsigned long long)stats.items,
+                   (unsigned long long)stats.values);
+    lk_limits_report(&text, &store->quotas, store->events.kept_max,
+                     store->events.watched_until_us > times.now_us);
+    pthread_mutex_unlock(&store->mutex);
     report->text = lk_text_copy(lk_slice_of(bytes));
     report->warnings = lk_text_copy(lk_slice_of(""));
     if (report->text == NULL || report->warnings == NULL) {

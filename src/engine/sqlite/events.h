@@ -5,12 +5,16 @@
 
 #include "engine/sqlite/store.h"
 
+/* A mark that lies further ahead than anybody sets one is no mark. */
+static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_turn *turn) {
+    int64_t until_us = turn->meta.watched_until_us;
+
+    return until_us > turn->times.now_us && until_us - turn->times.now_us <= LK_WATCHED_US;
+}
+
 /* Whether what this turn decides is kept: by bound, or because the store is watched. */
 static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_turn *turn) {
-    int64_t left_us = turn->meta.watched_until_us - turn->times.now_us;
-
-    /* A mark that lies further ahead than anybody sets one is no mark. */
-    return turn->meta.events_max > 0 || (left_us > 0 && left_us <= LK_WATCHED_US);
+    return turn->meta.events_max > 0 || lk_sqlite_events_are_watched(turn);
 }
 
 /* Keeps what the step did, if events are kept. Returns SQLite's code. */

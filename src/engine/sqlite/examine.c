@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/reply.h"
-#include "engine/sqlite/store.h"
+#include "engine/sqlite/events.h"
 
 enum {
     REPORT_BYTES_MAX = PATH_MAX + 1024,
@@ -19,6 +19,11 @@ enum {
 struct findings {
     struct lk_sql_meta meta;
     int64_t live;
+    int64_t queues;
+    int64_t items;
+    int64_t values;
+    int64_t events; /* kept */
+    bool is_watched;
     int64_t wal_bytes;
     char journal_mode[16];
 };
@@ -34,6 +39,23 @@ static int count_live(struct lk_sql *sql, int64_t now_us, int64_t *ret_live) {
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
         *ret_live = sqlite3_column_int64(statement, 0);
+    }
+    return lk_sql_done(statement, code);
+}
+
+static int count_kept(struct lk_sql *sql, struct findings *findings) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_COUNT_KEPT, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        findings->queues = sqlite3_column_int64(statement, 0);
+        findings->items = sqlite3_column_int64(statement, 1);
+        findings->values = sqlite3_column_int64(statement, 2);
+        findings->events = sqlite3_column_int64(statement, 3);
     }
     return lk_sql_done(statement, code);
 }
@@ -82,6 +104,10 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
     lk_text_format(text, "file size: %lld bytes, write-ahead log %lld\n",
                    (long long)size_beside(store, "", &mode), (long long)findings->wal_bytes);
     lk_text_format(text, "live requests: %lld\n", (long long)findings->live);
+    lk_text_format(text, "queues: %lld\nitems: %lld\nvalues: %lld\nevents kept: %lld\n",
+                   (long long)findings->queues, (long long)findings->items,
+                   (long long)findings->values, (long long)findings->events);
+    lk_limits_report(text, &findings->meta.quotas, findings->meta.events_max, findings->is_watched);
     lk_text_format(text, "shared by: %s\n",
                    (mode & (S_IRWXG | S_IRWXO)) == 0
                        ? "one user of this machine (a store is per user by default; for several, "
@@ -114,7 +140,11 @@ static int find_out(struct lk_sqlite_turn *turn, struct findings *findings) {
     int code = count_live(&store->sql, turn->times.now_us, &findings->live);
 
     findings->meta = turn->meta;
+    findings->is_watched = lk_sqlite_events_are_watched(turn);
     findings->wal_bytes = size_beside(store, "-wal", &mode);
+    if (code == SQLITE_OK) {
+        code = count_kept(&store->sql, findings);
+    }
     if (code == SQLITE_OK) {
         code =
             read_journal_mode(&store->sql, findings->journal_mode, sizeof findings->journal_mode);

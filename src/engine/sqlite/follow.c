@@ -23,13 +23,12 @@
 
 /* Whether an answer to the query has to write first: the mark, or what is overdue. */
 static int must_write(struct lk_sqlite_turn *turn, bool *ret_must) {
-    const struct lk_sql_meta *meta = &turn->meta;
-    int64_t marked_us = meta->watched_until_us - turn->times.now_us;
     uint64_t last_event = 0;
     int64_t due_us = LK_NEVER;
     int code = lk_sql_events_look(&turn->store->sql, &last_event, &due_us);
 
-    *ret_must = marked_us < LK_WATCHED_LEAST_US || marked_us > LK_WATCHED_US
+    *ret_must = !lk_sqlite_events_are_watched(turn)
+                || turn->meta.watched_until_us - turn->times.now_us < LK_WATCHED_LEAST_US
                 || due_us <= turn->times.now_us - DUE_US;
     return code;
 }

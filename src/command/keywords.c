@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of keywords. */
+#include "command/keywords.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "form/duration.h"
+#include "wire/line.h"
+
+#define AT(field) offsetof(struct lk_wish, field)
+#define TOKEN_MAX (INT64_C(1) << 53) /* R4 */
+
+const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
+    [LK_WORD_ALSO] = {"ALSO", NULL, LK_KEYWORD_PART, 0, 0, 0, 0},
+    [LK_WORD_OWNER] = {"OWNER", "owner", LK_KEYWORD_TEXT, AT(owner), 0, 0, 0},
+    [LK_WORD_TTL] = {"TTL", "ttl", LK_KEYWORD_DURATION, AT(ttl_ms), 1, LK_DURATION_MAX_MS, 0},
+    [LK_WORD_UNTIL] = {"UNTIL", "until", LK_KEYWORD_NUMBER, AT(until_ms), 1, TOKEN_MAX, 0},
+    [LK_WORD_TRY] = {"TRY", NULL, LK_KEYWORD_STYLE, 0, 0, 0, LK_TRY},
+    [LK_WORD_QUEUE] = {"QUEUE", NULL, LK_KEYWORD_STYLE, 0, 0, 0, LK_QUEUE},
+    [LK_WORD_WAIT] = {"WAIT", "wait", LK_KEYWORD_STYLE, AT(wait_ms), 0, LK_DURATION_MAX_MS,
+                      LK_WAIT},
+    [LK_WORD_NOTE] = {"NOTE", "note", LK_KEYWORD_TEXT, AT(note), 0, 0, 0},
+    [LK_WORD_WITH_VALUE] = {"VALUE", "value", LK_KEYWORD_FLAG, AT(wants_value), 0, 0, 0},
+    [LK_WORD_VALUE] = {"VALUE", "value", LK_KEYWORD_TEXT, AT(value), 0, 0, 0},
+    [LK_WORD_BOUND] = {"BOUND", NULL, LK_KEYWORD_FLAG, AT(is_bound), 0, 0, 0},
+    [LK_WORD_TOKEN] = {"TOKEN", "token", LK_KEYWORD_NUMBER, AT(token), 1, TOKEN_MAX, 0},
+    [LK_WORD_PUT] = {"PUT", "put", LK_KEYWORD_TEXT, AT(put), 0, 0, 0},
+    [LK_WORD_REASON] = {"REASON", "reason", LK_KEYWORD_TEXT, AT(reason), 0, 0, 0},
+    [LK_WORD_BY] = {"BY", "by", LK_KEYWORD_TEXT, AT(by), 0, 0, 0},
+    [LK_WORD_NOW] = {"NOW", "now", LK_KEYWORD_FLAG, AT(is_now), 0, 0, 0},
+    [LK_WORD_COUNT] = {"COUNT", "count", LK_KEYWORD_NUMBER, AT(count), 1, LK_PAGE_MAX, 0},
+    [LK_WORD_CURSOR] = {"CURSOR", "cursor", LK_KEYWORD_TEXT, AT(cursor), 0, 0, 0},
+    [LK_WORD_DELAY] = {"DELAY", "delay", LK_KEYWORD_DURATION, AT(delay_ms), 0, LK_DURATION_MAX_MS,
+                       0},
+    [LK_WORD_NEEDS] = {"NEEDS", "needs", LK_KEYWORD_PART, 0, 0, 0, 0},
+    [LK_WORD_MAXATTEMPTS] = {"MAXATTEMPTS", "max_attempts", LK_KEYWORD_NUMBER, AT(max_attempts), 0,
+                             LK_ATTEMPTS_MAX, 0},
+    [LK_WORD_ASK] = {"ASK", "ask", LK_KEYWORD_NUMBER, AT(ask_number), 1, INT64_MAX, 0},
+    [LK_WORD_META] = {"META", NULL, LK_KEYWORD_FLAG, AT(is_meta), 0, 0, 0},
+    [LK_WORD_BLOCKERS] = {"BLOCKERS", "blockers", LK_KEYWORD_NUMBER, AT(blockers), 0,
+                          LK_BLOCKERS_MAX, 0},
+    [LK_WORD_SHARED] = {NULL, "shared", LK_KEYWORD_FLAG, AT(is_shared), 0, 0, 0},
+    [LK_WORD_LIMIT] = {NULL, "limit", LK_KEYWORD_NUMBER, AT(limit), 1, LK_LIMIT_MAX, 0},
+    [LK_WORD_UNITS] = {NULL, "units", LK_KEYWORD_NUMBER, AT(units), 1, LK_LIMIT_MAX, 0},
+};
+
+enum lk_keyword lk_keyword_find(const struct lk_command *command, struct lk_slice name) {
+    for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
+        if ((command->keywords >> i & 1) != 0 && lk_keyword_forms[i].name != NULL
+            && lk_word_is(name, lk_keyword_forms[i].name)) {
+            return (enum lk_keyword)i;
+        }
+    }
+    return LK_WORDS_COUNT;
+}
+
+lk_outcome lk_keyword_give(struct lk_wish *wish, enum lk_keyword keyword, lk_error *error) {
+    static const uint32_t styles =
+        UINT32_C(1) << LK_WORD_TRY | UINT32_C(1) << LK_WORD_QUEUE | UINT32_C(1) << LK_WORD_WAIT;
+    const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
+    uint32_t bit = UINT32_C(1) << keyword;
+
+    if (form->kind == LK_KEYWORD_STYLE && (wish->given & styles) != 0) {
+        return lk_error_set(error, LK_INVALID, "R10: one of TRY, QUEUE and WAIT, and once");
+    }
+    if (form->kind != LK_KEYWORD_PART && (wish->given & bit) != 0) {
+        return lk_error_set(error, LK_INVALID, "%s is given twice",
+                            form->name != NULL ? form->name : form->json_name);
+    }
+    wish->given |= bit;
+    if (form->kind == LK_KEYWORD_STYLE) {
+        wish->style = form->style;
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_keyword_set_number(struct lk_wish *wish, enum lk_keyword keyword, const char *name,
+                                 int64_t number, lk_error *error) {
+    const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
+
+    if (number < form->min || number > form->max) {
+        return lk_error_set(error, LK_INVALID, "%s is from %" PRId64 " to %" PRId64, name,
+                            form->min, form->max);
+    }
+    memcpy((char *)wish + form->at, &number, sizeof number);
+    return LK_OK;
+}
+
+void lk_keyword_set_text(struct lk_wish *wish, enum lk_keyword keyword, struct lk_slice text) {
+    memcpy((char *)wish + lk_keyword_forms[keyword].at, &text, sizeof text);
+}
+
+void lk_keyword_set_flag(struct lk_wish *wish, enum lk_keyword keyword, bool value) {
+    memcpy((char *)wish + lk_keyword_forms[keyword].at, &value, sizeof value);
+}
+
+lk_outcome lk_keyword_add_part(struct lk_wish *wish, enum lk_keyword keyword, struct lk_slice part,
+                               lk_error *error) {
+    if (keyword == LK_WORD_NEEDS) {
+        if (wish->need_count == LK_NEEDS_MAX) {
+            return lk_error_set(error, LK_INVALID, "R16: an item needs at most %d parts",
+                                LK_NEEDS_MAX);
+        }
+        wish->needs[wish->need_count++] = part;
+        return LK_OK;
+    }
+    if (wish->part_count == LK_PARTS_MAX) {
+        return lk_error_set(error, LK_INVALID, "R2: a request has at most %d parts", LK_PARTS_MAX);
+    }
+    wish->parts[wish->part_count++] = part;
+    return LK_OK;
+}
+
+lk_outcome lk_keyword_read_number(const char *name, struct lk_slice text, int64_t *ret_number,
+                                  lk_error *error) {
+    if (!lk_resp_number_parse(text, ret_number)) {
+        return lk_error_set(error, LK_INVALID, "%s is not a whole number", name);
+    }
+    return LK_OK;
+}

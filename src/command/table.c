@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands, and the ways to find one. */
+#include "command/command.h"
+
+#define W(name) (UINT32_C(1) << LK_WORD_##name)
+
+_Static_assert(LK_WORDS_COUNT <= 32, "every keyword has its bit");
+
+const struct lk_command lk_commands[] = {
+    {
+        .name = "ACQUIRE",
+        .kind = LK_CALL_ASK,
+        .operands = LK_OPERANDS_PARTS,
+        .keywords = W(ALSO) | W(OWNER) | W(TTL) | W(UNTIL) | W(TRY) | W(QUEUE) | W(WAIT) | W(NOTE)
+                    | W(WITH_VALUE) | W(BOUND) | W(META) | W(BLOCKERS) | W(SHARED) | W(LIMIT)
+                    | W(UNITS),
+        .shape = LK_SHAPE_RESULT,
+        .has_owner = true,
+        .method = "POST",
+        .route = "/v1/acquire",
+        .usage = "part [ALSO part]... [OWNER id] [TTL ms | UNTIL ms] [TRY | QUEUE | WAIT ms] "
+                 "[NOTE text] [VALUE] [BOUND] [BLOCKERS n] [META]",
+        .summary = "Asks for a lease on every part, all or nothing",
+    },
+    {
+        .name = "RENEW",
+        .kind = LK_CALL_RENEW,
+        .operands = LK_OPERANDS_PARTS,
+        .keywords = W(ALSO) | W(OWNER) | W(TTL) | W(TOKEN) | W(META),
+        .shape = LK_SHAPE_DONE,
+        .has_owner = true,
+        .method = "POST",
+        .route = "/v1/renew",
+        .usage = "part [ALSO part]... [OWNER id] [TTL ms] [TOKEN n] [META]",
+        .summary = "Sets the deadline of a lease anew",
+    },
+    {
+        .name = "RELEASE",
+        .kind = LK_CALL_RELEASE,
+        .operands = LK_OPERANDS_PARTS,
+        .keywords = W(ALSO) | W(OWNER) | W(TOKEN) | W(PUT) | W(META),
+        .shape = LK_SHAPE_DONE,
+        .has_owner = true,
+        .method = "POST",
+        .route = "/v1/release",
+        .usage = "part [ALSO part]... [OWNER id] [TOKEN n] [PUT value] [META]",
+        .summary = "Ends a lease, or withdraws a waiting request",
+    },
+    {
+        .name = "BREAK",
+        .kind = LK_CALL_BREAK,
+        .operands = LK_OPERANDS_PATH,
+        .keywords = W(REASON) | W(OWNER) | W(NOW) | W(BY),
+        .shape = LK_SHAPE_BROKEN,
+        .method = "POST",
+        .route = "/v1/break",
+        .usage = "path REASON text [OWNER id] [NOW] [BY name]",
+        .summary = "Ends what others hold or wait for at a path; goes on record",
+    },
+    {
+        .name = "AUDIT",
+        .kind = LK_CALL_AUDIT,
+        .operands = LK_OPERANDS_PREFIX,
+        .shape = LK_SHAPE_AUDIT,
+        .method = "GET",
+        .route = "/v1/audit",
+        .usage = "[prefix]",
+        .summary = "Lists what was broken: when, by whom, why",
+    },
+    {
+        .name = "LIST",
+        .kind = LK_CALL_LIST,
+        .operands = LK_OPERANDS_PREFIX,
+        .keywords = W(COUNT) | W(CURSOR),
+        .shape = LK_SHAPE_LIST,
+        .method = "GET",
+        .route = "/v1/requests",
+        .usage = "[prefix] [COUNT n] [CURSOR c]",
+        .summary = "Lists live requests in the order of their tickets",
+    },
+    {
+        .name = "SHOW",
+        .kind = LK_CALL_SHOW,
+        .operands = LK_OPERANDS_PATH,
+        .shape = LK_SHAPE_SHOW,
+        .method = "GET",
+        .route = "/v1/requests/",
+        .usage = "path",
+        .summary = "Lists requests at or around a path, and what is in their way",
+    },
+    {
+        .name = "GET",
+        .kind = LK_CALL_GET,
+        .operands = LK_OPERANDS_PATH,
+        .keywords = W(META),
+        .shape = LK_SHAPE_VALUE,
+        .method = "GET",
+        .route = "/v1/values/",
+        .usage = "path [META]",
+        .summary = "Reads the value of a path",
+    },
+    {
+        .name = "PUT",
+        .kind = LK_CALL_PUT,
+        .operands = LK_OPERANDS_PATH_VALUE,
+        .keywords = W(OWNER) | W(TOKEN),
+        .shape = LK_SHAPE_OK,
+        .method = "PUT",
+        .route = "/v1/values/",
+        .usage = "path value [OWNER id] [TOKEN n]",
+        .summary = "Writes the value of a path",
+    },
+    {
+        .name = "DEL",
+        .kind = LK_CALL_PUT,
+        .operands = LK_OPERANDS_PATH,
+        .keywords = W(OWNER) | W(TOKEN),
+        .shape = LK_SHAPE_OK,
+        .method = "DELETE",
+        .route = "/v1/values/",
+        .usage = "path [OWNER id] [TOKEN n]",
+        .summary = "Deletes the value of a path",
+    },
+    {
+        .name = "PUSH",
+        .kind = LK_CALL_PUSH,
+        .operands = LK_OPERANDS_QUEUE_ID,
+        .keywords = W(VALUE) | W(DELAY) | W(NEEDS),
+        .shape = LK_SHAPE_PUSHED,
+        .method = "POST",
+        .route = "/v1/push",
+        .usage = "queue id [VALUE v] [DELAY ms] [NEEDS part]...",
+        .summary = "Adds an item to a queue, unless it is there",
+    },
+    {
+        .name = "CLAIM",
+        .kind = LK_CALL_TAKE,
+        .operands = LK_OPERANDS_PATH,
+        .keywords =
+            W(OWNER) | W(TTL) | W(TRY) | W(WAIT) | W(MAXATTEMPTS) | W(ASK) | W(NOTE) | W(BOUND),
+        .shape = LK_SHAPE_CLAIM,
+        .has_owner = true,
+        .method = "POST",
+        .route = "/v1/claim",
+        .usage = "queue [OWNER id] [TTL ms] [TRY | WAIT ms] [MAXATTEMPTS n] "
+                 "[ASK n] [NOTE text] [BOUND]",
+        .summary = "Leases the oldest item that is free",
+    },
+    {
+        .name = "DONE",
+        .kind = LK_CALL_FINISH,
+        .operands = LK_OPERANDS_QUEUE_ID,
+        .keywords = W(OWNER) | W(TOKEN),
+        .shape = LK_SHAPE_OK,
+        .has_owner = true,
+        .method = "POST",
+        .route = "/v1/done",
+        .usage = "queue id [OWNER id] [TOKEN n]",
+        .summary = "Ends a claim: the item is removed",
+    },
+    {
+        .name = "RETRY",
+        .kind = LK_CALL_FINISH,
+        .operands = LK_OPERANDS_QUEUE_ID,
+        .keywords = W(OWNER) | W(TOKEN) | W(DELAY),
+        .shape = LK_SHAPE_OK,
+        .has_owner = true,
+        .method = "POST",
+        .route = "/v1/retry",
+        .usage = "queue id [OWNER id] [TOKEN n] [DELAY ms]",
+        .summary = "Ends a claim: the item is given back",
+    },
+    {
+        .name = "UNPARK",
+        .kind = LK_CALL_UNPARK,
+        .operands = LK_OPERANDS_QUEUE_ID,
+        .shape = LK_SHAPE_OK,
+        .method = "POST",
+        .route = "/v1/unpark",
+        .usage = "queue id",
+        .summary = "Makes a parked item ready again",
+    },
+    {
+        .name = "ITEMS",
+        .kind = LK_CALL_ITEMS,
+        .operands = LK_OPERANDS_PATH,
+        .keywords = W(COUNT) | W(CURSOR),
+        .shape = LK_SHAPE_ITEMS,
+        .method = "GET",
+        .route = "/v1/items/",
+        .usage = "queue [COUNT n] [CURSOR c]",
+        .summary = "Lists the items of a queue",
+    },
+    {
+        .name = "STATS",
+        .kind = LK_CALL_STATS,
+        .operands = LK_OPERANDS_PATH,
+        .shape = LK_SHAPE_STATS,
+        .method = "GET",
+        .route = "/v1/stats/",
+        .usage = "queue",
+        .summary = "Counts of a queue",
+    },
+};
+const size_t lk_command_count = sizeof lk_commands / sizeof lk_commands[0];
+
+static char upper(char byte) {
+    return byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
+}
+
+bool lk_word_is(struct lk_slice word, const char *name) {
+    size_t i = 0;
+
+    while (i < word.size && name[i] != '\0' && upper(word.bytes[i]) == upper(name[i])) {
+        i++;
+    }
+    return i == word.size && name[i] == '\0';
+}
+
+const struct lk_command *lk_command_find(struct lk_slice name) {
+    for (size_t i = 0; i < lk_command_count; i++) {
+        if (lk_word_is(name, lk_commands[i].name)) {
+            return &lk_commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* A route that ends in '/' is followed by a path; any other stands alone. */
+static bool is_on_route(const char *route, struct lk_slice path, struct lk_slice *ret_rest) {
+    size_t size = strlen(route);
+    bool is_followed = route[size - 1] == '/';
+
+    if (path.size < size || memcmp(path.bytes, route, size) != 0
+        || (path.size > size) != is_followed) {
+        return false;
+    }
+    *ret_rest = (struct lk_slice){.bytes = path.bytes + size, .size = path.size - size};
+    return true;
+}
+
+const struct lk_command *lk_command_find_route(struct lk_slice method, struct lk_slice path,
+                                               struct lk_slice *ret_rest, bool *ret_is_known) {
+    bool is_known = false;
+    struct lk_slice rest;
+
+    for (size_t i = 0; i < lk_command_count; i++) {
+        const struct lk_command *command = &lk_commands[i];
+        if (command->route == NULL || !is_on_route(command->route, path, &rest)) {
+            continue;
+        }
+        is_known = true;
+        if (lk_slice_equal(method, lk_slice_of(command->method))) {
+            *ret_rest = rest;
+            *ret_is_known = true;
+            return command;
+        }
+    }
+    *ret_is_known = is_known;
+    return NULL;
+}
+
+size_t lk_command_operand_count(const struct lk_command *command) {
+    switch (command->operands) {
+    case LK_OPERANDS_NONE:
+    case LK_OPERANDS_PREFIX:
+        return 0;
+    case LK_OPERANDS_PARTS:
+    case LK_OPERANDS_PATH:
+        return 1;
+    default:
+        return 2;
+    }
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP door from within, on evhttp. Connections, their bytes and their bounds are evhttp's;
+ * what is here is who may ask, which command a route is, and when a reply may leave.
+ *
+ * All requests share one session of the core, told apart by their tags: nothing is bound to a
+ * connection of HTTP. A request is either with the core (it blocks), or holds a reply back until
+ * its batch is durable, or is gone. One whose client goes meanwhile is withdrawn.
+ * Within src/server/doors.
+ */
+#ifndef LK_SERVER_DOORS_HTTP_H
+#define LK_SERVER_DOORS_HTTP_H
+
+#include <event2/event_struct.h>
+#include <sys/queue.h>
+
+#include "command/answer.h"
+#include "server/doors/listen.h"
+
+struct evhttp;
+struct evhttp_bound_socket;
+struct evhttp_request;
+
+enum {
+    LK_HTTP_BODY_BYTES_MAX = 256 * 1024,
+    LK_HTTP_HEADER_BYTES_MAX = 16 * 1024,
+    LK_HTTP_IDLE_SECONDS_MAX = 60, /* to finish a request, or to begin the next one */
+    LK_HTTP_REPLY_BYTES_MAX = 64 * 1024 * 1024,
+    LK_HTTP_HOST_BYTES_MAX = 256,
+};
+
+/* A reply as it will be sent. */
+struct lk_http_reply {
+    int status;
+    const char *type; /* of the body, static */
+    bool is_in_doubt; /* R15 */
+    struct lk_buffer body;
+};
+
+/* A request that is not answered yet. */
+struct lk_http_exchange {
+    struct lk_http_door *door;
+    struct evhttp_request *request;
+    struct event gone; /* the client closes */
+    TAILQ_ENTRY(lk_http_exchange) list;
+    uint64_t tag;
+    bool is_held; /* answered, and held back for: */
+    uint64_t batch;
+    struct lk_http_reply reply;
+    struct lk_echo *echo; /* not held: of the command that blocks */
+};
+
+TAILQ_HEAD(lk_http_exchanges, lk_http_exchange);
+
+/* A reply that is on its way; forgotten when it has been written, or its connection is gone. */
+struct lk_http_sending {
+    struct lk_http_door *door;
+    TAILQ_ENTRY(lk_http_sending) list;
+};
+
+TAILQ_HEAD(lk_http_sendings, lk_http_sending);
+
+struct lk_http_door {
+    struct lk_door door;
+    struct lk_server *server;
+    struct lk_listener listener; /* its path; the socket is evhttp's */
+    struct evhttp *http;
+    struct evhttp_bound_socket *bound;
+    struct lk_session *session;
+    struct lk_http_exchanges blocked; /* with the core */
+    struct lk_http_exchanges held;    /* answered; in the order of their batches */
+    struct lk_http_sendings sending;
+    uint64_t last_tag;
+    uint64_t durable;
+    bool is_checking_host;             /* only who is near can come, so a name may be a lure */
+    char host[LK_HTTP_HOST_BYTES_MAX]; /* as --http said it */
+    /* Of the call that is being made: */
+    struct evhttp_request *calling; /* NULL: none, or it has been answered */
+    struct lk_wish wish;
+    struct lk_understood understood;
+    struct lk_echo echo;
+};
+
+/* ---- http_door.c --- */
+
+/* Makes the call in door->understood for the request, which is answered now or later. */
+void lk_http_call(struct lk_http_door *door, struct evhttp_request *request);
+
+/* ---- http_request.c --- */
+
+/* What evhttp calls with every request. */
+void lk_http_handle(struct evhttp_request *request, void *door);
+
+/* ---- http_reply.c --- */
+
+/* Fills a reply from what the core says. */
+void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *echo,
+                        const struct lk_reply *said, struct lk_http_reply *reply);
+
+/* Sends it, and empties it. */
+void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+                        struct lk_http_reply *reply);
+
+/* A failure of the request's own: a body with the outcome, and a status. */
+void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+                    lk_outcome outcome, const char *text);
+
+/* Routes that are about the service, answered from LK_CALL_INFO. */
+extern const struct lk_command lk_http_metrics;
+extern const struct lk_command lk_http_ready;
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP door: open, the exchanges that wait, and the end. */
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "server/doors/http.h"
+
+static struct lk_http_door *http_door(struct lk_door *door) {
+    return (struct lk_http_door *)(void *)door;
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+static void free_exchange(struct lk_http_exchange *exchange) {
+    (void)event_del(&exchange->gone);
+    if (exchange->is_held) {
+        TAILQ_REMOVE(&exchange->door->held, exchange, list);
+    } else {
+        TAILQ_REMOVE(&exchange->door->blocked, exchange, list);
+    }
+    lk_buffer_done(&exchange->reply.body);
+    free(exchange->echo);
+    free(exchange);
+}
+
+/* The client has closed: what it waited for is withdrawn, and nobody hears the rest. */
+static void hear_gone(evutil_socket_t socket, short what, void *context) {
+    struct lk_http_exchange *exchange = context;
+    struct lk_http_door *door = exchange->door;
+    struct evhttp_connection *connection = evhttp_request_get_connection(exchange->request);
+    struct lk_times times = lk_server_times(door->server);
+
+    (void)socket;
+    (void)what;
+    if (!exchange->is_held) {
+        lk_core_cancel(lk_server_core(door->server), door->session, exchange->tag, &times);
+    }
+    free_exchange(exchange);
+    evhttp_connection_free(connection);
+}
+
+static struct lk_http_exchange *new_exchange(struct lk_http_door *door,
+                                             struct evhttp_request *request) {
+    struct lk_http_exchange *exchange = calloc(1, sizeof *exchange);
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+
+    if (exchange == NULL) {
+        return NULL;
+    }
+    exchange->door = door;
+    exchange->request = request;
+    exchange->tag = door->last_tag;
+    (void)event_assign(&exchange->gone, lk_server_loop(door->server),
+                       bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
+                       hear_gone, exchange);
+    (void)event_add(&exchange->gone, NULL);
+    TAILQ_INSERT_TAIL(&door->blocked, exchange, list);
+    return exchange;
+}
+
+/* The answer leaves, and the exchange with it. */
+static void end_exchange(struct lk_http_exchange *exchange) {
+    struct lk_http_door *door = exchange->door;
+    struct evhttp_request *request = exchange->request;
+    struct lk_http_reply reply = exchange->reply;
+
+    exchange->reply.body = (struct lk_buffer){.max = 0};
+    free_exchange(exchange);
+    lk_http_reply_send(door, request, &reply);
+}
+
+static void hold(struct lk_http_exchange *exchange, uint64_t batch, struct lk_http_reply *reply) {
+    TAILQ_REMOVE(&exchange->door->blocked, exchange, list);
+    TAILQ_INSERT_TAIL(&exchange->door->held, exchange, list);
+    exchange->is_held = true;
+    exchange->batch = batch;
+    exchange->reply = *reply;
+    if (batch <= exchange->door->durable) {
+        end_exchange(exchange);
+    }
+}
+
+static struct lk_http_exchange *find_exchange(struct lk_http_door *door, uint64_t tag) {
+    struct lk_http_exchange *exchange;
+
+    TAILQ_FOREACH(exchange, &door->blocked, list) {
+        if (exchange->tag == tag) {
+            return exchange;
+        }
+    }
+    return NULL;
+}
+
+/* ---- from the core --------------------------------------------------------------------------- */
+
+static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *said) {
+    struct lk_http_door *door = peer;
+    struct evhttp_request *request = door->calling;
+    bool is_at_once = request != NULL && tag == door->last_tag;
+    struct lk_http_exchange *exchange = is_at_once ? NULL : find_exchange(door, tag);
+    struct lk_http_reply reply = {.body.max = LK_HTTP_REPLY_BYTES_MAX};
+
+    if (!is_at_once && exchange == NULL) {
+        return;
+    }
+    lk_http_reply_fill(door, is_at_once ? &door->echo : exchange->echo, said, &reply);
+    if (is_at_once) {
+        door->calling = NULL;
+        exchange = batch > door->durable ? new_exchange(door, request) : NULL;
+        if (batch > door->durable && exchange == NULL) {
+            lk_buffer_done(&reply.body);
+            lk_http_refuse(door, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+            return;
+        }
+    }
+    if (exchange != NULL) {
+        hold(exchange, batch, &reply);
+    } else {
+        lk_http_reply_send(door, request, &reply);
+    }
+}
+
+static void notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
+    (void)peer;
+    (void)batch;
+    (void)notice;
+}
+
+/* Held replies stand in the order of their batches. */
+static void durable(void *peer, uint64_t batch) {
+    struct lk_http_door *door = peer;
+
+    door->durable = batch;
+    while (!TAILQ_EMPTY(&door->held) && TAILQ_FIRST(&door->held)->batch <= batch) {
+        end_exchange(TAILQ_FIRST(&door->held));
+    }
+}
+
+static void failed(void *peer, const char *why) {
+    struct lk_http_door *door = peer;
+
+    while (!TAILQ_EMPTY(&door->held)) {
+        struct evhttp_request *request = TAILQ_FIRST(&door->held)->request;
+        free_exchange(TAILQ_FIRST(&door->held));
+        lk_http_refuse(door, request, HTTP_SERVUNAVAIL, LK_UNAVAILABLE, why);
+    }
+}
+
+static const struct lk_session_ops session_ops = {
+    .answer = answer,
+    .notify = notify,
+    .durable = durable,
+    .failed = failed,
+};
+
+/* ---- to the core ----------------------------------------------------------------------------- */
+
+void lk_http_call(struct lk_http_door *door, struct evhttp_request *request) {
+    struct lk_core *core = lk_server_core(door->server);
+    struct lk_times times = lk_server_times(door->server);
+    struct lk_http_exchange *exchange;
+
+    door->understood.call.tag = ++door->last_tag;
+    door->understood.call.ends_withdrawn = true;
+    door->calling = request;
+    lk_core_call(core, door->session, &door->understood.call, &times);
+    if (door->calling == NULL) {
+        return;
+    }
+    door->calling = NULL;
+    exchange = new_exchange(door, request);
+    if (exchange != NULL) {
+        exchange->echo = lk_echo_copy(&door->echo);
+    }
+    if (exchange == NULL || exchange->echo == NULL) {
+        lk_core_cancel(core, door->session, door->last_tag, &times);
+        if (exchange != NULL) {
+            free_exchange(exchange);
+        }
+        lk_http_refuse(door, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+    }
+}
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+/* Replies leave by evhttp's own events. */
+static bool turn_end(struct lk_door *of) {
+    (void)of;
+    return false;
+}
+
+static void choke(struct lk_door *of, bool is_choked) {
+    (void)of;
+    (void)is_choked; /* each connection has one request at a time, which waits for its batch */
+}
+
+static void stop(struct lk_door *of) {
+    struct lk_http_door *door = http_door(of);
+
+    if (door->bound != NULL) {
+        evhttp_del_accept_socket(door->http, door->bound);
+        door->bound = NULL;
+        lk_listener_close(&door->listener);
+    }
+}
+
+static bool is_quiet(const struct lk_door *of) {
+    const struct lk_http_door *door = (const struct lk_http_door *)(const void *)of;
+
+    return TAILQ_EMPTY(&door->blocked) && TAILQ_EMPTY(&door->held) && TAILQ_EMPTY(&door->sending);
+}
+
+static void close_door(struct lk_door *of) {
+    struct lk_http_door *door = http_door(of);
+    struct lk_times times = lk_server_times(door->server);
+
+    stop(of);
+    while (!TAILQ_EMPTY(&door->blocked)) {
+        free_exchange(TAILQ_FIRST(&door->blocked));
+    }
+    while (!TAILQ_EMPTY(&door->held)) {
+        free_exchange(TAILQ_FIRST(&door->held));
+    }
+    if (door->session != NULL) {
+        lk_core_session_close(lk_server_core(door->server), door->session, &times);
+    }
+    if (door->http != NULL) {
+        evhttp_free(door->http);
+    }
+    lk_listener_close(&door->listener);
+    free(door);
+}
+
+static const struct lk_door_ops ops = {
+    .turn_end = turn_end,
+    .choke = choke,
+    .stop = stop,
+    .is_quiet = is_quiet,
+    .close = close_door,
+};
+
+/* evhttp with its bounds, listening on the door's socket, which becomes its own. */
+static bool begin_http(struct lk_http_door *door) {
+    door->http = evhttp_new(lk_server_loop(door->server));
+    if (door->http == NULL) {
+        return false;
+    }
+    evhttp_set_max_body_size(door->http, LK_HTTP_BODY_BYTES_MAX);
+    evhttp_set_max_headers_size(door->http, LK_HTTP_HEADER_BYTES_MAX);
+    evhttp_set_timeout(door->http, LK_HTTP_IDLE_SECONDS_MAX);
+    evhttp_set_default_content_type(door->http, NULL);
+    evhttp_set_allowed_methods(door->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PUT
+                                               | EVHTTP_REQ_DELETE | EVHTTP_REQ_HEAD
+                                               | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH
+                                               | EVHTTP_REQ_TRACE);
+    /* What is too large is read to its end, so that the reply that says so is heard. */
+    (void)evhttp_set_flags(door->http, EVHTTP_SERVER_LINGERING_CLOSE);
+    evhttp_set_gencb(door->http, lk_http_handle, door);
+    door->bound = evhttp_accept_socket_with_handle(door->http, door->listener.socket);
+    if (door->bound != NULL) {
+        door->listener.socket = -1;
+    }
+    return door->bound != NULL;
+}
+
+lk_outcome lk_door_http_open(struct lk_server *server, const char *listen,
+                             struct lk_door **ret_door, char ret_address[LK_ADDRESS_BYTES_MAX],
+                             lk_error *error) {
+    const struct lk_server_options *options = lk_server_options_of(server);
+    struct lk_http_door *door = calloc(1, sizeof *door);
+    lk_outcome outcome;
+
+    if (door == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the HTTP door");
+    }
+    door->door.ops = &ops;
+    door->server = server;
+    TAILQ_INIT(&door->blocked);
+    TAILQ_INIT(&door->held);
+    TAILQ_INIT(&door->sending);
+    door->listener.socket = -1;
+    outcome = lk_listener_open(options, listen, &door->listener, ret_address, error);
+    if (outcome == LK_OK) {
+        door->is_checking_host = door->listener.path == NULL && options->password == NULL;
+        (void)snprintf(door->host, sizeof door->host, "%s", listen);
+        outcome =
+            lk_core_session_open(lk_server_core(server), &session_ops, door, &door->session, error);
+    }
+    if (outcome == LK_OK && !begin_http(door)) {
+        outcome = lk_error_set(error, LK_INTERNAL, "libevent opens no HTTP server");
+    }
+    if (outcome != LK_OK) {
+        close_door(&door->door);
+        return outcome;
+    }
+    *ret_door = &door->door;
+    return LK_OK;
+}

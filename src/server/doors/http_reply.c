@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replies of HTTP: status, headers, body. */
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "engine/reply.h"
+#include "server/doors/http.h"
+
+static const char of_json[] = "application/json";
+static const char of_text[] = "text/plain; charset=utf-8";
+static const char of_metrics[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char of_bytes[] = "application/octet-stream";
+
+enum { METRICS_BYTES_MAX = 4096, HTTP_STATUS_UNAUTHORIZED = 401 };
+
+const struct lk_command lk_http_metrics = {.name = "metrics", .kind = LK_CALL_INFO};
+const struct lk_command lk_http_ready = {.name = "readyz", .kind = LK_CALL_INFO};
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void add_header(struct evhttp_request *request, const char *name, const char *value) {
+    (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
+}
+
+/* The reply has been written, or its connection is gone. */
+static void forget(struct lk_http_sending *sending) {
+    TAILQ_REMOVE(&sending->door->sending, sending, list);
+    free(sending);
+}
+
+static void hear_written(struct evhttp_request *request, void *context) {
+    evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
+    forget(context);
+}
+
+static void hear_closed(struct evhttp_connection *connection, void *context) {
+    (void)connection;
+    forget(context);
+}
+
+/* So that nobody stops before all is told. Without memory for it, somebody may. */
+static void remember(struct lk_http_door *door, struct evhttp_request *request) {
+    struct lk_http_sending *sending = malloc(sizeof *sending);
+
+    if (sending != NULL) {
+        sending->door = door;
+        TAILQ_INSERT_TAIL(&door->sending, sending, list);
+        evhttp_request_set_on_complete_cb(request, hear_written, sending);
+        evhttp_connection_set_closecb(evhttp_request_get_connection(request), hear_closed, sending);
+    }
+}
+
+void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+                        struct lk_http_reply *reply) {
+    struct evbuffer *body = evbuffer_new();
+    int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
+
+    if (body != NULL && !reply->body.failed) {
+        (void)evbuffer_add(body, reply->body.bytes, reply->body.size);
+        add_header(request, "Content-Type", reply->type);
+    }
+    if (reply->is_in_doubt) {
+        add_header(request, "Lockkeeper-In-Doubt", "1");
+    }
+    add_header(request, "Cache-Control", "no-store");
+    add_header(request, "X-Content-Type-Options", "nosniff");
+    if (status == HTTP_STATUS_UNAUTHORIZED) {
+        add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
+    }
+    remember(door, request);
+    evhttp_send_reply(request, status, NULL, body);
+    if (body != NULL) {
+        evbuffer_free(body);
+    }
+    lk_buffer_done(&reply->body);
+}
+
+void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+                    lk_outcome outcome, const char *text) {
+    struct lk_http_reply reply = {.status = status, .type = of_json};
+    struct lk_form_writer writer = lk_form_writer_json(&reply.body);
+
+    lk_answer_write_failure(&writer, outcome, text);
+    lk_buffer_add(&reply.body, "\n", 1);
+    lk_http_reply_send(door, request, &reply);
+}
+
+/* ---- what the core says ---------------------------------------------------------------------- */
+
+static void add_metric(struct lk_text *text, const char *name, const char *kind, const char *help,
+                       uint64_t value) {
+    lk_text_format(text, "# HELP lockkeeper_%s %s\n# TYPE lockkeeper_%s %s\n", name, help, name,
+                   kind);
+    lk_text_format(text, "lockkeeper_%s %" PRIu64 "\n", name, value);
+}
+
+static void fill_metrics(const struct lk_http_door *door, const struct lk_reply *said,
+                         struct lk_http_reply *reply) {
+    char bytes[METRICS_BYTES_MAX];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+    struct lk_model_stats model = {.live = 0};
+    struct lk_core_stats core;
+
+    if (said->model != NULL) {
+        lk_model_stats(said->model, &model);
+    }
+    lk_core_stats(lk_server_core(door->server), &core);
+    add_metric(&text, "ready", "gauge", "Whether the store is loaded.", said->model != NULL);
+    add_metric(&text, "requests_live", "gauge", "Requests held or in line.", model.live);
+    add_metric(&text, "requests_waiting", "gauge", "Requests in line.", model.waiting);
+    add_metric(&text, "requests_bound", "gauge", "Requests that end with their connection.",
+               core.bound);
+    add_metric(&text, "owners", "gauge", "Owners with a live request.", model.owners);
+    add_metric(&text, "sessions", "gauge", "Connections, and one for HTTP.", core.sessions);
+    add_metric(&text, "calls_blocked", "gauge", "Calls that wait for a grant.", core.blocked);
+    add_metric(&text, "watches", "gauge", "Prefixes that are watched.", core.watches);
+    add_metric(&text, "calls_total", "counter", "Calls since the start.", core.calls);
+    add_metric(&text, "batches_total", "counter", "Transactions since the start.", core.batches);
+    add_metric(&text, "batches_failed_total", "counter", "Transactions that failed.",
+               core.batches_failed);
+    add_metric(&text, "memory_bytes", "gauge", "Memory of the core.", core.bytes);
+    reply->status = HTTP_OK;
+    reply->type = of_metrics;
+    lk_buffer_add(&reply->body, bytes, text.size);
+}
+
+static void fill_ready(const struct lk_reply *said, struct lk_http_reply *reply) {
+    bool is_ready = said->model != NULL && said->answer->outcome == LK_OK;
+
+    reply->status = is_ready ? HTTP_OK : HTTP_SERVUNAVAIL;
+    reply->type = of_text;
+    lk_buffer_add_text(&reply->body, is_ready ? "ready\n" : "not ready\n");
+}
+
+/* A value leaves as it is. false: there is none, or something failed, which the body must say. */
+static bool fill_value(const struct lk_echo *echo, const struct lk_reply *said,
+                       struct lk_http_reply *reply) {
+    struct lk_value_record record;
+    lk_value_ref value;
+
+    if (said->answer->outcome != LK_OK) {
+        return false;
+    }
+    value = lk_model_value(said->model, &echo->path);
+    if (value == 0) {
+        return false;
+    }
+    lk_model_value_record(said->model, value, &record);
+    reply->status = HTTP_OK;
+    reply->type = of_bytes;
+    reply->is_in_doubt = record.in_doubt;
+    lk_buffer_add_slice(&reply->body, record.bytes);
+    return true;
+}
+
+void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *echo,
+                        const struct lk_reply *said, struct lk_http_reply *reply) {
+    struct lk_form_writer writer = lk_form_writer_json(&reply->body);
+
+    if (echo->command == &lk_http_metrics) {
+        fill_metrics(door, said, reply);
+    } else if (echo->command == &lk_http_ready) {
+        fill_ready(said, reply);
+    } else if (echo->command->shape != LK_SHAPE_VALUE || !fill_value(echo, said, reply)) {
+        reply->status = lk_answer_http_status(lk_answer_write(echo, said, &writer));
+        reply->type = of_json;
+        lk_buffer_add(&reply->body, "\n", 1);
+        reply->body.failed = lk_form_writer_failed(&writer);
+    }
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of HTTP: who may ask, what is asked. */
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "form/text.h"
+#include "server/doors/http.h"
+
+enum {
+    STATUS_UNAUTHORIZED = 401,
+    STATUS_FORBIDDEN = 403,
+    STATUS_TOO_LARGE = 413,
+    STATUS_UNSUPPORTED_TYPE = 415,
+    OWNER_BYTES_MAX = 64,
+    CREDENTIAL_BYTES_MAX = 1024,
+};
+
+static const char *header_of(struct evhttp_request *request, const char *name) {
+    return evhttp_find_header(evhttp_request_get_input_headers(request), name);
+}
+
+/* ---- who may ask ----------------------------------------------------------------------------- */
+
+/* The host of a Host header, without its port. */
+static struct lk_slice host_of(const char *header) {
+    const char *end = header[0] == '[' ? strchr(header, ']') : strchr(header, ':');
+
+    if (header[0] == '[' && end != NULL) {
+        end++;
+    }
+    return (struct lk_slice){.bytes = header,
+                             .size = end != NULL ? (size_t)(end - header) : strlen(header)};
+}
+
+/* A number cannot be a lure: no name server has a say in where it leads. */
+static bool is_address(struct lk_slice host) {
+    size_t digits = 0;
+
+    while (digits < host.size && strchr("0123456789.", host.bytes[digits]) != NULL) {
+        digits++;
+    }
+    return host.size > 0 && (host.bytes[0] == '[' || digits == host.size);
+}
+
+/*
+ * A page from elsewhere that had its own name lead here would come with that name as its host, and
+ * one that merely sends something here with that name as its origin.
+ */
+static bool is_from_here(const struct lk_http_door *door, struct evhttp_request *request) {
+    const char *host = header_of(request, "Host");
+    const char *origin = header_of(request, "Origin");
+    static const char scheme[] = "http://";
+
+    if (host != NULL && door->is_checking_host) {
+        struct lk_slice name = host_of(host);
+        if (!is_address(name) && !lk_word_is(name, "localhost")
+            && !lk_slice_equal(name, host_of(door->host))) {
+            return false;
+        }
+    }
+    return origin == NULL
+           || (host != NULL && strncasecmp(origin, scheme, strlen(scheme)) == 0
+               && strcasecmp(origin + strlen(scheme), host) == 0);
+}
+
+/* Takes the same time for every wrong password of a size. */
+static bool is_equal(const char *password, const char *said, size_t said_size) {
+    size_t size = strlen(password);
+    unsigned char difference = size != said_size;
+
+    for (size_t i = 0; i < size; i++) {
+        char byte = said_size > 0 ? said[i % said_size] : '\0';
+        difference |= (unsigned char)(password[i] ^ byte);
+    }
+    return difference == 0;
+}
+
+/* `Bearer PASSWORD`, or `Basic` with any user and it. */
+static bool is_known(const char *password, const char *authorization) {
+    static const char bearer[] = "Bearer ";
+    static const char basic[] = "Basic ";
+    char text[CREDENTIAL_BYTES_MAX];
+    const char *colon;
+    size_t size;
+
+    if (authorization == NULL || strlen(authorization) >= sizeof text) {
+        return false;
+    }
+    if (strncasecmp(authorization, bearer, strlen(bearer)) == 0) {
+        const char *said = authorization + strlen(bearer);
+        return is_equal(password, said, strlen(said));
+    }
+    if (strncasecmp(authorization, basic, strlen(basic)) != 0) {
+        return false;
+    }
+    size = strlen(authorization) - strlen(basic);
+    memcpy(text, authorization + strlen(basic), size);
+    if (!lk_form_read_base64(text, size, &size)) {
+        return false;
+    }
+    colon = size > 0 ? memchr(text, ':', size) : NULL;
+    return colon != NULL && is_equal(password, colon + 1, size - (size_t)(colon + 1 - text));
+}
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static const char *method_name(enum evhttp_cmd_type method) {
+    switch (method) {
+    case EVHTTP_REQ_GET:
+    case EVHTTP_REQ_HEAD:
+        return "GET";
+    case EVHTTP_REQ_POST:
+        return "POST";
+    case EVHTTP_REQ_PUT:
+        return "PUT";
+    case EVHTTP_REQ_DELETE:
+        return "DELETE";
+    default:
+        return "";
+    }
+}
+
+/* What a wish is read from; it borrows from all of them until the call is made. */
+struct sources {
+    struct lk_wish_body *body;
+    struct evkeyvalq query;
+    char *path; /* decoded */
+    char owner[OWNER_BYTES_MAX];
+};
+
+static lk_outcome read_query(struct lk_wish *wish, struct evhttp_request *request,
+                             struct sources *sources, lk_error *error) {
+    const char *text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
+    const struct evkeyval *field;
+
+    if (text == NULL || text[0] == '\0') {
+        return LK_OK;
+    }
+    if (evhttp_parse_query_str(text, &sources->query) != 0) {
+        return lk_error_set(error, LK_INVALID, "the query is not NAME=VALUE&...");
+    }
+    TAILQ_FOREACH(field, &sources->query, next) {
+        lk_outcome outcome =
+            lk_wish_set_text(wish, lk_slice_of(field->key), lk_slice_of(field->value), error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
+    return LK_OK;
+}
+
+/* The body as one run of bytes. */
+static struct lk_slice body_of(struct evhttp_request *request) {
+    struct evbuffer *buffer = evhttp_request_get_input_buffer(request);
+    size_t size = evbuffer_get_length(buffer);
+
+    return (struct lk_slice){.bytes = size > 0 ? (const char *)evbuffer_pullup(buffer, -1) : "",
+                             .size = size};
+}
+
+/* A path behind the route, and what the method brings along. */
+static lk_outcome read_rest(struct lk_wish *wish, struct evhttp_request *request,
+                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+    char *encoded;
+    size_t size = 0;
+
+    if (rest.size > 0) {
+        encoded = strndup(rest.bytes, rest.size);
+        sources->path = encoded != NULL ? evhttp_uridecode(encoded, 0, &size) : NULL;
+        free(encoded);
+        if (sources->path == NULL) {
+            return lk_error_set(error, LK_INTERNAL, "no memory for the path");
+        }
+        wish->has_path = true;
+        wish->path = (struct lk_slice){.bytes = sources->path, .size = size};
+    }
+    if (wish->command->operands == LK_OPERANDS_PATH_VALUE) {
+        wish->value = body_of(request);
+    }
+    return read_query(wish, request, sources, error);
+}
+
+/* Who asks without an owner becomes a fresh one, which the answer names. */
+static void complete_wish(struct lk_wish *wish, struct sources *sources) {
+    bool asks = wish->command->kind == LK_CALL_ASK || wish->command->kind == LK_CALL_TAKE;
+
+    if (asks && wish->owner.size == 0) {
+        (void)snprintf(sources->owner, sizeof sources->owner, "http:%016" PRIx64 "%016" PRIx64,
+                       lk_random_draw(), lk_random_draw());
+        wish->owner = lk_slice_of(sources->owner);
+    }
+    if (wish->command->kind == LK_CALL_BREAK && wish->by.size == 0) {
+        wish->by = lk_slice_of("http");
+    }
+}
+
+static lk_outcome read_wish(struct lk_http_door *door, struct evhttp_request *request,
+                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+    struct lk_wish *wish = &door->wish;
+    bool is_post = evhttp_request_get_command(request) == EVHTTP_REQ_POST;
+    lk_outcome outcome = is_post ? lk_wish_read_json(wish, body_of(request), &sources->body, error)
+                                 : read_rest(wish, request, rest, sources, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    complete_wish(wish, sources);
+    outcome = lk_wish_understand(wish, &door->understood, error);
+    return outcome == LK_OK ? lk_echo_fill(&door->echo, wish, &door->understood, error) : outcome;
+}
+
+static void run_command(struct lk_http_door *door, struct evhttp_request *request,
+                        const struct lk_command *command, struct lk_slice rest) {
+    struct sources sources = {.body = NULL};
+    lk_error error;
+    lk_outcome outcome;
+
+    TAILQ_INIT(&sources.query);
+    lk_wish_begin(&door->wish, command);
+    outcome = read_wish(door, request, rest, &sources, &error);
+    if (outcome == LK_OK) {
+        lk_http_call(door, request);
+    } else {
+        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
+    }
+    lk_wish_body_free(sources.body);
+    evhttp_clear_headers(&sources.query);
+    free(sources.path);
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+static bool is_json(const char *type) {
+    static const char json[] = "application/json";
+    size_t size = strlen(json);
+
+    return type != NULL && strncasecmp(type, json, size) == 0
+           && (type[size] == '\0' || type[size] == ';' || type[size] == ' ');
+}
+
+/* Whether it was one of the routes about the service itself. */
+static bool run_service_route(struct lk_http_door *door, struct evhttp_request *request,
+                              const char *path, const char *method) {
+    bool is_health = strcmp(path, "/healthz") == 0;
+    bool is_ready = strcmp(path, "/readyz") == 0;
+
+    if (!is_health && !is_ready && strcmp(path, "/metrics") != 0) {
+        return false;
+    }
+    if (strcmp(method, "GET") != 0) {
+        lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID, "this route is for GET");
+    } else if (is_health) {
+        struct lk_http_reply reply = {.status = HTTP_OK, .type = "text/plain; charset=utf-8"};
+        lk_buffer_add_text(&reply.body, "ok\n");
+        lk_http_reply_send(door, request, &reply);
+    } else {
+        door->echo.command = is_ready ? &lk_http_ready : &lk_http_metrics;
+        door->understood.call = (struct lk_call){.kind = LK_CALL_INFO};
+        lk_http_call(door, request);
+    }
+    return true;
+}
+
+static void run_route(struct lk_http_door *door, struct evhttp_request *request, const char *path) {
+    enum evhttp_cmd_type type = evhttp_request_get_command(request);
+    const char *method = method_name(type);
+    struct lk_slice rest;
+    bool is_known;
+    const struct lk_command *command =
+        lk_command_find_route(lk_slice_of(method), lk_slice_of(path), &rest, &is_known);
+
+    if (run_service_route(door, request, path, method)) {
+        return;
+    }
+    if (!is_known) {
+        lk_http_refuse(door, request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
+    } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
+        lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID,
+                       "this route is for another method");
+    } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
+        lk_http_refuse(door, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
+                       "the body of a POST is application/json, and says so");
+    } else if (type == EVHTTP_REQ_PUT && body_of(request).size > LK_VALUE_BYTES_MAX) {
+        lk_http_refuse(door, request, STATUS_TOO_LARGE, LK_INVALID,
+                       "R15: a value has at most 65536 bytes");
+    } else {
+        run_command(door, request, command, rest);
+    }
+}
+
+void lk_http_handle(struct evhttp_request *request, void *context) {
+    struct lk_http_door *door = context;
+    const char *password = lk_server_options_of(door->server)->password;
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
+    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+
+    if (path == NULL) {
+        lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
+    } else if (!is_from_here(door, request)) {
+        lk_http_refuse(door, request, STATUS_FORBIDDEN, LK_DENIED,
+                       "the request comes from another site: see Host and Origin");
+    } else if (password != NULL && strcmp(path, "/healthz") != 0
+               && !is_known(password, header_of(request, "Authorization"))) {
+        lk_http_refuse(door, request, STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
+    } else {
+        run_route(door, request, path);
+    }
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection of the RESP door: bytes in, requests out of them, bytes out. */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/doors/resp.h"
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+void lk_resp_connection_stir(struct lk_resp_connection *connection) {
+    if (!connection->is_stirred) {
+        connection->is_stirred = true;
+        TAILQ_INSERT_TAIL(&connection->door->stirred, connection, stirred);
+    }
+}
+
+/* Gives everything back; the session's bound requests end with it (R18). */
+static void close_connection(struct lk_resp_connection *connection) {
+    struct lk_resp_door *door = connection->door;
+    struct lk_times times = lk_server_times(door->server);
+
+    (void)event_del(&connection->readable);
+    (void)event_del(&connection->writable);
+    if (connection->session != NULL) {
+        lk_core_session_close(lk_server_core(door->server), connection->session, &times);
+    }
+    (void)close(connection->socket);
+    TAILQ_REMOVE(&door->all, connection, all);
+    if (connection->is_stirred) {
+        TAILQ_REMOVE(&door->stirred, connection, stirred);
+    }
+    door->count--;
+    lk_buffer_done(&connection->input);
+    lk_outbox_done(&connection->outbox);
+    free(connection->blocked);
+    free(connection);
+}
+
+/* ---- taking up requests ---------------------------------------------------------------------- */
+
+static size_t untold(const struct lk_resp_connection *connection) {
+    return connection->outbox.bytes.size - connection->outbox.gone;
+}
+
+static bool may_take(const struct lk_resp_connection *connection) {
+    return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
+           && !connection->door->is_choked && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
+}
+
+static void refuse_bytes(struct lk_resp_connection *connection, const char *why) {
+    lk_outbox_begin(&connection->outbox);
+    lk_resp_put_error(&connection->outbox.bytes, "ERR", lk_slice_of(why));
+    lk_outbox_end(&connection->outbox, 0, true);
+    connection->is_ending = true;
+}
+
+/* Executes what is whole; how many bytes that were. */
+static size_t take_requests(struct lk_resp_connection *connection, struct lk_slice input) {
+    struct lk_resp_request *request = &connection->door->request;
+    size_t taken = 0;
+
+    connection->needed = 0;
+    while (taken < input.size && may_take(connection)) {
+        const struct lk_resp_bounds bounds = {
+            .arguments_max = connection->is_known ? LK_RESP_ARGUMENTS_MAX : 8,
+            .request_bytes_max =
+                connection->is_known ? LK_RESP_REQUEST_BYTES_MAX : LK_RESP_STRANGER_BYTES_MAX,
+        };
+        struct lk_slice rest = {.bytes = input.bytes + taken, .size = input.size - taken};
+        switch (lk_resp_request_parse(rest, &bounds, request)) {
+        case LK_RESP_MORE:
+            connection->needed = request->size;
+            return taken;
+        case LK_RESP_BAD:
+            refuse_bytes(connection, request->error);
+            return input.size;
+        case LK_RESP_DONE:
+            taken += request->size;
+            if (request->argument_count > 0) {
+                lk_resp_execute(connection);
+            }
+            break;
+        }
+    }
+    return taken;
+}
+
+/* Takes up what has been kept; whether there was anything to take. */
+static bool take_kept(struct lk_resp_connection *connection) {
+    struct lk_slice kept = {.bytes = connection->input.bytes, .size = connection->input.size};
+    size_t taken;
+
+    if (kept.size == 0 || kept.size < connection->needed || !may_take(connection)) {
+        return false;
+    }
+    taken = take_requests(connection, kept);
+    lk_buffer_consume(&connection->input, taken);
+    if (connection->input.size == 0) {
+        lk_buffer_done(&connection->input);
+    }
+    return taken > 0;
+}
+
+/* Takes up what has just been read, straight from where it was read to if nothing was kept. */
+static void take_input(struct lk_resp_connection *connection, struct lk_slice input) {
+    if (connection->input.size == 0) {
+        size_t taken = take_requests(connection, input);
+        input.bytes += taken;
+        input.size -= taken;
+        lk_buffer_add_slice(&connection->input, input);
+    } else {
+        lk_buffer_add_slice(&connection->input, input);
+        (void)take_kept(connection);
+    }
+    if (connection->input.failed) {
+        connection->is_dead = true;
+    }
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Watches how long a request takes to become whole, and looks away when none is begun. */
+static void watch_request(struct lk_resp_connection *connection) {
+    static const struct timeval patience = {.tv_sec = LK_RESP_REQUEST_SECONDS_MAX};
+    bool is_begun = connection->input.size > 0 && may_take(connection);
+    bool was_begun = connection->begun_us != 0;
+
+    if (is_begun == was_begun || !connection->is_reading) {
+        return;
+    }
+    if (is_begun) {
+        connection->begun_us = lk_server_times(connection->door->server).now_us;
+        (void)event_add(&connection->readable, &patience);
+    } else {
+        connection->begun_us = 0;
+        (void)event_remove_timer(&connection->readable);
+    }
+}
+
+static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
+    return connection->begun_us != 0
+           && now_us - connection->begun_us >= LK_RESP_REQUEST_SECONDS_MAX * INT64_C(1000000);
+}
+
+/* The other side says nothing more: what it was promised is told, what blocks is given up. */
+static void hear_end(struct lk_resp_connection *connection, bool is_broken) {
+    connection->is_ending = true;
+    connection->is_dead = is_broken || connection->blocked != NULL;
+}
+
+static void read_some(evutil_socket_t socket, short what, void *context) {
+    struct lk_resp_connection *connection = context;
+    struct lk_resp_door *door = connection->door;
+    ssize_t size;
+
+    (void)what;
+    lk_resp_connection_stir(connection);
+    size = recv(socket, door->input, sizeof door->input, 0);
+    if (size > 0) {
+        take_input(connection, (struct lk_slice){.bytes = door->input, .size = (size_t)size});
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        hear_end(connection, size < 0);
+    }
+    watch_request(connection);
+    if (is_overdue(connection, lk_server_times(door->server).now_us)) {
+        connection->is_dead = true;
+    }
+}
+
+void lk_resp_connection_update(struct lk_resp_connection *connection) {
+    bool wants = !connection->is_ending && !connection->door->is_choked
+                 && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
+                 && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
+
+    if (wants == connection->is_reading) {
+        return;
+    }
+    connection->is_reading = wants;
+    connection->begun_us = 0;
+    if (wants) {
+        (void)event_add(&connection->readable, NULL);
+        watch_request(connection);
+    } else {
+        (void)event_del(&connection->readable);
+    }
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void go_on_writing(evutil_socket_t socket, short what, void *context) {
+    struct lk_resp_connection *connection = context;
+
+    (void)socket;
+    (void)what;
+    connection->is_writing = false;
+    lk_resp_connection_stir(connection);
+}
+
+/* One write of all that may leave. */
+static void write_out(struct lk_resp_connection *connection) {
+    struct lk_slice leaving = lk_outbox_leaving(&connection->outbox);
+    ssize_t size;
+
+    if (connection->is_writing || leaving.size == 0) {
+        return;
+    }
+    size = send(connection->socket, leaving.bytes, leaving.size, MSG_NOSIGNAL);
+    if (size < 0 && errno != EAGAIN && errno != EINTR) {
+        connection->is_dead = true;
+        return;
+    }
+    if (size > 0) {
+        lk_outbox_consume(&connection->outbox, (size_t)size);
+    }
+    if (size < 0 || (size_t)size < leaving.size) {
+        connection->is_writing = true;
+        (void)event_add(&connection->writable, NULL);
+    }
+}
+
+bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
+    bool has_called = take_kept(connection);
+    bool is_told;
+
+    if (!connection->is_dead) {
+        write_out(connection);
+    }
+    is_told = untold(connection) == 0 && connection->blocked == NULL;
+    if (connection->is_dead || connection->outbox.bytes.failed
+        || (connection->is_ending && is_told)) {
+        close_connection(connection);
+        return true;
+    }
+    lk_resp_connection_update(connection);
+    if (has_called
+        || (connection->input.size > 0 && connection->input.size >= connection->needed
+            && may_take(connection))) {
+        lk_resp_connection_stir(connection);
+        return true;
+    }
+    return false;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void name_peer(struct lk_resp_connection *connection) {
+    (void)snprintf(connection->peer, sizeof connection->peer, "socket-%d", connection->socket);
+}
+
+void lk_resp_connection_open(struct lk_resp_door *door, int socket) {
+    struct lk_resp_connection *connection = calloc(1, sizeof *connection);
+    lk_error error;
+
+    if (connection == NULL) {
+        (void)close(socket);
+        return;
+    }
+    connection->door = door;
+    connection->socket = socket;
+    connection->version = 2;
+    connection->is_known = lk_server_options_of(door->server)->password == NULL;
+    connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
+    name_peer(connection);
+    (void)event_assign(&connection->readable, lk_server_loop(door->server), socket,
+                       EV_READ | EV_PERSIST, read_some, connection);
+    (void)event_assign(&connection->writable, lk_server_loop(door->server), socket, EV_WRITE,
+                       go_on_writing, connection);
+    TAILQ_INSERT_TAIL(&door->all, connection, all);
+    door->count++;
+    if (lk_core_session_open(lk_server_core(door->server), &lk_resp_session_ops, connection,
+                             &connection->session, &error)
+        != LK_OK) {
+        connection->session = NULL;
+        lk_outbox_begin(&connection->outbox);
+        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", error.text);
+        lk_outbox_end(&connection->outbox, 0, true);
+        connection->is_ending = true;
+    }
+    lk_resp_connection_stir(connection);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands about the connection itself, as clients of Redis say them when they begin: enough that
+ * each of them starts up, and is told the truth.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "server/doors/resp.h"
+#include "wire/line.h"
+
+enum { INFO_BYTES_MAX = 2048, LIST_LINE_BYTES_MAX = 512 };
+
+typedef void talk_handler(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                          size_t count);
+
+static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
+    return &connection->outbox.bytes;
+}
+
+static const char *password_of(const struct lk_resp_connection *connection) {
+    return lk_server_options_of(connection->door->server)->password;
+}
+
+/* ---- who is there ---------------------------------------------------------------------------- */
+
+/* Takes the same time for every wrong password of a size. */
+static bool is_password(const char *password, struct lk_slice said) {
+    size_t size = strlen(password);
+    unsigned char difference = size != said.size;
+
+    for (size_t i = 0; i < size; i++) {
+        char byte = said.size > 0 ? said.bytes[i % said.size] : '\0';
+        difference |= (unsigned char)(password[i] ^ byte);
+    }
+    return difference == 0;
+}
+
+/* AUTH [user] password. There is one user, whom Redis calls so too. */
+static bool authenticate(struct lk_resp_connection *connection, const struct lk_slice *user,
+                         struct lk_slice password) {
+    const char *expected = password_of(connection);
+
+    if (expected == NULL) {
+        lk_resp_refuse(connection, "ERR",
+                       "AUTH <password> called without any password configured.");
+        return false;
+    }
+    if ((user != NULL && !lk_word_is(*user, "default")) || !is_password(expected, password)) {
+        lk_resp_refuse(connection, "WRONGPASS", "invalid username-password pair");
+        return false;
+    }
+    connection->is_known = true;
+    return true;
+}
+
+static void talk_auth(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
+    const struct lk_slice *user = count == 3 ? &arguments[1] : NULL;
+
+    if (count > 3) {
+        lk_resp_refuse(connection, "ERR", "syntax error");
+    } else if (authenticate(connection, user, arguments[count - 1])) {
+        lk_resp_put_simple(out_of(connection), "OK");
+    }
+}
+
+/* A name that stands in listings: printable, without blanks. */
+static bool set_name(struct lk_resp_connection *connection, struct lk_slice name) {
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.bytes[i] < '!' || name.bytes[i] > '~') {
+            lk_resp_refuse(connection, "ERR",
+                           "Client names cannot contain spaces, newlines or special characters.");
+            return false;
+        }
+    }
+    if (name.size > LK_RESP_NAME_BYTES_MAX) {
+        lk_resp_refuse(connection, "ERR", "Client names have at most 64 bytes.");
+        return false;
+    }
+    memcpy(connection->name, name.bytes, name.size);
+    connection->name[name.size] = '\0';
+    return true;
+}
+
+static void write_hello(struct lk_resp_connection *connection) {
+    struct lk_form_writer writer = lk_form_writer_resp(out_of(connection), connection->version);
+
+    lk_form_open_map(&writer, NULL);
+    lk_form_add_text(&writer, "server", "lockkeeper");
+    lk_form_add_text(&writer, "version", LK_VERSION);
+    lk_form_add_number(&writer, "proto", connection->version);
+    lk_form_add_count(&writer, "id", lk_session_number(connection->session));
+    lk_form_add_text(&writer, "mode", "standalone");
+    lk_form_add_text(&writer, "role", "master");
+    lk_form_add_texts(&writer, "modules", NULL, 0);
+    lk_form_close(&writer);
+}
+
+/* HELLO [version [AUTH user password] [SETNAME name]] */
+static void talk_hello(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                       size_t count) {
+    int64_t version = connection->version;
+    size_t at = 2;
+
+    if (count > 1
+        && (!lk_resp_number_parse(arguments[1], &version) || version < 2 || version > 3)) {
+        lk_resp_refuse(connection, "NOPROTO", "unsupported protocol version");
+        return;
+    }
+    while (at < count) {
+        bool is_done;
+        if (lk_word_is(arguments[at], "AUTH") && at + 2 < count) {
+            is_done = authenticate(connection, &arguments[at + 1], arguments[at + 2]);
+            at += 3;
+        } else if (lk_word_is(arguments[at], "SETNAME") && at + 1 < count) {
+            is_done = set_name(connection, arguments[at + 1]);
+            at += 2;
+        } else {
+            lk_resp_refuse(connection, "ERR", "Syntax error in HELLO");
+            return;
+        }
+        if (!is_done) {
+            return;
+        }
+    }
+    if (!connection->is_known) {
+        lk_resp_refuse(connection, "NOAUTH",
+                       "HELLO must be called with the client already authenticated, or with AUTH");
+        return;
+    }
+    connection->version = (int)version;
+    write_hello(connection);
+}
+
+/* ---- CLIENT ---------------------------------------------------------------------------------- */
+
+static void write_client_list(struct lk_resp_connection *connection) {
+    struct lk_buffer list = {.max = LK_RESP_OUTPUT_PAUSE_BYTES};
+    const struct lk_resp_connection *each;
+
+    TAILQ_FOREACH(each, &connection->door->all, all) {
+        char bytes[LIST_LINE_BYTES_MAX];
+        struct lk_text line = lk_text_in(bytes, sizeof bytes);
+        struct lk_slice owner =
+            each->session != NULL ? lk_session_owner(each->session) : lk_slice_of("");
+        lk_text_format(&line, "id=%" PRIu64 " addr=%s name=%s owner=%.*s resp=%d flags=%s\n",
+                       each->session != NULL ? lk_session_number(each->session) : 0, each->peer,
+                       each->name, (int)owner.size, owner.bytes, each->version,
+                       each->blocked != NULL ? "b" : "N");
+        lk_buffer_add(&list, bytes, line.size);
+    }
+    lk_resp_put_bulk(out_of(connection), (struct lk_slice){list.bytes, list.size});
+    lk_buffer_done(&list);
+}
+
+static void talk_client(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                        size_t count) {
+    struct lk_slice what = arguments[1];
+
+    if (lk_word_is(what, "ID") && count == 2) {
+        lk_resp_put_number(out_of(connection), (int64_t)lk_session_number(connection->session));
+    } else if (lk_word_is(what, "GETNAME") && count == 2) {
+        if (connection->name[0] != '\0') {
+            lk_resp_put_bulk(out_of(connection), lk_slice_of(connection->name));
+        } else {
+            lk_resp_put_null(out_of(connection), connection->version);
+        }
+    } else if (lk_word_is(what, "SETNAME") && count == 3) {
+        if (set_name(connection, arguments[2])) {
+            lk_resp_put_simple(out_of(connection), "OK");
+        }
+    } else if (lk_word_is(what, "SETINFO") && count == 4) {
+        lk_resp_put_simple(out_of(connection), "OK");
+    } else if (lk_word_is(what, "LIST") && count == 2) {
+        write_client_list(connection);
+    } else {
+        lk_resp_refuse(connection, "ERR",
+                       "unknown subcommand or wrong number of arguments for 'CLIENT'");
+    }
+}
+
+/* ---- small talk ------------------------------------------------------------------------------ */
+
+static void talk_ping(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
+    if (count > 2) {
+        lk_resp_refuse(connection, "ERR", "wrong number of arguments for 'ping' command");
+    } else if (count == 2) {
+        lk_resp_put_bulk(out_of(connection), arguments[1]);
+    } else {
+        lk_resp_put_simple(out_of(connection), "PONG");
+    }
+}
+
+static void talk_echo(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
+    (void)count;
+    lk_resp_put_bulk(out_of(connection), arguments[1]);
+}
+
+static void talk_select(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                        size_t count) {
+    (void)count;
+    if (lk_slice_equal(arguments[1], lk_slice_of("0"))) {
+        lk_resp_put_simple(out_of(connection), "OK");
+    } else {
+        lk_resp_refuse(connection, "ERR", "DB index is out of range");
+    }
+}
+
+static void talk_quit(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
+    (void)arguments;
+    (void)count;
+    lk_resp_put_simple(out_of(connection), "OK");
+    connection->is_ending = true;
+}
+
+static void talk_reset(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                       size_t count) {
+    (void)arguments;
+    (void)count;
+    connection->version = 2;
+    connection->name[0] = '\0';
+    connection->is_known = password_of(connection) == NULL;
+    lk_resp_put_simple(out_of(connection), "RESET");
+}
+
+/* ---- INFO ------------------------------------------------------------------------------------ */
+
+const struct lk_command lk_resp_info = {.name = "INFO", .kind = LK_CALL_INFO};
+
+void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_reply *reply) {
+    char bytes[INFO_BYTES_MAX];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+    const struct lk_server_options *options = lk_server_options_of(connection->door->server);
+    struct lk_model_stats model = {.live = 0};
+    struct lk_core_stats core;
+
+    lk_core_stats(lk_server_core(connection->door->server), &core);
+    if (reply->model != NULL) {
+        lk_model_stats(reply->model, &model);
+    }
+    /* What clients of Redis look for before they begin. */
+    lk_text_format(&text, "# Server\r\nredis_version:7.0.0\r\nredis_mode:standalone\r\n");
+    lk_text_format(&text, "lockkeeper_version:%s\r\n", LK_VERSION);
+    lk_text_format(&text, "time_us:%" PRId64 "\r\n", reply->times->wall_us);
+    lk_text_format(&text, "durability:%s\r\n",
+                   options->is_ephemeral ? "none"
+                   : options->is_relaxed ? "relaxed"
+                                         : "full");
+    lk_text_format(&text, "\r\n# Persistence\r\nloading:%d\r\n", reply->model == NULL);
+    lk_text_format(&text, "batches:%" PRIu64 "\r\nbatches_failed:%" PRIu64 "\r\n", core.batches,
+                   core.batches_failed);
+    lk_text_format(&text, "\r\n# Clients\r\nconnected_clients:%" PRIu64 "\r\n", core.sessions);
+    lk_text_format(&text, "blocked_clients:%" PRIu64 "\r\n", core.blocked);
+    lk_text_format(&text, "\r\n# Replication\r\nrole:master\r\n");
+    lk_text_format(&text, "\r\n# Locks\r\nlive:%" PRIu64 "\r\nwaiting:%" PRIu64 "\r\n", model.live,
+                   model.waiting);
+    lk_text_format(&text, "owners:%" PRIu64 "\r\nbound:%" PRIu64 "\r\n", model.owners, core.bound);
+    lk_text_format(&text, "calls:%" PRIu64 "\r\nmemory_bytes:%" PRIu64 "\r\n", core.calls,
+                   core.bytes);
+    lk_resp_put_bulk(out_of(connection), (struct lk_slice){bytes, text.size});
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Their handlers stand below, in the same order. */
+const struct lk_resp_word lk_resp_words[] = {
+    {"PING", -1, "Answers PONG, or what it is given"},
+    {"ECHO", 2, "Answers what it is given"},
+    {"HELLO", -1, "Begins: the version of the protocol, password, name"},
+    {"AUTH", -2, "Says the password"},
+    {"CLIENT", -2, "ID, SETNAME, GETNAME, SETINFO and LIST of connections"},
+    {"COMMAND", -1, "COUNT, DOCS, INFO and LIST of the commands"},
+    {"INFO", -1, "What the service is and does"},
+    {"SELECT", 2, "There is one database, 0"},
+    {"RESET", 1, "The connection as it began"},
+    {"QUIT", -1, "Ends the connection"},
+    {NULL, 0, NULL},
+};
+
+static talk_handler *const handlers[] = {
+    talk_ping,          talk_echo, talk_hello,  talk_auth,  talk_client,
+    lk_resp_introspect, NULL,      talk_select, talk_reset, talk_quit,
+};
+
+/* What a stranger may say. */
+static bool is_for_strangers(talk_handler *handler) {
+    return handler == talk_hello || handler == talk_auth || handler == talk_quit
+           || handler == talk_reset;
+}
+
+bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                  size_t count) {
+    size_t i = 0;
+    size_t needed;
+
+    while (lk_resp_words[i].name != NULL && !lk_word_is(arguments[0], lk_resp_words[i].name)) {
+        i++;
+    }
+    if (lk_resp_words[i].name == NULL) {
+        if (!connection->is_known) {
+            lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
+        }
+        return !connection->is_known;
+    }
+    needed =
+        (size_t)(lk_resp_words[i].arity < 0 ? -lk_resp_words[i].arity : lk_resp_words[i].arity);
+    if (!connection->is_known && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
+        lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
+    } else if (count < needed || (lk_resp_words[i].arity > 0 && count != needed)) {
+        lk_error error;
+        (void)lk_error_set(&error, LK_INVALID, "wrong number of arguments for '%s' command",
+                           lk_resp_words[i].name);
+        lk_resp_refuse(connection, "ERR", error.text);
+    } else {
+        handlers[i](connection, arguments, count);
+    }
+    return true;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events in a file (R21), on a clock of the test's: the mark that makes them kept, how many are,
+ * when they are forgotten, and rows that no rule could have made.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "engine/happening.h"
+#include "engine/sqlite/store.h"
+#include "ground.h"
+
+struct scene {
+    struct ground ground;
+    struct ground_clock clock;
+    struct lk_sqlite_options options;
+    struct lk_engine *engine;
+    lk_result result;
+};
+
+static int setup(void **state) {
+    struct scene *scene = calloc(1, sizeof *scene);
+
+    if (scene == NULL) {
+        return 1;
+    }
+    scene->ground = ground_make();
+    ground_clock_init(&scene->clock);
+    scene->options = lk_sqlite_options_default;
+    scene->options.time = &scene->clock.source;
+    scene->options.boot_id = "first";
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state) {
+    struct scene *scene = *state;
+
+    lk_result_clear(&scene->result);
+    ground_close(scene->engine);
+    ground_remove(&scene->ground);
+    free(scene);
+    return 0;
+}
+
+/* What has happened behind `after`; the caller frees it. */
+static struct lk_happenings *ask_events(struct scene *scene, uint64_t after) {
+    struct lk_patience patience = ground_patience(10000000);
+    const struct lk_event_query query = {.after = after, .max = 100000};
+    struct lk_happenings *happenings = NULL;
+    lk_error error;
+
+    assert_int_equal(
+        scene->engine->ops->events(scene->engine, &query, &patience, &happenings, &error), LK_OK);
+    return happenings;
+}
+
+static uint64_t present(struct scene *scene) {
+    struct lk_happenings *happenings = ask_events(scene, LK_EVENTS_FROM_NOW);
+    uint64_t last = happenings->last;
+
+    assert_int_equal(happenings->count, 0);
+    lk_happenings_free(happenings);
+    return last;
+}
+
+/* One grant and one release: two events. */
+static void do_something(struct scene *scene) {
+    ground_clock_advance(&scene->clock, 1000);
+    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 60000, &scene->result),
+                     LK_GRANTED);
+    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+}
+
+static int64_t count_rows(struct scene *scene) {
+    return ground_sql(scene->ground.file, "SELECT count(*) FROM events");
+}
+
+static void bound_events(struct scene *scene, uint64_t events) {
+    struct lk_patience patience = ground_patience(10000000);
+    const lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
+                              LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, events};
+    lk_error error;
+
+    assert_int_equal(scene->engine->ops->limits_set(scene->engine, &limits, &patience, &error),
+                     LK_OK);
+}
+
+static void nobody_watches_and_nothing_is_written(void **state) {
+    struct scene *scene = *state;
+
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 0);
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT last_event FROM meta"), 0);
+}
+
+static void a_mark_lasts_half_a_minute(void **state) {
+    struct scene *scene = *state;
+    uint64_t last = present(scene);
+    struct lk_happenings *happenings;
+
+    ground_clock_advance(&scene->clock, LK_WATCHED_US - 2000);
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 2);
+    ground_clock_advance(&scene->clock, 2000);
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 2);
+    happenings = ask_events(scene, last);
+    assert_int_equal(happenings->count, 3);
+    assert_int_equal(happenings->events[0].kind, LK_WATCH_GRANTED);
+    assert_int_equal(happenings->events[1].kind, LK_WATCH_RELEASED);
+    assert_int_equal(happenings->events[2].kind, LK_WATCH_GAP);
+    lk_happenings_free(happenings);
+}
+
+static void who_asks_again_keeps_the_mark(void **state) {
+    struct scene *scene = *state;
+    uint64_t last = present(scene);
+
+    for (int i = 0; i < 10; i++) {
+        struct lk_happenings *happenings;
+
+        ground_clock_advance(&scene->clock, LK_WATCHED_US - LK_WATCHED_LEAST_US);
+        do_something(scene);
+        happenings = ask_events(scene, last);
+        assert_int_equal(happenings->count, 2);
+        last = happenings->last;
+        lk_happenings_free(happenings);
+    }
+}
+
+static void a_mark_of_another_boot_is_none(void **state) {
+    struct scene *scene = *state;
+    uint64_t last = present(scene);
+    struct lk_happenings *happenings;
+
+    ground_close(scene->engine);
+    scene->options.boot_id = "second";
+    scene->clock.now_us = 5000000;
+    scene->engine = ground_open(scene->ground.file, &scene->options);
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 0);
+    happenings = ask_events(scene, last);
+    assert_int_equal(happenings->count, 1);
+    assert_int_equal(happenings->events[0].kind, LK_WATCH_GAP);
+    lk_happenings_free(happenings);
+}
+
+static void a_mark_too_far_ahead_is_none(void **state) {
+    struct scene *scene = *state;
+
+    (void)ground_sql(scene->ground.file, "UPDATE meta SET watched_until_us = 1 << 60");
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 0);
+}
+
+static void the_last_ones_are_kept(void **state) {
+    struct scene *scene = *state;
+    uint64_t last = present(scene);
+    struct lk_happenings *happenings;
+
+    bound_events(scene, 5);
+    for (int i = 0; i < 10; i++) {
+        do_something(scene);
+    }
+    assert_int_equal(count_rows(scene), 5);
+    happenings = ask_events(scene, last);
+    assert_int_equal(happenings->count, 6);
+    assert_int_equal(happenings->events[0].kind, LK_WATCH_GAP);
+    assert_int_equal(happenings->events[0].sequence + 1, happenings->events[1].sequence);
+    lk_happenings_free(happenings);
+}
+
+/* Lowered far, it is reached step by step. */
+static void a_lower_bound_is_reached_in_time(void **state) {
+    struct scene *scene = *state;
+
+    bound_events(scene, 1000);
+    for (int i = 0; i < 50; i++) {
+        do_something(scene);
+    }
+    assert_int_equal(count_rows(scene), 100);
+    bound_events(scene, 10);
+    for (int i = 0; i < 50; i++) {
+        do_something(scene);
+    }
+    assert_int_equal(count_rows(scene), 10);
+}
+
+static void a_bound_keeps_them_without_a_watch(void **state) {
+    struct scene *scene = *state;
+    uint64_t last;
+
+    bound_events(scene, 5);
+    ground_clock_advance(&scene->clock, INT64_C(3600000000));
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 2);
+    bound_events(scene, 0);
+    do_something(scene);
+    assert_int_equal(count_rows(scene), 2);
+    last = (uint64_t)ground_sql(scene->ground.file, "SELECT last_event FROM meta");
+    assert_int_equal(present(scene), last + 1); /* whoever has seen the last finds a hole */
+}
+
+static void they_are_forgotten_when_nobody_watches(void **state) {
+    struct scene *scene = *state;
+
+    (void)present(scene);
+    do_something(scene);
+    ground_clock_advance(&scene->clock, LK_WATCHED_US + LK_SQLITE_EVENTS_LINGER_US);
+    for (int i = 0; i < 400 && count_rows(scene) > 0; i++) {
+        do_something(scene);
+    }
+    assert_int_equal(count_rows(scene), 0);
+}
+
+static void rows_are_hostile_until_read(void **state) {
+    static const char *const rows[] = {
+        "UPDATE events SET event = 'exploded'",
+        "UPDATE events SET event = ''",
+        "UPDATE events SET refusal = 'maybe'",
+        "UPDATE events SET parts = ''",
+        "UPDATE events SET parts = 'a//b'",
+        "UPDATE events SET parts = 'a b c d e f g h i j k l m n o p q'",
+        "UPDATE events SET parts = hex(zeroblob(30000))",
+        "UPDATE events SET owner = hex(zeroblob(100))",
+        "UPDATE events SET note = hex(zeroblob(200))",
+        "UPDATE events SET ticket = -1",
+        "UPDATE events SET attempt = 1 << 40",
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lk_patience patience = ground_patience(10000000);
+        const struct lk_event_query query = {.after = 1, .max = 10};
+        struct lk_happenings *happenings = NULL;
+        struct scene *scene;
+        lk_error error;
+
+        assert_int_equal(setup(state), 0);
+        scene = *state;
+        (void)present(scene);
+        do_something(scene);
+        (void)ground_sql(scene->ground.file, rows[i]);
+        assert_int_equal(
+            scene->engine->ops->events(scene->engine, &query, &patience, &happenings, &error),
+            LK_UNAVAILABLE);
+        assert_non_null(strstr(error.text, "event "));
+        do_something(scene); /* and nobody else is hurt */
+        assert_int_equal(teardown(state), 0);
+    }
+}
+
+static void numbers_without_end_do_no_harm(void **state) {
+    struct scene *scene = *state;
+
+    (void)present(scene);
+    do_something(scene);
+    (void)ground_sql(scene->ground.file,
+                     "UPDATE events SET sequence = -sequence, at_unix_us = -1 << 62");
+    (void)ground_sql(scene->ground.file, "UPDATE meta SET last_event = -5, events_max = -1");
+    lk_happenings_free(ask_events(scene, 1));
+    do_something(scene);
+}
+
+#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        ON_FILE(nobody_watches_and_nothing_is_written),
+        ON_FILE(a_mark_lasts_half_a_minute),
+        ON_FILE(who_asks_again_keeps_the_mark),
+        ON_FILE(a_mark_of_another_boot_is_none),
+        ON_FILE(a_mark_too_far_ahead_is_none),
+        ON_FILE(the_last_ones_are_kept),
+        ON_FILE(a_lower_bound_is_reached_in_time),
+        ON_FILE(a_bound_keeps_them_without_a_watch),
+        ON_FILE(they_are_forgotten_when_nobody_watches),
+        cmocka_unit_test(rows_are_hostile_until_read),
+        ON_FILE(numbers_without_end_do_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
