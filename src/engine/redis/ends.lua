@@ -29,7 +29,7 @@ local function read_target(at, count)
         L.root_of(paths[i])
     end
     return {owner = ARGV[6], token = tonumber(ARGV[7]), paths = paths,
-        root = L.root_of(paths[1]), identity = L.identity(ARGV[6], paths)}
+        root = L.root_of(paths[1]), identity = L.identity(ARGV[6], paths, ARGV[at + count])}
 end
 
 -- ---- renewing ----

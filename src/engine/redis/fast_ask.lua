@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The ask of one path that nobody is in the way of: four calls, and no function. Whatever is not
 -- as plain as that is left to rules(). The numbers of a path are those of nodes.lua, in its order.
-if operation == 'ask' and ARGV[14] == '1' and ARGV[13] == '0' and ARGV[9] == '0' then
+if operation == 'ask' and ARGV[14] == '1' and ARGV[13] == '0' and ARGV[9] == '0'
+    and ARGV[18] == '' then
     local H, owner, path = KEYS[1], ARGV[6], ARGV[15]
     local identity = owner .. '\0' .. path
     local fields = {'x', 'r' .. identity, 'o' .. owner, 'n' .. path}

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The release of one path that nobody waits for. Whatever is not as plain as that is left to
 -- rules().
-if operation == 'release' and ARGV[10] == '1' and ARGV[8] == '0' then
+if operation == 'release' and ARGV[10] == '1' and ARGV[8] == '0' and ARGV[12] == '' then
     local H, owner, path = KEYS[1], ARGV[6], ARGV[11]
     local identity = owner .. '\0' .. path
     local fields = {'x', 'r' .. identity, 'o' .. owner, 'n' .. path}

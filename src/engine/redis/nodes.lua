@@ -105,7 +105,11 @@ end
 -- ---- requests ----
 
 -- R3: an owner and a set of paths are one request, and that is what it is called.
-function L.identity(owner, paths)
+-- A part of a batch (R14) is none of those: the batch is what it is called by.
+function L.identity(owner, paths, batch)
+    if batch ~= '' then
+        return owner .. '\0\0' .. redis.sha1hex(batch)
+    end
     if #paths == 1 then
         return owner .. '\0' .. paths[1]
     end

@@ -4,7 +4,7 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history STORE_URL CHECKER
+ *     history STORE_URL CHECKER [one-root]
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
@@ -43,6 +43,7 @@ struct history {
     char folder[64];
     char url[URL_MAX];
     bool processes;
+    bool one_root;
     lk_store *shared; /* threads only */
     uint64_t random;
     int64_t until_us;
@@ -84,6 +85,7 @@ static void actor_prepare(struct history *history, struct slot *slot) {
     *actor = (struct actor){.random = draw(history, UINT64_MAX),
                             .until_us = history->until_us,
                             .requests_max = slot->requests_max,
+                            .one_root = history->one_root,
                             .store = history->shared};
     snprintf(actor->owner, sizeof actor->owner, "actor%u", number);
     snprintf(path, sizeof path, "%s/%u.log", history->folder, number);
@@ -271,8 +273,8 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     static struct history history;
-    if (argc != 3) {
-        fputs("usage: history STORE_URL CHECKER\n", stderr);
+    if (argc != 3 && (argc != 4 || strcmp(argv[3], "one-root") != 0)) {
+        fputs("usage: history STORE_URL CHECKER [one-root]\n", stderr);
         return 2;
     }
     const char *temporary = getenv("TMPDIR");
@@ -281,6 +283,7 @@ int main(int argc, char **argv) {
     if (mkdtemp(history.folder) == NULL) {
         give_up(history.folder);
     }
+    history.one_root = argc == 4;
     history.random = seed();
     history.processes = outlives_its_users(argv[1]);
     url_make(&history, argv[1]);
