@@ -140,7 +140,7 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_event *eve
             return NULL;
         }
     }
-    lk_watch_tell(core, effects);
+    lk_watch_tell(core, event, effects);
     for (size_t i = 0; i < effects->change_count && core->generation == generation; i++) {
         const struct lk_change *change = &effects->changes[i];
 

@@ -28,13 +28,12 @@
 struct lk_core;
 struct lk_session;
 struct lk_batch; /* server/batch.h: the rows to write */
+struct lk_happening;
 struct lk_image; /* server/image.h: what a store has kept, loaded */
 
-/* Something happened at or below a watched path. */
+/* Something happened at or below a watched path (engine/happening.h). */
 struct lk_notice {
-    uint64_t number; /* rises by one with each change in the store, watched or not */
-    const struct lk_change *change;
-    const struct lk_model *model;
+    const struct lk_happening *happening;
     const struct lk_times *times;
 };
 

@@ -113,7 +113,6 @@ struct lk_core {
     struct lk_link watching;
     struct lk_link unsettled;
     uint64_t next_session;
-    uint64_t notice_number;
     struct lk_session orphans; /* bound to connections that are gone: found in an image */
 
     struct lk_tie **ties; /* by reference */
@@ -272,7 +271,8 @@ void lk_takers_forget(struct lk_core *core);
 
 /* ---- watch.c ---- */
 
-void lk_watch_tell(struct lk_core *core, const struct lk_effects *effects);
+void lk_watch_tell(struct lk_core *core, const struct lk_event *event,
+                   const struct lk_effects *effects);
 bool lk_watch_add(struct lk_core *core, struct lk_session *session, const struct lk_path *path);
 void lk_watch_end(struct lk_core *core, struct lk_session *session);
 

@@ -2,6 +2,7 @@
 /* Who follows what happens, by prefixes of paths (R21). */
 #include <stdlib.h>
 
+#include "engine/happening.h"
 #include "server/inside.h"
 
 /* The empty path is everything. */
@@ -18,42 +19,17 @@ static bool concerns(const struct lk_session *session, const struct lk_path *pat
     return false;
 }
 
-/* The paths that a change is about, as a list; its record is in hand. */
-static size_t paths_of(struct lk_core *core, const struct lk_change *change,
-                       struct lk_path *ret_paths, struct lk_value_record *value) {
-    if (change->kind <= LK_CHANGE_BROKEN) {
-        lk_model_record(core->model, change->request, &core->record);
-        for (size_t i = 0; i < core->record.part_count; i++) {
-            ret_paths[i] = core->record.parts[i].path;
-        }
-        return core->record.part_count;
-    }
-    if (change->kind <= LK_CHANGE_VALUE_DOUBTED) {
-        lk_model_value_record(core->model, change->value, value);
-        return lk_path_parse(lk_slice_of(value->path), ret_paths, NULL) == LK_OK ? 1 : 0;
-    }
-    lk_model_item_record(core->model, change->item, &core->collection.item);
-    ret_paths[0] = core->collection.item.queue;
-    return 1;
-}
-
-static void tell(struct lk_core *core, const struct lk_change *change) {
-    struct lk_path paths[LK_PARTS_MAX];
-    struct lk_value_record value;
-    size_t count = paths_of(core, change, paths, &value);
-    const struct lk_notice notice = {
-        .number = core->notice_number,
-        .change = change,
-        .model = core->model,
-        .times = &core->times,
-    };
+/* Tells one event to all whom it concerns. */
+static bool tell(void *context, const struct lk_happening *happening) {
+    struct lk_core *core = context;
+    const struct lk_notice notice = {.happening = happening, .times = &core->times};
 
     for (struct lk_link *at = core->watching.next; at != &core->watching; at = at->next) {
         struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, watching);
         bool is_concerned = false;
 
-        for (size_t i = 0; i < count && !is_concerned; i++) {
-            is_concerned = concerns(session, &paths[i]);
+        for (size_t i = 0; i < happening->part_count && !is_concerned; i++) {
+            is_concerned = concerns(session, &happening->parts[i].path);
         }
         if (is_concerned) {
             uint64_t batch = lk_core_depends_on(core);
@@ -61,16 +37,13 @@ static void tell(struct lk_core *core, const struct lk_change *change) {
             session->ops->notify(session->peer, batch, &notice);
         }
     }
+    return true;
 }
 
-void lk_watch_tell(struct lk_core *core, const struct lk_effects *effects) {
-    for (size_t i = 0; i < effects->change_count; i++) {
-        if (effects->changes[i].kind != LK_CHANGE_QUEUE_COUNTED) {
-            core->notice_number++;
-            if (!lk_link_is_alone(&core->watching)) {
-                tell(core, &effects->changes[i]);
-            }
-        }
+void lk_watch_tell(struct lk_core *core, const struct lk_event *event,
+                   const struct lk_effects *effects) {
+    if (!lk_link_is_alone(&core->watching)) {
+        (void)lk_happenings_of_step(core->model, effects, event, tell, core);
     }
 }
 

@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
+#include "server/doors/history.h"
 #include "server/doors/listen.h"
 
 struct evhttp;
@@ -59,6 +60,7 @@ struct lk_http_sending {
 };
 
 TAILQ_HEAD(lk_http_sendings, lk_http_sending);
+TAILQ_HEAD(lk_http_streams, lk_http_stream);
 
 struct lk_http_door {
     struct lk_door door;
@@ -70,6 +72,10 @@ struct lk_http_door {
     struct lk_http_exchanges blocked; /* with the core */
     struct lk_http_exchanges held;    /* answered; in the order of their batches */
     struct lk_http_sendings sending;
+    struct lk_history history;
+    struct lk_http_streams streams;
+    struct lk_http_streams stirred; /* ... with something to tell, perhaps */
+    unsigned stream_count;
     uint64_t last_tag;
     uint64_t durable;
     bool is_checking_host;             /* only who is near can come, so a name may be a lure */
@@ -81,17 +87,25 @@ struct lk_http_door {
     struct lk_echo echo;
 };
 
-/* ---- http_door.c --- */
+/* ---- http_door.c ---- */
 
 /* Makes the call in door->understood for the request, which is answered now or later. */
 void lk_http_call(struct lk_http_door *door, struct evhttp_request *request);
 
-/* ---- http_request.c --- */
+/* ---- http_request.c ---- */
 
 /* What evhttp calls with every request. */
 void lk_http_handle(struct evhttp_request *request, void *door);
 
-/* ---- http_reply.c --- */
+/* ---- http_events.c ---- */
+
+/* GET /v1/events. LK_OK: the reply has begun; else an outcome with its sentence. */
+lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
+                               const char *prefix, const char *after, lk_error *error);
+void lk_http_events_end_turn(struct lk_http_door *door);
+void lk_http_events_close(struct lk_http_door *door);
+
+/* ---- http_reply.c ---- */
 
 /* Fills a reply from what the core says. */
 void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *echo,

@@ -190,7 +190,7 @@ void lk_http_call(struct lk_http_door *door, struct evhttp_request *request) {
 
 /* Replies leave by evhttp's own events. */
 static bool turn_end(struct lk_door *of) {
-    (void)of;
+    lk_http_events_end_turn(http_door(of));
     return false;
 }
 
@@ -207,6 +207,7 @@ static void stop(struct lk_door *of) {
         door->bound = NULL;
         lk_listener_close(&door->listener);
     }
+    lk_http_events_close(door);
 }
 
 static bool is_quiet(const struct lk_door *of) {
@@ -226,6 +227,7 @@ static void close_door(struct lk_door *of) {
     while (!TAILQ_EMPTY(&door->held)) {
         free_exchange(TAILQ_FIRST(&door->held));
     }
+    lk_history_done(&door->history);
     if (door->session != NULL) {
         lk_core_session_close(lk_server_core(door->server), door->session, &times);
     }
@@ -283,6 +285,9 @@ lk_outcome lk_door_http_open(struct lk_server *server, const char *listen,
     TAILQ_INIT(&door->blocked);
     TAILQ_INIT(&door->held);
     TAILQ_INIT(&door->sending);
+    TAILQ_INIT(&door->streams);
+    TAILQ_INIT(&door->stirred);
+    lk_history_init(&door->history, server);
     door->listener.socket = -1;
     outcome = lk_listener_open(options, listen, &door->listener, ret_address, error);
     if (outcome == LK_OK) {

@@ -247,17 +247,41 @@ static bool is_json(const char *type) {
            && (type[size] == '\0' || type[size] == ';' || type[size] == ' ');
 }
 
+static void follow(struct lk_http_door *door, struct evhttp_request *request) {
+    const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
+    const char *after = header_of(request, "Last-Event-ID");
+    struct evkeyvalq fields;
+    lk_error error;
+    lk_outcome outcome;
+
+    TAILQ_INIT(&fields);
+    if (query != NULL && query[0] != '\0' && evhttp_parse_query_str(query, &fields) != 0) {
+        outcome = lk_error_set(&error, LK_INVALID, "the query is not NAME=VALUE&...");
+    } else {
+        after = after != NULL ? after : evhttp_find_header(&fields, "after");
+        outcome = lk_http_events_open(door, request, evhttp_find_header(&fields, "prefix"), after,
+                                      &error);
+    }
+    if (outcome != LK_OK) {
+        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
+    }
+    evhttp_clear_headers(&fields);
+}
+
 /* Whether it was one of the routes about the service itself. */
 static bool run_service_route(struct lk_http_door *door, struct evhttp_request *request,
                               const char *path, const char *method) {
     bool is_health = strcmp(path, "/healthz") == 0;
     bool is_ready = strcmp(path, "/readyz") == 0;
+    bool is_events = strcmp(path, "/v1/events") == 0;
 
-    if (!is_health && !is_ready && strcmp(path, "/metrics") != 0) {
+    if (!is_health && !is_ready && !is_events && strcmp(path, "/metrics") != 0) {
         return false;
     }
     if (strcmp(method, "GET") != 0) {
         lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID, "this route is for GET");
+    } else if (is_events) {
+        follow(door, request);
     } else if (is_health) {
         struct lk_http_reply reply = {.status = HTTP_OK, .type = "text/plain; charset=utf-8"};
         lk_buffer_add_text(&reply.body, "ok\n");

@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
+#include "server/doors/history.h"
 #include "server/doors/listen.h"
 #include "server/doors/outbox.h"
 #include "wire/resp.h"
@@ -44,6 +45,8 @@ struct lk_resp_connection {
     struct lk_buffer input; /* what was read and not yet taken up */
     size_t needed;          /* bytes of input with which it is worth another look */
     struct lk_outbox outbox;
+    SLIST_HEAD(, lk_resp_watch) watches;
+    unsigned watch_count;
     struct lk_echo *blocked; /* of the command that blocks; NULL: none does */
     int64_t begun_us;        /* when the request began that is not whole yet; 0: there is none */
     int version;             /* of the protocol, 2 or 3 */
@@ -72,6 +75,7 @@ struct lk_resp_door {
     struct lk_resp_connections stirred;
     uint32_t count;
     uint32_t count_max;
+    struct lk_history history;
     bool is_choked;
     bool is_stopping;
     /* One of each is enough: what blocks keeps a copy. */
@@ -82,7 +86,7 @@ struct lk_resp_door {
     char input[LK_RESP_INPUT_BYTES];
 };
 
-/* ---- resp_connection.c --- */
+/* ---- resp_connection.c ---- */
 
 /* Takes over the socket. */
 void lk_resp_connection_open(struct lk_resp_door *door, int socket);
@@ -96,14 +100,14 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection);
 /* Reads, or not, as things stand. */
 void lk_resp_connection_update(struct lk_resp_connection *connection);
 
-/* ---- resp_command.c --- */
+/* ---- resp_command.c ---- */
 
 /* One request, its arguments in door->request. At least one. */
 void lk_resp_execute(struct lk_resp_connection *connection);
 
 extern const struct lk_session_ops lk_resp_session_ops;
 
-/* ---- resp_talk.c --- */
+/* ---- resp_talk.c ---- */
 
 /*
  * The commands about the connection itself. false: there is none of this name. They write to the
@@ -118,7 +122,17 @@ extern const struct lk_command lk_resp_info;
 
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text);
 
-/* ---- resp_introspect.c --- */
+/* ---- resp_watch.c ---- */
+
+/* WATCH and its arguments: LK_OK, to be answered with OK, or an outcome with its sentence. */
+lk_outcome lk_resp_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                         size_t count, lk_error *error);
+void lk_resp_unwatch(struct lk_resp_connection *connection);
+
+/* Writes what has happened, as far as there is room for it. */
+void lk_resp_tell_events(struct lk_resp_connection *connection);
+
+/* ---- resp_introspect.c ---- */
 
 /* COMMAND and its subcommands. */
 void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_slice *arguments,

@@ -44,6 +44,7 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     lk_resp_connection_stir(connection);
 }
 
+/* Events come by the door's history. */
 static void notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
     (void)peer;
     (void)batch;

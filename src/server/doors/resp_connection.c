@@ -25,6 +25,7 @@ static void close_connection(struct lk_resp_connection *connection) {
 
     (void)event_del(&connection->readable);
     (void)event_del(&connection->writable);
+    lk_resp_unwatch(connection);
     if (connection->session != NULL) {
         lk_core_session_close(lk_server_core(door->server), connection->session, &times);
     }
@@ -227,6 +228,7 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
     bool is_told;
 
     if (!connection->is_dead) {
+        lk_resp_tell_events(connection);
         write_out(connection);
     }
     is_told = untold(connection) == 0 && connection->blocked == NULL;

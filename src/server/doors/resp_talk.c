@@ -223,10 +223,31 @@ static void talk_reset(struct lk_resp_connection *connection, const struct lk_sl
                        size_t count) {
     (void)arguments;
     (void)count;
+    lk_resp_unwatch(connection);
     connection->version = 2;
     connection->name[0] = '\0';
     connection->is_known = password_of(connection) == NULL;
     lk_resp_put_simple(out_of(connection), "RESET");
+}
+
+static void talk_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                       size_t count) {
+    struct lk_form_writer writer = lk_form_writer_resp(out_of(connection), connection->version);
+    lk_error error;
+
+    if (lk_resp_watch(connection, arguments, count, &error) == LK_OK) {
+        lk_resp_put_simple(out_of(connection), "OK");
+    } else {
+        lk_answer_write_failure(&writer, error.outcome, error.text);
+    }
+}
+
+static void talk_unwatch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                         size_t count) {
+    (void)arguments;
+    (void)count;
+    lk_resp_unwatch(connection);
+    lk_resp_put_simple(out_of(connection), "OK");
 }
 
 /* ---- INFO ------------------------------------------------------------------------------------ */
@@ -278,14 +299,16 @@ const struct lk_resp_word lk_resp_words[] = {
     {"COMMAND", -1, "COUNT, DOCS, INFO and LIST of the commands"},
     {"INFO", -1, "What the service is and does"},
     {"SELECT", 2, "There is one database, 0"},
+    {"WATCH", -1, "Tells what happens at or below a prefix, until UNWATCH"},
+    {"UNWATCH", 1, "Ends every WATCH of the connection"},
     {"RESET", 1, "The connection as it began"},
     {"QUIT", -1, "Ends the connection"},
     {NULL, 0, NULL},
 };
 
 static talk_handler *const handlers[] = {
-    talk_ping,          talk_echo, talk_hello,  talk_auth,  talk_client,
-    lk_resp_introspect, NULL,      talk_select, talk_reset, talk_quit,
+    talk_ping, talk_echo,   talk_hello, talk_auth,    talk_client, lk_resp_introspect,
+    NULL,      talk_select, talk_watch, talk_unwatch, talk_reset,  talk_quit,
 };
 
 /* What a stranger may say. */

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /v1/events: what happens (R21) as server-sent events. The sequence is the id, so that a
+ * client that comes back with Last-Event-ID goes on where it was, as far as that is kept.
+ *
+ * One piece is under way at a time: a slow reader reads later, and costs nothing meanwhile.
+ */
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "form/form.h"
+#include "server/doors/http.h"
+
+enum { PIECE_BYTES_MAX = 64 * 1024, STREAMS_MAX = 1024 };
+
+struct lk_http_stream {
+    struct lk_watcher watcher;
+    struct lk_http_door *door;
+    struct evhttp_request *request;
+    struct event gone;
+    TAILQ_ENTRY(lk_http_stream) list;
+    TAILQ_ENTRY(lk_http_stream) stirred;
+    bool is_stirred;
+    bool is_sending;
+};
+
+static void hear(struct lk_watcher *watcher) {
+    struct lk_http_stream *stream = (struct lk_http_stream *)(void *)watcher;
+
+    if (!stream->is_stirred) {
+        stream->is_stirred = true;
+        TAILQ_INSERT_TAIL(&stream->door->stirred, stream, stirred);
+    }
+}
+
+/* The connection goes, whoever ended it. */
+static void hear_closed(struct evhttp_connection *connection, void *context) {
+    struct lk_http_stream *stream = context;
+
+    (void)connection;
+    (void)event_del(&stream->gone);
+    lk_history_unwatch(&stream->door->history, &stream->watcher);
+    TAILQ_REMOVE(&stream->door->streams, stream, list);
+    if (stream->is_stirred) {
+        TAILQ_REMOVE(&stream->door->stirred, stream, stirred);
+    }
+    stream->door->stream_count--;
+    free(stream);
+}
+
+static void hear_gone(evutil_socket_t socket, short what, void *context) {
+    const struct lk_http_stream *stream = context;
+
+    (void)socket;
+    (void)what;
+    evhttp_connection_free(evhttp_request_get_connection(stream->request));
+}
+
+static void write_event(struct lk_buffer *out, const lk_watch_event *event) {
+    struct lk_form_writer writer = lk_form_writer_json(out);
+
+    lk_buffer_add_text(out, "id: ");
+    lk_buffer_add_number(out, (int64_t)event->sequence);
+    lk_buffer_add_text(out, "\nevent: ");
+    lk_buffer_add_text(out, lk_watch_kind_name(event->kind));
+    lk_buffer_add_text(out, "\ndata: ");
+    lk_form_write_event(&writer, event);
+    lk_buffer_add_text(out, "\n\n");
+    out->failed = lk_form_writer_failed(&writer);
+}
+
+static void hear_sent(struct evhttp_connection *connection, void *context) {
+    struct lk_http_stream *stream = context;
+
+    (void)connection;
+    stream->is_sending = false;
+    hear(&stream->watcher);
+}
+
+static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *piece) {
+    struct evbuffer *chunk = evbuffer_new();
+
+    if (chunk == NULL || evbuffer_add(chunk, piece->bytes, piece->size) != 0) {
+        hear_gone(-1, 0, stream);
+    } else {
+        stream->is_sending = true;
+        evhttp_send_reply_chunk_with_cb(stream->request, chunk, hear_sent, stream);
+    }
+    if (chunk != NULL) {
+        evbuffer_free(chunk);
+    }
+}
+
+static void tell(struct lk_http_stream *stream) {
+    struct lk_buffer piece = {.max = 0};
+    const lk_watch_event *event = NULL;
+
+    while (!stream->is_sending && piece.size < PIECE_BYTES_MAX
+           && (event = lk_history_next(&stream->door->history, &stream->watcher)) != NULL) {
+        write_event(&piece, event);
+    }
+    if (piece.failed) {
+        hear_gone(-1, 0, stream);
+    } else if (piece.size > 0) {
+        send_piece(stream, &piece);
+    }
+    lk_buffer_done(&piece);
+}
+
+void lk_http_events_end_turn(struct lk_http_door *door) {
+    while (!TAILQ_EMPTY(&door->stirred)) {
+        struct lk_http_stream *stream = TAILQ_FIRST(&door->stirred);
+        TAILQ_REMOVE(&door->stirred, stream, stirred);
+        stream->is_stirred = false;
+        tell(stream);
+    }
+    lk_history_end_turn(&door->history);
+}
+
+void lk_http_events_close(struct lk_http_door *door) {
+    while (!TAILQ_EMPTY(&door->streams)) {
+        hear_gone(-1, 0, TAILQ_FIRST(&door->streams));
+    }
+}
+
+static void begin_stream(struct evhttp_request *request) {
+    static const char greeting[] = ": follows\n\n";
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+    struct evbuffer *chunk = evbuffer_new();
+
+    (void)evhttp_add_header(headers, "Content-Type", "text/event-stream");
+    (void)evhttp_add_header(headers, "Cache-Control", "no-store");
+    (void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+    evhttp_send_reply_start(request, HTTP_OK, NULL);
+    if (chunk != NULL) {
+        (void)evbuffer_add(chunk, greeting, sizeof greeting - 1);
+        evhttp_send_reply_chunk(request, chunk);
+        evbuffer_free(chunk);
+    }
+}
+
+static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *request,
+                              const struct lk_path *prefix, uint64_t after, lk_error *error) {
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    struct lk_http_stream *stream;
+    lk_outcome outcome;
+
+    if (door->stream_count == STREAMS_MAX) {
+        return lk_error_set(error, LK_FULL, "too many follow already");
+    }
+    stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory to follow");
+    }
+    stream->door = door;
+    stream->request = request;
+    stream->watcher.stirred = hear;
+    outcome = lk_history_watch(&door->history, &stream->watcher, prefix, after, error);
+    if (outcome != LK_OK) {
+        free(stream);
+        return outcome;
+    }
+    TAILQ_INSERT_TAIL(&door->streams, stream, list);
+    door->stream_count++;
+    (void)event_assign(&stream->gone, lk_server_loop(door->server),
+                       bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
+                       hear_gone, stream);
+    (void)event_add(&stream->gone, NULL);
+    evhttp_connection_set_closecb(connection, hear_closed, stream);
+    begin_stream(request);
+    hear(&stream->watcher);
+    return LK_OK;
+}
+
+lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
+                               const char *prefix, const char *after, lk_error *error) {
+    struct lk_path path;
+    bool is_all = prefix == NULL || prefix[0] == '\0';
+    lk_outcome outcome = is_all ? LK_OK : lk_path_parse(lk_slice_of(prefix), &path, error);
+    char *end = NULL;
+    unsigned long long sequence = after != NULL ? strtoull(after, &end, 10) : 0;
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (after != NULL && (after[0] < '0' || after[0] > '9' || *end != '\0')) {
+        return lk_error_set(error, LK_INVALID, "the last event's id is a number");
+    }
+    return open_stream(door, request, is_all ? NULL : &path, sequence, error);
+}
