@@ -3,7 +3,7 @@
  * The Redis store beside the bare thing: SET NX PX and a compare-and-delete script, on the same
  * server, in the same run; and what an ask costs with ever more other requests under the same root.
  *
- * The server is started here, on the loopback, in a directory of its own, and keeps nothing on disk.
+ * The server is started here, on the loopback, in a directory of its own, keeping nothing on disk.
  * The bare client and the store take turns, so that what else the machine does meets both.
  */
 #include "engine/redis/redis.h"
