@@ -333,7 +333,7 @@ lk_outcome lk_answer_write(const struct lk_echo *echo, const struct lk_reply *re
         lk_form_write_failure(writer, outcome, reply->answer->text);
         return outcome;
     }
-    if (outcome != LK_OK) {
+    if (outcome != LK_OK && (outcome != LK_NONE || reply->model == NULL)) {
         lk_answer_write_failure(writer, outcome, reply->answer->text);
         return outcome;
     }

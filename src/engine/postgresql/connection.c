@@ -54,9 +54,11 @@ static struct lk_slice cause_of(const char *message) {
     while (line.size > 0 && isspace((unsigned char)line.bytes[line.size - 1])) {
         line.size--;
     }
-    at = line.size > 0 ? memrchr(line.bytes, '\n', line.size) : NULL;
-    if (at != NULL) {
-        line = (struct lk_slice){at + 1, line.size - (size_t)(at + 1 - line.bytes)};
+    for (size_t i = line.size; i > 0; i--) {
+        if (line.bytes[i - 1] == '\n') {
+            line = (struct lk_slice){line.bytes + i, line.size - i};
+            break;
+        }
     }
     at = line.size > 0 ? memmem(line.bytes, line.size, fatal, sizeof fatal - 1) : NULL;
     if (at != NULL) {

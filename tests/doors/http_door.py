@@ -1,0 +1,205 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP door (docs/wire.md), through plain sockets: routes, statuses, waits, events."""
+
+import json
+
+from service import Http, Resp, run, until
+
+
+def ask(service, method, path, body=b"", headers=()):
+    wire = Http(service.http)
+    reply = wire.call(method, path, body, headers)
+    wire.close()
+    return reply
+
+
+def post(service, route, /, **body):
+    return ask(service, "POST", route, body)
+
+
+def requests(service):
+    """leases are asked for, renewed, listed and released, with the status that belongs to it"""
+    status, headers, body = post(service, "/v1/acquire", parts=["r/1"], owner="b", ttl="60s")
+    assert status == 200 and body["status"] == "granted" and body["ttl_ms"] == 60000, body
+    assert headers["content-type"] == "application/json"
+    status, _, busy = post(service, "/v1/acquire", parts=["r/1"])
+    assert status == 409 and busy["status"] == "busy" and busy["owner"] != "b", busy
+    assert busy["blockers"][0]["owner"] == "b"
+    status, _, waiting = post(service, "/v1/acquire", paths=["r/1"], owner="c", mode="queue")
+    assert status == 202 and waiting["position"] == 1, waiting
+    status, _, timeout = post(service, "/v1/acquire", parts=["r/1"], mode="wait", wait=50)
+    assert status == 409 and timeout["status"] == "timeout", timeout
+    status, _, body = post(service, "/v1/renew", parts=["r/1"], owner="b", token=body["token"])
+    assert status == 200 and body["status"] == "ok"
+    status, _, body = ask(service, "GET", "/v1/requests?prefix=r")
+    assert [entry["owner"] for entry in body["requests"]] == ["b", "c"] and body["cursor"] == "0"
+    status, _, body = ask(service, "GET", "/v1/requests/r/1")
+    assert body["requests"][1]["blockers"][0]["owner"] == "b", body
+    status, _, body = post(service, "/v1/break", path="r/1", reason="test", owner="c")
+    assert status == 200 and body["broken"] == 1
+    status, _, body = ask(service, "GET", "/v1/audit?prefix=r")
+    assert body["audit"][0]["reason"] == "test", body
+    assert post(service, "/v1/release", parts=["r/1"], owner="b")[0] == 200
+    status, _, body = post(service, "/v1/release", parts=["r/1"], owner="b")
+    assert status == 410 and body["status"] == "lost" and body["error"], body
+
+
+def values(service):
+    """values are the raw bytes, with a header where they are in doubt"""
+    data = bytes(range(256))
+    assert ask(service, "GET", "/v1/values/v/a")[0] == 404
+    assert ask(service, "PUT", "/v1/values/v/a", data)[0] == 200
+    status, headers, body = ask(service, "GET", "/v1/values/v%2Fa")
+    assert status == 200 and body == data and "lockkeeper-in-doubt" not in headers
+    token = post(service, "/v1/acquire", parts=["v/a"], owner="o", value=True, ttl_ms=60)[2]["token"]
+    assert ask(service, "PUT", "/v1/values/v/a", b"x")[0] == 409
+    assert ask(service, "PUT", f"/v1/values/v/a?owner=o&token={token}", b"x")[0] == 200
+    until(lambda: ask(service, "GET", "/v1/values/v/a")[1].get("lockkeeper-in-doubt") == "1")
+    assert ask(service, "PUT", f"/v1/values/v/a?owner=o&token={token}", b"y")[0] == 410
+    assert ask(service, "DELETE", "/v1/values/v/a")[0] == 200
+    assert ask(service, "DELETE", "/v1/values/v/a")[0] == 200
+    assert ask(service, "GET", "/v1/values/v/a")[2]["status"] == "none"
+    assert post(service, "/v1/acquire", parts=["v/b"], owner="o")[0] == 200
+    assert post(service, "/v1/release", parts=["v/b"], owner="o", put_base64="AAH/")[0] == 200
+    assert ask(service, "GET", "/v1/values/v/b")[2] == b"\0\1\xff"
+
+
+def work(service):
+    """items are pushed, claimed, given back and done"""
+    assert post(service, "/v1/claim", queue="q")[0] == 409
+    assert post(service, "/v1/push", queue="q", id="1", value="v")[2]["added"] is True
+    assert post(service, "/v1/push", queue="q", id="1")[2]["added"] is False
+    status, _, claim = post(service, "/v1/claim", queue="q", mode="wait", wait="10s")
+    assert status == 200 and claim["id"] == "1" and claim["value"] == "v", claim
+    owner = claim["owner"]
+    assert ask(service, "GET", "/v1/items/q")[2]["items"][0]["state"] == "claimed"
+    assert post(service, "/v1/retry", queue="q", id="1", owner=owner, delay=0)[0] == 200
+    assert post(service, "/v1/done", queue="q", id="1", owner=owner)[0] == 410
+    assert post(service, "/v1/claim", queue="q", owner="w")[2]["attempt"] == 2
+    assert post(service, "/v1/done", queue="q", id="1", owner="w")[0] == 200
+    assert ask(service, "GET", "/v1/stats/q")[2]["done"] == 1
+    assert post(service, "/v1/unpark", queue="q", id="1")[0] == 410
+
+
+def refusals(service):
+    """what is wrong has the status that says how, and a body that says why"""
+    cases = [
+        (404, ask(service, "GET", "/nowhere")),
+        (404, ask(service, "GET", "/v1/requestsx")),
+        (405, ask(service, "GET", "/v1/acquire")),
+        (405, ask(service, "PATCH", "/v1/values/x")),
+        (405, ask(service, "POST", "/healthz")),
+        (415, ask(service, "POST", "/v1/acquire", b'{"parts":["x"]}')),
+        (415, ask(service, "POST", "/v1/acquire", b"{}", ("Content-Type: text/plain",))),
+        (413, ask(service, "PUT", "/v1/values/x", b"x" * 65537)),
+        (400, ask(service, "POST", "/v1/acquire", b"{", ("Content-Type: application/json",))),
+        (400, post(service, "/v1/acquire", parts=["a//b"])),
+        (400, post(service, "/v1/acquire", parts=["x"], tll="1s")),
+        (400, post(service, "/v1/acquire", parts=["x"], ttl_ms=1)),
+        (400, ask(service, "GET", "/v1/requests?nonsense=1")),
+        (400, ask(service, "GET", "/v1/requests?cursor=x")),
+        (400, ask(service, "GET", "/v1/values/a%00b")),
+    ]
+    for expected, (status, _, body) in cases:
+        assert status == expected and body["error"], (expected, status, body)
+    wire = Http(service.http)
+    wire.ask("PUT", "/v1/values/x", b"x" * 300000)
+    assert wire.head()[0] == 413
+
+
+def strangers(service):
+    """pages from elsewhere are turned away, by their name or by their origin"""
+    for header in ["Host: evil.example", "Host: evil.example:7421"]:
+        assert ask(service, "GET", "/v1/requests", headers=(header,))[0] == 403
+    for header in ["Host: localhost:7421", "Host: 127.0.0.1", "Host: [::1]:7421"]:
+        assert ask(service, "GET", "/v1/requests", headers=(header,))[0] == 200
+    assert ask(service, "GET", "/v1/requests", headers=("Origin: http://evil.example",))[0] == 403
+    assert ask(service, "GET", "/v1/requests", headers=("Origin: null",))[0] == 403
+    assert ask(service, "GET", "/v1/requests", headers=("Origin: http://localhost",))[0] == 200
+
+
+def long_poll(service):
+    """a wait is granted when it is its turn; one whose client goes is withdrawn"""
+    post(service, "/v1/acquire", parts=["p/1"], owner="h")
+    gone, patient = Http(service.http), Http(service.http)
+    gone.ask("POST", "/v1/acquire", {"parts": ["p/1"], "owner": "g", "mode": "wait"})
+    until(lambda: len(ask(service, "GET", "/v1/requests?prefix=p")[2]["requests"]) == 2)
+    patient.ask("POST", "/v1/acquire", {"parts": ["p/1"], "owner": "p", "mode": "wait"})
+    until(lambda: len(ask(service, "GET", "/v1/requests?prefix=p")[2]["requests"]) == 3)
+    gone.close()
+    until(lambda: len(ask(service, "GET", "/v1/requests?prefix=p")[2]["requests"]) == 2)
+    assert patient.is_silent()
+    post(service, "/v1/release", parts=["p/1"], owner="h")
+    status, _, body = patient.reply()
+    assert status == 200 and body["owner"] == "p", body
+    status, _, body = patient.call("POST", "/v1/release", {"parts": ["p/1"], "owner": "p"})
+    assert status == 200, body
+
+
+def impatient(service):
+    """who sends the next request before the reply to a wait is none the worse for it"""
+    post(service, "/v1/acquire", parts=["i/1"], owner="h")
+    wire = Http(service.http)
+    wire.ask("POST", "/v1/acquire", {"parts": ["i/1"], "owner": "w", "mode": "wait", "wait": 300})
+    wire.ask("GET", "/healthz")
+    assert wire.reply()[2]["status"] == "timeout"
+    assert wire.reply()[2] == b"ok\n"
+
+
+class Stream(Http):
+    """Server-sent events, chunk by chunk."""
+
+    def __init__(self, service, path, headers=()):
+        super().__init__(service.http)
+        self.ask("GET", path, headers=headers)
+        status, reply = self.head()
+        assert status == 200 and reply["content-type"] == "text/event-stream", reply
+        self.text = ""
+
+    def event(self):
+        while True:
+            while "\n\n" not in self.text:
+                size = int(self.line(), 16)
+                self.text += self.exactly(size + 2)[:-2].decode()
+            block, self.text = self.text.split("\n\n", 1)
+            if not block.startswith(":"):
+                fields = dict(line.split(": ", 1) for line in block.split("\n"))
+                return fields["id"], fields["event"], json.loads(fields["data"])
+
+
+def events(service):
+    """events are followed by prefix, and resumed behind the last one that was seen"""
+    stream = Stream(service, "/v1/events?prefix=ev")
+    post(service, "/v1/acquire", parts=["ev/1"], owner="a")
+    post(service, "/v1/acquire", parts=["other"], owner="a")
+    post(service, "/v1/release", parts=["ev/1"], owner="a")
+    first, second = stream.event(), stream.event()
+    assert (first[1], second[1]) == ("granted", "released"), (first, second)
+    assert first[2]["path"] == "ev/1" and first[0] == str(first[2]["sequence"])
+    stream.close()
+    resumed = Stream(service, "/v1/events?prefix=ev", (f"Last-Event-ID: {first[0]}",))
+    assert resumed.event() == second
+    assert Stream(service, "/v1/events", ("Last-Event-ID: 5",)).event()[1] == "gap"
+    assert ask(service, "GET", "/v1/events?prefix=a//b")[0] == 400
+    assert ask(service, "GET", "/v1/events", headers=("Last-Event-ID: x",))[0] == 400
+
+
+def health(service):
+    """it tells its health, and its figures"""
+    assert ask(service, "GET", "/healthz")[2] == b"ok\n"
+    assert ask(service, "GET", "/readyz")[0] == 200
+    status, headers, body = ask(service, "GET", "/metrics")
+    assert status == 200 and headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert b"lockkeeper_requests_live " in body and b"# TYPE lockkeeper_calls_total counter" in body
+
+
+def both_doors(service):
+    """both doors lead to the same locks"""
+    wire = Resp(service.resp, 3)
+    assert wire.call("ACQUIRE", "both", "OWNER", "r")["status"] == "granted"
+    assert post(service, "/v1/acquire", parts=["both"], owner="h")[0] == 409
+    assert post(service, "/v1/release", parts=["both"], owner="r")[0] == 200
+
+
+run([requests, values, work, refusals, strangers, long_poll, impatient, events, health, both_doors])

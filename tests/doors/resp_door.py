@@ -1,0 +1,274 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""The RESP door (docs/wire.md), through plain sockets: order, pieces, bounds, blocking, events."""
+
+from service import Closed, Refused, Resp, Wire, as_map, run, until
+
+
+def refusal(answer, word):
+    assert isinstance(answer, Refused) and str(answer).split()[0] == word, answer
+
+
+def versions(service):
+    """maps are maps in version 3 and flat arrays in version 2"""
+    two, three = Resp(service.resp), Resp(service.resp, 3)
+    granted = as_map(two.call("ACQUIRE", "v/1", "OWNER", "a"))
+    assert granted["status"] == "granted" and granted["paths"] == ["v/1"], granted
+    assert granted["created"] == 1 and granted["owner"] == "a"
+    again = three.call("acquire", "v/1", "owner", "a")
+    assert again["token"] == granted["token"] and again["created"] is False, again
+    assert three.call("GET", "none") is None and two.call("GET", "none") is None
+    assert three.call("RELEASE", "v/1", "OWNER", "a", "TOKEN", granted["token"]) == "OK"
+    refusal(two.call("RELEASE", "v/1", "OWNER", "a"), "LOST")
+
+
+def pieces(service):
+    """a pipeline means the same however it is cut, inline commands among it"""
+    stream = (Resp.request("ECHO", b"\r\n\0") + b"PING\r\n" + Resp.request("PUT", "p/1", "v" * 300)
+              + b"get p/1\n" + b"echo \"a b\"\r\n" + Resp.request("DEL", "p/1") + b"get p/1\r\n")
+    expected = ["\r\n\0", "PONG", "OK", "v" * 300, "a b", "OK", None]
+    for size in [1, 2, 3, 7, 64, len(stream)]:
+        wire = Resp(service.resp)
+        for at in range(0, len(stream), size):
+            wire.send(stream[at:at + size])
+        assert [wire.value() for _ in expected] == expected, size
+        wire.close()
+
+
+def unknown(service):
+    """unknown commands, wrong arity and words out of place are errors, and the connection goes on"""
+    wire = Resp(service.resp)
+    refusal(wire.call("FOO", "bar"), "ERR")
+    refusal(wire.call("ACQUIRE"), "ERR")
+    refusal(wire.call("PUT", "x"), "ERR")
+    refusal(wire.call("SELECT"), "ERR")
+    refusal(wire.call("SELECT", 1), "ERR")
+    refusal(wire.call("ACQUIRE", "x", "SOON"), "INVALID")
+    refusal(wire.call("ACQUIRE", "a//b"), "INVALID")
+    refusal(wire.call("ACQUIRE", "x", "TTL", "1"), "INVALID")
+    refusal(wire.call("BREAK", "x"), "INVALID")
+    assert wire.call("PING") == "PONG"
+
+
+def broken_protocol(service):
+    """what is not RESP is answered with an error, and the connection ends"""
+    for data in [b"*1\r\n:1\r\n", b"*x\r\n", b"*1\r\n$-5\r\n", b"*200\r\n", b"get \"x\r\n",
+                 b"*1\r\n$999999999\r\n", b"x" * 5000]:
+        wire = Resp(service.resp)
+        wire.send(data)
+        refusal(wire.value(), "ERR")
+        try:
+            wire.value()
+            raise AssertionError(f"still open after {data[:20]!r}")
+        except Closed:
+            pass
+
+
+def lured_browser(service):
+    """the connection ends at lines that begin a request of HTTP"""
+    for data in [b"POST / HTTP/1.1\r\nPING\r\n", b"Host: localhost\r\nPING\r\n"]:
+        wire = Wire(service.resp)
+        wire.send(data)
+        try:
+            wire.fill()
+            raise AssertionError(wire.bytes)
+        except Closed:
+            pass
+
+
+def own_owner(service):
+    """without an owner the connection is one, and its requests end with it"""
+    wire = Resp(service.resp, 3)
+    other = Resp(service.resp, 3)
+    granted = wire.call("ACQUIRE", "own/1", "TTL", 60000)
+    assert granted["owner"].startswith("conn:") and granted["status"] == "granted"
+    assert wire.call("RENEW", "own/1") == "OK"
+    assert other.call("ACQUIRE", "own/1")["status"] == "busy"
+    kept = wire.call("ACQUIRE", "own/2", "OWNER", "me")
+    wire.close()
+    until(lambda: other.call("ACQUIRE", "own/1")["status"] == "granted")
+    assert other.call("ACQUIRE", "own/2")["status"] == "busy"
+    assert other.call("RELEASE", "own/2", "OWNER", "me", "TOKEN", kept["token"]) == "OK"
+
+
+def blocked(service):
+    """a blocked WAIT holds up its connection only, and later replies keep their order"""
+    holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
+    holder.call("ACQUIRE", "w/1", "OWNER", "h")
+    waiter.put("ACQUIRE", "w/1", "OWNER", "w", "WAIT", 60000)
+    waiter.put("ECHO", "behind")
+    waiter.put("RELEASE", "w/1", "OWNER", "w")
+    assert waiter.is_silent()
+    assert holder.call("PING") == "PONG"
+    until(lambda: len(holder.call("LIST", "w")[1]) == 2)
+    assert holder.call("RELEASE", "w/1", "OWNER", "h") == "OK"
+    granted = waiter.value()
+    assert granted["status"] == "granted" and granted["owner"] == "w", granted
+    assert waiter.value() == "behind" and waiter.value() == "OK"
+    timeout = holder.call("ACQUIRE", "w/1", "OWNER", "h")
+    assert timeout["status"] == "granted"
+    assert waiter.call("ACQUIRE", "w/1", "OWNER", "w", "WAIT", 60)["status"] == "timeout"
+
+
+def waiter_goes(service):
+    """a bound waiter whose connection goes leaves the line"""
+    holder, waiter, last = (Resp(service.resp, 3) for _ in range(3))
+    holder.call("ACQUIRE", "g/1", "OWNER", "h")
+    waiter.put("ACQUIRE", "g/1", "WAIT", 60000)
+    until(lambda: len(holder.call("LIST", "g")[1]) == 2)
+    last.put("ACQUIRE", "g/1", "WAIT", 60000)
+    until(lambda: len(holder.call("LIST", "g")[1]) == 3)
+    waiter.close()
+    until(lambda: len(holder.call("LIST", "g")[1]) == 2)
+    holder.call("RELEASE", "g/1", "OWNER", "h")
+    assert last.value()["status"] == "granted"
+
+
+def deadlock(service):
+    """a deadlock is an error by name, and with META a map with its cycle"""
+    one, two = Resp(service.resp, 3), Resp(service.resp, 3)
+    one.call("ACQUIRE", "d/x", "OWNER", "A")
+    one.call("ACQUIRE", "d/y", "OWNER", "B")
+    two.put("ACQUIRE", "d/y", "OWNER", "A", "WAIT", 60000)
+    until(lambda: len(one.call("LIST", "d/y")[1]) == 2)
+    refusal(one.call("ACQUIRE", "d/x", "OWNER", "B", "WAIT", 1000), "DEADLOCK")
+    told = one.call("ACQUIRE", "d/x", "OWNER", "B", "WAIT", 1000, "META")
+    assert told["status"] == "deadlock" and told["cycle"] == ["B", "A"], told
+
+
+def listing(service):
+    """lists come in pages behind a cursor, in the order of the tickets"""
+    wire = Resp(service.resp, 3)
+    for number in range(25):
+        wire.call("ACQUIRE", f"l/{number:02}", "OWNER", "o", "NOTE", "n")
+    cursor, seen = "0", []
+    while True:
+        cursor, page = wire.call("LIST", "l", "COUNT", 7, "CURSOR", cursor)
+        assert len(page) <= 7
+        seen += [entry["path"] for entry in page]
+        if cursor == "0":
+            break
+    assert seen == [f"l/{number:02}" for number in range(25)], seen
+    wire.call("ACQUIRE", "l", "OWNER", "p", "QUEUE")
+    shown = wire.call("SHOW", "l/03")
+    assert [entry["state"] for entry in shown] == ["held", "waiting"], shown
+    assert len(shown[1]["blockers"]) > 1
+    assert wire.call("BREAK", "l", "REASON", "test", "BY", "me") == 1
+    audit = wire.call("AUDIT", "l")
+    assert audit[-1]["reason"] == "test" and audit[-1]["by"] == "me", audit
+
+
+def values(service):
+    """values are any bytes; an exclusive lease of another refuses a put"""
+    wire = Resp(service.resp, 3)
+    data = bytes(range(256)) * 256
+    assert wire.call("PUT", "val/1", data) == "OK"
+    assert wire.call("GET", "val/1") == data
+    meta = wire.call("GET", "val/1", "META")
+    assert meta["value"] == data and meta["in_doubt"] is False
+    refusal(wire.call("PUT", "val/1", data + b"x"), "INVALID")
+    wire.call("ACQUIRE", "val/1", "OWNER", "a")
+    refusal(wire.call("PUT", "val/1", "x", "OWNER", "b"), "BUSY")
+    got = wire.call("ACQUIRE", "val/1", "OWNER", "a", "VALUE")
+    assert got["value"] == data
+    assert wire.call("RELEASE", "val/1", "OWNER", "a", "PUT", "new") == "OK"
+    assert wire.call("GET", "val/1") == "new"
+    assert wire.call("DEL", "val/1") == "OK" and wire.call("GET", "val/1") is None
+
+
+def work(service):
+    """items are pushed once, claimed with a wait, done by who claimed them"""
+    wire, worker = Resp(service.resp, 3), Resp(service.resp, 3)
+    assert worker.call("CLAIM", "q")["status"] == "busy"
+    worker.put("CLAIM", "q", "WAIT", 60000)
+    assert worker.is_silent()
+    assert wire.call("PUSH", "q", "1", "VALUE", "v") == 1
+    claim = worker.value()
+    assert claim["id"] == "1" and claim["value"] == "v" and claim["attempt"] == 1, claim
+    assert wire.call("PUSH", "q", "1") == 0
+    refusal(wire.call("DONE", "q", "1"), "LOST")
+    assert worker.call("RETRY", "q", "1", "DELAY", 60000) == "OK"
+    cursor, items = wire.call("ITEMS", "q")
+    assert cursor == "0" and items[0]["state"] == "delayed", items
+    assert wire.call("STATS", "q")["retried"] == 1
+    refusal(wire.call("UNPARK", "q", "1"), "LOST")
+
+
+def watching(service):
+    """what happens is pushed in version 3 and published in version 2, by prefix, until UNWATCH"""
+    wire = Resp(service.resp)
+    three, two = Resp(service.resp, 3), Resp(service.resp)
+    assert three.call("WATCH", "e") == "OK" and two.call("WATCH") == "OK"
+    wire.call("ACQUIRE", "e/1", "OWNER", "a")
+    wire.call("PUT", "elsewhere", "x")
+    wire.call("RELEASE", "e/1", "OWNER", "a")
+    pushes = [three.value(), three.value()]
+    assert [push[3]["event"] for push in pushes] == ["granted", "released"], pushes
+    assert pushes[0][:3] == ("push", "event", "e") and pushes[0][3]["path"] == "e/1"
+    messages = [two.value() for _ in range(3)]
+    assert [message[0] for message in messages] == ["message"] * 3, messages
+    assert '"event":"value_written"' in messages[1][2]
+    late = Resp(service.resp, 3)
+    assert late.call("WATCH", "e", "AFTER", pushes[0][3]["sequence"]) == "OK"
+    assert late.value()[3]["event"] == "released"
+    assert three.call("UNWATCH") == "OK"
+    wire.call("ACQUIRE", "e/2", "OWNER", "a")
+    assert three.is_silent()
+    refusal(three.call("WATCH", "a//b"), "INVALID")
+    assert Resp(service.resp, 3).call("WATCH", "e", "AFTER", 1) == "OK"
+
+
+def gap(service):
+    """who comes back for what is not kept any more is told so"""
+    wire = Resp(service.resp, 3)
+    wire.call("WATCH", "", "AFTER", 1)
+    assert wire.value()[3]["event"] == "gap"
+
+
+def slow_reader(service):
+    """who does not read holds up nobody, and gets every answer in the end"""
+    slow, other = Resp(service.resp), Resp(service.resp)
+    other.call("PUT", "slow/1", "v" * 60000)
+    count = 400
+    slow.socket.settimeout(0.5)
+    sent = 0
+    request = Resp.request("GET", "slow/1")
+    try:
+        for sent in range(1, count + 1):
+            slow.send(request)
+    except TimeoutError:
+        pass
+    assert other.call("PING") == "PONG"
+    slow.socket.settimeout(20)
+    for _ in range(sent):
+        assert len(slow.value()) == 60000
+
+
+def introductions(service):
+    """clients of Redis find what they look for at their start"""
+    wire = Resp(service.resp)
+    hello = as_map(wire.call("HELLO"))
+    assert hello["server"] == "lockkeeper" and hello["proto"] == 2, hello
+    refusal(wire.call("HELLO", 4), "NOPROTO")
+    assert wire.call("HELLO", 3, "SETNAME", "me")["proto"] == 3
+    assert wire.call("CLIENT", "GETNAME") == "me"
+    assert wire.call("CLIENT", "SETINFO", "LIB-NAME", "x") == "OK"
+    assert wire.call("CLIENT", "ID") == hello["id"]
+    assert "name=me" in wire.call("CLIENT", "LIST")
+    assert wire.call("COMMAND", "COUNT") == len(wire.call("COMMAND"))
+    assert wire.call("COMMAND", "DOCS", "acquire")["ACQUIRE"]["summary"]
+    assert wire.call("COMMAND", "INFO", "acquire")[0][:2] == ["ACQUIRE", -2]
+    assert "loading:0" in wire.call("INFO")
+    assert wire.call("SELECT", 0) == "OK"
+    assert wire.call("RESET") == "RESET"
+    assert wire.call("CLIENT", "GETNAME") is None
+    assert wire.call("QUIT") == "OK"
+    try:
+        wire.value()
+        raise AssertionError("still there")
+    except Closed:
+        pass
+
+
+run([versions, pieces, unknown, broken_protocol, lured_browser, own_owner, blocked, waiter_goes,
+     deadlock, listing, values, work, gap, watching, slow_reader, introductions])

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# usage: tools.sh LK
+#
+# The doors with redis-cli and curl, as people use them, and a service that keeps a file. TAP.
+set -eu
+
+lk=$1
+place=$(mktemp -d)
+service=''
+cases=0
+
+# shellcheck disable=SC2317 # by the trap
+clean_up() {
+    [ -z "$service" ] || kill "$service" 2>/dev/null || true
+    rm -rf "$place"
+}
+trap clean_up EXIT
+
+# Starts the service and sets $resp (a port) and $http (a URL) once it says where it is.
+start() {
+    mkfifo "$place/said"
+    "$lk" serve --dir "$place/store" --listen 127.0.0.1:0 --http 127.0.0.1:0 >"$place/said" &
+    service=$!
+    {
+        read -r resp
+        read -r http
+    } <"$place/said"
+    rm "$place/said"
+    resp=${resp##*:}
+}
+
+# check TITLE EXPECTED COMMAND...: stdout of the command is, or matches, the pattern.
+check() {
+    cases=$((cases + 1))
+    title=$1
+    expected=$2
+    shift 2
+    said=$("$@" 2>&1) || true
+    # shellcheck disable=SC2254 # a pattern
+    case $said in
+    $expected) echo "ok $cases - $title" ;;
+    *)
+        echo "not ok $cases - $title"
+        printf '%s\n' "expected $expected" "said $said" | sed 's/^/# /'
+        ;;
+    esac
+}
+
+resp() { timeout 20 redis-cli -p "$resp" "$@"; }
+json() {
+    route=$1
+    body=$2
+    timeout 20 curl -s -H 'Content-Type: application/json' -d "$body" "$http$route"
+}
+
+start
+check 'redis-cli asks for a lease' 'status granted paths db/t1 owner a ticket *' \
+    sh -c "timeout 20 redis-cli -3 -p $resp ACQUIRE db/t1 OWNER a TTL 60000 | tr '\n' ' '"
+check 'curl is told who has it' '{"status":"busy",*"owner":"a"*' \
+    json /v1/acquire '{"parts":["db"],"owner":"b"}'
+check 'redis-cli puts a value' OK resp PUT db/v 'a b'
+check 'curl reads it' 'a b' timeout 20 curl -s "$http/v1/values/db/v"
+check 'redis-cli lists in RESP 2' '0*db/t1*held*' resp LIST db
+check 'redis-cli is told of commands' '*Asks for a lease*' resp COMMAND DOCS ACQUIRE
+check 'an error is an error' 'LOST *' resp RELEASE db/t1 OWNER nobody
+check 'a second service on the same file is refused' 'lk: *' \
+    timeout 20 "$lk" serve --dir "$place/store" --listen 127.0.0.1:0 --http none
+
+kill -TERM "$service"
+code=0
+wait "$service" || code=$?
+check 'it ends well when it is told to' 0 echo "$code"
+
+start
+check 'what was held is held after a restart' '{"status":"busy",*"owner":"a"*' \
+    json /v1/acquire '{"parts":["db"],"owner":"b"}'
+kill -KILL "$service"
+wait "$service" 2>/dev/null || true
+start
+check 'and after it was killed' 'a b' timeout 20 curl -s "$http/v1/values/db/v"
+check 'its owner releases it' OK resp RELEASE db/t1 OWNER a
+echo "1..$cases"

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who asks: clients that do one thing at a time, and their side of a connection. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sim.h"
+
+static const char *const paths[] = {"a", "a/b", "a/c", "d", "pool"};
+
+/* ---- the connection -------------------------------------------------------------------------- */
+
+static void let_go(struct sim_connection *connection, uint64_t batch) {
+    struct sim *sim = connection->sim;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < connection->told_count; i++) {
+        const struct sim_told *told = &connection->told[i];
+        if (told->batch <= batch) {
+            struct sim_event event = {.kind = SIM_REPLY,
+                                      .client = connection->client,
+                                      .generation = connection->generation,
+                                      .told = *told};
+            check_told(sim, &sim->clients[connection->client], told);
+            sim_schedule(sim, sim_between(sim, 50, 5000), &event);
+        } else {
+            connection->told[kept++] = *told;
+        }
+    }
+    connection->told_count = kept;
+}
+
+struct cover_search {
+    const struct lk_model *model;
+    lk_ref request;
+    struct lk_slice owner;
+    bool is_found;
+};
+
+static bool search_cover(void *context, lk_ref request) {
+    struct cover_search *search = context;
+    static struct lk_record record;
+
+    lk_model_record(search->model, request, &record);
+    search->is_found = request != search->request && record.state == LK_STATE_HELD
+                       && lk_slice_equal(record.owner, search->owner);
+    return !search->is_found;
+}
+
+/* Whether the owner of the record holds something else that is related to it. */
+static bool is_covered(const struct lk_model *model, lk_ref request,
+                       const struct lk_record *record) {
+    struct cover_search search = {.model = model, .request = request, .owner = record->owner};
+
+    for (size_t i = 0; i < record->part_count && !search.is_found; i++) {
+        lk_model_each_related(model, &record->parts[i].path, search_cover, &search);
+    }
+    return search.is_found;
+}
+
+static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
+    struct sim_connection *connection = peer;
+    struct sim *sim = connection->sim;
+    struct sim_told *told = &connection->told[connection->told_count];
+    static struct lk_record record;
+
+    if (sim->is_dying) {
+        return;
+    }
+    assert(connection->told_count < SIM_TOLD_MAX);
+    *told = (struct sim_told){
+        .kind = reply->kind,
+        .outcome = reply->answer->outcome,
+        .tag = tag,
+        .batch = batch,
+        .number = ++sim->decisions,
+        .decided_us = reply->times->now_us,
+    };
+    if (reply->answer->request != 0
+        && (told->outcome == LK_GRANTED || told->outcome == LK_WAITING
+            || (told->kind == LK_CALL_RENEW && told->outcome == LK_OK))) {
+        lk_model_record(reply->model, reply->answer->request, &record);
+        told->until_us = record.deadline_us;
+        told->ticket = record.ticket;
+        told->token = record.token;
+        told->is_covered = is_covered(reply->model, reply->answer->request, &record);
+        told->is_drawn = record.token == lk_model_greatest_draw(reply->model);
+    }
+    if (told->kind == LK_CALL_TAKE && told->outcome == LK_GRANTED) {
+        static struct lk_item_record item;
+        lk_model_item_record(reply->model, reply->answer->item, &item);
+        sim_write(told->id, "%.*s", (int)item.id.size, item.id.bytes);
+    }
+    connection->told_count++;
+    if (batch == 0 || sim->flaw == SIM_ANSWERS_EARLY) {
+        let_go(connection, sim->flaw == SIM_ANSWERS_EARLY ? UINT64_MAX : 0);
+    }
+}
+
+static void on_notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
+    (void)peer;
+    (void)batch;
+    (void)notice;
+}
+
+static void on_durable(void *peer, uint64_t batch) {
+    let_go(peer, batch);
+}
+
+static void on_failed(void *peer, const char *why) {
+    struct sim_connection *connection = peer;
+
+    (void)why;
+    for (size_t i = 0; i < connection->told_count; i++) {
+        connection->told[i].outcome = LK_UNAVAILABLE;
+        connection->told[i].batch = 0;
+    }
+    let_go(connection, 0);
+}
+
+const struct lk_session_ops sim_session_ops = {
+    .answer = on_answer,
+    .notify = on_notify,
+    .durable = on_durable,
+    .failed = on_failed,
+};
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+void client_init(struct sim *sim, int index) {
+    struct sim_client *client = &sim->clients[index];
+
+    *client = (struct sim_client){.connection = {.sim = sim, .client = index}};
+    sim_write(client->name, "c%d", index);
+}
+
+static bool connect_client(struct sim *sim, struct sim_client *client) {
+    struct sim_connection *connection = &client->connection;
+
+    if (connection->is_open) {
+        return true;
+    }
+    if (lk_core_session_open(sim->core, &sim_session_ops, connection, &connection->session, NULL)
+        != LK_OK) {
+        return false;
+    }
+    connection->is_open = true;
+    connection->generation++;
+    return true;
+}
+
+/* Half of them read, the other half write; the pool is everybody's. Nobody converts. */
+static void name_part(struct sim_client *client, size_t at, const char *path) {
+    const char *suffix = strcmp(path, "pool") == 0            ? "?limit=2"
+                         : client->connection.client % 3 == 2 ? "?shared"
+                                                              : "";
+
+    sim_write(client->parts_text[at], "%s%s", path, suffix);
+}
+
+static void parse_parts(struct sim_client *client, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        (void)lk_part_parse(lk_slice_of(client->parts_text[i]), NULL, &client->parts[i], NULL);
+    }
+}
+
+static void choose_owner(struct sim *sim, struct sim_client *client) {
+    struct lk_slice own = lk_session_owner(client->connection.session);
+
+    if (sim_chance(sim, 15)) {
+        sim_write(client->owner, "%.*s", (int)own.size, own.bytes);
+        client->is_bound = true;
+    } else {
+        /* A name of its own for what is bound: another lease of the name must stay. */
+        client->is_bound = sim_chance(sim, 10);
+        sim_write(client->owner, "%s%s", client->name, client->is_bound ? "bound" : "");
+    }
+}
+
+static void say_ask(struct sim *sim, struct sim_client *client) {
+    size_t count = sim_chance(sim, 80) ? 1 : 2;
+    size_t first = (size_t)sim_between(sim, 0, 4);
+    struct lk_ask *ask = &client->call.ask;
+
+    choose_owner(sim, client);
+    name_part(client, 0, paths[first]);
+    if (count == 2) {
+        name_part(client, 1, paths[(first + 3) % 4 == first ? 3 : (first + 3) % 4]);
+        count = first == 4 || strcmp(client->parts_text[0], client->parts_text[1]) == 0 ? 1 : 2;
+    }
+    parse_parts(client, count);
+    client->call.kind = LK_CALL_ASK;
+    *ask = (struct lk_ask){
+        .owner = lk_slice_of(client->owner),
+        .parts = client->parts,
+        .part_count = count,
+        .style = (lk_style)sim_between(sim, LK_TRY, LK_WAIT),
+        .ttl_ms = sim_chance(sim, 10) ? 0 : sim_between(sim, 50, 4000),
+        .blockers_max = 4,
+        .wants_value = sim_chance(sim, 30),
+    };
+    client->call.wait_ms = sim_between(sim, 10, 3000);
+    client->call.is_bound = client->is_bound;
+    client->call.ends_withdrawn = sim_chance(sim, 50);
+}
+
+/* One of those it has, as far as it was told. */
+static struct sim_lease *some_lease(struct sim *sim, const struct sim_client *client) {
+    size_t tries = sim->lease_count < 40 ? sim->lease_count : 40;
+
+    for (size_t i = 0; i < tries; i++) {
+        struct sim_lease *lease = &sim->leases[sim->lease_count - 1 - i];
+        if (lease->client == client->connection.client && lease->ended_us == LK_NEVER
+            && lease->until_us > sim->times.now_us - 100000 && sim_chance(sim, 60)) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+static void say_of_lease(struct sim *sim, struct sim_client *client, const struct sim_lease *lease,
+                         bool ends) {
+    struct lk_target target;
+
+    memcpy(client->owner, lease->owner, sizeof client->owner);
+    memcpy(client->parts_text, lease->parts, sizeof client->parts_text);
+    parse_parts(client, lease->part_count);
+    target = (struct lk_target){
+        .owner = lk_slice_of(client->owner),
+        .parts = client->parts,
+        .part_count = lease->part_count,
+        .token = sim_chance(sim, 50) ? lease->token : 0,
+    };
+    if (ends && lease->is_claim) {
+        sim_write(client->id, "%s", lease->parts[0] + 2);
+        client->call.kind = LK_CALL_FINISH;
+        client->call.finish = (struct lk_finish){
+            .owner = target.owner,
+            .token = target.token,
+            .id = lk_slice_of(client->id),
+            .kind = sim_chance(sim, 70) ? LK_FINISH_DONE : LK_FINISH_RETRY,
+            .delay_ms = sim_between(sim, 0, 300),
+        };
+        (void)lk_path_parse(lk_slice_of("w"), &client->call.finish.queue, NULL);
+        client->call.finish.delay_ms =
+            client->call.finish.kind == LK_FINISH_DONE ? 0 : client->call.finish.delay_ms;
+    } else if (ends) {
+        client->call.kind = LK_CALL_RELEASE;
+        client->call.release = (struct lk_release){.target = target};
+    } else {
+        client->call.kind = LK_CALL_RENEW;
+        client->call.renew = (struct lk_renew){.target = target};
+    }
+}
+
+static void say_put(struct sim *sim, struct sim_client *client) {
+    struct lk_put *put = &client->call.put;
+
+    sim_write(client->value, "value-%" PRIu64, ++sim->values);
+    sim_write(client->owner, "%s", client->name);
+    client->call.kind = LK_CALL_PUT;
+    *put = (struct lk_put){
+        .owner = lk_slice_of(client->owner),
+        .deletes = sim_chance(sim, 20),
+        .bytes = lk_slice_of(client->value),
+    };
+    (void)lk_path_parse(lk_slice_of(paths[sim_between(sim, 0, 1)]), &put->path, NULL);
+}
+
+static void say_push(struct sim *sim, struct sim_client *client) {
+    struct lk_push *push = &client->call.push;
+
+    sim_write(client->id, "i%" PRId64, sim_between(sim, 1, 12));
+    sim_write(client->value, "work-%" PRIu64, ++sim->values);
+    client->call.kind = LK_CALL_PUSH;
+    *push = (struct lk_push){
+        .id = lk_slice_of(client->id),
+        .value = lk_slice_of(client->value),
+        .delay_ms = sim_chance(sim, 30) ? sim_between(sim, 1, 500) : 0,
+    };
+    if (sim_chance(sim, 20)) {
+        name_part(client, 0, "pool");
+        parse_parts(client, 1);
+        push->needs = client->parts;
+        push->need_count = 1;
+    }
+    (void)lk_path_parse(lk_slice_of("w"), &push->queue, NULL);
+}
+
+static void say_take(struct sim *sim, struct sim_client *client) {
+    struct lk_take *take = &client->call.take;
+
+    choose_owner(sim, client);
+    client->call.kind = LK_CALL_TAKE;
+    *take = (struct lk_take){
+        .owner = lk_slice_of(client->owner),
+        .ttl_ms = sim_between(sim, 50, 3000),
+        .ask_number = ++client->ask_number,
+    };
+    (void)lk_path_parse(lk_slice_of("w"), &take->queue, NULL);
+    client->call.wait_ms = sim_chance(sim, 60) ? sim_between(sim, 10, 2000) : 0;
+    client->call.is_bound = client->is_bound;
+}
+
+static void say_break(struct sim *sim, struct sim_client *client) {
+    client->call.kind = LK_CALL_BREAK;
+    client->call.broken = (struct lk_break){.at_once = sim_chance(sim, 50)};
+    (void)lk_path_parse(lk_slice_of(paths[sim_between(sim, 0, 4)]), &client->call.broken.path,
+                        NULL);
+    client->call.by = lk_slice_of("somebody");
+    client->call.reason = lk_slice_of("a reason");
+}
+
+static void say_something(struct sim *sim, struct sim_client *client) {
+    int64_t kind = sim_between(sim, 0, 99);
+    const struct sim_lease *lease = some_lease(sim, client);
+
+    client->call = (struct lk_call){.kind = LK_CALL_LIST};
+    client->is_bound = false;
+    if (kind < 40 || (kind < 72 && lease == NULL)) {
+        say_ask(sim, client);
+    } else if (kind < 72) {
+        say_of_lease(sim, client, lease, kind >= 52);
+    } else if (kind < 78) {
+        say_put(sim, client);
+    } else if (kind < 86) {
+        say_push(sim, client);
+    } else if (kind < 94) {
+        say_take(sim, client);
+    } else if (kind < 97) {
+        say_break(sim, client);
+    }
+}
+
+/* The last phase: waits for a path that others want, and gives it back. */
+static bool say_last(struct sim *sim, struct sim_client *client) {
+    client->call = (struct lk_call){.kind = LK_CALL_ASK, .wait_ms = LK_NEVER};
+    client->is_bound = false;
+    sim_write(client->owner, "%slast", client->name);
+    name_part(client, 0, paths[client->connection.client % 5]);
+    parse_parts(client, 1);
+    (void)sim;
+    if (client->healed == 0) {
+        client->call.ask = (struct lk_ask){
+            .owner = lk_slice_of(client->owner),
+            .parts = client->parts,
+            .part_count = 1,
+            .style = LK_WAIT,
+            .ttl_ms = 1000,
+        };
+    } else {
+        client->call.kind = LK_CALL_RELEASE;
+        client->call.release.target = (struct lk_target){
+            .owner = lk_slice_of(client->owner),
+            .parts = client->parts,
+            .part_count = 1,
+        };
+    }
+    return client->healed < 2;
+}
+
+/* ---- what it does ---------------------------------------------------------------------------- */
+
+static void send_call(struct sim *sim, struct sim_client *client) {
+    struct sim_event event = {.kind = SIM_ARRIVE,
+                              .client = client->connection.client,
+                              .generation = client->connection.generation};
+
+    client->call.tag = ++client->tag;
+    client->is_waiting = true;
+    client->patience_us = sim->times.now_us + sim_between(sim, 500000, 6000000);
+    sim_schedule(sim, sim_between(sim, 50, 5000), &event);
+}
+
+void client_cut(struct sim *sim, int index) {
+    struct sim_client *client = &sim->clients[index];
+
+    if (client->connection.is_open) {
+        check_leaving(sim, index);
+        client->connection.is_open = false;
+        client->connection.generation++;
+        client->connection.told_count = 0;
+    }
+    client->is_waiting = false;
+}
+
+static void hang_up(struct sim *sim, int index) {
+    sim_say(sim, "c%d hangs up", index);
+    struct sim_client *client = &sim->clients[index];
+    struct lk_session *session = client->connection.session;
+    bool was_open = client->connection.is_open;
+
+    client_cut(sim, index);
+    if (was_open) {
+        lk_core_session_close(sim->core, session, &sim->times);
+        check_gone(sim, sim->core->model);
+    }
+}
+
+void client_act(struct sim *sim, int index) {
+    struct sim_client *client = &sim->clients[index];
+    struct sim_event again = {.kind = SIM_ACT, .client = index};
+
+    if (sim->has_faults && sim_chance(sim, sim->cut_percent)) {
+        hang_up(sim, index);
+    }
+    if (client->is_waiting && sim->has_faults && client->patience_us < sim->times.now_us) {
+        hang_up(sim, index);
+    }
+    if (!client->is_waiting && connect_client(sim, client)) {
+        if (sim->has_faults) {
+            say_something(sim, client);
+            send_call(sim, client);
+        } else if (say_last(sim, client)) {
+            send_call(sim, client);
+        }
+    }
+    sim_schedule(sim, sim_between(sim, 500, sim->has_faults ? 60000 : 200000), &again);
+}
+
+void client_arrive(struct sim *sim, int index, uint64_t generation) {
+    struct sim_client *client = &sim->clients[index];
+
+    if (client->connection.is_open && client->connection.generation == generation) {
+        sim_say(sim, "%s: call %d %s %s%s%s", client->name, (int)client->call.kind, client->owner,
+                client->parts_text[0], client->is_bound ? " bound" : "",
+                client->call.kind == LK_CALL_ASK && client->call.ask.style == LK_WAIT ? " waits"
+                                                                                      : "");
+        check_ending(sim, client);
+        lk_core_call(sim->core, client->connection.session, &client->call, &sim->times);
+    }
+}
+
+void client_reply(struct sim *sim, int index, uint64_t generation, const struct sim_told *told) {
+    struct sim_client *client = &sim->clients[index];
+
+    if (!client->connection.is_open || client->connection.generation != generation) {
+        return;
+    }
+    if (!client->is_waiting || told->tag != client->tag) {
+        sim_fail(sim, "client %d was answered twice", index);
+        return;
+    }
+    client->is_waiting = false;
+    if (!sim->has_faults) {
+        client->healed = told->kind == LK_CALL_ASK && told->outcome == LK_GRANTED ? 1
+                         : told->kind == LK_CALL_RELEASE && client->healed == 1
+                                 && (told->outcome == LK_OK || told->outcome == LK_LOST)
+                             ? 2
+                             : client->healed;
+    }
+}
+
+bool client_is_healed(const struct sim *sim, int index) {
+    return sim->clients[index].healed == 2 && !sim->clients[index].is_waiting;
+}
