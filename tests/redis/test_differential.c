@@ -22,12 +22,9 @@ enum { HISTORIES = 24, STEPS = 250 };
 static const char *store_rest;
 static unsigned histories_played;
 
-/* What lives in the model, for whoever looks into a failure. */
-static void print_live(const struct play *play) {
-    const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
-    lk_listing *listing = NULL;
-
-    (void)lk_listing_from_model(play->model, &times, NULL, &listing);
+/* For whoever looks into a failure. */
+static void print_listing(const char *whose, const lk_listing *listing) {
+    (void)fprintf(stderr, "# %s:\n", whose);
     for (size_t i = 0; listing != NULL && i < listing->count; i++) {
         const lk_entry *entry = &listing->entries[i];
         (void)fprintf(stderr, "# %zu %s %s %s %s limit %u units %u, %lld ms\n",
@@ -35,7 +32,25 @@ static void print_live(const struct play *play) {
                       entry->path, entry->shared ? "shared" : "exclusive", entry->limit,
                       entry->units, (long long)entry->expires_in_ms);
     }
+}
+
+static void print_live(const struct play *play) {
+    const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
+    struct lk_patience patience = ground_patience(20000000);
+    struct lk_path root;
+    lk_listing *listing = NULL;
+    lk_error error;
+
+    (void)lk_listing_from_model(play->model, &times, NULL, &listing);
+    print_listing("the model", listing);
     lk_listing_free(listing);
+    listing = NULL;
+    (void)lk_path_parse(lk_slice_of("r"), &root, NULL);
+    (void)play->engines[0]->ops->list(play->engines[0], &root, &patience, &listing, &error);
+    print_listing("the store", listing);
+    lk_listing_free(listing);
+    (void)fprintf(stderr, "# time: %lld, model %lld\n",
+                  (long long)lk_redis_last_now_us(play->engines[0]), (long long)times.now_us);
 }
 
 static _Noreturn void differ(const struct play *play, const char *what) {

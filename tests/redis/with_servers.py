@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command beside Redis servers of its own: with_servers.py single|cluster COMMAND...
 
