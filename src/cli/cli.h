@@ -72,6 +72,7 @@ int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_limits(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_bench(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line);

@@ -416,6 +416,25 @@ const struct lk_command lk_commands[] = {
         .handle = lk_cli_doctor,
     },
     {
+        .name = "serve",
+        .arguments = "",
+        .summary = "run a Lockkeeper service",
+        .text = "Keeps locks, values and work for clients that speak the Redis protocol (any\n"
+                "Redis client; lk -S lk://HOST:PORT) or HTTP. Prints where its doors are once\n"
+                "they are open. What it answered is on the disk, unless --ephemeral: it can be\n"
+                "killed and started anew. SIGTERM and SIGINT end it: who waits is sent away and\n"
+                "keeps the place in line for the next start.\n"
+                "Listens on this machine only, as nobody is asked for a password; see --insecure.",
+        .options = COMMON_OPTIONS | BIT(LISTEN) | BIT(UNIX) | BIT(HTTP) | BIT(DIR) | BIT(EPHEMERAL)
+                   | BIT(INSECURE) | BIT(BOUND),
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},
+                     {"lk serve --unix /run/lk.sock --http none --dir /var/lib/lk",
+                      "for this machine's programs"},
+                     {"lk serve --listen 127.0.0.1:0 --ephemeral", "for a test"}},
+        .handle = lk_cli_serve,
+    },
+    {
         .name = "bench",
         .arguments = "",
         .summary = "measure acquire and release against the store",

@@ -39,6 +39,7 @@ struct lk_call {
     uint64_t tag;        /* the door's own: comes back with the answer */
     int64_t wait_ms;     /* ASK with LK_WAIT, TAKE; LK_NEVER: for ever */
     bool is_bound;       /* ASK, TAKE: what is granted or queued ends with the session (R18) */
+    uint64_t ticket;     /* ASK: not 0: only if it lives under this ticket already; else LOST */
     bool ends_withdrawn; /* ASK with LK_WAIT: closing the session while it blocks withdraws what it
                             put in line, as TIMEOUT does. false: it stays until its ttl, for the
                             client who reconnects and asks again (R3) */

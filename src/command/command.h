@@ -34,6 +34,7 @@ enum lk_keyword {
     LK_WORD_ASK,
     LK_WORD_META,
     LK_WORD_BLOCKERS,
+    LK_WORD_TICKET,
     LK_WORD_SHARED, /* these three in JSON only: defaults of the parts (R2) */
     LK_WORD_LIMIT,
     LK_WORD_UNITS,
@@ -79,7 +80,7 @@ struct lk_command {
     const char *summary;
 };
 
-extern const struct lk_command lk_commands[];
+extern const struct lk_command lk_command_table[];
 extern const size_t lk_command_count;
 
 /* By its name, in any case; NULL: there is none. */

@@ -40,6 +40,7 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_META] = {"META", NULL, LK_KEYWORD_FLAG, AT(is_meta), 0, 0, 0},
     [LK_WORD_BLOCKERS] = {"BLOCKERS", "blockers", LK_KEYWORD_NUMBER, AT(blockers), 0,
                           LK_BLOCKERS_MAX, 0},
+    [LK_WORD_TICKET] = {"TICKET", "ticket", LK_KEYWORD_NUMBER, AT(ticket), 1, INT64_MAX, 0},
     [LK_WORD_SHARED] = {NULL, "shared", LK_KEYWORD_FLAG, AT(is_shared), 0, 0, 0},
     [LK_WORD_LIMIT] = {NULL, "limit", LK_KEYWORD_NUMBER, AT(limit), 1, LK_LIMIT_MAX, 0},
     [LK_WORD_UNITS] = {NULL, "units", LK_KEYWORD_NUMBER, AT(units), 1, LK_LIMIT_MAX, 0},

@@ -6,20 +6,20 @@
 
 _Static_assert(LK_WORDS_COUNT <= 32, "every keyword has its bit");
 
-const struct lk_command lk_commands[] = {
+const struct lk_command lk_command_table[] = {
     {
         .name = "ACQUIRE",
         .kind = LK_CALL_ASK,
         .operands = LK_OPERANDS_PARTS,
         .keywords = W(ALSO) | W(OWNER) | W(TTL) | W(UNTIL) | W(TRY) | W(QUEUE) | W(WAIT) | W(NOTE)
-                    | W(WITH_VALUE) | W(BOUND) | W(META) | W(BLOCKERS) | W(SHARED) | W(LIMIT)
-                    | W(UNITS),
+                    | W(WITH_VALUE) | W(BOUND) | W(META) | W(BLOCKERS) | W(TICKET) | W(SHARED)
+                    | W(LIMIT) | W(UNITS),
         .shape = LK_SHAPE_RESULT,
         .has_owner = true,
         .method = "POST",
         .route = "/v1/acquire",
         .usage = "part [ALSO part]... [OWNER id] [TTL ms | UNTIL ms] [TRY | QUEUE | WAIT ms] "
-                 "[NOTE text] [VALUE] [BOUND] [BLOCKERS n] [META]",
+                 "[NOTE text] [VALUE] [BOUND] [BLOCKERS n] [TICKET n] [META]",
         .summary = "Asks for a lease on every part, all or nothing",
     },
     {
@@ -202,7 +202,7 @@ const struct lk_command lk_commands[] = {
         .summary = "Counts of a queue",
     },
 };
-const size_t lk_command_count = sizeof lk_commands / sizeof lk_commands[0];
+const size_t lk_command_count = sizeof lk_command_table / sizeof lk_command_table[0];
 
 static char upper(char byte) {
     return byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
@@ -219,8 +219,8 @@ bool lk_word_is(struct lk_slice word, const char *name) {
 
 const struct lk_command *lk_command_find(struct lk_slice name) {
     for (size_t i = 0; i < lk_command_count; i++) {
-        if (lk_word_is(name, lk_commands[i].name)) {
-            return &lk_commands[i];
+        if (lk_word_is(name, lk_command_table[i].name)) {
+            return &lk_command_table[i];
         }
     }
     return NULL;
@@ -245,7 +245,7 @@ const struct lk_command *lk_command_find_route(struct lk_slice method, struct lk
     struct lk_slice rest;
 
     for (size_t i = 0; i < lk_command_count; i++) {
-        const struct lk_command *command = &lk_commands[i];
+        const struct lk_command *command = &lk_command_table[i];
         if (command->route == NULL || !is_on_route(command->route, path, &rest)) {
             continue;
         }

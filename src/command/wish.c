@@ -41,6 +41,7 @@ static lk_outcome understand_ask(const struct lk_wish *wish, struct lk_understoo
     };
     call->wait_ms = wish->wait_ms;
     call->is_bound = wish->is_bound;
+    call->ticket = (uint64_t)wish->ticket;
     return LK_OK;
 }
 

@@ -43,6 +43,7 @@ struct lk_wish {
     int64_t ask_number;
     int64_t count;
     int64_t blockers;
+    int64_t ticket;
     int64_t limit;
     int64_t units;
     bool is_shared;

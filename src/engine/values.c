@@ -50,16 +50,6 @@ void lk_claim_free(lk_claim_info *claim) {
     }
 }
 
-/* Whether the step took the item from a claim that had perished. */
-static bool is_stolen(const struct lk_effects *effects) {
-    for (size_t i = 0; i < effects->change_count; i++) {
-        if (effects->changes[i].kind == LK_CHANGE_ITEM_STOLEN) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool fill_claim(const struct lk_model *model, const struct lk_effects *effects,
                        const struct lk_times *times, lk_claim_info *claim) {
     struct lk_item_record item;
@@ -76,7 +66,7 @@ static bool fill_claim(const struct lk_model *model, const struct lk_effects *ef
     }
     claim->token = request.token;
     claim->attempt = item.attempts;
-    claim->is_stolen = is_stolen(effects);
+    claim->is_stolen = effects->answer.is_stolen;
     claim->ttl_ms = request.ttl_ms;
     claim->expires_in_ms = lk_time_left_ms(&request, times);
     return claim->queue != NULL && claim->id != NULL && claim->owner != NULL

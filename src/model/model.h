@@ -263,6 +263,7 @@ struct lk_answer {
 
     lk_value_ref value; /* the value of an ask that wants it and was granted; 0: there is none */
     lk_item_ref item;   /* LK_EVENT_PUSH, TAKE, FINISH, UNPARK: what it was about; 0: none */
+    bool is_stolen;     /* LK_EVENT_TAKE: the item's former claim had perished */
 
     const struct lk_blocker *blockers; /* the first of those in the way: holders, then by ticket */
     size_t blocker_count;

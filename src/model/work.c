@@ -356,6 +356,7 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     counts->claims++;
     counts->steals += item->was_lost;
     lk_change_add(model, LK_CHANGE_GRANTED, request);
+    model->effects.answer.is_stolen = item->was_lost;
     note_item(model, item->was_lost ? LK_CHANGE_ITEM_STOLEN : LK_CHANGE_ITEM_CLAIMED, id, request);
     note_count(model, taking->work);
     item->was_lost = false;

@@ -290,3 +290,14 @@ void lk_blocked_refuse_all(struct lk_core *core, lk_outcome outcome, const char 
         }
     }
 }
+
+bool lk_core_lives_under(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket) {
+    lk_ref request = lk_model_find(core->model, ask->owner, ask->parts, ask->part_count);
+    struct lk_record record;
+
+    if (request == 0) {
+        return false;
+    }
+    lk_model_record(core->model, request, &record);
+    return record.ticket == ticket;
+}

@@ -155,10 +155,12 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_event *eve
 }
 
 /* What time has brought about by now. false: the model was given up. */
-static bool pass_time(struct lk_core *core) {
+static bool pass_time(struct lk_core *core, enum lk_call_kind kind) {
     struct lk_event tick = {.kind = LK_EVENT_TICK};
+    bool is_about_items =
+        kind == LK_CALL_ITEMS || kind == LK_CALL_STATS; /* a delay is no deadline */
 
-    return lk_model_next_deadline(core->model) > core->times.now_us
+    return (!is_about_items && lk_model_next_deadline(core->model) > core->times.now_us)
            || lk_core_step(core, &tick) != NULL;
 }
 
@@ -210,6 +212,12 @@ static void call_ask(struct lk_core *core, struct lk_session *session, const str
         event.ask.style = LK_TRY; /* R10: a wait of no time */
     }
     if (!reserve(core, session, call)) {
+        return;
+    }
+    if (call->ticket != 0
+        && (!pass_time(core, call->kind) || !lk_core_lives_under(core, &call->ask, call->ticket))) {
+        lk_core_refuse(core, session, call->tag, call->kind, LK_LOST,
+                       "R12: no request of this owner and these paths lives under that ticket");
         return;
     }
     effects = lk_core_step(core, &event);
@@ -360,7 +368,7 @@ static void call_look(struct lk_core *core, struct lk_session *session,
                       const struct lk_call *call) {
     struct lk_answer answer = {.outcome = LK_OK, .text = ""};
 
-    if (!pass_time(core)) {
+    if (!pass_time(core, call->kind)) {
         refuse_unwritten(core, session, call);
         return;
     }
@@ -438,7 +446,7 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
         }
     }
     if (core->model != NULL) {
-        (void)pass_time(core);
+        (void)pass_time(core, LK_CALL_LIST);
         lk_takers_drain(core);
     }
 }

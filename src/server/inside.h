@@ -172,6 +172,9 @@ static inline void lk_link_append(struct lk_link *ring, struct lk_link *link) {
  */
 const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_event *event);
 
+/* Whether the request that is asked for again is there still, and is the one that is meant. */
+bool lk_core_lives_under(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket);
+
 /* Answers a session's call. Without a model: an outcome and its sentence. */
 void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
                     enum lk_call_kind kind, const struct lk_answer *answer);

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "server/writer.h"
 
-enum { DOORS_MAX = 2 };
+enum { DOOR_RESP, DOOR_UNIX, DOOR_HTTP, DOORS_MAX };
 
 #define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
 #define LEAVE_US_MAX INT64_C(10000000) /* how long the doors may take to tell what is left */
@@ -254,7 +254,8 @@ static lk_outcome load(struct lk_server *server, struct lk_store_keeper *keeper,
 
 static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
                              lk_error *error) {
-    const char *listen[DOORS_MAX] = {server->options.resp_listen, server->options.http_listen};
+    const char *const listen[DOORS_MAX] = {server->options.resp_listen, server->options.unix_listen,
+                                           server->options.http_listen};
     lk_outcome outcome = LK_OK;
 
     for (size_t i = 0; i < DOORS_MAX && outcome == LK_OK; i++) {
@@ -264,8 +265,8 @@ static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRE
         if (listen[i] == NULL) {
             continue;
         }
-        outcome = i == 0 ? lk_door_resp_open(server, listen[i], door, addresses[i], error)
-                         : lk_door_http_open(server, listen[i], door, addresses[i], error);
+        outcome = i == DOOR_HTTP ? lk_door_http_open(server, listen[i], door, addresses[i], error)
+                                 : lk_door_resp_open(server, listen[i], door, addresses[i], error);
         server->door_count += outcome == LK_OK;
     }
     return outcome;
@@ -276,10 +277,15 @@ static lk_outcome announce(struct lk_store_keeper *keeper, char addresses[][LK_A
                            lk_error *error) {
     char url[LK_ADDRESS_BYTES_MAX + sizeof "http://"];
     struct lk_text text = lk_text_in(url, sizeof url);
-    const char *address = addresses[0][0] != '\0' ? addresses[0] : addresses[1];
-    const char *scheme = address == addresses[1]             ? "http://"
-                         : strncmp(address, "unix:", 5) == 0 ? "lk+"
-                                                             : "lk://";
+    const char *address = addresses[DOOR_HTTP];
+    const char *scheme;
+
+    for (size_t i = 0; i < DOOR_HTTP && address == addresses[DOOR_HTTP]; i++) {
+        address = addresses[i][0] != '\0' ? addresses[i] : address;
+    }
+    scheme = address == addresses[DOOR_HTTP]     ? "http://"
+             : strncmp(address, "unix:", 5) == 0 ? "lk+"
+                                                 : "lk://";
 
     lk_text_add(&text, lk_slice_of(scheme));
     lk_text_add(&text, lk_slice_of(address));
@@ -393,9 +399,14 @@ static void end(struct lk_server *server) {
     }
 }
 
+/* NULL: it was not opened. */
+static const char *address_of_door(char addresses[][LK_ADDRESS_BYTES_MAX], size_t door) {
+    return addresses[door][0] != '\0' ? addresses[door] : NULL;
+}
+
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
     struct lk_server server = {.options = *options, .armed_us = LK_NEVER};
-    char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", ""};
+    char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former;
     lk_outcome outcome;
@@ -404,8 +415,9 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
-            options->ready(options->context, addresses[0][0] != '\0' ? addresses[0] : NULL,
-                           addresses[1][0] != '\0' ? addresses[1] : NULL);
+            options->ready(options->context, address_of_door(addresses, DOOR_RESP),
+                           address_of_door(addresses, DOOR_UNIX),
+                           address_of_door(addresses, DOOR_HTTP));
         }
         end_turn(&server);
         while (outcome == LK_OK && !has_left(&server)) {

@@ -19,13 +19,15 @@ struct lk_server_options {
     bool is_ephemeral;        /* memory only */
     bool is_relaxed;          /* commits are not flushed: a power cut may lose the last of them */
     const char *resp_listen;  /* HOST:PORT or unix:PATH; NULL: no such door; port 0: any free one */
-    const char *http_listen;  /* likewise */
+    const char *unix_listen;  /* unix:PATH, a second door of this kind; NULL: none */
+    const char *http_listen;  /* HOST:PORT or unix:PATH; NULL: no such door */
     struct lk_quotas quotas;  /* R22 */
     uint32_t connections_max; /* 0: the default */
     bool is_insecure;         /* may listen where other machines come, without a password */
     const char *password;     /* to be said first, at either door; NULL: none */
     /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
-    void (*ready)(void *context, const char *resp_address, const char *http_address);
+    void (*ready)(void *context, const char *resp_address, const char *unix_address,
+                  const char *http_address);
     void *context;
 };
 

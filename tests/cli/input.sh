@@ -123,7 +123,7 @@ grep -q '^usage: lk ' "$work/err" || complain 'usage on stderr'
 for line in 'acquire' 'acquire --bogus db' 'acquire -Z db' 'acquire db --ttl' 'acquire -n -w 5 db' \
     'acquire --queue -n db' 'acquire -s -x db' 'acquire db --ttl 5 --until 17:00' 'show' \
     'show a b' 'ls a b' 'renew db -n' 'release db --ttl 5' 'doctor x' 'break' 'nonsense' \
-    'get' 'push q' 'serve' 'acquire db --try=1' 'acquire -E 256 -n db' 'renew db --value'; do
+    'get' 'push q' 'exist' 'acquire db --try=1' 'acquire -E 256 -n db' 'renew db --value'; do
     # shellcheck disable=SC2086 # words are parted at blanks
     lk $line
     failure 64 'lk: INVALID: *'

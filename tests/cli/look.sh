@@ -258,8 +258,8 @@ grep -q 'CREATE TABLE' "$work/out" || complain 'no SQL'
 cp "$work/out" "$work/sql"
 lk schema sqlite
 cmp -s "$work/sql" "$work/out" || complain 'sqlite is the default'
-lk schema postgresql
-failure 79 'lk: UNSUPPORTED: *postgresql*'
+lk schema mariadb
+failure 79 'lk: UNSUPPORTED: *mariadb*'
 lk schema mysql --json
 expect_code 79
 expect .status '"unsupported"'
@@ -267,7 +267,7 @@ lk schema oracle
 failure 64 'lk: INVALID: *oracle*'
 
 scenario 'every command has its help, with an example'
-for name in run acquire renew release break audit ls show top doctor bench schema help version; do
+for name in run acquire renew release break audit ls show top doctor serve bench schema help version; do
     lk help "$name"
     expect_code 0
     expect_err ''

@@ -193,7 +193,7 @@ static void mistakes_are_told_with_their_place(void **state) {
         {"lk --", "a command is needed"},
         {"lk aquire a", "unknown command \"aquire\"; did you mean \"acquire\"?"},
         {"lk rel a", "did you mean \"release\"?"},
-        {"lk serve", "unknown command \"serve\"; see: lk help"},
+        {"lk exist", "unknown command \"exist\"; see: lk help"},
         {"lk ''", "unknown command \"\""},
         {"lk acquire", "acquire needs PART"},
         {"lk show", "show needs PATH"},

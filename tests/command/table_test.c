@@ -48,7 +48,7 @@ static void test_routes(void **state) {
 static void test_complete(void **state) {
     (void)state;
     for (size_t i = 0; i < lk_command_count; i++) {
-        const struct lk_command *command = &lk_commands[i];
+        const struct lk_command *command = &lk_command_table[i];
         assert_true(command->summary != NULL && command->summary[0] != '\0');
         assert_true(command->usage != NULL && command->usage[0] != '\0');
         assert_ptr_equal(lk_command_find(lk_slice_of(command->name)), command);

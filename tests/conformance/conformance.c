@@ -9,17 +9,20 @@
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
  * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is
  * given; where a store has no such thing, --before names a program that makes it fresh, and one
- * plays at a time. Exit code 0: all passed or are unsupported by declaration; 1: something failed;
+ * plays at a time. With --serve the program LK is started as a service at lk+unix:{fresh}, one for
+ * each scenario. Exit code 0: all passed or are unsupported by declaration; 1: something failed;
  * 2: bad arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../service/launch.h"
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "matrix.h"
@@ -51,6 +54,7 @@ struct run {
     size_t lines;       /* of TAP */
     const char *only;   /* NULL: all; else scenarios whose name or file contains it */
     const char *matrix; /* NULL: printed only */
+    const char *serve;  /* NULL: services are there already */
     const char *before; /* NULL: none */
     char folder[64];    /* where {fresh} names live */
 };
@@ -141,6 +145,8 @@ static bool option_take(struct run *run, const char *option, const char *value) 
         run->only = value;
     } else if (strcmp(option, "--matrix") == 0) {
         run->matrix = value;
+    } else if (strcmp(option, "--serve") == 0) {
+        run->serve = value;
     } else if (strcmp(option, "--before") == 0) {
         run->before = value;
     } else if (strcmp(option, "--jobs") == 0) {
@@ -165,7 +171,7 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
     }
     if (run->subject_count == 0 || run->file_count == 0 || run->jobs == 0 || run->jobs > JOBS_MAX) {
         fputs("usage: conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM] "
-              "--store URL... FILE.scenario...\n",
+              "[--serve LK] --store URL... FILE.scenario...\n",
               stderr);
         return false;
     }
@@ -193,6 +199,28 @@ static void url_make(const struct run *run, size_t played, int64_t stretch, char
     }
 }
 
+/* Plays on a service of the scenario's own, if it is to have one. */
+static enum verdict play_served(const struct run *run, const struct scenario *scenario,
+                                const char *url, bool persistent, int64_t stretch, FILE *report) {
+    static const char local[] = "lk+unix:";
+    struct service service = {.program = run->serve};
+    enum verdict verdict;
+    if (run->serve == NULL || strncmp(url, local, strlen(local)) != 0) {
+        return scenario_play(scenario, url, persistent, stretch, report);
+    }
+    if (!service_place(&service, url + strlen(local)) || !service_start(&service)) {
+        fputs("    the service did not start\n", report);
+        return VERDICT_FAILED;
+    }
+    verdict = scenario_play(scenario, url, persistent, stretch, report);
+    int status = service_end(&service, SIGTERM);
+    if (status != 0) {
+        fprintf(report, "    the service ended with status %#x\n", (unsigned)status);
+        return VERDICT_FAILED;
+    }
+    return verdict;
+}
+
 /* In the child: plays until the machine was fast enough for the scenario's durations. */
 static enum verdict play_patiently(const struct run *run, size_t played, FILE *report) {
     const struct played *mine = &run->played[played];
@@ -212,7 +240,7 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
             free(text);
             return VERDICT_FAILED;
         }
-        enum verdict verdict = scenario_play(mine->scenario, url, persistent, stretch, attempt);
+        enum verdict verdict = play_served(run, mine->scenario, url, persistent, stretch, attempt);
         fclose(attempt);
         if (verdict == VERDICT_FAILED) {
             fwrite(text, 1, size, report);

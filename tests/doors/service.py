@@ -190,11 +190,11 @@ def until(condition):
 
 
 def run(cases):
-    """Every case with a service; it tells the first difference."""
+    """Every case on one service, which keeps a file if the arguments say so: LK [durable]"""
     program = sys.argv[1]
     is_good = True
     print(f"1..{len(cases)}", flush=True)
-    service = Service(program)
+    service = Service(program, durable="durable" in sys.argv[2:])
     for number, case in enumerate(cases, 1):
         word = "ok"
         try:

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0 || size > FUZZ_INPUT_MAX) {
         return 0;
     }
-    command = &lk_commands[data[0] % lk_command_count];
+    command = &lk_command_table[data[0] % lk_command_count];
     text = (struct lk_slice){.bytes = (const char *)data + 1, .size = size - 1};
     if (strcmp(command->method, "POST") == 0) {
         read_body(command, text);

@@ -213,6 +213,9 @@ static void test_what_is_not_the_same_twice_is_not_repeated(void **state) {
         {.expects = "RELEASE a OWNER ana TOKEN 7 PUT v",
          .replies = "+OK\r\n",
          .cut_at = PEER_WHOLE},
+        {.expects = "RELEASE a OWNER ana", .replies = "+OK\r\n", .cut_at = 4},
+        {.expects = "RELEASE a OWNER ana", .replies = "-LOST gone\r\n", .cut_at = PEER_WHOLE},
+        {.expects = "RELEASE a OWNER ana", .replies = "-LOST gone\r\n", .cut_at = PEER_WHOLE},
     };
     const lk_break_request broken = {.size = sizeof broken, .path = "p", .reason = "r", .by = "me"};
     const lk_push_request push = {.size = sizeof push, .queue = "q", .id = "1"};
@@ -230,6 +233,8 @@ static void test_what_is_not_the_same_twice_is_not_repeated(void **state) {
     assert_int_equal(lk_push(store, &push, NULL, NULL), LK_UNAVAILABLE);
     assert_int_equal(lk_release_put(store, &request, 0, "v", 1, NULL, NULL), LK_UNAVAILABLE);
     assert_int_equal(lk_release_put(store, &request, 7, "v", 1, NULL, NULL), LK_OK);
+    assert_int_equal(lk_release(store, &request, 0, NULL, NULL), LK_UNAVAILABLE); /* or was it? */
+    assert_int_equal(lk_release(store, &request, 0, NULL, NULL), LK_LOST);
     lk_close(store);
     peer_end(&peer);
 }

@@ -152,11 +152,13 @@ lk_outcome lk_service_ask(struct lk_engine *engine, const struct lk_ask *ask,
     outcome = call_for_result(engine, &words, LK_SERVICE_AGAIN, patience, result);
     keep_blockers(result, ask->blockers_max);
     if (outcome == LK_WAITING && ret_stand != NULL) {
-        *ret_stand = (struct lk_stand){.in_the_way = result->position, .ask = ask};
+        *ret_stand =
+            (struct lk_stand){.id = result->ticket, .in_the_way = result->position, .ask = ask};
     }
     return outcome;
 }
 
+/* Of what stands in line under its ticket only: somebody else's end of it is no new beginning. */
 lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_stand *stand,
                             int64_t until_us, struct lk_waker *waker) {
     int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
@@ -168,6 +170,7 @@ lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_stand *sta
         return LK_OK;
     }
     add_ask(&words, stand->ask, 0);
+    lk_words_add_number(&words, "TICKET", (int64_t)stand->id);
     lk_words_add_number(&words, "WAIT", left_ms);
     switch (lk_service_block(lk_service_of(engine), &words, &patience)) {
     case LK_CANCELLED:
@@ -198,16 +201,21 @@ lk_outcome lk_service_renew(struct lk_engine *engine, const struct lk_renew *ren
     return call_for_result(engine, &words, LK_SERVICE_AGAIN, patience, result);
 }
 
-/* A release that writes a value is repeated only if its token says whether it has been done. */
+/* Its token tells whether a release has been done; without one, nothing is written twice. */
+static enum lk_service_repeat repeat_of(const struct lk_release *release) {
+    if (release->target.token != 0) {
+        return LK_SERVICE_AGAIN;
+    }
+    return release->puts ? LK_SERVICE_ONCE : LK_SERVICE_AGAIN_UNLESS_LOST;
+}
+
 lk_outcome lk_service_release(struct lk_engine *engine, const struct lk_release *release,
                               const struct lk_patience *patience, lk_result *result) {
     struct lk_words words = {.count = 0};
-    bool is_safe = release->target.token != 0 || !release->puts;
 
     add_target(&words, "RELEASE", &release->target);
     if (release->puts) {
         lk_words_add_pair(&words, "PUT", release->put);
     }
-    return call_for_result(engine, &words, is_safe ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE, patience,
-                           result);
+    return call_for_result(engine, &words, repeat_of(release), patience, result);
 }

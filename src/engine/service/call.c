@@ -187,7 +187,8 @@ struct calling {
     int64_t back_off_us;
     int redirects_left;
     bool may_repeat;
-    bool is_new; /* nothing has failed yet */
+    bool is_repeated; /* what was sent before may have taken effect */
+    bool is_new;      /* nothing has failed yet */
 };
 
 /*
@@ -201,6 +202,7 @@ static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) 
     if (*outcome != LK_UNAVAILABLE || (is_sent && !calling->may_repeat)) {
         return false;
     }
+    calling->is_repeated = calling->is_repeated || is_sent;
     if (calling->is_new && is_sent) {
         calling->is_new = false; /* most likely the service was started anew, and is there */
         return lk_clock_now_us() < calling->patience->until_us;
@@ -223,7 +225,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
         .patience = patience,
         .back_off_us = BACK_OFF_MIN_US,
         .redirects_left = REDIRECTS_MAX,
-        .may_repeat = repeat == LK_SERVICE_AGAIN,
+        .may_repeat = repeat != LK_SERVICE_ONCE,
         .is_new = true,
     };
     struct lk_slice request;
@@ -247,6 +249,10 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
             outcome = read_error(ret_answer->head.text, error);
         }
     } while (goes_on(&calling, is_sent, &outcome));
+    if (outcome == LK_LOST && calling.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "it is over, but whether by this call the service did not say");
+    }
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
 

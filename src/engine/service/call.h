@@ -33,8 +33,10 @@ static inline struct lk_service *lk_service_of(struct lk_engine *engine) {
 }
 
 enum lk_service_repeat {
-    LK_SERVICE_ONCE,  /* a second time is something else: unknown is unknown */
-    LK_SERVICE_AGAIN, /* a second time is answered as the first (R3), or does no harm */
+    LK_SERVICE_ONCE,              /* a second time is something else: unknown is unknown */
+    LK_SERVICE_AGAIN,             /* a second time is answered as the first (R3), or does no harm */
+    LK_SERVICE_AGAIN_UNLESS_LOST, /* the same, but LOST the second time may be the first one's
+                                     doing: then it is unknown what that came to */
 };
 
 /* An answer, which holds its connection. Zeroed: none. */

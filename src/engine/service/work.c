@@ -266,7 +266,9 @@ lk_outcome lk_service_finish(struct lk_engine *engine, const struct lk_finish *f
     lk_words_add_pair(&words, "OWNER", finish->owner);
     lk_words_add_number_if_any(&words, "TOKEN", (int64_t)finish->token);
     lk_words_add_number_if_any(&words, "DELAY", finish->delay_ms);
-    return lk_service_tell(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, error);
+    return lk_service_tell(lk_service_of(engine), &words,
+                           finish->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_AGAIN_UNLESS_LOST,
+                           patience, error);
 }
 
 lk_outcome lk_service_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,

@@ -16,7 +16,11 @@
 #include "form/form.h"
 #include "server/doors/http.h"
 
-enum { PIECE_BYTES_MAX = 64 * 1024, STREAMS_MAX = 1024 };
+enum {
+    PIECE_BYTES_MAX = 64 * 1024,
+    STREAMS_MAX = 1024,
+    UNREAD_BYTES_MAX = 4096, /* of what a follower sends, which nobody will look at */
+};
 
 struct lk_http_stream {
     struct lk_watcher watcher;
@@ -38,11 +42,17 @@ static void hear(struct lk_watcher *watcher) {
     }
 }
 
-/* The connection goes, whoever ended it. */
+/*
+ * The connection goes, whoever ended it. If evhttp did, it has left the request to whoever was
+ * still answering it.
+ */
 static void hear_closed(struct evhttp_connection *connection, void *context) {
     struct lk_http_stream *stream = context;
 
     (void)connection;
+    if (evhttp_request_get_connection(stream->request) == NULL) {
+        evhttp_request_free(stream->request);
+    }
     (void)event_del(&stream->gone);
     lk_history_unwatch(&stream->door->history, &stream->watcher);
     TAILQ_REMOVE(&stream->door->streams, stream, list);
@@ -172,6 +182,8 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
                        hear_gone, stream);
     (void)event_add(&stream->gone, NULL);
     evhttp_connection_set_closecb(connection, hear_closed, stream);
+    bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
+                             UNREAD_BYTES_MAX);
     begin_stream(request);
     hear(&stream->watcher);
     return LK_OK;

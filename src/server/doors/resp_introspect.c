@@ -21,7 +21,7 @@ static size_t word_count(void) {
 
 static struct described describe(size_t index) {
     if (index < lk_command_count) {
-        const struct lk_command *command = &lk_commands[index];
+        const struct lk_command *command = &lk_command_table[index];
         return (struct described){
             .name = command->name,
             .summary = command->summary,

@@ -4,7 +4,7 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history STORE_URL CHECKER [one-root]
+ *     history [--one-root] STORE_URL CHECKER [LK [--kill]]
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../service/launch.h"
 #include "actor.h"
 #include "engine/engine.h"
 
@@ -34,6 +35,8 @@ enum {
     DURATION_MIN_MS = 1500,
     KILL_EVERY_MS = 150, /* about */
     CLOSE_WAIT_MS = 20000,
+    OPEN_ATTEMPTS = 400,
+    OPEN_PAUSE_MS = 25,
     ARGUMENTS_MAX = 1024,
     URL_MAX = 512,
     PATH_BYTES_MAX = 256,
@@ -49,6 +52,9 @@ struct history {
     int64_t until_us;
     unsigned incarnations;
     unsigned kills;
+    struct service service;
+    bool kills_service;
+    unsigned service_kills;
     struct slot {
         pid_t process;
         pthread_t thread;
@@ -98,7 +104,13 @@ static void actor_prepare(struct history *history, struct slot *slot) {
 static lk_store *open_store(const struct history *history) {
     lk_store *store = NULL;
     lk_error error = {0};
-    if (lk_open(history->url, &store, &error) != LK_OK) {
+    for (int attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
+        if (lk_open(history->url, &store, &error) != LK_UNAVAILABLE || !history->kills_service) {
+            break;
+        }
+        sleep_ms(OPEN_PAUSE_MS); /* it is being started anew */
+    }
+    if (store == NULL) {
         fprintf(stderr, "history: %s: %s\n", history->url, error.text);
         exit(2);
     }
@@ -157,6 +169,31 @@ static void actor_end(struct history *history, struct slot *slot, bool kill_it) 
     history->kills += kill_it ? 1 : 0;
 }
 
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static void start_service(struct history *history, const char *program) {
+    static const char local[] = "lk+unix:";
+    struct service *service = &history->service;
+    if (strncmp(history->url, local, strlen(local)) != 0) {
+        fputs("history: a service is started for lk+unix: only\n", stderr);
+        exit(2);
+    }
+    service->program = program;
+    if (!service_place(service, history->url + strlen(local)) || !service_start(service)) {
+        fputs("history: the service did not start\n", stderr);
+        exit(2);
+    }
+}
+
+static void restart_service(struct history *history) {
+    service_end(&history->service, SIGKILL);
+    if (!service_start(&history->service)) {
+        fputs("history: the service did not start again\n", stderr);
+        exit(1);
+    }
+    history->service_kills++;
+}
+
 /* ---- the history ----------------------------------------------------------------------------- */
 
 static void play(struct history *history) {
@@ -168,7 +205,9 @@ static void play(struct history *history) {
     while (actor_now_us() < history->until_us) {
         struct slot *victim = &history->slots[draw(history, ACTORS)];
         sleep_ms(KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS));
-        if (actor_now_us() < history->until_us) {
+        if (history->kills_service && draw(history, 2) == 0) {
+            restart_service(history);
+        } else if (actor_now_us() < history->until_us) {
             actor_end(history, victim, true);
             actor_start(history, victim);
         }
@@ -273,8 +312,11 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     static struct history history;
-    if (argc != 3 && (argc != 4 || strcmp(argv[3], "one-root") != 0)) {
-        fputs("usage: history STORE_URL CHECKER [one-root]\n", stderr);
+    history.one_root = argc > 1 && strcmp(argv[1], "--one-root") == 0;
+    argc -= history.one_root;
+    argv += history.one_root;
+    if (argc < 3 || argc > 5 || (argc == 5 && strcmp(argv[4], "--kill") != 0)) {
+        fputs("usage: history [--one-root] STORE_URL CHECKER [LK [--kill]]\n", stderr);
         return 2;
     }
     const char *temporary = getenv("TMPDIR");
@@ -283,10 +325,13 @@ int main(int argc, char **argv) {
     if (mkdtemp(history.folder) == NULL) {
         give_up(history.folder);
     }
-    history.one_root = argc == 4;
     history.random = seed();
     history.processes = outlives_its_users(argv[1]);
     url_make(&history, argv[1]);
+    history.kills_service = argc == 5;
+    if (argc > 3) {
+        start_service(&history, argv[3]);
+    }
     lk_close(open_store(&history)); /* made before the first is killed over it */
     history.shared = history.processes ? NULL : open_store(&history);
     history.until_us = actor_now_us() + duration_ms() * 1000;
@@ -294,6 +339,10 @@ int main(int argc, char **argv) {
     bool free_at_the_end = close_roots(&history);
     printf("# %u %s, %u of them killed\n", history.incarnations - 1,
            history.processes ? "processes" : "threads", history.kills);
+    if (history.kills_service) {
+        printf("# the service was killed %u times\n", history.service_kills);
+    }
+    service_end(&history.service, SIGTERM);
     bool right = check(&history, argv[2]);
     printf("1..2\n%s 1 - every root is free at the end\n%s 2 - what was seen keeps the rules\n",
            free_at_the_end ? "ok" : "not ok", right ? "ok" : "not ok");

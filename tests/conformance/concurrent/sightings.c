@@ -216,8 +216,13 @@ static void see_ask(struct sightings *sightings, const struct call *call,
         followed->ungranted_us = call->called_us;
         followed->longest_us = call->answered_us + call->ttl_us;
         return;
-    case LK_BUSY:
     case LK_TIMEOUT:
+        /* In line still: it stood before, or an answer that was lost had put it there. */
+        if (call->ticket != 0 && !followed->held) {
+            see_ticket(sightings, call, followed);
+        }
+        break;
+    case LK_BUSY:
     case LK_DEADLOCK:
         break;
     default:

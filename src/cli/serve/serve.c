@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lk serve: from the command line to src/server, which does all of it.
+ *
+ * What is said on stdout is where the doors are, once they are open, so that a script can wait for
+ * that line; systemd is told the same (sd_notify), if it wants to know.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/say.h"
+#include "cli/serve/address.h"
+#include "cli/serve/bounds.h"
+#include "form/form.h"
+
+#define RESP_DEFAULT "127.0.0.1:7420"
+#define HTTP_DEFAULT "127.0.0.1:7421"
+
+enum { UNIX_BYTES = 256 };
+
+/* ---- being ready ----------------------------------------------------------------------------- */
+
+/* The protocol of sd_notify(3), which is one datagram. Failing is the manager's to notice. */
+static void tell_manager(const char *text) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int descriptor;
+
+    if (path == NULL || (path[0] != '/' && path[0] != '@')
+        || strlen(path) >= sizeof address.sun_path) {
+        return;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    if (address.sun_path[0] == '@') {
+        address.sun_path[0] = '\0';
+    }
+    descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor >= 0) {
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+        (void)sendto(descriptor, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
+                     size);
+        (void)close(descriptor);
+    }
+}
+
+static void say_door(const struct lk_cli *cli, json_t *object, const char *name, const char *scheme,
+                     const char *address) {
+    if (address != NULL && object != NULL) {
+        (void)json_object_set_new(object, name, lk_form_text(address));
+    } else if (address != NULL && !cli->quiet) {
+        (void)fprintf(cli->out, "%s%s\n", scheme, address);
+    }
+}
+
+static void ready(void *context, const char *resp_address, const char *unix_address,
+                  const char *http_address) {
+    const struct lk_cli *cli = context;
+    json_t *object = cli->json ? lk_form_ok() : NULL;
+
+    say_door(cli, object, "resp", "lk://", resp_address);
+    say_door(cli, object, "unix", "lk+", unix_address);
+    say_door(cli, object, "http", "http://", http_address);
+    if (object != NULL) {
+        (void)lk_say_object(cli, LK_OK, object);
+    }
+    (void)fflush(cli->out);
+    tell_manager("READY=1\n");
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+/* An address as given, `otherwise` if not; NULL for `none`. */
+static const char *address_of(const struct lk_command_line *line, enum lk_option_id id,
+                              const char *otherwise) {
+    const char *address = lk_command_line_text(line, id);
+
+    if (address == NULL) {
+        return otherwise;
+    }
+    return strcmp(address, "none") == 0 ? NULL : address;
+}
+
+/* Whoever can be reached from elsewhere says so loudly, or does not begin. */
+static lk_outcome check_address(const struct lk_cli *cli, const struct lk_command_line *line,
+                                const char *address, lk_error *error) {
+    lk_outcome outcome = address != NULL ? lk_serve_address_check(address, error) : LK_OK;
+
+    if (outcome == LK_DENIED && lk_command_line_has(line, LK_OPTION_INSECURE)) {
+        (void)fprintf(cli->err,
+                      "lk: WARNING: whoever can reach %s can take, break and read every lock\n",
+                      address);
+        return LK_OK;
+    }
+    return outcome;
+}
+
+static lk_outcome fill_options(const struct lk_cli *cli, const struct lk_command_line *line,
+                               char unix_address[UNIX_BYTES], struct lk_server_options *options,
+                               lk_error *error) {
+    const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
+    lk_outcome outcome = LK_OK;
+
+    /* A socket in the file system stands in for the port, unless that is named as well. */
+    options->resp_listen = address_of(line, LK_OPTION_LISTEN, path != NULL ? NULL : RESP_DEFAULT);
+    if (path != NULL) {
+        (void)snprintf(unix_address, UNIX_BYTES, "unix:%s", path); /* what is cut is refused */
+        options->unix_listen = unix_address;
+    }
+    options->http_listen = address_of(line, LK_OPTION_HTTP, HTTP_DEFAULT);
+    options->is_ephemeral = lk_command_line_has(line, LK_OPTION_EPHEMERAL);
+    for (size_t i = 0; outcome == LK_OK && i < line->listed_count; i++) {
+        outcome = lk_serve_bound_set(options, line->listed[i], error);
+    }
+    if (outcome == LK_OK && options->resp_listen == NULL && path == NULL
+        && options->http_listen == NULL) {
+        outcome = lk_error_set(error, LK_INVALID, "a service without a door is none");
+    }
+    if (outcome == LK_OK) {
+        outcome = check_address(cli, line, options->resp_listen, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_address(cli, line, options->http_listen, error);
+    }
+    return outcome;
+}
+
+int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct lk_server_options options = {.ready = ready, .context = (void *)(uintptr_t)cli};
+    char unix_address[UNIX_BYTES];
+    char *directory = NULL;
+    lk_error error = {.outcome = LK_OK};
+    lk_outcome outcome;
+
+    if (lk_command_line_has(line, LK_OPTION_STORE)) {
+        return lk_say_failure(cli, LK_UNSUPPORTED,
+                              "a service of this version keeps a file of its own: --dir DIR");
+    }
+    outcome = fill_options(cli, line, unix_address, &options, &error);
+    if (outcome == LK_OK && !options.is_ephemeral) {
+        outcome =
+            lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
+        options.directory = directory;
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_server_run(&options, &error);
+    }
+    free(directory);
+    return outcome == LK_OK ? 0 : lk_say_failure(cli, outcome, error.text);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service's store in its directory: who else may touch the file and when, and what a restart
+ * makes of what was live (R11).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "server/core.h"
+#include "server/store.h"
+
+struct scene {
+    char directory[128];
+    char url[160];
+    struct lk_store_keeper *keeper;
+};
+
+static lk_outcome open_keeper(struct scene *scene, lk_error *error) {
+    const struct lk_store_sqlite_options options = {.directory = scene->directory,
+                                                    .is_relaxed = true};
+
+    return lk_store_sqlite_open(&options, &scene->keeper, error);
+}
+
+static int begin(void **state) {
+    struct scene *scene = calloc(1, sizeof *scene);
+    const char *temporary = getenv("TMPDIR");
+
+    (void)snprintf(scene->directory, sizeof scene->directory, "%s/lk-store-XXXXXX",
+                   temporary != NULL ? temporary : "/tmp");
+    if (mkdtemp(scene->directory) == NULL) {
+        return -1;
+    }
+    (void)snprintf(scene->url, sizeof scene->url, "sqlite:%s/locks.db", scene->directory);
+    *state = scene;
+    return open_keeper(scene, NULL) == LK_OK ? 0 : -1;
+}
+
+static int end(void **state) {
+    static const char *const names[] = {"locks.db", "locks.db-wal", "locks.db-shm",
+                                        "locks.db-served"};
+    struct scene *scene = *state;
+    char path[200];
+
+    if (scene->keeper != NULL) {
+        scene->keeper->ops->close(scene->keeper);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", scene->directory, names[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(scene->directory);
+    free(scene);
+    return 0;
+}
+
+static lk_outcome ask_embedded(lk_store *store, lk_error *error) {
+    const char *parts[] = {"db/t1"};
+    lk_request request = lk_request_init(parts, 1);
+
+    request.style = LK_TRY;
+    request.owner = "somebody";
+    return lk_ask(store, &request, NULL, error);
+}
+
+/* ---- who may change the file ----------------------------------------------------------------- */
+
+static void while_it_is_served_others_only_read(void **state) {
+    struct scene *scene = *state;
+    lk_store *store = NULL;
+    lk_listing *listing = NULL;
+    lk_error error;
+
+    assert_int_equal(scene->keeper->ops->announce(scene->keeper, "lk://127.0.0.1:7420", NULL),
+                     LK_OK);
+    assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
+    assert_int_equal(lk_list(store, NULL, &listing, NULL), LK_OK);
+    lk_listing_free(listing);
+    assert_int_equal(ask_embedded(store, &error), LK_DENIED);
+    assert_non_null(strstr(error.text, "lk://127.0.0.1:7420"));
+    lk_close(store);
+}
+
+static void whoever_had_it_open_is_kept_out_too(void **state) {
+    struct scene *scene = *state;
+    lk_store *store = NULL;
+
+    scene->keeper->ops->close(scene->keeper);
+    scene->keeper = NULL;
+    assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
+    assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
+    assert_int_equal(open_keeper(scene, NULL), LK_OK);
+    assert_int_equal(ask_embedded(store, NULL), LK_DENIED);
+    scene->keeper->ops->close(scene->keeper);
+    scene->keeper = NULL;
+    assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
+    lk_close(store);
+}
+
+static void a_second_service_is_refused(void **state) {
+    struct scene *scene = *state;
+    struct scene other = *scene;
+    lk_error error;
+
+    assert_int_equal(open_keeper(&other, &error), LK_DENIED);
+    assert_non_null(strstr(error.text, "another service"));
+}
+
+/* Its mark is in the file still, and keeps nobody out. */
+static void a_service_that_died_keeps_nobody_out(void **state) {
+    struct scene *scene = *state;
+    lk_store *store = NULL;
+    int status = 0;
+    pid_t child;
+
+    scene->keeper->ops->close(scene->keeper);
+    scene->keeper = NULL;
+    child = fork();
+    if (child == 0) {
+        _exit(open_keeper(scene, NULL) == LK_OK ? 0 : 1); /* and closes nothing */
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
+    assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
+    lk_close(store);
+    assert_int_equal(open_keeper(scene, NULL), LK_OK);
+}
+
+/* ---- restarts -------------------------------------------------------------------------------- */
+
+static int64_t loaded_deadline(struct scene *scene, const struct lk_times *times) {
+    const struct lk_model_config config = {.hash_seed = 1};
+    struct lk_image *image = NULL;
+    int64_t deadline_us;
+
+    assert_int_equal(scene->keeper->ops->load(scene->keeper, &config, times, &image, NULL), LK_OK);
+    deadline_us = lk_model_next_deadline(image->model);
+    lk_image_free(image);
+    return deadline_us;
+}
+
+static void write_lease(struct scene *scene, struct lk_times times, int64_t ttl_ms) {
+    struct lk_record record = {.id = 7,
+                               .owner = lk_slice_of("somebody"),
+                               .state = LK_STATE_HELD,
+                               .ticket = 1,
+                               .token = 1,
+                               .ttl_ms = ttl_ms,
+                               .deadline_us = times.now_us + ttl_ms * 1000,
+                               .part_count = 1};
+    struct lk_row row = {.kind = LK_ROW_REQUEST};
+    struct lk_batch batch = {.number = 1, .times = times, .first = &row, .row_count = 1};
+
+    (void)lk_path_parse(lk_slice_of("db/t1"), &record.parts[0].path, NULL);
+    row.request = (struct lk_row_request){
+        .record = &record,
+        .expires_unix_us = times.wall_us + ttl_ms * 1000,
+        .has_parts = true,
+    };
+    assert_int_equal(scene->keeper->ops->write(scene->keeper, &batch, NULL), LK_OK);
+}
+
+static struct lk_times later(struct lk_times times, int64_t by_ms) {
+    times.now_us += by_ms * 1000;
+    times.wall_us += by_ms * 1000;
+    return times;
+}
+
+/* R11: once until the next renewal. */
+static void a_restart_gives_grace_once(void **state) {
+    struct scene *scene = *state;
+    struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
+    struct lk_times second = later(times, 9000);
+    struct lk_times third = later(times, 18000);
+
+    write_lease(scene, times, 10000);
+    assert_int_equal(loaded_deadline(scene, &second), second.now_us + 10000000);
+    assert_int_equal(loaded_deadline(scene, &third), second.now_us + 10000000);
+    write_lease(scene, third, 10000); /* renewed */
+    third = later(third, 5000);
+    assert_int_equal(loaded_deadline(scene, &third), third.now_us + 10000000);
+}
+
+static void a_restart_shortens_nothing(void **state) {
+    struct scene *scene = *state;
+    struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
+    struct lk_times second = later(times, 5000);
+
+    write_lease(scene, times, 3600000);
+    assert_int_equal(loaded_deadline(scene, &second), times.now_us + INT64_C(3600000000));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(while_it_is_served_others_only_read, begin, end),
+        cmocka_unit_test_setup_teardown(whoever_had_it_open_is_kept_out_too, begin, end),
+        cmocka_unit_test_setup_teardown(a_second_service_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(a_service_that_died_keeps_nobody_out, begin, end),
+        cmocka_unit_test_setup_teardown(a_restart_gives_grace_once, begin, end),
+        cmocka_unit_test_setup_teardown(a_restart_shortens_nothing, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
