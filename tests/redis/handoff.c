@@ -2,8 +2,8 @@
 /*
  * The hand-off: many processes wait for one lock, and each that gets it releases it at once.
  *
- * Shown: grants in the order of the tickets. Measured and printed: from the release sent to the next
- * one's grant received. handoff URL [WAITERS]
+ * Shown: grants in the order of the tickets. Measured and printed: from the release sent to the
+ * next one's grant received. handoff URL [WAITERS]
  */
 #include <stdio.h>
 #include <stdlib.h>
