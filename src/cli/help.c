@@ -34,6 +34,7 @@ void lk_help_overview(FILE *out) {
                 "The store is -S URL, else $LK_STORE, else the file lockkeeper/locks.db under\n"
                 "${XDG_STATE_HOME:-~/.local/state}, made on first use. In this version:\n"
                 "  sqlite:PATH   a file on this machine, no server\n"
+                "  lk://HOST     a Lockkeeper service (lk serve); lk+unix:PATH\n"
                 "  redis://HOST  a Redis server or cluster\n"
                 "  mem:          this process only, for tests\n\n"
                 "A duration is 250ms, 10s, 1.5m, 2h or 3d; a bare number is seconds.\n"

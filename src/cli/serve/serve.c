@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "cli/say.h"
-#include "cli/serve/address.h"
 #include "cli/serve/bounds.h"
+#include "cli/serve/secrets.h"
 #include "form/form.h"
 
 #define RESP_DEFAULT "127.0.0.1:7420"
@@ -84,23 +84,8 @@ static const char *address_of(const struct lk_command_line *line, enum lk_option
     return strcmp(address, "none") == 0 ? NULL : address;
 }
 
-/* Whoever can be reached from elsewhere says so loudly, or does not begin. */
-static lk_outcome check_address(const struct lk_cli *cli, const struct lk_command_line *line,
-                                const char *address, lk_error *error) {
-    lk_outcome outcome = address != NULL ? lk_serve_address_check(address, error) : LK_OK;
-
-    if (outcome == LK_DENIED && lk_command_line_has(line, LK_OPTION_INSECURE)) {
-        (void)fprintf(cli->err,
-                      "lk: WARNING: whoever can reach %s can take, break and read every lock\n",
-                      address);
-        return LK_OK;
-    }
-    return outcome;
-}
-
-static lk_outcome fill_options(const struct lk_cli *cli, const struct lk_command_line *line,
-                               char unix_address[UNIX_BYTES], struct lk_server_options *options,
-                               lk_error *error) {
+static lk_outcome fill_options(const struct lk_command_line *line, char unix_address[UNIX_BYTES],
+                               struct lk_server_options *options, lk_error *error) {
     const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
     lk_outcome outcome = LK_OK;
 
@@ -112,6 +97,7 @@ static lk_outcome fill_options(const struct lk_cli *cli, const struct lk_command
     }
     options->http_listen = address_of(line, LK_OPTION_HTTP, HTTP_DEFAULT);
     options->is_ephemeral = lk_command_line_has(line, LK_OPTION_EPHEMERAL);
+    options->is_insecure = lk_command_line_has(line, LK_OPTION_INSECURE);
     for (size_t i = 0; outcome == LK_OK && i < line->listed_count; i++) {
         outcome = lk_serve_bound_set(options, line->listed[i], error);
     }
@@ -119,18 +105,13 @@ static lk_outcome fill_options(const struct lk_cli *cli, const struct lk_command
         && options->http_listen == NULL) {
         outcome = lk_error_set(error, LK_INVALID, "a service without a door is none");
     }
-    if (outcome == LK_OK) {
-        outcome = check_address(cli, line, options->resp_listen, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_address(cli, line, options->http_listen, error);
-    }
     return outcome;
 }
 
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
     struct lk_server_options options = {.ready = ready, .context = (void *)(uintptr_t)cli};
     char unix_address[UNIX_BYTES];
+    char password[LK_SERVE_PASSWORD_BYTES] = "";
     char *directory = NULL;
     lk_error error = {.outcome = LK_OK};
     lk_outcome outcome;
@@ -139,15 +120,26 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
         return lk_say_failure(cli, LK_UNSUPPORTED,
                               "a service of this version keeps a file of its own: --dir DIR");
     }
-    outcome = fill_options(cli, line, unix_address, &options, &error);
+    outcome = fill_options(line, unix_address, &options, &error);
+    if (outcome == LK_OK && lk_command_line_has(line, LK_OPTION_PASSWORD_FILE)) {
+        outcome = lk_serve_password_read(lk_command_line_text(line, LK_OPTION_PASSWORD_FILE),
+                                         password, &error);
+        options.password = password;
+    }
     if (outcome == LK_OK && !options.is_ephemeral) {
         outcome =
             lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
         options.directory = directory;
     }
+    if (outcome == LK_OK && options.is_insecure && options.password == NULL) {
+        (void)fputs("lk: WARNING: --insecure: whoever can reach this service can take, break and "
+                    "read every lock\n",
+                    cli->err);
+    }
     if (outcome == LK_OK) {
         outcome = lk_server_run(&options, &error);
     }
+    explicit_bzero(password, sizeof password);
     free(directory);
     return outcome == LK_OK ? 0 : lk_say_failure(cli, outcome, error.text);
 }

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the scenarios here add to those of tests/cli: a service of their own.
+#
+#   serve ARGS...    starts one and waits until it is there; its words are in $work/served
+#   stop [SIGNAL]    ends it (TERM unless named); its exit code is in $code
+#   restart          kill -9, and the same again
+#   until_true CMD   waits until the command succeeds; complains after twenty seconds
+. "${0%/*}/../cli/harness.sh"
+
+served='' served_with=''
+trap 'stop KILL; rm -rf "$work"' EXIT
+
+serve() {
+    served_with=$*
+    command="lk serve $*"
+    rm -f "$work/served"
+    mkfifo "$work/ready"
+    # shellcheck disable=SC2086 # arguments without blanks
+    "$LK_PROGRAM" serve $served_with >"$work/ready" 2>"$work/served.err" &
+    served=$!
+    # The first line comes when the doors are open; without one, the end of the file does.
+    head -n "$(printf '%s\n' "$@" | grep -c -e '^--listen$' -e '^--unix$')" <"$work/ready" \
+        >"$work/served"
+    rm -f "$work/ready"
+    [ -s "$work/served" ] || complain "it did not start: $(cat "$work/served.err")"
+}
+
+stop() {
+    [ -n "$served" ] || return 0
+    kill -"${1:-TERM}" "$served" 2>/dev/null
+    wait "$served" 2>/dev/null
+    code=$?
+    served=''
+}
+
+restart() {
+    stop KILL
+    # shellcheck disable=SC2086 # arguments without blanks
+    serve $served_with
+}
+
+until_true() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 800 ] || { complain "waited in vain: $*"; return; }
+        sleep 0.025
+    done
+}

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lk run over a service: its restarts, and a build farm.
+. "${0%/*}/harness.sh"
+
+waiters() {
+    [ "$("$LK_PROGRAM" ls "$1" --json | grep -c '"state":"waiting"')" -eq "$2" ]
+}
+
+# Whether `a` has more time left than when this was asked before.
+renewed() {
+    left=$("$LK_PROGRAM" show a --json | jq .expires_in_ms)
+    former=$last
+    last=$left
+    [ "$left" -gt "$former" ]
+}
+
+scenario 'a command outlives a restart of the service that its lease outlives'
+serve --unix "$work/s" --http none --dir "$work/d"
+LK_STORE=lk+unix:$work/s
+"$LK_PROGRAM" run a --ttl 6s -- sh -c 'touch "$0/begun"; until [ -e "$0/end" ]; do sleep 0.05; done
+    exit 7' "$work" &
+run=$!
+until_true test -e "$work/begun"
+lk show a --json
+token=$(field .token)
+restart
+lk show a --json
+expect .token "$token"
+last=0
+until_true renewed
+until_true renewed
+restart
+touch "$work/end"
+wait "$run"
+code=$?
+expect_code 7
+lk ls
+expect_out ''
+stop
+
+scenario 'the order of a line outlives a restart'
+serve --unix "$work/s" --http none --dir "$work/d"
+lk acquire a --owner first --ttl 1m
+for number in 1 2 3; do
+    "$LK_PROGRAM" run a --ttl 20s -- sh -c "echo $number >>'$work/order'" &
+    until_true waiters a "$number"
+done
+restart
+until_true waiters a 3
+lk release a --owner first
+expect_code 0
+until_true sh -c "[ \"\$(wc -l <'$work/order')\" -eq 3 ]"
+[ "$(tr '\n' ' ' <"$work/order")" = '1 2 3 ' ] || complain "the order was $(cat "$work/order")"
+stop
+
+# Tests share a database, a reset needs it alone; builds die. What ran when is read off a log.
+scenario 'a build farm: tests, a reset, and a build that is killed'
+serve --listen 127.0.0.1:0 --http none --dir "$work/farm"
+LK_STORE=$(cat "$work/served")
+step() {
+    echo "echo $1 begins >>'$work/log'; until [ -e '$work/$2' ]; do sleep 0.02; done; echo $1 ends >>'$work/log'"
+}
+"$LK_PROGRAM" run db/t1 -- sh -c "$(step t1 go)" &
+"$LK_PROGRAM" run db/t2 --ttl 2s -- sh -c "$(step t2 never)" &
+victim=$!
+until_true grep -q 't1 begins' "$work/log"
+until_true grep -q 't2 begins' "$work/log"
+"$LK_PROGRAM" run db --note reset -- sh -c "$(step reset go)" &
+until_true waiters db 1
+"$LK_PROGRAM" run db/t3 -- sh -c "$(step t3 go)" & # behind the reset: nobody overtakes
+until_true waiters db 2
+kill -KILL "$victim" # it never releases: its lease perishes
+touch "$work/go"
+until_true grep -q 't3 ends' "$work/log"
+printf 't1 begins\nt2 begins\nt1 ends\nreset begins\nreset ends\nt3 begins\nt3 ends\n' |
+    sort >"$work/wanted"
+sort "$work/log" | cmp -s - "$work/wanted" || complain "the log is $(cat "$work/log")"
+[ "$(tail -4 "$work/log" | tr '\n' ' ')" = 'reset begins reset ends t3 begins t3 ends ' ] ||
+    complain "the order is $(cat "$work/log")"
+wait_for_nothing() { [ -z "$("$LK_PROGRAM" ls)" ]; }
+until_true wait_for_nothing
+stop
+
+finish

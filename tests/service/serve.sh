@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lk serve: where it listens and what it says, what it refuses, its file, its end.
+. "${0%/*}/harness.sh"
+
+scenario 'a port of the system'\''s choice, and its end'
+serve --listen 127.0.0.1:0 --http none --ephemeral
+grep -qE '^lk://127\.0\.0\.1:[0-9]+$' "$work/served" || complain "said $(cat "$work/served")"
+LK_STORE=$(cat "$work/served")
+lk acquire a --owner ana
+expect_number
+lk show a --json
+expect .owner '"ana"'
+stop TERM
+expect_code 0
+lk ls
+failure 69 'lk: UNAVAILABLE: *'
+
+scenario 'a socket that is its owner'\''s alone'
+serve --unix "$work/s" --http none --ephemeral
+[ "$(cat "$work/served")" = "lk+unix:$work/s" ] || complain "said $(cat "$work/served")"
+[ "$(stat -c %a "$work/s")" = 600 ] || complain 'the rights of the socket'
+lk -S "lk+unix:$work/s" acquire a
+expect_code 0
+stop
+
+scenario 'a port and a socket at once'
+serve --unix "$work/s" --listen 127.0.0.1:0 --http none --ephemeral
+lk -S "lk+unix:$work/s" acquire a --owner ana
+lk -S "$(grep '^lk://' "$work/served")" show a --json
+expect .owner '"ana"'
+stop
+
+scenario 'what is answered survives its death'
+serve --unix "$work/s" --http none --dir "$work/d"
+LK_STORE=lk+unix:$work/s
+lk acquire a/b --owner ana --ttl 10m --note why --json
+token=$(field .token)
+lk put config on
+lk push q 1 v
+lk push q 2
+lk claim q --owner ben
+restart
+lk show a/b --json
+expect '[.owner, .token, .note]' "[\"ana\",$token,\"why\"]"
+lk get config
+expect_out on
+lk items q --json
+expect '[.id, .state, .owner]' '["1","claimed","ben"]
+["2","ready",null]'
+lk 'done' q 1 --owner ben
+expect_code 0
+lk release a/b --owner ana --token "$token"
+expect_code 0
+stop
+
+scenario 'its file is read by all and changed by nobody else'
+serve --unix "$work/s" --http none --dir "$work/d2"
+lk -S "lk+unix:$work/s" acquire a --owner ana
+lk -S "sqlite:$work/d2/locks.db" ls --json
+expect .owner '"ana"'
+lk -S "sqlite:$work/d2/locks.db" acquire b
+[ "$code" -ne 0 ] || complain 'it was changed beside the service'
+"$LK_PROGRAM" serve --unix "$work/s2" --http none --dir "$work/d2" >"$work/out" 2>"$work/err"
+code=$?
+[ "$code" -ne 0 ] || complain 'two services keep one file'
+stop
+lk -S "sqlite:$work/d2/locks.db" ls --json
+expect .owner '"ana"'
+
+scenario 'others are let in only if that is meant'
+lk serve --listen 0.0.0.0:0 --http none --ephemeral
+failure 77 'lk: DENIED: *'
+lk serve --http 0.0.0.0:0 --listen none --ephemeral --json
+expect_code 77
+expect_err ''
+serve --listen 0.0.0.0:0 --http none --ephemeral --insecure
+grep -q 'WARNING' "$work/served.err" || complain 'nothing was said of the danger'
+stop
+
+scenario 'a password'
+echo secret >"$work/password"
+serve --listen 0.0.0.0:0 --http none --ephemeral --password-file "$work/password"
+port=$(sed 's/.*://' "$work/served")
+lk -S "lk://127.0.0.1:$port" ls
+failure 77 'lk: DENIED: *'
+lk -S "lk://127.0.0.1:$port?password-file=$work/password" acquire a
+expect_code 0
+lk -S "lk://:secret@127.0.0.1:$port" ls
+expect_code 0
+! tr '\0' ' ' <"/proc/$served/cmdline" | grep -q secret || complain 'the password is in the title'
+stop
+
+scenario 'bounds'
+serve --unix "$work/s" --http none --ephemeral --bound live=2
+LK_STORE=lk+unix:$work/s
+lk acquire a
+lk acquire b
+lk acquire c
+failure 73 'lk: FULL: *'
+stop
+
+scenario 'what is wrong is told'
+for wrong in '--listen nonsense' '--listen 127.0.0.1:0 --bound live' '--listen none --http none' \
+    '--bound colour=3' '--dir /tmp --ephemeral' 'a'; do
+    # shellcheck disable=SC2086 # words are parted at blanks
+    lk serve $wrong
+    failure 64 'lk: INVALID: *'
+done
+lk -S mem: serve
+failure 79 'lk: UNSUPPORTED: *'
+
+finish
