@@ -114,6 +114,15 @@ struct lk_engine_ops {
                        struct lk_engine **ret_engine, struct lk_error *error);
     void (*close)(struct lk_engine *engine);
 
+    /* What this very store can, of `capabilities`, once it is open. NULL: all of them. */
+    unsigned (*capabilities_of)(struct lk_engine *engine);
+
+    /*
+     * R14: where a root lives. Only what lives in one place is decided together; the keeper takes
+     * what does not place by place. NULL: everything lives in one place.
+     */
+    unsigned (*place_of)(struct lk_engine *engine, struct lk_slice root);
+
     /*
      * R3, R7-R10, R13. Fills *result (the caller has cleared it) and, for LK_WAITING, *ret_stand.
      * The outcome is also result->outcome. LK_UNAVAILABLE: unknown whether it took effect.
