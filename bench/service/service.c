@@ -7,6 +7,7 @@
  * All servers are started for the run, on loopback, and loaded by the same loop. Both sides of a
  * comparison take turns, and the middle of their rounds is what counts.
  */
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -383,6 +384,13 @@ static void measure_start(const struct programs *programs) {
     peer_stop(&peer);
 }
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
 int main(int argc, char **argv) {
     char folder[PATH_BYTES - 64];
     struct programs programs;
@@ -401,5 +409,6 @@ int main(int argc, char **argv) {
     measure_durable(&programs);
     measure_handoff(&programs);
     measure_start(&programs);
+    (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return 0;
 }

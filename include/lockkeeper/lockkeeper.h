@@ -164,6 +164,9 @@ typedef struct lk_result {
     void *value; /* asked for and there (rule R15), value_size bytes and a 0; else NULL */
     size_t value_size;
     bool in_doubt; /* the value: its last holder perished; what it describes may be half done */
+    uint64_t
+        *tokens; /* of a batch over several nodes (rule R14): a token for each part; else NULL */
+    size_t token_count;
 } lk_result;
 
 LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */

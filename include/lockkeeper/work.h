@@ -79,6 +79,7 @@ typedef struct lk_claim_info {
     bool is_stolen;   /* its former claim perished */
     int64_t ttl_ms;
     int64_t expires_in_ms;
+    char *row_id; /* R17: the id as the table has it; NULL: the queue is no table */
 } lk_claim_info;
 
 LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
@@ -164,6 +165,59 @@ LK_PUBLIC lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats
  */
 LK_PUBLIC const char *lk_stats_hint(const lk_queue_stats *stats);
 
+/* ---- work that lives in a table of yours ----------------------------------------------------- */
+
+/*
+ * R17: a table or view in the store's own database as the source of a queue. What fits its query
+ * and is neither an item of the queue nor done is pushed (announced); a claim looks again whether
+ * its row still fits. Names are quoted; `where`, `order` and `done` are SQL of yours and run as
+ * such, the first two without writing. An id is a whole number or a text without a byte 0; rows
+ * with others are left alone. In the queue's paths ids are percent-encoded where R1 demands it.
+ * Zero what is not named, and set `size`.
+ */
+typedef struct lk_work_table {
+    size_t size; /* sizeof(lk_work_table) */
+    const char *name;
+    const char *id;    /* the column that tells one row from another; NULL: "id". Have an index */
+    const char *where; /* a condition on rows; NULL: every row fits */
+    const char *order; /* what ORDER BY takes; NULL: as the database has them */
+    const char *done;  /* one statement, run in the very transaction that ends a claim as done, and
+                          only then: `:id`, `:token`, `:owner` and `:attempt` are the claim's.
+                          NULL: none; what is done is remembered until its row fits no more */
+} lk_work_table;
+
+/* Room for the path of a queue, and its end. */
+#define LK_QUEUE_TEXT_MAX 513
+
+/*
+ * Whether a table can be worked with. queue NULL: one of the table's name. LK_OK with the queue's
+ * path in ret_queue, which may be NULL; LK_INVALID: what is wrong with the table or its SQL.
+ */
+LK_PUBLIC lk_outcome lk_table_check(lk_store *store, const char *queue, const lk_work_table *table,
+                                    char ret_queue[LK_QUEUE_TEXT_MAX], lk_error *error);
+
+/* What one round of announcing came to. */
+typedef struct lk_announced {
+    uint64_t pushed;
+    uint64_t duplicates; /* found here, but pushed by somebody else meanwhile */
+    bool has_more;       /* there may be more to announce just now */
+} lk_announced;
+
+/*
+ * Looks for rows and announces them, a thousand at most; lk_work() does so by itself. queue NULL:
+ * the table's name. LK_OK with *ret_announced (may be NULL); LK_INVALID: what is wrong with the
+ * table or its SQL.
+ */
+LK_PUBLIC lk_outcome lk_announce(lk_store *store, const char *queue, const lk_work_table *table,
+                                 lk_announced *ret_announced, lk_error *error);
+
+/* The loops of a pool over a table may run apart, in several processes. */
+typedef enum lk_work_loops {
+    LK_WORK_ALL = 0,
+    LK_WORK_ANNOUNCES = 1, /* finds and pushes, and needs no handler */
+    LK_WORK_CLAIMS = 2     /* claims and handles what others announce */
+} lk_work_loops;
+
 /* ---- a pool of workers ----------------------------------------------------------------------- */
 
 #define LK_WORKERS_MAX 256
@@ -175,8 +229,11 @@ typedef struct lk_work_counts {
     uint64_t done;
     uint64_t retried; /* given back; `parked` of these for good */
     uint64_t parked;
-    uint64_t lost;    /* worked on, but not held any more at the end: somebody else has it */
-    uint64_t unknown; /* the store was away at the end, until the claim perished */
+    uint64_t lost;       /* worked on, but not held any more at the end: somebody else has it */
+    uint64_t unknown;    /* the store was away at the end, until the claim perished */
+    uint64_t announced;  /* R17: rows pushed */
+    uint64_t duplicates; /* and found when somebody else had pushed them */
+    uint64_t left;       /* in the queue when last announced: ready, delayed or claimed */
 } lk_work_counts;
 
 typedef enum lk_work_step {
@@ -185,15 +242,18 @@ typedef enum lk_work_step {
     LK_WORK_RETRIED = 2,
     LK_WORK_PARKED = 3, /* given back for the last time */
     LK_WORK_LOST = 4,
-    LK_WORK_UNKNOWN = 5
+    LK_WORK_UNKNOWN = 5,
+    LK_WORK_ANNOUNCED = 6 /* rows were pushed; of no claim */
 } lk_work_step;
 
 /* One step of a pool, and its counts with it. Valid during the callback. */
 typedef struct lk_work_progress {
     lk_work_step step;
-    const lk_claim_info *claim;
-    int64_t delay_ms; /* LK_WORK_RETRIED: when it may be claimed again; else 0 */
+    const lk_claim_info *claim; /* NULL: LK_WORK_ANNOUNCED */
+    int64_t delay_ms;           /* LK_WORK_RETRIED: when it may be claimed again; else 0 */
     lk_work_counts counts;
+    const char
+        *text; /* why what was handled could not be done: lk_work_table.done failed; else NULL */
 } lk_work_progress;
 
 #define LK_WORK_GIVE_BACK (-1) /* given back without a delay: it has not failed */
@@ -221,9 +281,13 @@ typedef struct lk_work_options {
     int64_t retry_min_ms;  /* the delay of an item after its first failed attempt; 0: 1 s */
     int64_t retry_max_ms;  /* it doubles with each attempt up to this; 0: 5 min. Every delay is
                               cut by up to a half at random */
-    bool drain;            /* end when nothing is left: nothing ready, delayed or claimed */
+    bool drain;            /* end when nothing is left: nothing ready, delayed or claimed, and
+                              no row to announce */
     lk_cancel *cancel;     /* ends it: claims nothing more, and lets the handlers end; NULL: none */
     int64_t patience_ms;   /* how long a store that is away is waited for; 0: for ever */
+    const lk_work_table
+        *table;          /* R17: the queue is this table's (and may be NULL); NULL: no table */
+    lk_work_loops loops; /* of a table */
 } lk_work_options;
 
 /*

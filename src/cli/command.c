@@ -20,6 +20,10 @@
      | BIT(NOTE) | BIT(CONFLICT_EXIT_CODE))
 #define RUN_OPTIONS (BIT(INHERIT) | BIT(ON_LOST) | BIT(MAX_TIME) | BIT(CLEANUP) | BIT(VERBOSE))
 
+#define TABLE_OPTIONS                                                                              \
+    (BIT(TABLE) | BIT(ID) | BIT(WHERE) | BIT(ORDER) | BIT(DONE) | BIT(ANNOUNCE_ONLY)               \
+     | BIT(NO_ANNOUNCE))
+
 #define ENDS(outcome) (1u << (outcome))
 #define ENDS_COMMON                                                                                \
     (ENDS(LK_INVALID) | ENDS(LK_UNAVAILABLE) | ENDS(LK_INTERNAL) | ENDS(LK_DENIED)                 \
@@ -304,11 +308,18 @@ const struct lk_command lk_commands[] = {
                 "after any other the item is given back, to be claimed after 1 s, 2 s, 4 s and\n"
                 "so on, up to 5 min. Each worker is a process and an owner of its own.\n"
                 "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
-                "more, or SIGQUIT: ends it and gives its items back.",
-        .options =
-            PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL) | BIT(NOTE),
+                "more, or SIGQUIT: ends it and gives its items back.\n"
+                "With --table the items are the rows of a table or view in the store's own\n"
+                "database (sqlite:FILE?share=yes), and QUEUE is its name unless given. What is\n"
+                "done without --done is remembered until its row does not fit any more. Of the\n"
+                "SQL, which is yours and runs as it is, --done knows :id, :token, :owner and\n"
+                ":attempt of the claim.",
+        .options = PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL)
+                   | BIT(NOTE) | TABLE_OPTIONS,
         .words_min = 1,
         .words_max = 1,
+        .for_words = BIT(TABLE),
+        .for_tail = BIT(ANNOUNCE_ONLY),
         .has_tail = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .more_codes = "126  CMD cannot be executed\n"
@@ -320,6 +331,7 @@ const struct lk_command lk_commands[] = {
                 {"lk work mails --drain --max-attempts 5 -- ./send {id}",
                  "until nothing is left; park what fails five times"},
                 {"lk work mails -- sh -c 'send \"$LK_ITEM_ID\"'", "in a shell, by the environment"},
+                {"lk work --table orders --where 'sent = 0' -- ./send {id}", "the rows of a table"},
             },
         .handle = lk_cli_work,
     },

@@ -29,10 +29,12 @@ struct lk_command {
     lk_option_set options; /* those it knows */
     int words_min;         /* how many arguments it takes */
     int words_max;
-    bool has_tail;          /* needs `--` and a command of the user's behind it */
-    unsigned outcomes;      /* what it can end in: bits of lk_outcome */
-    const char *more_codes; /* lines for exit codes that are no outcome's; NULL: none */
-    struct lk_example examples[4];
+    lk_option_set for_words; /* with one of these, it needs no arguments */
+    lk_option_set for_tail;  /* with one of these, it needs no command */
+    bool has_tail;           /* needs `--` and a command of the user's behind it */
+    unsigned outcomes;       /* what it can end in: bits of lk_outcome */
+    const char *more_codes;  /* lines for exit codes that are no outcome's; NULL: none */
+    struct lk_example examples[5];
 
     /* Does it. Returns the exit code. */
     int (*handle)(const struct lk_cli *cli, const struct lk_command_line *line);

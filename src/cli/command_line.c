@@ -235,7 +235,7 @@ static lk_outcome check_options(const struct lk_command_line *line, lk_error *er
 static lk_outcome check_words(const struct lk_command_line *line, lk_error *error) {
     const struct lk_command *command = line->command;
 
-    if (line->word_count < (size_t)command->words_min) {
+    if (line->word_count < (size_t)command->words_min && (line->given & command->for_words) == 0) {
         return lk_error_set(error, LK_INVALID, "%s needs %s; see: lk help %s", command->name,
                             command->arguments, command->name);
     }
@@ -244,7 +244,8 @@ static lk_outcome check_words(const struct lk_command_line *line, lk_error *erro
                             "%s: \"%s\" is one argument too many; see: lk help %s", command->name,
                             line->words[command->words_max], command->name);
     }
-    if (command->has_tail && (line->tail == NULL || line->tail[0] == NULL)) {
+    if (command->has_tail && (line->tail == NULL || line->tail[0] == NULL)
+        && (line->given & command->for_tail) == 0) {
         return lk_error_set(error, LK_INVALID,
                             "%s needs -- and a command behind it; see: lk help %s", command->name,
                             command->name);

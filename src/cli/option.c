@@ -212,6 +212,57 @@ static const struct lk_option options[] =
                 .help = "go on behind the event of this sequence (1: all\n"
                         "that are kept)",
             },
+        [LK_OPTION_TABLE] =
+            {
+                .name = "table",
+                .kind = LK_KIND_TEXT,
+                .value = "TABLE",
+                .help = "the work is in this table or view of yours, in\n"
+                        "the store's own database",
+            },
+        [LK_OPTION_ID] =
+            {
+                .name = "id",
+                .kind = LK_KIND_TEXT,
+                .value = "COLUMN",
+                .help = "the column that tells its rows apart (id)",
+            },
+        [LK_OPTION_WHERE] =
+            {
+                .name = "where",
+                .kind = LK_KIND_TEXT,
+                .value = "SQL",
+                .help = "which rows are work: a condition (every row)",
+            },
+        [LK_OPTION_ORDER] =
+            {
+                .name = "order",
+                .kind = LK_KIND_TEXT,
+                .value = "SQL",
+                .help = "which come first, as behind ORDER BY",
+            },
+        [LK_OPTION_DONE] =
+            {
+                .name = "done",
+                .kind = LK_KIND_TEXT,
+                .value = "SQL",
+                .help = "a statement that marks :id as done, together with\n"
+                        "the end of its claim or not at all",
+            },
+        [LK_OPTION_ANNOUNCE_ONLY] =
+            {
+                .name = "announce-only",
+                .kind = LK_KIND_FLAG,
+                .excludes = BIT(NO_ANNOUNCE),
+                .help = "find rows and push them; work on none",
+            },
+        [LK_OPTION_NO_ANNOUNCE] =
+            {
+                .name = "no-announce",
+                .kind = LK_KIND_FLAG,
+                .excludes = BIT(ANNOUNCE_ONLY),
+                .help = "work on what others announce",
+            },
         [LK_OPTION_REASON] =
             {
                 .name = "reason",

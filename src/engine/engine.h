@@ -82,6 +82,29 @@ enum {
 
 struct lk_happenings; /* engine/happening.h */
 
+/*
+ * R17: a table or view of the owner's, in the store's own database, as the source of a queue. Names
+ * are quoted by the engine; `where`, `order` and `done` are the owner's own SQL.
+ */
+struct lk_source {
+    struct lk_path queue;
+    struct lk_slice table;
+    struct lk_slice id_column;
+    struct lk_slice where; /* a condition on rows; empty: all fit */
+    struct lk_slice order; /* what ORDER BY takes; empty: as the database has it */
+    struct lk_slice done;  /* one statement, with :id, :token, :owner, :attempt; empty: none */
+};
+
+/* What one round of announcing came to. */
+struct lk_announcement {
+    size_t found;      /* rows that fit, and had neither an item nor a mark of being done */
+    size_t pushed;     /* of these */
+    size_t duplicates; /* of these: somebody else had pushed them meanwhile */
+    size_t forgotten;  /* marks whose row does not fit any more */
+    bool has_enough;   /* so many items are ready that none were looked for */
+    uint64_t version;  /* for table_await: what it had seen of the store by then */
+};
+
 struct lk_engine_ops {
     const char *scheme;    /* of the URL: "mem", "sqlite" */
     const char *title;     /* for people */
@@ -94,6 +117,15 @@ struct lk_engine_ops {
     lk_outcome (*open)(struct lk_slice rest, const struct lk_patience *patience,
                        struct lk_engine **ret_engine, struct lk_error *error);
     void (*close)(struct lk_engine *engine);
+
+    /* What this very store can, of `capabilities`, once it is open. NULL: all of them. */
+    unsigned (*capabilities_of)(struct lk_engine *engine);
+
+    /*
+     * R14: where a root lives. Only what lives in one place is decided together; the keeper takes
+     * what does not place by place. NULL: everything lives in one place.
+     */
+    unsigned (*place_of)(struct lk_engine *engine, struct lk_slice root);
 
     /*
      * R3, R7-R10, R13. Fills *result (the caller has cleared it) and, for LK_WAITING, *ret_stand.
@@ -182,6 +214,47 @@ struct lk_engine_ops {
                              lk_limits *ret_limits, lk_error *error);
     lk_outcome (*limits_set)(struct lk_engine *engine, const lk_limits *limits,
                              const struct lk_patience *patience, lk_error *error);
+
+    /*
+     * R17. Whether the source can be worked with: LK_OK; LK_INVALID: no such table or column, SQL
+     * that does not parse or does what it must not. To be called first, once.
+     */
+    lk_outcome (*table_check)(struct lk_engine *engine, const struct lk_source *source,
+                              const struct lk_patience *patience, lk_error *error);
+
+    /*
+     * R17. Looks for up to `max` rows to announce and pushes them, some in each of several short
+     * transactions; forgets some marks of rows that do not fit any more. max 0: only looks; `found`
+     * is 1 if there are any.
+     */
+    lk_outcome (*table_announce)(struct lk_engine *engine, const struct lk_source *source,
+                                 size_t max, const struct lk_patience *patience,
+                                 struct lk_announcement *ret_announcement, lk_error *error);
+
+    /*
+     * R17. A take that looks again, in its own transaction, whether the item's row still fits: if
+     * not, the item is dropped and the next one looked at. The claim has the row's id.
+     */
+    lk_outcome (*table_take)(struct lk_engine *engine, const struct lk_source *source,
+                             const struct lk_take *take, const struct lk_patience *patience,
+                             lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                             lk_error *error);
+
+    /*
+     * R17. A finish. When it ends the claim as done, the source's statement runs in the same
+     * transaction; a row that fits even then is marked. LK_INVALID: the statement failed, and
+     * nothing has changed: the claim is held as before.
+     */
+    lk_outcome (*table_finish)(struct lk_engine *engine, const struct lk_source *source,
+                               const struct lk_finish *finish, const struct lk_patience *patience,
+                               lk_error *error);
+
+    /*
+     * Blocks, as await() does, until there may be something to announce since a round that has
+     * seen `version`. NULL: the engine cannot tell; come again after a while.
+     */
+    lk_outcome (*table_await)(struct lk_engine *engine, uint64_t version, int64_t until_us,
+                              struct lk_waker *waker);
 
     /* For `lk doctor`. */
     lk_outcome (*examine)(struct lk_engine *engine, const struct lk_patience *patience,

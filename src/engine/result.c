@@ -22,6 +22,7 @@ void lk_result_clear(lk_result *result) {
     free(result->owner);
     free(result->error);
     free(result->value);
+    free(result->tokens);
     *result = (lk_result){.outcome = LK_OK, .expires_in_ms = -1};
 }
 

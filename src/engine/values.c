@@ -46,6 +46,7 @@ void lk_claim_free(lk_claim_info *claim) {
         free(claim->id);
         free(claim->owner);
         free(claim->value);
+        free(claim->row_id);
         free(claim);
     }
 }

@@ -55,6 +55,18 @@ static void add_judgement(struct lk_form_writer *writer, const lk_result *result
     }
 }
 
+/* R14: of a lease over several nodes. */
+static void write_tokens(struct lk_form_writer *writer, const lk_result *result) {
+    if (result->token_count == 0) {
+        return;
+    }
+    lk_form_open_array(writer, "tokens");
+    for (size_t i = 0; i < result->token_count; i++) {
+        lk_form_add_count(writer, NULL, result->tokens[i]);
+    }
+    lk_form_close(writer);
+}
+
 void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result) {
     bool lives = result->expires_in_ms >= 0;
 
@@ -66,6 +78,7 @@ void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result
     lk_form_add_text_if_any(writer, "owner", result->owner);
     lk_form_add_count_if_any(writer, "ticket", result->ticket);
     lk_form_add_count_if_any(writer, "token", result->token);
+    write_tokens(writer, result);
     if (lives && !result->fixed && result->ttl_ms > 0) {
         lk_form_add_number(writer, "ttl_ms", result->ttl_ms);
     }

@@ -2,6 +2,7 @@
 /* The calls about one request: ask, renew, release. Each is checked, made, and answered. */
 #include "base/error.h"
 #include "keeper/answer.h"
+#include "keeper/batch.h"
 #include "keeper/wait.h"
 
 static lk_outcome no_memory(lk_error *error) {
@@ -71,7 +72,7 @@ lk_outcome lk_renew(lk_store *store, const lk_request *request, uint64_t token,
     const struct lk_patience patience = {.until_us =
                                              lk_wait_patience_until(checked.request.patience_ms)};
 
-    answer.outcome = store->engine->ops->renew(store->engine, &renew, &patience, &answer);
+    answer.outcome = lk_batch_renew(store->engine, &renew, &patience, &answer);
     return lk_answer_give(named, &answer, ret_result, error);
 }
 
@@ -94,7 +95,7 @@ static lk_outcome release(lk_store *store, const lk_request *request, uint64_t t
     const struct lk_patience patience = {.until_us =
                                              lk_wait_patience_until(checked.request.patience_ms)};
 
-    answer.outcome = store->engine->ops->release(store->engine, &release, &patience, &answer);
+    answer.outcome = lk_batch_release(store->engine, &release, &patience, &answer);
     return lk_answer_give(named, &answer, ret_result, error);
 }
 

@@ -133,6 +133,12 @@ lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request,
                         store->engine->ops->scheme);
 }
 
+/* R14: what a store does not decide together is taken place by place, where it has places. */
+static lk_outcome check_roots(const lk_store *store, lk_error *error) {
+    return store->engine->ops->place_of != NULL ? LK_OK
+                                                : lk_store_check_can(store, LK_CAN_ROOTS, error);
+}
+
 /* What the store's engine lacks is refused at once and by name (R23). */
 static lk_outcome check_capabilities(const lk_store *store, const struct lk_checked *checked,
                                      lk_error *error) {
@@ -157,7 +163,7 @@ static lk_outcome check_capabilities(const lk_store *store, const struct lk_chec
             outcome = lk_store_check_can(store, LK_CAN_EXCLUSIVE, error);
         }
         if (outcome == LK_OK && !lk_slice_equal(root, lk_path_root(&part->path))) {
-            outcome = lk_store_check_can(store, LK_CAN_ROOTS, error);
+            outcome = check_roots(store, error);
         }
     }
     return outcome;

@@ -41,8 +41,20 @@ static struct lk_patience patience_of(const struct lk_claiming *claiming) {
     return (struct lk_patience){.until_us = until_us, .waker = claiming->waker};
 }
 
+/* R17: whether there are rows that nobody has announced yet. */
+static bool has_rows(const struct lk_claiming *claiming, const struct lk_patience *patience) {
+    struct lk_engine *engine = claiming->store->engine;
+    struct lk_announcement look;
+
+    return claiming->source != NULL
+           && (engine->ops->table_announce(engine, claiming->source, 0, patience, &look, NULL)
+                   != LK_OK
+               || look.found > 0);
+}
+
 /*
- * R16: whether anything is left that may have to be worked on. A store that is away does not tell:
+ * R16: whether anything is left that may have to be worked on. Rows first: what is announced
+ * meanwhile is an item by the time that items are counted. A store that is away does not tell:
  * then there may be.
  */
 static bool is_drained(struct lk_claiming *claiming) {
@@ -50,8 +62,9 @@ static bool is_drained(struct lk_claiming *claiming) {
     const struct lk_engine_ops *ops = claiming->store->engine->ops;
     lk_queue_stats stats;
 
-    return ops->stats(claiming->store->engine, &claiming->take.queue, &patience, &stats, NULL)
-               == LK_OK
+    return !has_rows(claiming, &patience)
+           && ops->stats(claiming->store->engine, &claiming->take.queue, &patience, &stats, NULL)
+                  == LK_OK
            && stats.ready_now + stats.delayed_now + stats.claimed_now == 0;
 }
 
@@ -78,13 +91,23 @@ static bool was_slow_to_answer(const lk_claim_info *claim, int64_t sent_us) {
     return lk_clock_now_us() - sent_us > claim->expires_in_ms * 1000 / 3;
 }
 
+static lk_outcome take_once(struct lk_claiming *claiming, const struct lk_patience *patience,
+                            lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                            lk_error *error) {
+    struct lk_engine *engine = claiming->store->engine;
+
+    return claiming->source != NULL
+               ? engine->ops->table_take(engine, claiming->source, &claiming->take, patience,
+                                         ret_claim, ret_stand, error)
+               : engine->ops->take(engine, &claiming->take, patience, ret_claim, ret_stand, error);
+}
+
 /*
  * Takes; a claim whose answer was so slow that its deadline may be near is asked for once more,
  * which refreshes it (R3).
  */
 static lk_outcome take(struct lk_claiming *claiming, lk_claim_info **ret_claim,
                        int64_t *ret_sent_us, struct lk_stand *ret_stand, lk_error *error) {
-    struct lk_engine *engine = claiming->store->engine;
     lk_claim_info *claim = NULL;
     bool is_stolen = false;
     lk_outcome outcome = LK_GRANTED;
@@ -95,7 +118,7 @@ static lk_outcome take(struct lk_claiming *claiming, lk_claim_info **ret_claim,
         lk_claim_free(claim);
         claim = NULL;
         *ret_sent_us = lk_clock_now_us();
-        outcome = engine->ops->take(engine, &claiming->take, &patience, &claim, ret_stand, error);
+        outcome = take_once(claiming, &patience, &claim, ret_stand, error);
         if (outcome == LK_GRANTED) {
             is_stolen = is_stolen || claim->is_stolen; /* a repetition does not tell any more */
             claim->is_stolen = is_stolen;

@@ -9,7 +9,8 @@
 /* One who claims. May claim again and again. */
 struct lk_claiming {
     lk_store *store;
-    struct lk_take take; /* its ask number is drawn for each claim */
+    struct lk_take take;            /* its ask number is drawn for each claim */
+    const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_absence absence;
     int64_t end_us;      /* until when work is waited for; 0: a try; LK_NEVER */

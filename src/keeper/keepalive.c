@@ -20,6 +20,7 @@
 #include "base/condition.h"
 #include "base/random.h"
 #include "engine/reply.h"
+#include "keeper/batch.h"
 
 #define SLEEP_US_MAX INT64_C(1000000) /* suspended time is noticed within this */
 #define ATTEMPT_US_MIN INT64_C(250000)
@@ -243,7 +244,6 @@ static void take_in(struct lk_keepalive *keepalive, struct lk_lease *lease, int6
 
 /* Called and left with the mutex held, which is free meanwhile. */
 static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease) {
-    const struct lk_engine_ops *ops = keepalive->engine->ops;
     const struct lk_patience patience = {.until_us = attempt_until_us(keepalive, lease),
                                          .waker = &keepalive->waker};
     const struct lk_renew renew = {.target = lease->target, .ttl_ms = lease->ttl_ms};
@@ -253,7 +253,7 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     lease->is_busy = true;
     pthread_mutex_unlock(&keepalive->mutex);
     sent_us = lk_clock_now_us();
-    result.outcome = ops->renew(keepalive->engine, &renew, &patience, &result);
+    result.outcome = lk_batch_renew(keepalive->engine, &renew, &patience, &result);
     pthread_mutex_lock(&keepalive->mutex);
     take_in(keepalive, lease, sent_us, &result);
     lk_result_clear(&result);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/reply.h"
 #include "keeper/answer.h"
+#include "keeper/batch.h"
 #include "keeper/keepalive.h"
 #include "keeper/wait.h"
 
@@ -57,7 +58,7 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
         next += path->size;
     }
     lease->keepalive = store->keepalive;
-    lease->can_put = (store->engine->ops->capabilities & LK_CAN_VALUES) != 0;
+    lease->can_put = (lk_store_capabilities(store) & LK_CAN_VALUES) != 0;
     lease->target.token = grant->token;
     lease->ttl_ms = grant->ttl_ms;
     lease->is_fixed = grant->is_fixed;
@@ -165,7 +166,7 @@ static lk_outcome release_in_store(lk_lease *lease, const struct lk_slice *put, 
         return lk_error_set(error, LK_UNAVAILABLE,
                             "the store is closed: the lease ends at its deadline");
     }
-    outcome = engine->ops->release(engine, &release, &patience, &answer);
+    outcome = lk_batch_release(engine, &release, &patience, &answer);
     lk_keepalive_end_call(lease->keepalive);
     lk_error_set(error, outcome, "%s", answer.error != NULL ? answer.error : "");
     lk_result_clear(&answer);

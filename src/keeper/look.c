@@ -166,7 +166,7 @@ static bool add_heading(const lk_store *store, lk_report *report) {
 
     lk_text_format(&text, "store: %s\nengine: %s: (%s)\nlibrary: %s\n", store->url, ops->scheme,
                    ops->title, LK_VERSION);
-    add_capabilities(&text, ops->capabilities);
+    add_capabilities(&text, lk_store_capabilities(store));
     if (asprintf(&whole, "%s%s", bytes, report->text) < 0) {
         return false;
     }

@@ -15,6 +15,7 @@
 #include "keeper/cancel.h"
 #include "keeper/checked.h"
 #include "keeper/claim.h"
+#include "keeper/finder.h"
 #include "keeper/keepalive.h"
 #include "keeper/lease.h"
 #include "keeper/wait.h"
@@ -40,11 +41,18 @@ struct pool {
     lk_store *store;
     lk_work_options options; /* filled in: nothing is 0 that means something else */
     struct lk_path queue;
+    struct lk_table_text table;     /* R17 */
+    const struct lk_source *source; /* in it; NULL: the queue is no table */
+    struct lk_finder finder;
+    struct lk_waker finder_waker; /* thrown as a worker's is, and when all workers have ended */
+    struct lk_cancel_link finder_link;
+    pthread_t finder_thread;
     struct worker *workers;
     size_t worker_count; /* those whose waker is there */
 
     pthread_mutex_t mutex; /* guards what follows, and the progress callback */
     lk_work_counts counts;
+    bool is_over;    /* all workers have ended */
     lk_error result; /* LK_OK until a worker ends for another reason than being drained */
 };
 
@@ -62,6 +70,9 @@ static void stop_all(struct pool *pool) {
     for (size_t i = 0; i < pool->worker_count; i++) {
         lk_waker_throw(&pool->workers[i].waker);
     }
+    if (pool->source != NULL) {
+        lk_waker_throw(&pool->finder_waker);
+    }
 }
 
 /* A worker ends: but for a drained queue all others do, too. The first reason counts. */
@@ -70,7 +81,7 @@ static void conclude(struct pool *pool, const lk_error *reason) {
         return; /* drained */
     }
     pthread_mutex_lock(&pool->mutex);
-    if (pool->result.outcome == LK_OK) {
+    if (pool->result.outcome == LK_OK && !pool->is_over) {
         pool->result = *reason;
     }
     pthread_mutex_unlock(&pool->mutex);
@@ -101,19 +112,44 @@ static void count(lk_work_counts *counts, lk_work_step step, const lk_claim_info
     case LK_WORK_UNKNOWN:
         counts->unknown++;
         break;
+    case LK_WORK_ANNOUNCED: /* counted where they are found */
+        break;
     }
 }
 
-static void tell(struct pool *pool, lk_work_step step, const lk_claim_info *claim,
-                 int64_t delay_ms) {
-    lk_work_progress progress = {.step = step, .claim = claim, .delay_ms = delay_ms};
+/* The mutex is held. */
+static void pass_on(struct pool *pool, lk_work_progress *progress) {
+    progress->counts = pool->counts;
+    if (pool->options.progress != NULL) {
+        pool->options.progress(pool->options.context, progress);
+    }
+}
+
+static void tell(struct pool *pool, lk_work_progress *progress) {
+    pthread_mutex_lock(&pool->mutex);
+    count(&pool->counts, progress->step, progress->claim);
+    pass_on(pool, progress);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+/* What a finder tells. How much is left is asked for where somebody hears of it. */
+static void tell_announced(void *context, const struct lk_announcement *announcement) {
+    struct pool *pool = context;
+    struct lk_engine *engine = pool->store->engine;
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_FAREWELL_US,
+                                         .waker = &pool->finder_waker};
+    lk_work_progress progress = {.step = LK_WORK_ANNOUNCED};
+    lk_queue_stats stats = {.pushed = 0};
+    bool is_known = pool->options.progress != NULL
+                    && engine->ops->stats(engine, &pool->queue, &patience, &stats, NULL) == LK_OK;
 
     pthread_mutex_lock(&pool->mutex);
-    count(&pool->counts, step, claim);
-    progress.counts = pool->counts;
-    if (pool->options.progress != NULL) {
-        pool->options.progress(pool->options.context, &progress);
+    pool->counts.announced += announcement->pushed;
+    pool->counts.duplicates += announcement->duplicates;
+    if (is_known) {
+        pool->counts.left = stats.ready_now + stats.delayed_now + stats.claimed_now;
     }
+    pass_on(pool, &progress);
     pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -134,8 +170,10 @@ static int64_t retry_delay_ms(struct worker *worker, uint32_t attempt) {
  * Ends the claim in the store, which is waited for until the claim would have perished; by somebody
  * who is to stop, only for a moment. LK_OK, LK_LOST, or what leaves it unknown.
  */
-static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, int64_t until_us) {
+static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, int64_t until_us,
+                         lk_error *error) {
     struct lk_engine *engine = worker->pool->store->engine;
+    const struct lk_source *source = worker->pool->source;
     struct lk_absence *absence = &worker->claiming.absence;
 
     for (;;) {
@@ -145,7 +183,9 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
             .until_us = is_farewell ? sent_us + LK_FAREWELL_US : until_us,
             .waker = is_farewell ? NULL : &worker->waker,
         };
-        lk_outcome outcome = engine->ops->finish(engine, finish, &patience, NULL);
+        lk_outcome outcome =
+            source != NULL ? engine->ops->table_finish(engine, source, finish, &patience, error)
+                           : engine->ops->finish(engine, finish, &patience, error);
 
         if (outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED) {
             lk_absence_end(absence);
@@ -174,6 +214,14 @@ static lk_work_step step_of(const struct pool *pool, const lk_claim_info *claim,
     return max_attempts != 0 && claim->attempt >= max_attempts ? LK_WORK_PARKED : LK_WORK_RETRIED;
 }
 
+/* R17: what is handled cannot be done, as the table's statement fails; so it is for later. */
+static lk_outcome give_back(struct worker *worker, const lk_claim_info *claim,
+                            struct lk_finish *ending, int64_t until_us) {
+    ending->kind = LK_FINISH_RETRY;
+    ending->delay_ms = retry_delay_ms(worker, claim->attempt);
+    return finish(worker, ending, until_us, NULL);
+}
+
 /* `status` is the handler's. */
 static void end_claim(struct worker *worker, const lk_claim_info *claim, lk_lease *lease,
                       int status) {
@@ -189,11 +237,19 @@ static void end_claim(struct worker *worker, const lk_claim_info *claim, lk_leas
     };
     int64_t promised_us = lk_promise_until_us(&lease->promise);
     int64_t until_us = larger(promised_us, lk_clock_now_us() + LK_FAREWELL_US);
-    lk_work_step step;
+    lk_work_progress progress = {.claim = claim};
+    lk_error error;
+    lk_outcome outcome;
 
     lk_lease_abandon(lease); /* not renewed any more: a renewal after the end would be LOST */
-    step = step_of(pool, claim, ending.kind, finish(worker, &ending, until_us));
-    tell(pool, step, claim, step == LK_WORK_RETRIED ? ending.delay_ms : 0);
+    outcome = finish(worker, &ending, until_us, &error);
+    if (outcome == LK_INVALID && pool->source != NULL) {
+        progress.text = error.text;
+        outcome = give_back(worker, claim, &ending, until_us);
+    }
+    progress.step = step_of(pool, claim, ending.kind, outcome);
+    progress.delay_ms = progress.step == LK_WORK_RETRIED ? ending.delay_ms : 0;
+    tell(pool, &progress);
 }
 
 /* Puts the claim under the keep-alive, as a lease on QUEUE/ID. */
@@ -221,10 +277,11 @@ static void begin_lease(struct worker *worker, const lk_claim_info *claim, lk_le
 
 static void handle(struct worker *worker, lk_claim_info *claim, lk_lease *lease, int64_t sent_us) {
     const lk_work_options *options = &worker->pool->options;
+    lk_work_progress progress = {.step = LK_WORK_CLAIMED, .claim = claim};
     int status;
 
     begin_lease(worker, claim, lease, sent_us);
-    tell(worker->pool, LK_WORK_CLAIMED, claim, 0);
+    tell(worker->pool, &progress);
     status = options->handle(options->context, claim, lease);
     end_claim(worker, claim, lease, status);
     lk_claim_free(claim);
@@ -278,6 +335,7 @@ static bool init_worker(struct pool *pool, struct worker *worker) {
                 .note_given = options->note != NULL,
                 .note = lk_slice_of(options->note),
             },
+        .source = pool->source,
         .waker = &worker->waker,
         .absence = lk_absence_new(),
         .end_us = LK_NEVER,
@@ -321,6 +379,76 @@ static void done_workers(struct pool *pool) {
     free(pool->workers);
 }
 
+/* ---- the finder of a table's rows (R17) ------------------------------------------------------ */
+
+static lk_outcome init_finder(struct pool *pool, lk_error *error) {
+    if (pool->source == NULL) {
+        return LK_OK;
+    }
+    if (!lk_waker_init(&pool->finder_waker)) {
+        pool->source = NULL; /* and nothing to undo */
+        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+    }
+    if (pool->options.cancel != NULL) {
+        lk_cancel_join(pool->options.cancel, &pool->finder_link, &pool->finder_waker);
+    }
+    pool->finder = (struct lk_finder){
+        .store = pool->store,
+        .source = pool->source,
+        .waker = &pool->finder_waker,
+        .absence = lk_absence_new(),
+        .patience_ms = pool->options.patience_ms,
+        .drains = pool->options.drain && pool->options.loops == LK_WORK_ANNOUNCES,
+        .tell = tell_announced,
+        .context = pool,
+    };
+    return LK_OK;
+}
+
+static void done_finder(struct pool *pool) {
+    if (pool->source != NULL) {
+        if (pool->options.cancel != NULL) {
+            lk_cancel_leave(pool->options.cancel, &pool->finder_link);
+        }
+        lk_waker_done(&pool->finder_waker);
+    }
+}
+
+static void *run_finder(void *context) {
+    struct pool *pool = context;
+    lk_error error;
+
+    lk_error_clear(&error, LK_OK);
+    error.outcome = lk_finder_run(&pool->finder, &error);
+    conclude(pool, &error);
+    return NULL;
+}
+
+static bool start_finder(struct pool *pool) {
+    lk_error error;
+
+    if (pool->source == NULL || pool->options.loops == LK_WORK_CLAIMS) {
+        return false;
+    }
+    if (pthread_create(&pool->finder_thread, NULL, run_finder, pool) == 0) {
+        return true;
+    }
+    lk_error_set(&error, LK_INTERNAL, "cannot start the finder: no more threads");
+    conclude(pool, &error);
+    return false;
+}
+
+/* Ended by this, it has nothing more to say: the result stands. */
+static void end_finder(struct pool *pool, bool is_started) {
+    if (is_started) {
+        pthread_mutex_lock(&pool->mutex);
+        pool->is_over = true;
+        pthread_mutex_unlock(&pool->mutex);
+        lk_waker_throw(&pool->finder_waker);
+        (void)pthread_join(pool->finder_thread, NULL);
+    }
+}
+
 /* The first worker is the caller's thread; returns when all have ended. */
 static void run_workers(struct pool *pool) {
     for (size_t i = 1; i < pool->worker_count; i++) {
@@ -356,6 +484,27 @@ static lk_outcome check_delays(const lk_work_options *options, lk_error *error) 
     return LK_OK;
 }
 
+/* R17: the table and its SQL. */
+static lk_outcome check_table(struct pool *pool, lk_error *error) {
+    const lk_work_options *options = &pool->options;
+
+    if (options->table == NULL) {
+        return options->loops == LK_WORK_ALL
+                   ? lk_path_parse(lk_slice_of(options->queue), &pool->queue, error)
+                   : lk_error_set(error, LK_INVALID, "R17: without a table nothing is announced");
+    }
+    if ((unsigned)options->loops > LK_WORK_CLAIMS) {
+        return lk_error_set(error, LK_INVALID, "R17: there are no loops %d", (int)options->loops);
+    }
+    lk_outcome outcome =
+        lk_table_text_make(pool->store, options->queue, options->table, &pool->table, error);
+    if (outcome == LK_OK) {
+        pool->queue = pool->table.source.queue;
+        pool->source = &pool->table.source;
+    }
+    return outcome;
+}
+
 /* Checks the options and fills in what they leave to us. */
 static lk_outcome check(struct pool *pool, const lk_work_options *given, lk_error *error) {
     lk_work_options *options = &pool->options;
@@ -365,12 +514,14 @@ static lk_outcome check(struct pool *pool, const lk_work_options *given, lk_erro
         outcome = lk_store_check_can(pool->store, LK_CAN_WORK, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_path_parse(lk_slice_of(options->queue), &pool->queue, error);
+        outcome = check_table(pool, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_checked_claim(options->ttl_ms, options->max_attempts, options->note, error);
     }
-    if (outcome == LK_OK && (options->handle == NULL || options->workers > LK_WORKERS_MAX)) {
+    if (outcome == LK_OK
+        && ((options->handle == NULL && options->loops != LK_WORK_ANNOUNCES)
+            || options->workers > LK_WORKERS_MAX)) {
         outcome =
             lk_error_set(error, LK_INVALID,
                          "R16: a pool needs a handler, and has at most %d workers", LK_WORKERS_MAX);
@@ -386,6 +537,27 @@ static lk_outcome check(struct pool *pool, const lk_work_options *given, lk_erro
     return check_delays(options, error);
 }
 
+/* Everything that the options ask for, once they are checked. */
+static lk_outcome run(struct pool *pool, lk_error *error) {
+    lk_outcome outcome = init_finder(pool, error);
+
+    if (outcome == LK_OK && pool->options.loops == LK_WORK_ANNOUNCES) {
+        (void)run_finder(pool);
+        outcome = lk_error_set(error, pool->result.outcome, "%s", pool->result.text);
+    } else if (outcome == LK_OK) {
+        outcome = init_workers(pool, error);
+        if (outcome == LK_OK) {
+            bool is_finding = start_finder(pool);
+            run_workers(pool);
+            end_finder(pool, is_finding);
+            outcome = lk_error_set(error, pool->result.outcome, "%s", pool->result.text);
+        }
+        done_workers(pool);
+    }
+    done_finder(pool);
+    return outcome;
+}
+
 lk_outcome lk_work(lk_store *store, const lk_work_options *options, lk_work_counts *ret_counts,
                    lk_error *error) {
     struct pool pool = {.store = store, .result = {.outcome = LK_OK}};
@@ -399,12 +571,7 @@ lk_outcome lk_work(lk_store *store, const lk_work_options *options, lk_work_coun
         outcome = lk_error_set(error, LK_INTERNAL, "the system has no more mutexes");
     }
     if (outcome == LK_OK) {
-        outcome = init_workers(&pool, error);
-        if (outcome == LK_OK) {
-            run_workers(&pool);
-            outcome = lk_error_set(error, pool.result.outcome, "%s", pool.result.text);
-        }
-        done_workers(&pool);
+        outcome = run(&pool, error);
         (void)pthread_mutex_destroy(&pool.mutex);
     }
     if (ret_counts != NULL) {

@@ -145,11 +145,17 @@ static const char *name_of(enum lk_capability capability) {
     return "outlive its processes";
 }
 
+unsigned lk_store_capabilities(const struct lk_store *store) {
+    const struct lk_engine_ops *ops = store->engine->ops;
+
+    return ops->capabilities_of != NULL ? ops->capabilities_of(store->engine) : ops->capabilities;
+}
+
 lk_outcome lk_store_check_can(const struct lk_store *store, enum lk_capability needed,
                               lk_error *error) {
     lk_outcome outcome = lk_store_check(store, error);
 
-    if (outcome == LK_OK && (store->engine->ops->capabilities & needed) == 0) {
+    if (outcome == LK_OK && (lk_store_capabilities(store) & needed) == 0) {
         outcome = lk_error_set(error, LK_UNSUPPORTED, "a store of %s: cannot %s",
                                store->engine->ops->scheme, name_of(needed));
     }

@@ -28,4 +28,7 @@ lk_outcome lk_store_check(const struct lk_store *store, lk_error *error);
 lk_outcome lk_store_check_can(const struct lk_store *store, enum lk_capability needed,
                               lk_error *error);
 
+/* What this store can: enum lk_capability. */
+unsigned lk_store_capabilities(const struct lk_store *store);
+
 #endif

@@ -11,12 +11,18 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "engine/reply.h"
 #include "keeper/absence.h"
+#include "keeper/batch.h"
 #include "keeper/cancel.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
+
+#define PAUSE_MIN_US INT64_C(2000)
+#define PAUSE_FIRST_US INT64_C(10000)
+#define PAUSE_MAX_US INT64_C(250000)
 
 struct wait {
     lk_store *store;
@@ -29,6 +35,8 @@ struct wait {
     int64_t sent_us;         /* the last ask */
     int64_t stands_until_us; /* no deadline can have ended what stood in line by then; 0: nothing */
     struct lk_stand stand;
+    bool is_split;       /* R14: nothing stands in line, it tries again and again */
+    int64_t pause_us;    /* between two tries of a split request */
     bool is_ours;        /* this wait put the request there */
     bool is_asked_twice; /* a grant whose answer was slow was asked for again */
 };
@@ -71,13 +79,11 @@ static struct lk_ask ask_from(const struct lk_checked *checked) {
 }
 
 static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_patience *patience) {
-    const struct lk_engine *engine = wait->store->engine;
-
     lk_result_clear(wait->result);
     wait->ask.style = style;
     wait->sent_us = lk_clock_now_us();
     wait->result->outcome =
-        engine->ops->ask(wait->store->engine, &wait->ask, patience, wait->result, &wait->stand);
+        lk_batch_ask(wait->store->engine, &wait->ask, patience, wait->result, &wait->stand);
     return wait->result->outcome;
 }
 
@@ -92,7 +98,6 @@ static struct lk_patience patience_of_farewell(const struct wait *wait) {
 
 /* Takes back what stands in line or was granted just now; the wait's answer stays what it is. */
 static void withdraw(struct wait *wait) {
-    const struct lk_engine *engine = wait->store->engine;
     const struct lk_release release = {.target = {.owner = wait->ask.owner,
                                                   .parts = wait->ask.parts,
                                                   .part_count = wait->ask.part_count}};
@@ -100,7 +105,7 @@ static void withdraw(struct wait *wait) {
     lk_result ignored = {.outcome = LK_OK};
 
     /* Unreachable or gone already: then it perishes by its ttl, or has. */
-    (void)engine->ops->release(wait->store->engine, &release, &patience, &ignored);
+    (void)lk_batch_release(wait->store->engine, &release, &patience, &ignored);
     lk_result_clear(&ignored);
     wait->result->ticket = 0;
     wait->result->token = 0;
@@ -117,7 +122,7 @@ static void withdraw(struct wait *wait) {
  * elsewhere. The ask that found out has put a new one there, which must not stay.
  */
 static bool was_ended_from_outside(const struct wait *wait) {
-    return wait->result->created && lk_clock_now_us() < wait->stands_until_us;
+    return wait->result->created && !wait->is_split && lk_clock_now_us() < wait->stands_until_us;
 }
 
 /* Asks within a wait, and keeps count of whose the request is. */
@@ -160,12 +165,25 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
 
 /* ---- the wait -------------------------------------------------------------------------------- */
 
+/* R14: a randomised back-off, so that two who are in each other's way do not stay so. */
+static lk_outcome pause_between_tries(struct wait *wait) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t pause_us = lk_random_between(&random, PAUSE_MIN_US, wait->pause_us);
+
+    wait->pause_us = smaller(wait->pause_us * 2, PAUSE_MAX_US);
+    pause_us = smaller(pause_us, larger(wait->end_us - lk_clock_now_us(), 0));
+    return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
+}
+
 /* Sleeps until the request may have changed, or has to be refreshed, or the wait is over. */
-static lk_outcome sleep_in_line(const struct wait *wait) {
+static lk_outcome sleep_in_line(struct wait *wait) {
     const struct lk_engine *engine = wait->store->engine;
     int64_t third_us = wait->result->expires_in_ms * 1000 / 3;
     int64_t look_us = lk_clock_now_us() + LOOK_MIN_US;
 
+    if (wait->is_split) {
+        return pause_between_tries(wait);
+    }
     look_us = larger(look_us, wait->sent_us + third_us);
     return engine->ops->await(wait->store->engine, &wait->stand, smaller(look_us, wait->end_us),
                               wait->waker);
@@ -272,6 +290,8 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, lk_res
         .absence = lk_absence_new(),
         .result = result,
         .end_us = lk_wait_instant_after(request->wait_ms),
+        .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
+        .pause_us = PAUSE_FIRST_US,
         .is_ours = checked->is_owner_made,
     };
 

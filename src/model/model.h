@@ -71,7 +71,8 @@ struct lk_target {
     struct lk_slice owner;
     const struct lk_part *parts;
     size_t part_count;
-    uint64_t token; /* 0: not named */
+    uint64_t token;        /* 0: not named */
+    struct lk_slice batch; /* as in lk_ask */
 };
 
 struct lk_ask {
@@ -85,6 +86,12 @@ struct lk_ask {
     struct lk_slice note;
     size_t blockers_max; /* how many blockers to name in the answer (R20); 0: none */
     bool wants_value;    /* R15: the first part's value comes with the grant */
+    /*
+     * R14: what a store that is asked place by place keeps this part of a batch apart by, from
+     * other requests for the same paths: the whole batch's paths. Empty: none. The model, which
+     * decides about everything together, is never given one.
+     */
+    struct lk_slice batch;
 };
 
 struct lk_release {

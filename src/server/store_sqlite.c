@@ -220,6 +220,12 @@ static int visit_audit(void *context, const struct lk_sql_audit *audit) {
     return lk_audit_add(image->audit, &row) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+static bool has_bound(const struct lk_quotas *quotas) {
+    return (quotas->live_max | quotas->live_per_owner_max | quotas->live_per_root_max
+            | quotas->waiters_per_path_max)
+           != 0;
+}
+
 /* Restarts (R11) and loads, in one transaction: what is served is what is in the file. */
 static int load(struct store *store, const struct lk_times *times, struct lk_image *image) {
     struct lk_sql *sql = &store->sql;
@@ -261,6 +267,9 @@ static lk_outcome store_load(struct lk_store_keeper *keeper, const struct lk_mod
         code = load(store, times, image);
     }
     if (code == SQLITE_OK) {
+        if (!has_bound(&config->quotas)) { /* R22: then those that are kept in the file hold */
+            lk_model_set_quotas(image->model, &store->meta.quotas);
+        }
         *ret_image = image;
         return LK_OK;
     }

@@ -7,6 +7,7 @@
 #include "format_2.sql.h"
 #include "format_3.sql.h"
 #include "format_4.sql.h"
+#include "format_5.sql.h"
 #include "sql/schema.h"
 
 enum {
@@ -19,7 +20,7 @@ static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
 
 /* Format 0 never was. */
 const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {NULL, format_2_text, format_3_text,
-                                                        format_4_text};
+                                                        format_4_text, format_5_text};
 
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
     sqlite3_file *file = NULL;
@@ -61,10 +62,72 @@ int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
     return SQLITE_OK;
 }
 
+int lk_sql_format_each_name(lk_sql_visit_name *visit, void *context) {
+    sqlite3 *scratch = NULL;
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_open(":memory:", &scratch);
+
+    if (code == SQLITE_OK) {
+        code = sqlite3_exec(scratch, lk_sql_schema_sqlite(), NULL, NULL, NULL);
+    }
+    if (code == SQLITE_OK) {
+        code = sqlite3_prepare_v2(scratch,
+                                  "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'",
+                                  -1, &statement, NULL);
+    }
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        code = visit(context, lk_sql_column_text(statement, 0));
+    }
+    (void)sqlite3_finalize(statement);
+    (void)sqlite3_close(scratch);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+struct clash {
+    struct lk_sql *sql;
+    char *name; /* LK_SQL_NAME_MAX bytes */
+};
+
+static int note_clash(void *context, struct lk_slice name) {
+    struct clash *clash = context;
+    char query[256];
+    int64_t count = 0;
+    int code;
+
+    (void)sqlite3_snprintf((int)sizeof query, query,
+                           "SELECT count(*) FROM sqlite_schema WHERE lower(name) = %.*Q",
+                           (int)name.size, name.bytes);
+    code = lk_sql_integer(clash->sql, query, &count);
+    if (code == SQLITE_OK && count > 0) {
+        (void)snprintf(clash->name, LK_SQL_NAME_MAX, "%.*s", (int)name.size, name.bytes);
+    }
+    return code;
+}
+
+int lk_sql_format_clash(struct lk_sql *sql, char ret_name[LK_SQL_NAME_MAX]) {
+    struct clash clash = {.sql = sql, .name = ret_name};
+
+    ret_name[0] = '\0';
+    return lk_sql_format_each_name(note_clash, &clash);
+}
+
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id) {
     char insert[256];
-    int code = lk_sql_execute(sql, lk_sql_schema_sqlite());
+    char keep[64];
+    int64_t tables = 0;
+    int64_t id = 0;
+    int code = lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema", &tables);
 
+    if (code == SQLITE_OK) {
+        code = lk_sql_integer(sql, "PRAGMA application_id", &id);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, lk_sql_schema_sqlite());
+    }
+    if (code == SQLITE_OK && tables > 0) {
+        (void)snprintf(keep, sizeof keep, "PRAGMA application_id = %d", (int)id);
+        code = lk_sql_execute(sql, keep);
+    }
     if (code != SQLITE_OK) {
         return code;
     }

@@ -9,12 +9,13 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 4,               /* that this program reads, writes and makes */
+    LK_SQL_FORMAT = 5,               /* that this program reads, writes and makes */
     LK_SQL_FORMAT_WRITABLE_FROM = 1, /* the oldest whose programs may write what this one makes */
     LK_SQL_FORMAT_OF_WORK = 2,       /* ... once there are items, or leases that asked for values */
     LK_SQL_FORMAT_OF_SERVICE = 3,    /* ... once a service has kept it */
     LK_SQL_FORMAT_OF_EVENTS = 4,     /* ... once events are to be kept at all times */
     LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
+    LK_SQL_NAME_MAX = 64,            /* room for a name of the schema */
 };
 
 enum lk_sql_identity {
@@ -30,7 +31,17 @@ enum lk_sql_identity {
  */
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
 
-/* Makes the tables, inside a write transaction on an empty file. */
+/* Visits the name of everything that the schema makes. Returns the first code that is not OK. */
+typedef int lk_sql_visit_name(void *context, struct lk_slice name);
+int lk_sql_format_each_name(lk_sql_visit_name *visit, void *context);
+
+/* A name of the schema that the file has already, or the empty one. */
+int lk_sql_format_clash(struct lk_sql *sql, char ret_name[LK_SQL_NAME_MAX]);
+
+/*
+ * Makes the tables, inside a write transaction. A file that has tables already keeps the
+ * application id that it has.
+ */
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id);
 
 /*

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 4. (format_N.sql makes format N of the one before.)
+-- The tables of a Lockkeeper store in SQLite, format 5. (format_N.sql leads from N - 1 to N.)
 --
 -- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
@@ -107,6 +107,14 @@ CREATE INDEX items_by_due ON items (queue, due_us) WHERE state = 'delayed';
 CREATE TABLE item_values (
     item  INTEGER PRIMARY KEY REFERENCES items (number),
     bytes BLOB    NOT NULL
+);
+
+-- R17: rows of a table that are done and still fit its query: they are not announced again.
+CREATE TABLE done_rows (
+    number INTEGER PRIMARY KEY,
+    queue  TEXT NOT NULL,
+    id     TEXT NOT NULL, -- as in paths
+    UNIQUE (queue, id)
 );
 
 -- R4: the last ticket or token drawn in each root.

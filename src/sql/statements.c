@@ -181,6 +181,15 @@ static const char *const texts[] = {
                           " WHERE state = 'delayed'",
 
     [LK_SQL_ROOTS_GREATEST] = "SELECT ifnull(max(last_draw), 0) FROM roots",
+    [LK_SQL_DONE_ROW_ADD] = "INSERT OR IGNORE INTO done_rows (queue, id) VALUES (?1, ?2)",
+    [LK_SQL_DONE_ROW_DELETE] = "DELETE FROM done_rows WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_DONE_ROW_FIND] = "SELECT 1 FROM done_rows WHERE queue = ?1 AND id = ?2",
+    /* By number: the plus keeps from sorting all of a queue. */
+    [LK_SQL_DONE_ROWS_FROM] = "SELECT number, id FROM done_rows WHERE +queue = ?1 AND number > ?2"
+                              " ORDER BY number LIMIT ?3",
+    [LK_SQL_READY_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM items WHERE queue = ?1"
+                           " AND state = 'ready' LIMIT ?2)",
+
     [LK_SQL_ROOT_LOAD] = "SELECT last_draw FROM roots WHERE root = ?1",
     [LK_SQL_ROOT_SAVE] = "INSERT INTO roots (root, last_draw) VALUES (?1, ?2)"
                          " ON CONFLICT (root) DO UPDATE SET last_draw = excluded.last_draw"

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "../service/launch.h"
+#include "base/clock.h"
 #include "engine/engine.h"
 #include "matrix.h"
 #include "play.h"
@@ -39,6 +40,8 @@ enum {
     URL_MAX = 1024,
     FILE_BYTES_MAX = 1 << 20,
 };
+
+#define OPEN_US INT64_C(20000000)
 
 struct run {
     struct subject subjects[SUBJECTS_MAX];
@@ -65,6 +68,26 @@ struct job {
 
 /* ---- arguments and files --------------------------------------------------------------------- */
 
+/* What the very store can, where that differs from what its kind can. */
+static bool capabilities_find(const struct lk_engine_ops *ops, const char *url, unsigned *ret_can) {
+    struct lk_patience patience = {.until_us = lk_clock_now_us() + OPEN_US};
+    struct lk_engine *engine = NULL;
+    lk_error error;
+
+    *ret_can = ops->capabilities;
+    if (ops->capabilities_of == NULL) {
+        return true;
+    }
+    url += strlen(ops->scheme) + 1;
+    if (ops->open(lk_slice_of(url), &patience, &engine, &error) != LK_OK) {
+        fprintf(stderr, "conformance: %s\n", error.text);
+        return false;
+    }
+    *ret_can = ops->capabilities_of(engine);
+    ops->close(engine);
+    return true;
+}
+
 static bool subject_add(struct run *run, const char *url) {
     if (run->subject_count == SUBJECTS_MAX) {
         fprintf(stderr, "conformance: more than %d stores\n", SUBJECTS_MAX);
@@ -73,11 +96,9 @@ static bool subject_add(struct run *run, const char *url) {
     for (size_t i = 0; lk_engines[i] != NULL; i++) {
         size_t size = strlen(lk_engines[i]->scheme);
         if (strncmp(url, lk_engines[i]->scheme, size) == 0 && url[size] == ':') {
-            run->subjects[run->subject_count++] =
-                (struct subject){.name = lk_engines[i]->scheme,
-                                 .url = url,
-                                 .capabilities = lk_engines[i]->capabilities};
-            return true;
+            struct subject *subject = &run->subjects[run->subject_count++];
+            *subject = (struct subject){.name = lk_engines[i]->scheme, .url = url};
+            return capabilities_find(lk_engines[i], url, &subject->capabilities);
         }
     }
     fprintf(stderr, "conformance: no engine for %s in this build\n", url);
@@ -200,6 +221,16 @@ static enum verdict play_served(const struct run *run, const struct scenario *sc
     return verdict;
 }
 
+/* A store that has to be made is made before, so that this takes none of the scenario's time. */
+static void make_store(const char *url) {
+    lk_store *store;
+    lk_error error;
+
+    if (lk_open(url, &store, &error) == LK_OK) { /* else the scenario tells */
+        lk_close(store);
+    }
+}
+
 /* In the child: plays until the machine was fast enough for the scenario's durations. */
 static enum verdict play_patiently(const struct run *run, size_t played, FILE *report) {
     const struct played *mine = &run->played[played];
@@ -218,6 +249,9 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
             fclose(attempt);
             free(text);
             return VERDICT_FAILED;
+        }
+        if (strstr(mine->subject->url, "{name}") != NULL) {
+            make_store(url);
         }
         enum verdict verdict = play_served(run, mine->scenario, url, persistent, stretch, attempt);
         fclose(attempt);

@@ -189,12 +189,12 @@ def until(condition):
         time.sleep(0.01)
 
 
-def run(cases):
+def run(cases, *options):
     """Every case on one service, which keeps a file if the arguments say so: LK [durable]"""
     program = sys.argv[1]
     is_good = True
     print(f"1..{len(cases)}", flush=True)
-    service = Service(program, durable="durable" in sys.argv[2:])
+    service = Service(program, *options, durable="durable" in sys.argv[2:])
     for number, case in enumerate(cases, 1):
         word = "ok"
         try:

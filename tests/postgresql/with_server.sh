@@ -6,7 +6,7 @@
 # Runs a command beside a private PostgreSQL server: on a unix socket in a temporary directory, for
 # as long as the command runs. {server} in an argument stands for that directory, and
 # $LK_TEST_SERVER is it: libpq's host=, user postgres, database postgres. What the server wrote
-# stands in its file `log`, of which the end is shown when the command fails. --durable: the
+# stands in its file `log`; its last errors are shown when the command fails. --durable: the
 # server flushes to the disk, as a real one does; otherwise not.
 set -u
 
@@ -73,5 +73,6 @@ child=$!
 wait "$child"
 code=$?
 child=''
-[ "$code" -eq 0 ] || tail -n 30 "$server/log" | sed 's/^/# server: /'
+[ "$code" -eq 0 ] ||
+    grep -E 'ERROR|FATAL|PANIC' "$server/log" | tail -n 20 | sed 's/^/# server: /'
 exit "$code"

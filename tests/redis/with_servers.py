@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command beside Redis servers of its own: with_servers.py single|cluster COMMAND...
 
@@ -69,7 +69,7 @@ class Servers:
 
     def single(self):
         path = os.path.join(self.folder, "socket")
-        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "16")
+        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "1024")
         self.url = f"redis://{path}"
         self.flush = [f"redis-cli -s {path} FLUSHALL"]
         self.wait("the server", lambda: "PONG" in self.cli("-s", path, "PING"))

@@ -4,6 +4,7 @@
  * makes of what was live (R11).
  */
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -199,6 +200,30 @@ static void a_restart_shortens_nothing(void **state) {
     assert_int_equal(loaded_deadline(scene, &second), times.now_us + INT64_C(3600000000));
 }
 
+static void bounds_of_the_file_hold(void **state) {
+    struct scene *scene = *state;
+    const struct lk_model_config config = {.hash_seed = 1};
+    struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
+    struct lk_image *image = NULL;
+    struct lk_part part = {.mode = LK_EXCLUSIVE};
+    struct lk_event event = {.kind = LK_EVENT_ASK, .times = times};
+    sqlite3 *database;
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "%s/locks.db", scene->directory);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "UPDATE meta SET live_max = 1", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+    write_lease(scene, times, 10000);
+    assert_int_equal(scene->keeper->ops->load(scene->keeper, &config, &times, &image, NULL), LK_OK);
+    (void)lk_path_parse(lk_slice_of("db/t2"), &part.path, NULL);
+    event.ask = (struct lk_ask){
+        .owner = lk_slice_of("another"), .parts = &part, .part_count = 1, .style = LK_TRY};
+    assert_int_equal(lk_model_step(image->model, &event)->answer.outcome, LK_FULL);
+    lk_image_free(image);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(while_it_is_served_others_only_read, begin, end),
@@ -207,6 +232,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_service_that_died_keeps_nobody_out, begin, end),
         cmocka_unit_test_setup_teardown(a_restart_gives_grace_once, begin, end),
         cmocka_unit_test_setup_teardown(a_restart_shortens_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(bounds_of_the_file_hold, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

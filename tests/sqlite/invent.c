@@ -34,11 +34,16 @@ bool play_chance(struct play *play, int percent) {
     return play_between(play, 1, 100) <= percent;
 }
 
+static const char *root_of(const struct play *play) {
+    return play->variant->root != NULL ? play->variant->root : "";
+}
+
 struct lk_path play_some_path(struct play *play) {
     struct lk_path path;
 
-    assert_int_equal(
-        lk_path_parse(lk_slice_of(paths[play_between(play, 0, PATHS - 1)]), &path, NULL), LK_OK);
+    (void)snprintf(play->path, sizeof play->path, "%s%s", root_of(play),
+                   paths[play_between(play, 0, PATHS - 1)]);
+    assert_int_equal(lk_path_parse(lk_slice_of(play->path), &path, NULL), LK_OK);
     return path;
 }
 
@@ -54,8 +59,8 @@ static void make_parts(struct play *play) {
             continue;
         }
         taken[path] = true;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? " " : "",
-                                 paths[path]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s", used > 0 ? " " : "",
+                                 root_of(play), paths[path]);
         if (play_chance(play, 25)) {
             (void)snprintf(text + used, sizeof text - used, "?shared");
         } else if (play_chance(play, 40)) {
@@ -132,7 +137,8 @@ static struct lk_slice make_value(struct play *play) {
 void play_choose_queue(struct play *play) {
     const char *queue = queues[play_between(play, 0, QUEUES - 1)];
 
-    assert_int_equal(lk_path_parse(lk_slice_of(queue), &play->queue, NULL), LK_OK);
+    (void)snprintf(play->queue_text, sizeof play->queue_text, "%s%s", root_of(play), queue);
+    assert_int_equal(lk_path_parse(lk_slice_of(play->queue_text), &play->queue, NULL), LK_OK);
     (void)snprintf(play->id, sizeof play->id, "%s", ids[play_between(play, 0, IDS - 1)]);
 }
 
@@ -158,8 +164,13 @@ static uint64_t some_token(struct play *play) {
 }
 
 static void make_push(struct play *play, struct lk_push *ret_push) {
-    ground_parts_parse(&play->parts,
-                       play_chance(play, 60) ? "" : needs[play_between(play, 0, NEEDS - 1)]);
+    char text[64] = "";
+
+    if (play_chance(play, 40)) {
+        (void)snprintf(text, sizeof text, "%s%s", root_of(play),
+                       needs[play_between(play, 0, NEEDS - 1)]);
+    }
+    ground_parts_parse(&play->parts, text);
     *ret_push = (struct lk_push){
         .queue = play->queue,
         .id = lk_slice_of(play_chance(play, 98) ? play->id : "a/b"),

@@ -18,6 +18,7 @@ struct variant {
     struct lk_quotas quotas;
     int64_t pause_max_us; /* between steps */
     int work_percent;     /* of the steps are about values and work */
+    const char *root;     /* everything happens below it, as in "r/"; NULL: under several roots */
     bool is_told;         /* all that happens is kept, and compared */
 };
 
@@ -35,9 +36,12 @@ struct play {
     struct ground_parts parts; /* of the event */
     char owner[LK_OWNER_BYTES_MAX + 1];
     struct lk_path queue;
+    char queue_text[32];
+    char path[32]; /* of play_some_path() */
     char id[LK_SEGMENT_BYTES_MAX + 1];
     char value[200];
     uint64_t last_event;
+    int64_t answered_us;          /* when a store that has a clock of its own last answered */
     uint64_t tokens[PLAY_TOKENS]; /* granted lately, for later calls to name */
 };
 

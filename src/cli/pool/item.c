@@ -75,6 +75,11 @@ char **lk_pool_item_words(char *const *command, const char *id) {
     return words;
 }
 
+/* As whoever made it knows it: not as in paths, where it is a row's. */
+static const char *id_of(const lk_claim_info *claim) {
+    return claim->row_id != NULL ? claim->row_id : claim->id;
+}
+
 /* ---- environment ----------------------------------------------------------------------------- */
 
 static bool begins_with(const char *text, const char *name) {
@@ -96,7 +101,7 @@ static bool make_environment(struct outfit *outfit, const struct lk_pool_bench *
         || asprintf(&outfit->variables[0], "%s%s", queue_name, claim->queue) < 0) {
         return false;
     }
-    if (asprintf(&outfit->variables[1], "%s%s", item_name, claim->id) < 0) {
+    if (asprintf(&outfit->variables[1], "%s%s", item_name, id_of(claim)) < 0) {
         outfit->variables[1] = NULL;
         return false;
     }
@@ -169,7 +174,7 @@ static bool dress(struct outfit *outfit, const struct lk_pool_bench *bench,
         outfit->path = NULL;
         return false;
     }
-    outfit->words = lk_pool_item_words(bench->command, claim->id);
+    outfit->words = lk_pool_item_words(bench->command, id_of(claim));
     if (outfit->words == NULL || !make_environment(outfit, bench, claim)) {
         return false;
     }

@@ -35,7 +35,10 @@ struct pool {
     const struct lk_pool_options *options;
     struct lk_run_signals signals;
     struct lk_pool_tally *tally;
-    pid_t workers[LK_POOL_WORKERS_MAX]; /* 0: none in this place */
+    char queue[LK_QUEUE_TEXT_MAX];
+    pid_t workers[LK_POOL_PLACES_MAX]; /* 0: none in this place */
+    size_t first;                      /* place in use */
+    size_t places;                     /* the finder's is the one behind the workers' */
     size_t living;
     enum pace pace;
     int end_signal; /* that had CMD ended; 0: none did */
@@ -57,7 +60,7 @@ static void show_progress(struct pool *pool) {
     lk_pool_tally_describe(pool->tally, text, sizeof text);
     if (strcmp(text, pool->shown) != 0) {
         memcpy(pool->shown, text, sizeof text);
-        (void)fprintf(pool->cli->err, "\r\033[K%s: %s", pool->options->queue, text);
+        (void)fprintf(pool->cli->err, "\r\033[K%s: %s", pool->queue, text);
         (void)fflush(pool->cli->err);
     }
 }
@@ -78,7 +81,9 @@ static _Noreturn void be_worker(struct pool *pool, size_t place, pid_t parent) {
                                       .options = pool->options,
                                       .signals = &pool->signals,
                                       .tally = pool->tally,
-                                      .place = place};
+                                      .queue = pool->queue,
+                                      .place = place,
+                                      .is_finder = place == pool->options->workers};
 
     prctl(PR_SET_PDEATHSIG, LK_POOL_ORDER_END);
     /* Whoever died before that was said is not the parent any more. */
@@ -101,7 +106,7 @@ static bool start_worker(struct pool *pool, size_t place) {
 }
 
 static void signal_workers(const struct pool *pool, int signal) {
-    for (size_t place = 0; place < pool->options->workers; place++) {
+    for (size_t place = 0; place < pool->places; place++) {
         if (pool->workers[place] > 0) {
             kill(pool->workers[place], signal);
         }
@@ -161,10 +166,10 @@ static void replace_worker(struct pool *pool, size_t place, int signal) {
 static void note_end(struct pool *pool, pid_t pid, int status) {
     size_t place = 0;
 
-    while (place < pool->options->workers && pool->workers[place] != pid) {
+    while (place < pool->places && pool->workers[place] != pid) {
         place++;
     }
-    if (place == pool->options->workers) {
+    if (place == pool->places) {
         return; /* no worker: a guard, say, of one that was killed */
     }
     pool->workers[place] = 0;
@@ -241,10 +246,38 @@ static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats,
     }
     outcome = lk_cli_check_shared(store, error);
     if (outcome == LK_OK) {
-        outcome = lk_stats(store, pool->options->queue, ret_stats, error);
+        outcome = lk_stats(store, pool->queue, ret_stats, error);
     }
     lk_close(store);
     return outcome;
+}
+
+/* The queue's path, which a table may have to give, and whether there is such a table. */
+static lk_outcome find_queue(struct pool *pool, lk_error *error) {
+    const struct lk_pool_options *options = pool->options;
+    lk_store *store;
+    lk_outcome outcome;
+
+    if (options->table == NULL) {
+        (void)snprintf(pool->queue, sizeof pool->queue, "%s", options->queue);
+        return LK_OK;
+    }
+    outcome = lk_open(options->store_url, &store, error);
+    if (outcome == LK_OK) {
+        outcome = lk_table_check(store, options->queue, options->table, pool->queue, error);
+        lk_close(store);
+    }
+    return outcome;
+}
+
+/* R17: beside workers, the finder ends with the last of them. */
+static void dismiss_finder(const struct pool *pool) {
+    pid_t finder = pool->workers[pool->options->workers];
+
+    if (pool->first == 0 && pool->places > pool->options->workers && pool->living == 1
+        && finder > 0) {
+        kill(finder, LK_POOL_ORDER_STOP);
+    }
 }
 
 /* Too many workers, too short a ttl: the counts tell it. */
@@ -264,7 +297,7 @@ static void say_hint(const struct pool *pool) {
 static void run_workers(struct pool *pool) {
     struct pollfd news = {.fd = pool->signals.descriptor, .events = POLLIN};
 
-    for (size_t place = 0; place < pool->options->workers; place++) {
+    for (size_t place = pool->first; place < pool->places; place++) {
         if (!start_worker(pool, place)) {
             fail_saying(pool, "the system has no room for so many workers");
             break;
@@ -273,6 +306,7 @@ static void run_workers(struct pool *pool) {
     while (pool->living > 0) {
         (void)poll(&news, 1, pool->shows_progress ? PROGRESS_INTERVAL_MS : -1);
         obey_signals(pool);
+        dismiss_finder(pool);
         show_progress(pool);
     }
     end_progress(pool);
@@ -293,7 +327,10 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
     lk_queue_stats stats;
     lk_error error;
 
-    if (ask_counts(&pool, &stats, &error) != LK_OK) {
+    pool.first =
+        options->table != NULL && options->loops == LK_WORK_ANNOUNCES ? options->workers : 0;
+    pool.places = options->workers + (options->table != NULL && options->loops != LK_WORK_CLAIMS);
+    if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, &error) != LK_OK) {
         return lk_say_failure(cli, error.outcome, error.text);
     }
     /* Ignored, the orders would reach nobody. */

@@ -14,13 +14,19 @@
 
 #include "cli/cli.h"
 
-enum { LK_POOL_WORKERS_MAX = LK_WORKERS_MAX };
+enum {
+    LK_POOL_WORKERS_MAX = LK_WORKERS_MAX,
+    LK_POOL_PLACES_MAX = LK_POOL_WORKERS_MAX + 1, /* and a finder of a table's rows */
+};
 
 /* The parsed command line. Everything it points to is borrowed. */
 struct lk_pool_options {
-    const char *store_url; /* -S; NULL: as lk_open(NULL) finds it */
-    const char *queue;
-    char *const *command; /* argv of CMD, ended by NULL; {id} in a word but the first is replaced */
+    const char *store_url;      /* -S; NULL: as lk_open(NULL) finds it */
+    const char *queue;          /* NULL: the table's name */
+    const lk_work_table *table; /* R17; NULL: the queue is no table */
+    lk_work_loops loops;        /* of a table */
+    char *const *command; /* argv of CMD, ended by NULL; {id} in a word but the first is replaced;
+                             NULL where nothing is worked on */
     size_t workers;
     int64_t ttl_ms;        /* of a claim; 0: 60 s */
     uint32_t max_attempts; /* 0: no maximum */

@@ -3,6 +3,7 @@
 #include "cli/pool/tally.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/mman.h>
 
 struct lk_pool_tally *lk_pool_tally_new(void) {
@@ -38,6 +39,11 @@ void lk_pool_tally_count(struct lk_pool_tally *tally, size_t place,
     case LK_WORK_UNKNOWN:
         atomic_fetch_add(&tally->lost, 1);
         break;
+    case LK_WORK_ANNOUNCED:
+        atomic_store(&tally->announced, progress->counts.announced);
+        atomic_store(&tally->left, progress->counts.left);
+        atomic_store(&tally->is_announcing, true);
+        return;
     }
     atomic_store(&tally->is_running[place], progress->step == LK_WORK_CLAIMED);
 }
@@ -56,7 +62,10 @@ void lk_pool_tally_describe(struct lk_pool_tally *tally, char *text, size_t size
         const char *what;
         bool is_always_said;
     } words[] = {
+        {atomic_load(&tally->announced), "announced", atomic_load(&tally->is_announcing)},
+        {atomic_load(&tally->claims), "claimed", atomic_load(&tally->is_announcing)},
         {atomic_load(&tally->done), "done", true},
+        {atomic_load(&tally->left), "left", atomic_load(&tally->is_announcing)},
         {atomic_load(&tally->retried), "given back", false},
         {atomic_load(&tally->parked), "parked", false},
         {atomic_load(&tally->lost), "lost", false},
@@ -65,12 +74,14 @@ void lk_pool_tally_describe(struct lk_pool_tally *tally, char *text, size_t size
     unsigned running = 0;
     size_t used;
 
-    for (size_t place = 0; place < LK_POOL_WORKERS_MAX; place++) {
+    for (size_t place = 0; place < LK_POOL_PLACES_MAX; place++) {
         running += atomic_load(&tally->is_running[place]) ? 1 : 0;
     }
     used = (size_t)snprintf(text, size, "%u running", running);
     for (size_t i = 0; i < sizeof words / sizeof words[0] && used < size; i++) {
-        if (words[i].count > 0 || words[i].is_always_said) {
+        bool is_said = words[i].is_always_said
+                       || (words[i].count > 0 && strcmp(words[i].what, "claimed") != 0);
+        if (is_said) {
             used += (size_t)snprintf(text + used, size - used, ", %" PRIu64 " %s", words[i].count,
                                      words[i].what);
         }

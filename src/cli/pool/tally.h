@@ -19,7 +19,10 @@ struct lk_pool_tally {
     atomic_uint_least64_t parked;
     atomic_uint_least64_t lost; /* or unknown */
     atomic_bool is_failure_said;
-    atomic_bool is_running[LK_POOL_WORKERS_MAX]; /* the worker in this place works on an item */
+    atomic_uint_least64_t announced;
+    atomic_uint_least64_t left;                 /* in the queue, when last announced */
+    atomic_bool is_announcing;                  /* the two are told */
+    atomic_bool is_running[LK_POOL_PLACES_MAX]; /* the worker in this place works on an item */
 };
 
 /* NULL, with errno, when memory is exhausted. Shared with every child that is forked later. */

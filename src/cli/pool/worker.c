@@ -67,14 +67,21 @@ static void progress(void *context, const lk_work_progress *progress) {
     const struct worker *worker = context;
 
     lk_pool_tally_count(worker->post->tally, worker->post->place, progress);
+    if (progress->text != NULL && !worker->post->cli->quiet) {
+        lk_run_notice("NOT DONE", "%s is given back: %s",
+                      progress->claim->row_id != NULL ? progress->claim->row_id
+                                                      : progress->claim->id,
+                      progress->text);
+    }
 }
 
 static void *loop(void *context) {
     struct worker *worker = context;
     const struct lk_pool_options *options = worker->post->options;
+    bool is_finder = worker->post->is_finder;
     const lk_work_options work = {
         .size = sizeof work,
-        .queue = options->queue,
+        .queue = worker->post->queue,
         .handle = handle,
         .progress = progress,
         .context = worker,
@@ -82,8 +89,13 @@ static void *loop(void *context) {
         .ttl_ms = options->ttl_ms,
         .max_attempts = options->max_attempts,
         .note = options->note,
-        .drain = options->drain,
+        /* Beside workers, the finder ends when they have. */
+        .drain = options->drain && (!is_finder || options->loops == LK_WORK_ANNOUNCES),
         .cancel = worker->cancel,
+        .table = options->table,
+        .loops = options->table == NULL ? LK_WORK_ALL
+                 : is_finder            ? LK_WORK_ANNOUNCES
+                                        : LK_WORK_CLAIMS,
     };
     lk_error result = {.outcome = LK_OK};
 

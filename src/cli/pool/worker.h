@@ -12,7 +12,9 @@ struct lk_pool_post {
     const struct lk_pool_options *options;
     const struct lk_run_signals *signals;
     struct lk_pool_tally *tally;
+    const char *queue;
     size_t place;
+    bool is_finder; /* R17: of a table's rows; claims nothing */
 };
 
 /* Orders to a worker. Nobody else sends these two, and hardly anybody has them ignored. */

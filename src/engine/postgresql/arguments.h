@@ -10,7 +10,7 @@
 
 #include "model/model.h"
 
-enum { LK_ARGUMENTS_MAX = 12, LK_ARGUMENTS_BYTES = 128 * 1024 };
+enum { LK_ARGUMENTS_MAX = 13, LK_ARGUMENTS_BYTES = 128 * 1024 };
 
 struct lk_arguments {
     char *block; /* for free(); NULL: memory is exhausted */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "engine/postgresql/store.h"
 
 #define BACK_OFF_MIN_US INT64_C(2000)
@@ -119,9 +120,8 @@ static enum fate try_once(struct lk_postgresql *store, const char *sql,
 
 /* ---- again ----------------------------------------------------------------------------------- */
 
-/* Sleeps for a while; false: the patience is over, or the waker was thrown. */
-static bool back_off(const struct lk_patience *patience, struct lk_random *random,
-                     int64_t *delay_us) {
+bool lk_postgresql_back_off(const struct lk_patience *patience, int64_t *delay_us) {
+    struct lk_random random = {lk_random_draw()};
     int64_t left_us =
         patience->until_us == LK_NEVER ? LK_NEVER : patience->until_us - lk_clock_now_us();
     int64_t pause_us;
@@ -130,7 +130,7 @@ static bool back_off(const struct lk_patience *patience, struct lk_random *rando
 
     *delay_us = *delay_us == 0 ? BACK_OFF_MIN_US : *delay_us * 2;
     *delay_us = *delay_us < BACK_OFF_MAX_US ? *delay_us : BACK_OFF_MAX_US;
-    pause_us = lk_random_between(random, *delay_us / 2, *delay_us);
+    pause_us = lk_random_between(&random, *delay_us / 2, *delay_us);
     if (left_us <= pause_us) {
         return false;
     }
@@ -149,7 +149,6 @@ lk_outcome lk_postgresql_call(struct lk_postgresql *store, const char *sql, enum
                               struct lk_arguments *arguments, const struct lk_patience *patience,
                               PGresult **ret_result, lk_error *error) {
     char statement[SQL_BYTES_MAX];
-    struct lk_random random = {lk_random_draw()};
     int64_t delay_us = 0;
     lk_outcome outcome = LK_OK;
     enum fate fate;
@@ -166,7 +165,7 @@ lk_outcome lk_postgresql_call(struct lk_postgresql *store, const char *sql, enum
         fate = try_once(store, statement, arguments, patience, ret_result, &outcome, error);
     } while (
         (fate == CONFLICTED || fate == UNREACHED || (fate == UNKNOWN && repeat == LK_REPEATABLE))
-        && back_off(patience, &random, &delay_us));
+        && lk_postgresql_back_off(patience, &delay_us));
     lk_arguments_done(arguments);
     return outcome;
 }

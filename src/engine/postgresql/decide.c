@@ -13,7 +13,9 @@ enum {
     CYCLE_MAX = 1024,
     BLOCKER_FIELDS = 6, /* path, owner, note, ticket, held, microseconds left */
     BLOCKERS_MAX = 1024,
+    SWEEP_EVERY = 64,
 };
+#define SWEEP_PATIENCE_US INT64_C(1000000)
 
 /* Columns of lk_ask(). */
 enum {
@@ -144,6 +146,29 @@ static bool fill_asked(const PGresult *rows, lk_result *result) {
            && fill_cycle(rows, result) && fill_value(rows, result);
 }
 
+/*
+ * Every so many calls the one who comes by sweeps a little, elsewhere too: what nobody asks about
+ * any more would stay for ever. His own answer is complete by then, and what becomes of the
+ * sweeping does not matter to him.
+ */
+static void sweep_now_and_then(struct lk_postgresql *store) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + SWEEP_PATIENCE_US};
+    struct lk_arguments arguments;
+    PGresult *rows = NULL;
+    lk_error error;
+    bool is_due;
+
+    pthread_mutex_lock(&store->mutex);
+    is_due = ++store->calls % SWEEP_EVERY == 0;
+    pthread_mutex_unlock(&store->mutex);
+    if (is_due) {
+        lk_arguments_init(&arguments);
+        (void)lk_postgresql_call(store, "CALL %s.lk_sweep()", LK_ONCE, &arguments, &patience, &rows,
+                                 &error);
+        PQclear(rows);
+    }
+}
+
 static lk_outcome fail_for_memory(lk_result *result) {
     lk_result_clear(result);
     return lk_result_fail(result, LK_INTERNAL, "memory is exhausted");
@@ -178,8 +203,10 @@ lk_outcome lk_postgresql_ask(struct lk_engine *engine, const struct lk_ask *ask,
     lk_arguments_add_integer(
         &arguments, (int64_t)(ask->blockers_max < BLOCKERS_MAX ? ask->blockers_max : BLOCKERS_MAX));
     lk_arguments_add_boolean(&arguments, ask->wants_value);
-    outcome = lk_postgresql_call(store, "CALL %s.lk_ask($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)",
-                                 LK_REPEATABLE, &arguments, patience, &rows, &error);
+    lk_arguments_add_above(&arguments, &ask->parts[0].path);
+    outcome =
+        lk_postgresql_call(store, "CALL %s.lk_ask($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)",
+                           LK_REPEATABLE, &arguments, patience, &rows, &error);
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "%s", error.text);
     }
@@ -259,6 +286,7 @@ lk_outcome lk_postgresql_release(struct lk_engine *engine, const struct lk_relea
     result->expires_in_ms = -1;
     is_whole = fill_sentence(rows, END_SENTENCE, result);
     PQclear(rows);
+    sweep_now_and_then(lk_postgresql_of(engine));
     return is_whole ? result->outcome : fail_for_memory(result);
 }
 
@@ -295,6 +323,11 @@ lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put
     PGresult *rows = NULL;
     lk_outcome outcome;
 
+    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R3: an owner has 1 to %d bytes, and a token needs one",
+                            LK_OWNER_BYTES_MAX);
+    }
     lk_arguments_init(&arguments);
     lk_arguments_add_path(&arguments, &put->path);
     lk_arguments_add_above(&arguments, &put->path);

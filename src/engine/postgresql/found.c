@@ -108,29 +108,42 @@ static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
     return outcome; /* a connection that failed is closed, which undoes everything */
 }
 
-lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
-                                 lk_error *error) {
+static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
+                             const struct lk_patience *patience, lk_error *error) {
     struct present present;
-    PGconn *connection = NULL;
-    lk_outcome outcome = lk_postgresql_connect(store->place.url, patience, &connection, error);
+    lk_outcome outcome = look(store, connection, patience, &present, error);
 
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    outcome = look(store, connection, patience, &present, error);
     if (outcome == LK_OK && !present.has_meta) {
         outcome = make(store, connection, patience, error);
         if (outcome == LK_OK) {
             outcome = look(store, connection, patience, &present, error);
         }
     }
-    if (outcome == LK_OK) {
-        outcome = check(store, &present, error);
-    }
-    if (outcome != LK_OK) {
+    return outcome == LK_OK ? check(store, &present, error) : outcome;
+}
+
+/* A server that lets nobody in is told at once; a connection that is lost is made anew. */
+lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
+                                 lk_error *error) {
+    int64_t delay_us = 0;
+
+    for (;;) {
+        PGconn *connection = NULL;
+        bool is_lost;
+        lk_outcome outcome = lk_postgresql_connect(store->place.url, patience, &connection, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        outcome = prepare_on(store, connection, patience, error);
+        if (outcome == LK_OK) {
+            store->idle[store->idle_count++] = connection;
+            return LK_OK;
+        }
+        is_lost = outcome == LK_UNAVAILABLE && PQstatus(connection) != CONNECTION_OK;
         PQfinish(connection);
-        return outcome;
+        if (!is_lost || !lk_postgresql_back_off(patience, &delay_us)) {
+            return outcome;
+        }
     }
-    store->idle[store->idle_count++] = connection;
-    return LK_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "engine/postgresql/rows.h"
 #include "engine/postgresql/store.h"
 #include "engine/reply.h"

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "base/random.h"
 #include "engine/engine.h"
 #include "engine/postgresql/arguments.h"
 #include "engine/postgresql/listener.h"
@@ -26,7 +25,7 @@ struct lk_postgresql {
     pthread_mutex_t mutex;
     PGconn *idle[LK_POSTGRESQL_IDLE_MAX];
     size_t idle_count;
-    struct lk_random random;
+    uint64_t calls; /* releases so far: every so many it is swept */
     struct lk_listener listener;
 };
 
@@ -74,6 +73,12 @@ enum lk_repeat { LK_ONCE, LK_REPEATABLE };
 lk_outcome lk_postgresql_call(struct lk_postgresql *store, const char *sql, enum lk_repeat repeat,
                               struct lk_arguments *arguments, const struct lk_patience *patience,
                               PGresult **ret_result, lk_error *error);
+
+/*
+ * Sleeps before another try, longer each time; *delay_us begins with 0. false: patience is over,
+ * or the waker was thrown.
+ */
+bool lk_postgresql_back_off(const struct lk_patience *patience, int64_t *delay_us);
 
 /* ---- look.c ---------------------------------------------------------------------------------- */
 

@@ -261,7 +261,7 @@ function L.operations.ask()
     if not L.sweep() then
         return nil
     end
-    local identity = L.identity(ask.owner, paths_of(ask.parts))
+    local identity = L.identity(ask.owner, paths_of(ask.parts), ARGV[15 + 3 * #ask.parts])
     local r = L.request(ask.parts[1].root, identity)
     if not r then
         return ask_new(ask, identity)

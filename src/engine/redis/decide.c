@@ -68,6 +68,7 @@ static void say_ask(struct lk_redis_call *call, const struct lk_ask *ask) {
         lk_redis_call_number(call, ask->parts[i].limit);
         lk_redis_call_number(call, ask->parts[i].units);
     }
+    lk_redis_call_say(call, ask->batch);
 }
 
 /* When, on this machine's clock, something in front may have ended by itself. */
@@ -145,6 +146,7 @@ static void say_paths(struct lk_redis_call *call, const struct lk_target *target
 
         lk_redis_call_say(call, (struct lk_slice){path->bytes, path->size});
     }
+    lk_redis_call_say(call, target->batch);
 }
 
 static lk_outcome answer(struct lk_redis *store, struct lk_redis_call *call,

@@ -5,7 +5,7 @@ local ENDED_MEMORY = 300000000 -- R3: five minutes
 
 -- R3: the token that an ending call named. A later one may take its place: the memory is bounded.
 local function remember_ended(R, token, identity)
-    R.written['z' .. token % 4096] = pack(token, now, identity)
+    R.written['z' .. token % 4096] = write('<dd', token, now) .. identity
 end
 
 local function recalls_ended(R, token, identity)
@@ -13,8 +13,8 @@ local function recalls_ended(R, token, identity)
     if not kept then
         return false
     end
-    local known, at, whose = open(kept)
-    return known == token and whose == identity and at > now - ENDED_MEMORY
+    local known, at = read('<dd', kept)
+    return known == token and kept:sub(17) == identity and at > now - ENDED_MEMORY
 end
 
 local function has_token(r, token)
@@ -29,7 +29,7 @@ local function read_target(at, count)
         L.root_of(paths[i])
     end
     return {owner = ARGV[6], token = tonumber(ARGV[7]), paths = paths,
-        root = L.root_of(paths[1]), identity = L.identity(ARGV[6], paths)}
+        root = L.root_of(paths[1]), identity = L.identity(ARGV[6], paths, ARGV[at + count])}
 end
 
 -- ---- renewing ----

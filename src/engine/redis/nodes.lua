@@ -20,10 +20,10 @@ function L.root(name)
         owners = {}, written = {}}
     local x = call('HGET', R.H, 'x')
     if x then
-        R.draw, R.first, R.boot, R.expiry, R.kept, R.live, R.sleepers = open(x)
+        R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.boot = read(ROOT, x)
     else
-        R.draw, R.first, R.boot, R.expiry, R.kept, R.live, R.sleepers = 0, NEVER, boot, 0,
-            0, 0, 0
+        R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.boot = 0, NEVER, 0, 0, 0, 0,
+            boot
         R.is_new = true
     end
     R.latest = 0 -- the last deadline that this call sets
@@ -105,7 +105,11 @@ end
 -- ---- requests ----
 
 -- R3: an owner and a set of paths are one request, and that is what it is called.
-function L.identity(owner, paths)
+-- A part of a batch (R14) is none of those: the batch is what it is called by.
+function L.identity(owner, paths, batch)
+    if batch ~= '' then
+        return owner .. '\0\0' .. redis.sha1hex(batch)
+    end
     if #paths == 1 then
         return owner .. '\0' .. paths[1]
     end
@@ -139,14 +143,17 @@ function L.roots_of(parts)
 end
 
 local function decode(identity, packed)
-    local f = {open(packed)}
-    local flags = f[7]
-    local r = {identity = identity, owner = f[1], held = f[2] == 1, ticket = f[3], token = f[4],
-        ttl = f[5], deadline = f[6], attended = has(flags, ATTENDED), fixed = has(flags, FIXED),
-        revoked = has(flags, REVOKED), wants = has(flags, WANTS), claim = has(flags, CLAIM),
-        graced = has(flags, GRACED), note = f[8], id = f[9], channel = f[10], parts = {}}
-    for i = 1, f[11] do
-        r.parts[i] = L.make_part(f[9 + 3 * i], f[10 + 3 * i], f[11 + 3 * i])
+    local held, flags, count, ticket, token, ttl, deadline, id, owner, note, told, at =
+        read(REQUEST, packed)
+    local r = {identity = identity, owner = owner, held = held == 1, ticket = ticket,
+        token = token, ttl = ttl, deadline = deadline, attended = has(flags, ATTENDED),
+        fixed = has(flags, FIXED), revoked = has(flags, REVOKED), wants = has(flags, WANTS),
+        claim = has(flags, CLAIM), graced = has(flags, GRACED), note = note, id = id,
+        channel = told, parts = {}}
+    for i = 1, count do
+        local path, limit, units
+        path, limit, units, at = read('<' .. PART, packed, at)
+        r.parts[i] = L.make_part(path, limit, units)
     end
     r.roots = L.roots_of(r.parts)
     return r
@@ -156,12 +163,12 @@ local function encode(r)
     local flags = (r.attended and ATTENDED or 0) + (r.fixed and FIXED or 0)
         + (r.revoked and REVOKED or 0) + (r.wants and WANTS or 0) + (r.claim and CLAIM or 0)
         + (r.graced and GRACED or 0)
-    local f = {r.owner, r.held and 1 or 0, r.ticket, r.token, r.ttl, r.deadline, flags, r.note,
-        r.id, r.channel, #r.parts}
-    for i, part in ipairs(r.parts) do
-        f[9 + 3 * i], f[10 + 3 * i], f[11 + 3 * i] = part.path, part.limit, part.units
+    local packed = write(REQUEST, r.held and 1 or 0, flags, #r.parts, r.ticket, r.token, r.ttl,
+        r.deadline, r.id, r.owner, r.note, r.channel)
+    for _, part in ipairs(r.parts) do
+        packed = packed .. write('<' .. PART, part.path, part.limit, part.units)
     end
-    return pack(unpack(f))
+    return packed
 end
 
 -- The live request of this identity, or nil.
@@ -240,8 +247,8 @@ local function flush_root(R)
     if #fields + #gone > 0 or R.dirty then
         write_fields(R, fields, gone)
         set_expiry(R)
-        call('HSET', R.H, 'x', pack(R.draw, R.first, R.boot, R.expiry, R.kept, R.live,
-            R.sleepers))
+        call('HSET', R.H, 'x', write(ROOT, R.draw, R.first, R.expiry, R.kept, R.live,
+            R.sleepers, R.boot))
         if R.expiry ~= 0 and R.is_new then
             call('PEXPIRE', R.H, math.ceil((R.expiry - now) / 1000))
         end

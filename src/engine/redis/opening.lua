@@ -22,3 +22,22 @@ local MARGIN = 300000000 -- how long a root is remembered after its last deadlin
 local operation, boot, channel, alone = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2] + ARGV[5]
+
+-- Numbers in writing are dear: an instant is put together from what TIME said, where it can be.
+local second, fraction = time[1], ('00000' .. time[2]):sub(-6)
+local is_plain_time = ARGV[5] == '0'
+
+-- A root: its last draw, its earliest deadline (or an earlier instant), when its keys expire (0:
+-- never), how many live requests keep it from that, how many live in all, until when somebody
+-- sleeps on its locks, and the server's run.
+local ROOT = '<dddddds'
+
+-- A request: held, flags, how many parts; ticket, token, ttl, deadline, id; owner, note, channel;
+-- and for each part its path, limit and units.
+local REQUEST, PART = '<BBBdddddsss', 'sI4I4'
+local REQUEST_OF_ONE = REQUEST .. PART
+
+-- What is said of a path where one alone holds it exclusively, and of the paths above it.
+local ALONE_HERE = '\1\0\0\1\0\0\0\0\0\0\0\0'
+local ALONE_BELOW = '\0\0\0\1\0\0\0\0\0\0\0\0'
+local read, write = struct.unpack, struct.pack

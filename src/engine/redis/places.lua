@@ -14,7 +14,8 @@ end
 
 local function held_place(r, part)
     return (part.units == 0 and 'X' or 'S') .. part.path .. '\0' .. r.owner .. '\0'
-        .. digits(r.ticket) .. '\0' .. (#r.parts == 1 and not r.claim and '' or r.identity)
+        .. digits(r.ticket) .. '\0'
+        .. (r.identity == r.owner .. '\0' .. part.path and '' or r.identity)
 end
 
 -- What the place says: owner, ticket, identity.

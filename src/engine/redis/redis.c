@@ -64,6 +64,17 @@ static void close_engine(struct lk_engine *engine) {
     free(store);
 }
 
+static unsigned capabilities_of(struct lk_engine *engine) {
+    unsigned all = engine->ops->capabilities;
+
+    return lk_redis_of(engine)->fleet.is_cluster ? all & ~(unsigned)LK_CAN_ROOTS : all;
+}
+
+/* The slot, in a cluster; one server decides everything. */
+static unsigned place_of(struct lk_engine *engine, struct lk_slice root) {
+    return lk_redis_of(engine)->fleet.is_cluster ? lk_redis_slot_of(root) : 0;
+}
+
 void lk_redis_shift_clock(struct lk_engine *engine, int64_t by_us) {
     lk_redis_of(engine)->shift_us += by_us;
 }
@@ -79,6 +90,8 @@ const struct lk_engine_ops lk_engine_redis = {
                     | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
     .open = open_by_url,
     .close = close_engine,
+    .capabilities_of = capabilities_of,
+    .place_of = place_of,
     .ask = lk_redis_ask,
     .renew = lk_redis_renew,
     .release = lk_redis_release,

@@ -12,30 +12,59 @@
 
 /* ---- the URL --------------------------------------------------------------------------------- */
 
-static lk_outcome parse_parameter(struct lk_slice parameter, bool *is_relaxed, lk_error *error) {
-    if (lk_slice_equal(parameter, lk_slice_of("durability=relaxed"))) {
-        *is_relaxed = true;
-        return LK_OK;
-    }
-    if (lk_slice_equal(parameter, lk_slice_of("durability=full"))) {
-        *is_relaxed = false;
-        return LK_OK;
+static lk_outcome parse_parameter(struct lk_slice parameter, struct lk_sqlite_place *place,
+                                  lk_error *error) {
+    static const struct {
+        const char *text;
+        bool is_of_share;
+        bool value;
+    } known[] = {{"durability=full", false, false},
+                 {"durability=relaxed", false, true},
+                 {"share=no", true, false},
+                 {"share=yes", true, true}};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (lk_slice_equal(parameter, lk_slice_of(known[i].text))) {
+            *(known[i].is_of_share ? &place->is_shared : &place->is_relaxed) = known[i].value;
+            return LK_OK;
+        }
     }
     return lk_error_set(error, LK_INVALID,
-                        "sqlite: takes ?durability=full or ?durability=relaxed, not '%.*s'",
+                        "sqlite: takes ?durability=full or ?durability=relaxed, and share=yes, "
+                        "not '%.*s'",
                         (int)(parameter.size < 64 ? parameter.size : 64), parameter.bytes);
+}
+
+/* NAME=VALUE[&NAME=VALUE]... */
+static lk_outcome parse_parameters(struct lk_slice text, struct lk_sqlite_place *place,
+                                   lk_error *error) {
+    lk_outcome outcome = LK_OK;
+    bool has_more = true;
+
+    while (has_more && outcome == LK_OK) {
+        const char *end = text.size > 0 ? (const char *)memchr(text.bytes, '&', text.size) : NULL;
+        struct lk_slice parameter = {text.bytes,
+                                     end != NULL ? (size_t)(end - text.bytes) : text.size};
+
+        outcome = parse_parameter(parameter, place, error);
+        has_more = end != NULL;
+        if (has_more) {
+            text = (struct lk_slice){end + 1, text.size - parameter.size - 1};
+        }
+    }
+    return outcome;
 }
 
 lk_outcome lk_sqlite_place_parse(struct lk_slice rest, struct lk_sqlite_place *ret_place,
                                  lk_error *error) {
     const char *question = rest.size > 0 ? (const char *)memchr(rest.bytes, '?', rest.size) : NULL;
     struct lk_slice path = rest;
-    bool is_relaxed = false;
+    struct lk_sqlite_place place = {.is_relaxed = false};
 
     if (question != NULL) {
         path.size = (size_t)(question - rest.bytes);
         struct lk_slice parameter = {question + 1, rest.size - path.size - 1};
-        if (parse_parameter(parameter, &is_relaxed, error) != LK_OK) {
+        if (parse_parameters(parameter, &place, error) != LK_OK) {
             return LK_INVALID;
         }
     }
@@ -52,9 +81,9 @@ lk_outcome lk_sqlite_place_parse(struct lk_slice rest, struct lk_sqlite_place *r
                             "sqlite: needs the path of a file; write ./ before a name that "
                             "begins with ':' or 'file:'");
     }
-    memcpy(ret_place->path, path.bytes, path.size);
-    ret_place->path[path.size] = '\0';
-    ret_place->is_relaxed = is_relaxed;
+    memcpy(place.path, path.bytes, path.size);
+    place.path[path.size] = '\0';
+    *ret_place = place;
     return LK_OK;
 }
 
@@ -180,7 +209,8 @@ static lk_outcome make_file(const char *path, lk_error *error) {
     return LK_OK;
 }
 
-static lk_outcome check_identity(const char *path, lk_error *error) {
+static lk_outcome check_identity(const struct lk_sqlite_place *place, lk_error *error) {
+    const char *path = place->path;
     enum lk_sql_identity identity = LK_SQL_IS_EMPTY;
     struct lk_sql sql;
     lk_outcome outcome;
@@ -191,10 +221,10 @@ static lk_outcome check_identity(const char *path, lk_error *error) {
     }
     if (code != SQLITE_OK) {
         outcome = lk_sql_explain(&sql, code, error);
-    } else if (identity == LK_SQL_IS_FOREIGN) {
+    } else if (identity == LK_SQL_IS_FOREIGN && !place->is_shared) {
         outcome = lk_error_set(error, LK_INVALID,
                                "this is somebody else's SQLite database, not a Lockkeeper store; "
-                               "nothing was changed: %s",
+                               "nothing was changed (its owner may share it: ?share=yes): %s",
                                path);
     } else if (identity == LK_SQL_IS_NO_DATABASE) {
         outcome = lk_error_set(error, LK_INVALID,
@@ -215,7 +245,7 @@ lk_outcome lk_sqlite_place_prepare(const struct lk_sqlite_place *place, lk_error
         outcome = make_file(place->path, error);
     }
     if (outcome == LK_OK) {
-        outcome = check_identity(place->path, error);
+        outcome = check_identity(place, error);
     }
     return outcome;
 }

@@ -15,9 +15,10 @@
 struct lk_sqlite_place {
     char path[PATH_MAX];
     bool is_relaxed; /* ?durability=relaxed */
+    bool is_shared;  /* ?share=yes: the store may live in a database of something else */
 };
 
-/* PATH[?durability=full|relaxed]. LK_OK, or LK_INVALID with *ret_place untouched. */
+/* PATH[?durability=full|relaxed][&share=yes|no]. LK_OK, or LK_INVALID with *ret_place untouched. */
 lk_outcome lk_sqlite_place_parse(struct lk_slice rest, struct lk_sqlite_place *ret_place,
                                  lk_error *error);
 

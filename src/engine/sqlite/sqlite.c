@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
 
 const struct lk_sqlite_options lk_sqlite_options_default = {
@@ -52,22 +53,54 @@ static lk_outcome set_boot_id(struct lk_sqlite *store, lk_error *error) {
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
+/* A name that the store needs and something else of the file has. */
+static lk_outcome refuse_name(const struct lk_sqlite *store, const char *name, lk_error *error) {
+    return lk_error_set(error, LK_INVALID,
+                        "this database has a table, view or index '%s' of its own, which is a name "
+                        "that a store needs; nothing was changed: %s",
+                        name, store->place.path);
+}
+
 /*
  * Makes the tables if the file is still empty, in a rollback journal, so that the application id is
- * in the file itself and not in a log beside it from the first moment on.
+ * in the file itself and not in a log beside it from the first moment on; or, in a database that
+ * its owner shares, beside what there is. *ret_code as in try_set_up().
  */
-static int make_tables(struct lk_sqlite *store) {
+static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *error) {
     struct lk_sql *sql = &store->sql;
+    char name[LK_SQL_NAME_MAX] = "";
     int64_t count = 0;
     int code = lk_sql_begin_write(sql);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema", &count);
+        code = lk_sql_integer(sql,
+                              store->place.is_shared
+                                  ? "SELECT count(*) FROM sqlite_schema WHERE name = 'lk_locks'"
+                                  : "SELECT count(*) FROM sqlite_schema",
+                              &count);
+    }
+    if (code == SQLITE_OK && count == 0 && store->place.is_shared) {
+        code = lk_sql_format_clash(sql, name);
+        if (code == SQLITE_OK && name[0] != '\0') {
+            *ret_code = SQLITE_OK;
+            return refuse_name(store, name, error);
+        }
     }
     if (code == SQLITE_OK && count == 0) {
         code = lk_sql_format_create(sql, store->boot_id);
     }
-    return code == SQLITE_OK ? lk_sql_commit(sql) : code;
+    *ret_code = code == SQLITE_OK ? lk_sql_commit(sql) : code;
+    return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
+}
+
+/* Whether there are a store's tables in the file. */
+static int look_for_tables(struct lk_sqlite *store, int64_t *ret_count) {
+    /* In a database that is shared, a table of such a common name may be anybody's. */
+    return lk_sql_integer(&store->sql,
+                          store->place.is_shared
+                              ? "SELECT count(*) FROM sqlite_schema WHERE name = 'lk_locks'"
+                              : "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'",
+                          ret_count);
 }
 
 /* Brings an older format up to date. Another process may have done so meanwhile. */
@@ -95,6 +128,10 @@ static int set_up_connection(struct lk_sqlite *store) {
         code = lk_sql_execute(sql, store->place.is_relaxed ? "PRAGMA synchronous = NORMAL"
                                                            : "PRAGMA synchronous = FULL");
     }
+    if (code == SQLITE_OK && store->place.is_shared) {
+        /* What the owner's statements write keeps to the owner's rules. */
+        code = lk_sql_execute(sql, "PRAGMA foreign_keys = ON");
+    }
     if (code == SQLITE_OK && store->options.page_max != 0) {
         (void)sqlite3_snprintf((int)sizeof page_max, page_max, "PRAGMA max_page_count = %d",
                                store->options.page_max);
@@ -110,11 +147,15 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     int64_t format = 0;
     int64_t writable_from = 0;
     lk_outcome outcome = LK_UNAVAILABLE;
-    int code =
-        lk_sql_integer(sql, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", &has_tables);
+    int code = look_for_tables(store, &has_tables);
 
     if (code == SQLITE_OK && has_tables == 0) {
-        code = make_tables(store);
+        outcome = make_tables(store, &code, error);
+        if (outcome != LK_OK) {
+            *ret_code = code;
+            return outcome;
+        }
+        outcome = LK_UNAVAILABLE;
     }
     if (code == SQLITE_OK) {
         code = lk_sql_integer(sql, "SELECT format FROM meta", &format);
@@ -197,6 +238,7 @@ static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *
 }
 
 static void free_store(struct lk_sqlite *store) {
+    lk_sqlite_sources_done(store->sources);
     lk_sql_close(&store->sql);
     (void)pthread_mutex_destroy(&store->mutex);
     free(store);
@@ -254,7 +296,8 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS
+                    | LK_CAN_TABLE,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_sqlite_ask,
@@ -278,5 +321,10 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .await_events = lk_sqlite_await_events,
     .limits_get = lk_sqlite_limits_get,
     .limits_set = lk_sqlite_limits_set,
+    .table_check = lk_sqlite_table_check,
+    .table_announce = lk_sqlite_table_announce,
+    .table_take = lk_sqlite_table_take,
+    .table_finish = lk_sqlite_table_finish,
+    .table_await = lk_sqlite_table_await,
     .examine = lk_sqlite_examine,
 };

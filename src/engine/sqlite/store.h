@@ -46,6 +46,8 @@ struct lk_sqlite {
     int own_changes;               /* rows that this connection had changed by the last of them */
     struct lk_sql_request request; /* the row in hand; too large for the stack */
     struct lk_sql_item item;       /* likewise */
+    struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
+    int64_t done_looked;               /* the last mark that a round of announcing looked at */
 };
 
 enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
@@ -157,6 +159,20 @@ lk_outcome lk_sqlite_limits_get(struct lk_engine *engine, const struct lk_patien
                                 lk_limits *ret_limits, lk_error *error);
 lk_outcome lk_sqlite_limits_set(struct lk_engine *engine, const lk_limits *limits,
                                 const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_source *source,
+                                 const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_sqlite_table_announce(struct lk_engine *engine, const struct lk_source *source,
+                                    size_t max, const struct lk_patience *patience,
+                                    struct lk_announcement *ret_announcement, lk_error *error);
+lk_outcome lk_sqlite_table_take(struct lk_engine *engine, const struct lk_source *source,
+                                const struct lk_take *take, const struct lk_patience *patience,
+                                lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                                lk_error *error);
+lk_outcome lk_sqlite_table_finish(struct lk_engine *engine, const struct lk_source *source,
+                                  const struct lk_finish *finish,
+                                  const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_sqlite_table_await(struct lk_engine *engine, uint64_t version, int64_t until_us,
+                                 struct lk_waker *waker);
 lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,
                              lk_report **ret_report, struct lk_error *error);
 

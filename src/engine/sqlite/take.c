@@ -21,13 +21,18 @@
  *     unloaded.
  */
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/bytes.h"
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
+#include "engine/sqlite/source.h"
 
-enum { PORTION_FIRST = 2 };
+enum {
+    PORTION_FIRST = 2,
+    DROPPED_MAX = 256, /* items whose row does not fit any more, in one turn */
+};
 
 /* What one take goes through. */
 struct taking {
@@ -41,6 +46,9 @@ struct taking {
     struct lk_set needs;              /* of the candidates, as text */
     size_t needs_done;                /* of them, so many have been judged */
     struct lk_set refused;            /* those that are not free */
+    struct lk_sqlite_source *source;  /* R17; NULL: the queue is no table */
+    struct lk_set dropped;            /* items whose row does not fit any more */
+    bool has_dropped_enough;
 };
 
 static struct lk_slice queue_of(const struct taking *taking) {
@@ -82,17 +90,40 @@ static int prepare(struct taking *taking) {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
+/* R17: the second look, under the lock of this turn. An item without its row is dropped. */
+static int look_again(struct taking *taking, const struct lk_sql_item *item, bool *ret_fits) {
+    bool is_new;
+    int code;
+
+    *ret_fits = true;
+    if (taking->source == NULL) {
+        return SQLITE_OK;
+    }
+    code = lk_sqlite_source_fits(taking->turn->store, taking->source, item->record.id, ret_fits);
+    if (code == SQLITE_OK && !*ret_fits) {
+        code = lk_set_add(&taking->dropped, item->record.id, &is_new) ? SQLITE_OK : SQLITE_NOMEM;
+    }
+    return code;
+}
+
 static int add_candidate(void *context, const struct lk_sql_item *item) {
     struct taking *taking = context;
     bool is_new;
+    bool fits;
+    int code;
 
-    if (taking->room == 0) {
+    taking->has_dropped_enough = taking->dropped.item_count >= DROPPED_MAX;
+    if (taking->room == 0 || taking->has_dropped_enough) {
         taking->has_more = true;
         return SQLITE_DONE;
     }
     taking->sequence = item->record.sequence;
     if (lk_set_has(&taking->refused, item->needs)) {
         return SQLITE_OK;
+    }
+    code = look_again(taking, item, &fits);
+    if (code != SQLITE_OK || !fits) {
+        return code;
     }
     taking->room--;
     if (item->needs.size > 0 && !lk_set_add(&taking->needs, item->needs, &is_new)) {
@@ -209,11 +240,23 @@ static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
     taking->effects = lk_model_step(taking->hood.model, &taking->event);
     code = lk_sqlite_write(turn, &taking->event, &taking->hood, taking->effects);
     if (code != SQLITE_OK || taking->effects->answer.outcome != LK_BUSY || !taking->has_more
-        || is_paused(taking)) {
+        || taking->has_dropped_enough || is_paused(taking)) {
         return code;
     }
     *ret_again = true;
     return note_refused(taking);
+}
+
+/* They are ready and nobody's: nothing hangs on them. */
+static int drop(struct taking *taking) {
+    struct lk_item_record record = {.queue = taking->event.take.queue};
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; i < taking->dropped.item_count && code == SQLITE_OK; i++) {
+        record.id = lk_set_at(&taking->dropped, i);
+        code = lk_sql_item_delete(&taking->turn->store->sql, &record);
+    }
+    return code;
 }
 
 static int decide(struct taking *taking) {
@@ -228,7 +271,7 @@ static int decide(struct taking *taking) {
     for (size_t size = PORTION_FIRST; code == SQLITE_OK && again; size *= 2) {
         code = try_portion(taking, size, &again);
     }
-    return code;
+    return code == SQLITE_OK ? drop(taking) : code;
 }
 
 /* ---- answering ------------------------------------------------------------------------------- */
@@ -239,6 +282,17 @@ static int copy_value(void *context, struct lk_slice bytes) {
     claim->value = lk_bytes_copy_with_end(bytes);
     claim->value_size = bytes.size;
     return claim->value != NULL ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* R17: the id as the table has it. */
+static int add_row_id(const struct taking *taking, lk_claim_info *claim) {
+    struct lk_row_id id;
+
+    if (taking->source == NULL || !lk_row_id_decode(lk_slice_of(claim->id), &id)) {
+        return SQLITE_OK;
+    }
+    claim->row_id = lk_text_copy((struct lk_slice){id.bytes, id.size});
+    return claim->row_id != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 /* What was claimed, with the item's value, which the model did not need. */
@@ -253,7 +307,10 @@ static int make_claim(const struct taking *taking, lk_claim_info **ret_claim, lk
         return SQLITE_NOMEM;
     }
     code = lk_sql_item_value_load(sql, queue_of(taking), lk_slice_of(claim->id), copy_value, claim);
-    if (code != SQLITE_OK && code != SQLITE_EMPTY) {
+    if (code == SQLITE_OK || code == SQLITE_EMPTY) {
+        code = add_row_id(taking, claim);
+    }
+    if (code != SQLITE_OK) {
         lk_claim_free(claim);
         return code;
     }
@@ -280,16 +337,44 @@ static void done(struct taking *taking) {
     lk_neighbourhood_done(&taking->hood);
     lk_set_done(&taking->needs);
     lk_set_done(&taking->refused);
+    lk_set_done(&taking->dropped);
 }
 
-lk_outcome lk_sqlite_take(struct lk_engine *engine, const struct lk_take *take,
-                          const struct lk_patience *patience, lk_claim_info **ret_claim,
-                          struct lk_stand *ret_stand, lk_error *error) {
+/* What the turn came to, for the caller. */
+struct taken {
+    lk_outcome outcome;
+    lk_claim_info *claim;
+    struct lk_stand stand;
+};
+
+static int perform(struct taking *taking, const struct lk_source *text, struct taken *taken,
+                   lk_error *error) {
+    int code = SQLITE_OK;
+
+    if (text != NULL) {
+        code = lk_sqlite_source_get(taking->turn->store, text, &taking->source);
+    }
+    if (code == SQLITE_OK) {
+        code = decide(taking);
+    }
+    if (code == SQLITE_OK) {
+        taken->outcome = taking->effects->answer.outcome;
+        (void)lk_error_set(error, taken->outcome, "%s", taking->effects->answer.text);
+        if (taken->outcome == LK_GRANTED) {
+            code = make_claim(taking, &taken->claim, error);
+        } else if (taken->outcome == LK_BUSY) {
+            code = fill_stand(taking, &taken->stand);
+        }
+    }
+    return code;
+}
+
+/* One turn. *ret_again: many items were dropped, nothing was claimed, and there are more. */
+static lk_outcome take_once(struct lk_engine *engine, const struct lk_source *text,
+                            const struct lk_take *take, const struct lk_patience *patience,
+                            struct taken *taken, bool *ret_again, lk_error *error) {
     struct lk_sqlite_turn turn;
     struct taking taking = {.turn = &turn, .event = {.kind = LK_EVENT_TAKE, .take = *take}};
-    lk_claim_info *claim = NULL;
-    struct lk_stand stand = {.id = 0};
-    lk_outcome decided = LK_OK;
     int code;
     lk_outcome outcome =
         lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, error);
@@ -297,26 +382,45 @@ lk_outcome lk_sqlite_take(struct lk_engine *engine, const struct lk_take *take,
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = decide(&taking);
-    if (code == SQLITE_OK) {
-        decided = taking.effects->answer.outcome;
-        (void)lk_error_set(error, decided, "%s", taking.effects->answer.text);
-        if (decided == LK_GRANTED) {
-            code = make_claim(&taking, &claim, error);
-        } else if (decided == LK_BUSY) {
-            code = fill_stand(&taking, &stand);
-        }
-    }
-    outcome = lk_sqlite_turn_end(&turn, code, error);
+    code = perform(&taking, text, taken, error);
+    outcome = lk_sqlite_source_end(&turn, taking.source, code, error);
+    *ret_again = taken->outcome == LK_BUSY && taking.has_dropped_enough;
     done(&taking);
+    return outcome;
+}
+
+static lk_outcome take_from(struct lk_engine *engine, const struct lk_source *text,
+                            const struct lk_take *take, const struct lk_patience *patience,
+                            lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                            lk_error *error) {
+    struct taken taken = {.outcome = LK_OK};
+    bool again = false;
+    lk_outcome outcome;
+
+    do {
+        outcome = take_once(engine, text, take, patience, &taken, &again, error);
+    } while (outcome == LK_OK && again);
     if (outcome != LK_OK) {
-        lk_claim_free(claim);
+        lk_claim_free(taken.claim);
         return outcome;
     }
-    if (decided == LK_GRANTED) {
-        *ret_claim = claim;
-    } else if (decided == LK_BUSY) {
-        *ret_stand = stand;
+    if (taken.outcome == LK_GRANTED) {
+        *ret_claim = taken.claim;
+    } else if (taken.outcome == LK_BUSY) {
+        *ret_stand = taken.stand;
     }
-    return decided;
+    return taken.outcome;
+}
+
+lk_outcome lk_sqlite_take(struct lk_engine *engine, const struct lk_take *take,
+                          const struct lk_patience *patience, lk_claim_info **ret_claim,
+                          struct lk_stand *ret_stand, lk_error *error) {
+    return take_from(engine, NULL, take, patience, ret_claim, ret_stand, error);
+}
+
+lk_outcome lk_sqlite_table_take(struct lk_engine *engine, const struct lk_source *source,
+                                const struct lk_take *take, const struct lk_patience *patience,
+                                lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                                lk_error *error) {
+    return take_from(engine, source, take, patience, ret_claim, ret_stand, error);
 }

@@ -33,7 +33,7 @@ static const char *const menu[][PARTS_MAX] = {
     {"r", NULL},    {"r/a", NULL}, {"r/b", NULL},     {"r/a/x", NULL}, {"pool/p", NULL},
     {"pool", NULL}, {"t", NULL},   {"r/a", "pool/p"}, {"r/b", "t"},
 };
-enum { MENU_SIZE = sizeof menu / sizeof menu[0] };
+enum { MENU_SIZE = sizeof menu / sizeof menu[0], OVER_TWO_ROOTS = 2 /* the last ones */ };
 
 static const char *const styles[] = {"try", "queue", "wait"};
 
@@ -203,7 +203,7 @@ static void move(struct play *play) {
     struct actor *actor = play->actor;
     uint64_t dice = draw(actor, 100);
     if (play->count == 0 || (play->count < actor->requests_max && dice < 30)) {
-        ask(play, draw(actor, MENU_SIZE), true);
+        ask(play, draw(actor, actor->one_root ? MENU_SIZE - OVER_TWO_ROOTS : MENU_SIZE), true);
         return;
     }
     size_t item = choose_own(play);

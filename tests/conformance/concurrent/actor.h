@@ -4,6 +4,7 @@
 #define CONFORMANCE_ACTOR_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lockkeeper/lockkeeper.h"
@@ -19,6 +20,7 @@ struct actor {
     atomic_bool *stop;     /* NULL: none. Set: leave everything as it is */
     unsigned requests_max; /* how many it may have at once */
     unsigned long calls;
+    bool one_root; /* nothing over several roots: the store draws for each of them (R14) */
 };
 
 /* The clock of all logs: one for the whole machine. */

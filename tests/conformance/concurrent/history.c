@@ -4,7 +4,7 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history STORE_URL CHECKER [LK [--kill]]
+ *     history [--one-root] STORE_URL CHECKER [LK [--kill]]
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
@@ -46,6 +46,7 @@ struct history {
     char folder[64];
     char url[URL_MAX];
     bool processes;
+    bool one_root;
     lk_store *shared; /* threads only */
     uint64_t random;
     int64_t until_us;
@@ -90,6 +91,7 @@ static void actor_prepare(struct history *history, struct slot *slot) {
     *actor = (struct actor){.random = draw(history, UINT64_MAX),
                             .until_us = history->until_us,
                             .requests_max = slot->requests_max,
+                            .one_root = history->one_root,
                             .store = history->shared};
     snprintf(actor->owner, sizeof actor->owner, "actor%u", number);
     snprintf(path, sizeof path, "%s/%u.log", history->folder, number);
@@ -310,8 +312,11 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     static struct history history;
+    history.one_root = argc > 1 && strcmp(argv[1], "--one-root") == 0;
+    argc -= history.one_root;
+    argv += history.one_root;
     if (argc < 3 || argc > 5 || (argc == 5 && strcmp(argv[4], "--kill") != 0)) {
-        fputs("usage: history STORE_URL CHECKER [LK [--kill]]\n", stderr);
+        fputs("usage: history [--one-root] STORE_URL CHECKER [LK [--kill]]\n", stderr);
         return 2;
     }
     const char *temporary = getenv("TMPDIR");

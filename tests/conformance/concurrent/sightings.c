@@ -34,8 +34,9 @@ struct followed {
     struct arrival *arrival; /* NULL: not waiting for its first grant */
 };
 
+/* Nobody knows whether it took effect. */
 static bool is_unanswered(const struct call *call) {
-    return call->answered_us == SIGHTING_NEVER;
+    return call->answered_us == SIGHTING_NEVER || call->outcome == LK_UNAVAILABLE;
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -272,6 +273,12 @@ static void see_release(struct sightings *sightings, const struct call *call,
     put_hold(sightings, call, followed, call->called_us);
     put_presence(sightings, call, followed,
                  call->outcome == LK_OK ? call->answered_us : SIGHTING_NEVER);
+    if (is_unanswered(call)) { /* it may be there still, with the numbers that it had */
+        followed->held = false;
+        followed->arrival = NULL;
+        followed->longest_us = SIGHTING_NEVER;
+        return;
+    }
     *followed = (struct followed){0};
 }
 

@@ -5,6 +5,10 @@
 -- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
 -- hand that changes one changes what somebody was promised.
 --
+-- Made by a DBA, it can be used by whoever is granted this, here the role app:
+-- GRANT USAGE ON SCHEMA lockkeeper TO app;
+-- GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lockkeeper TO app;
+--
 -- All times `..._us` are microseconds of Unix time on the database's clock (clock_timestamp()).
 -- There are no foreign keys: each would cost a trigger at every ask, and only the functions here
 -- write, each request together with its parts.

@@ -29,6 +29,16 @@ CREATE OR REPLACE FUNCTION lockkeeper.contains(upper_path text, path text) RETUR
 LANGUAGE sql IMMUTABLE AS
 $$ SELECT upper_path = path OR starts_with(path, upper_path || '/') $$;
 
+-- Parts at paths related to this one (R5); `above` is path_and_above(the_path). In two halves and not
+-- with OR, so that both are index scans: these remember which rows are dead, bitmap scans do not.
+CREATE OR REPLACE FUNCTION lockkeeper.parts_near(the_path text, above text[])
+RETURNS SETOF lockkeeper.parts
+LANGUAGE sql STABLE AS $$
+SELECT p.* FROM lockkeeper.parts AS p WHERE p.path = ANY (above)
+UNION ALL
+SELECT p.* FROM lockkeeper.parts AS p
+WHERE p.path > the_path || '/' AND p.path < the_path || '0' $$;
+
 -- What a turn knows. `roots` are those it has locked.
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.turn AS (
@@ -38,7 +48,8 @@ DO $do$ BEGIN
         is_due      boolean, -- a deadline may have passed
         has_waiting boolean, -- somebody may wait
         is_awaited  boolean, -- somebody may be waiting for work
-        is_bounded  boolean  -- R22: there are bounds
+        is_bounded  boolean, -- R22: there are bounds
+        planned_us  bigint   -- a deadline that this turn may set
     );
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
@@ -84,6 +95,7 @@ BEGIN
     turn.is_due := found_due_us <= turn.now_us;
     turn.is_awaited := found_awaited_us > turn.now_us;
     turn.is_bounded := known.is_bounded;
+    turn.planned_us := the_due_us;
     RETURN turn;
 END $$;
 
@@ -124,6 +136,21 @@ BEGIN
     FROM lockkeeper.roots AS r WHERE r.root = ANY (the_roots);
     UPDATE lockkeeper.roots AS r SET last_draw = drawn WHERE r.root = ANY (the_roots);
     RETURN drawn;
+END $$;
+
+-- Makes turn.draw a number that may be given away: the one it began with, unless the turn has drawn
+-- others since. All of its roots remember it.
+CREATE OR REPLACE FUNCTION lockkeeper.keep_draw(INOUT turn lockkeeper.turn, the_roots text[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    last bigint;
+BEGIN
+    SELECT max(r.last_draw) INTO last FROM lockkeeper.roots AS r WHERE r.root = ANY (the_roots);
+    IF last <> turn.draw THEN
+        turn.draw := lockkeeper.draw(the_roots);
+    ELSIF cardinality(the_roots) > 1 THEN
+        UPDATE lockkeeper.roots AS r SET last_draw = turn.draw WHERE r.root = ANY (the_roots);
+    END IF;
 END $$;
 
 -- R11: the server was away. What lived when it went down lives on for a while, once. It lived if its

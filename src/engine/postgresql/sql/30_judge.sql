@@ -50,10 +50,9 @@ BEGIN
                             WHERE p.path = paths[i] AND (r.held OR r.ticket < ticket)), 0),
                coalesce(sum(p.units) FILTER (WHERE p.path = paths[i] AND r.held), 0)
         INTO is_blocked, taken, held_here
-        FROM lockkeeper.parts AS p
+        FROM lockkeeper.parts_near(paths[i], above) AS p
         JOIN lockkeeper.requests AS r ON r.id = p.request
-        WHERE (p.path = ANY (above) OR (p.path > paths[i] || '/' AND p.path < paths[i] || '0'))
-          AND r.deadline_us > now_us AND r.id <> self;
+        WHERE r.deadline_us > now_us AND r.id <> self;
         IF i = 1 THEN
             in_use := held_here;
         END IF;
@@ -89,9 +88,8 @@ BEGIN
         SELECT a.n, p.request, p.position, p.path, p.units, r.owner,
                a.path AS asked_path, a.unit_limit AS asked_limit, a.units AS asked_units
         FROM asked AS a
-        JOIN lockkeeper.parts AS p
-          ON p.path = ANY (lockkeeper.path_and_above(a.path))
-             OR (p.path > a.path || '/' AND p.path < a.path || '0')
+        CROSS JOIN LATERAL
+            lockkeeper.parts_near(a.path, lockkeeper.path_and_above(a.path)) AS p
         JOIN lockkeeper.requests AS r ON r.id = p.request
         WHERE r.deadline_us > the_now_us AND r.id <> self AND (r.held OR r.ticket < the_ticket)
     ), short AS (

@@ -25,9 +25,7 @@ BEGIN
     RETURN QUERY
     SELECT DISTINCT r.id, r.owner
     FROM unnest(paths, limits, counts) AS a (path, unit_limit, units)
-    JOIN lockkeeper.parts AS p
-      ON p.path = ANY (lockkeeper.path_and_above(a.path))
-         OR (p.path > a.path || '/' AND p.path < a.path || '0')
+    CROSS JOIN LATERAL lockkeeper.parts_near(a.path, lockkeeper.path_and_above(a.path)) AS p
     JOIN lockkeeper.requests AS r ON r.id = p.request
     WHERE r.deadline_us > the_now_us AND r.id <> waiting AND (r.held OR r.ticket < waiter.ticket)
       AND ((NOT covered AND r.owner <> waiter.owner AND (p.units = 0 OR a.units = 0))

@@ -25,7 +25,8 @@ BEGIN
     UPDATE lockkeeper.requests AS r
     SET held = true, token = lockkeeper.draw(r.roots),
         deadline_us = CASE WHEN r.attended AND NOT r.fixed -- R10
-                           THEN moment_us + r.ttl_ms * 1000 ELSE r.deadline_us END
+                           THEN greatest(moment_us + r.ttl_ms * 1000, r.deadline_us)
+                           ELSE r.deadline_us END
     WHERE r.id = waiting
     RETURNING r.attended INTO is_attended;
     IF is_attended THEN
@@ -136,7 +137,7 @@ BEGIN
     WHILE turn.has_waiting LOOP
         SELECT (s.turn).*, s.granted_owner, s.saw_waiting
         INTO turn.roots, turn.now_us, turn.draw, turn.is_due, turn.has_waiting, turn.is_awaited,
-             turn.is_bounded, granted_owner, saw_waiting
+             turn.is_bounded, turn.planned_us, granted_owner, saw_waiting
         FROM lockkeeper.settle_once(turn, touched, owners, moment_us) AS s;
         IF NOT saw_waiting THEN
             UPDATE lockkeeper.roots AS r SET has_waiting = false
@@ -247,7 +248,7 @@ BEGIN
             (SELECT min(q.deadline_us) FROM lockkeeper.requests AS q WHERE q.root = r.root),
             (SELECT min(q.deadline_us) FROM lockkeeper.requests AS q
              WHERE cardinality(q.roots) > 1 AND r.root = ANY (q.roots)),
-            9223372036854775807)
+            turn.planned_us)
         WHERE r.root = ANY (turn.roots);
         turn.is_due := false;
     END IF;

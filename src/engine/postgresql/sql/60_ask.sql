@@ -40,15 +40,16 @@ END $do$;
 -- R3: what tells one request from another: owner and set of paths (in byte order, with a space
 -- between). A hash, for they may be long.
 CREATE OR REPLACE FUNCTION lockkeeper.identity(owner text, sorted_paths text) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS
+LANGUAGE sql STABLE AS
 $$ SELECT sha256(convert_to(sorted_paths || E'\n' || owner, 'UTF8')) $$;
 
 -- R22: the bound that a new request would break; NULL: none.
 CREATE OR REPLACE FUNCTION lockkeeper.full_bound(
-    the_owner text, paths text[], the_roots text[], waits boolean, now_us bigint) RETURNS text
+    the_owner text, paths text[], waits boolean, now_us bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     bounds lockkeeper.meta;
+    the_path text;
 BEGIN
     SELECT m.* INTO bounds FROM lockkeeper.meta AS m;
     IF bounds.live_max > 0 AND bounds.live_max <= (
@@ -60,22 +61,19 @@ BEGIN
         WHERE r.owner = the_owner AND r.deadline_us > now_us) THEN
         RETURN 'live requests of one owner';
     END IF;
-    IF bounds.live_per_root_max > 0 AND EXISTS (
-        SELECT FROM unnest(the_roots) AS t (root)
-        WHERE bounds.live_per_root_max <= (
+    FOREACH the_path IN ARRAY paths LOOP
+        IF bounds.live_per_root_max > 0 AND bounds.live_per_root_max <= (
             SELECT count(*) FROM lockkeeper.requests AS r
-            WHERE r.deadline_us > now_us
-              AND (r.root = t.root OR (cardinality(r.roots) > 1 AND t.root = ANY (r.roots))))) THEN
-        RETURN 'live requests under one root';
-    END IF;
-    IF waits AND bounds.waiters_per_path_max > 0 AND EXISTS (
-        SELECT FROM unnest(paths) AS t (path)
-        WHERE bounds.waiters_per_path_max <= (
+            WHERE r.deadline_us > now_us AND split_part(the_path, '/', 1) = ANY (r.roots)) THEN
+            RETURN 'live requests under one root';
+        END IF;
+        IF waits AND bounds.waiters_per_path_max > 0 AND bounds.waiters_per_path_max <= (
             SELECT count(*) FROM lockkeeper.parts AS p
             JOIN lockkeeper.requests AS r ON r.id = p.request
-            WHERE p.path = t.path AND NOT r.held AND r.deadline_us > now_us)) THEN
-        RETURN 'requests waiting at one path';
-    END IF;
+            WHERE p.path = the_path AND NOT r.held AND r.deadline_us > now_us) THEN
+            RETURN 'requests waiting at one path';
+        END IF;
+    END LOOP;
     RETURN NULL;
 END $$;
 
@@ -181,17 +179,15 @@ BEGIN
         RETURN lockkeeper.explain(answer, asked, 0, 9223372036854775807, turn.now_us);
     END IF;
     IF turn.is_bounded THEN
-        answer.sentence := lockkeeper.full_bound(asked.owner, asked.paths, asked.roots,
-                                                 NOT granted, turn.now_us);
+        answer.sentence := lockkeeper.full_bound(asked.owner, asked.paths, NOT granted,
+                                                 turn.now_us);
         IF answer.sentence IS NOT NULL THEN
             answer.outcome := 'full';
             answer.sentence := format('R22: the store''s bound on %s is reached', answer.sentence);
             RETURN answer;
         END IF;
     END IF;
-    IF cardinality(asked.roots) > 1 THEN
-        UPDATE lockkeeper.roots AS r SET last_draw = turn.draw WHERE r.root = ANY (asked.roots);
-    END IF;
+    turn := lockkeeper.keep_draw(turn, asked.roots);
     WITH request AS (
         INSERT INTO lockkeeper.requests AS r (identity, owner, note, held, attended, fixed, ticket,
             token, ttl_ms, deadline_us, wants_value, root, roots)
@@ -418,8 +414,8 @@ END $$;
 -- Decides one ask. The roots are in byte order.
 CREATE OR REPLACE FUNCTION lockkeeper.ask(asked lockkeeper.asked) RETURNS lockkeeper.answer
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;

@@ -31,8 +31,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.renew(
     the_identity bytea, the_owner text, the_paths text[], the_roots text[], the_token bigint,
     the_ttl_ms bigint) RETURNS lockkeeper.answer
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
@@ -94,8 +94,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.release(
     the_identity bytea, the_path text, the_roots text[], the_token bigint, the_value bytea)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
@@ -156,8 +156,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.break(
     the_path text, the_root text, the_owner text, at_once boolean, by text, why text)
 RETURNS bigint -- how many
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -201,8 +201,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.put(
     the_path text, the_above text[], the_root text, the_owner text, the_token bigint,
     the_value bytea) RETURNS lockkeeper.answer
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;

@@ -8,8 +8,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.push(
     the_needs text[], the_limits integer[], the_counts integer[], the_roots text[])
 RETURNS boolean
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
@@ -116,6 +116,7 @@ DECLARE
     claim lockkeeper.requests;
     found record;
 BEGIN
+    turn := lockkeeper.keep_draw(turn, the_roots);
     INSERT INTO lockkeeper.requests AS r (owner, note, held, attended, fixed, ticket, token, ttl_ms,
         deadline_us, wants_value, is_claim, root, roots)
     VALUES (the_owner, the_note, true, false, false, turn.draw, turn.draw, the_ttl_ms,
@@ -131,9 +132,8 @@ BEGIN
             RETURN NULL;
         END IF;
     END IF;
-    UPDATE lockkeeper.roots AS k
-    SET last_draw = turn.draw, due_us = least(k.due_us, claim.deadline_us)
-    WHERE k.root = ANY (the_roots) AND (k.last_draw <> turn.draw OR k.due_us > claim.deadline_us);
+    UPDATE lockkeeper.roots AS k SET due_us = claim.deadline_us
+    WHERE k.root = ANY (the_roots) AND k.due_us > claim.deadline_us;
     RETURN claim;
 END $$;
 
@@ -159,7 +159,9 @@ BEGIN
     UPDATE lockkeeper.roots AS r SET awaited_us = turn.now_us + 3000000
     WHERE r.root = ANY (turn.roots) AND r.awaited_us < turn.now_us + 1500000;
     taken.outcome := 'busy';
-    taken.sentence := why;
+    taken.sentence := CASE
+        WHEN EXISTS (SELECT FROM lockkeeper.queues AS q WHERE q.path = the_queue) THEN why
+        ELSE 'R16: nothing was ever pushed to this queue' END;
     taken.has_held := saw_items;
     SELECT least(
         (SELECT min(i.due_us) FROM lockkeeper.items AS i
@@ -174,13 +176,14 @@ CREATE OR REPLACE FUNCTION lockkeeper.take(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text) RETURNS lockkeeper.taken
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(
-        lockkeeper.roots_to_take(the_queue, the_root), 9223372036854775807);
+        lockkeeper.roots_to_take(the_queue, the_root),
+        lockkeeper.now_us() + the_ttl_ms * 1000);
     taken lockkeeper.taken;
     item lockkeeper.items;
     claim lockkeeper.requests;
@@ -243,7 +246,7 @@ BEGIN
                            FROM unnest(the_root || item.need_roots) AS t (root) ORDER BY 1);
         IF turn.is_bounded THEN
             taken.sentence :=
-                lockkeeper.full_bound(the_owner, paths, all_roots, false, turn.now_us);
+                lockkeeper.full_bound(the_owner, paths, false, turn.now_us);
             IF taken.sentence IS NOT NULL THEN
                 taken.outcome := 'full';
                 taken.sentence :=
@@ -265,10 +268,8 @@ BEGIN
         WHERE q.path = the_queue;
         RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
     END LOOP;
-    RETURN lockkeeper.nothing_to_take(the_queue, CASE
-        WHEN EXISTS (SELECT FROM lockkeeper.queues AS q WHERE q.path = the_queue)
-        THEN 'R16: there is nothing to claim now'
-        ELSE 'R16: nothing was ever pushed to this queue' END, saw_items, turn);
+    RETURN lockkeeper.nothing_to_take(the_queue, 'R16: there is nothing to claim now', saw_items,
+                                      turn);
 END $$;
 
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back.
@@ -276,8 +277,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.finish(
     the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
     the_token bigint, delay_ms bigint) RETURNS lockkeeper.answer
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -339,8 +340,8 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.unpark(the_queue text, the_id text, the_root text)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;

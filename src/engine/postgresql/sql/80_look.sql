@@ -5,7 +5,8 @@
 CREATE OR REPLACE FUNCTION lockkeeper.lk_value(
     the_path text, OUT bytes bytea, OUT in_doubt boolean)
 LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
     SELECT FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
@@ -31,7 +32,8 @@ RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, re
     fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,
     is_claim boolean, path text, unit_limit integer, units integer)
 LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us)
 SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
@@ -49,19 +51,17 @@ RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, re
     fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,
     is_claim boolean, path text, unit_limit integer, units integer)
 LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us),
 near AS MATERIALIZED (
-    SELECT DISTINCT p.request FROM lockkeeper.parts AS p
-    WHERE p.path = ANY (lockkeeper.path_and_above(the_path))
-       OR (p.path > the_path || '/' AND p.path < the_path || '0')),
+    SELECT DISTINCT p.request
+    FROM lockkeeper.parts_near(the_path, lockkeeper.path_and_above(the_path)) AS p),
 around AS (
     SELECT DISTINCT o.request FROM near AS n
     JOIN lockkeeper.parts AS p ON p.request = n.request
-    JOIN lockkeeper.parts AS o
-      ON o.path = ANY (lockkeeper.path_and_above(p.path))
-         OR (o.path > p.path || '/' AND o.path < p.path || '0'))
+    CROSS JOIN LATERAL lockkeeper.parts_near(p.path, lockkeeper.path_and_above(p.path)) AS o)
 SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
     SELECT r.id FROM around AS a JOIN lockkeeper.requests AS r ON r.id = a.request
     WHERE r.deadline_us > clock.now_us), clock.now_us) AS x $$;
@@ -82,7 +82,8 @@ RETURNS TABLE (now_us bigint, id text, state text, due_us bigint, attempts integ
     need_paths text[], need_limits integer[], need_units integer[], owner text,
     deadline_us bigint)
 LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us)
 SELECT clock.now_us, i.id,
@@ -101,7 +102,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.lk_stats(
     OUT steals bigint, OUT done bigint, OUT retried bigint, OUT parked bigint, OUT ready bigint,
     OUT delayed bigint, OUT claimed bigint, OUT parked_now bigint)
 LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 SELECT q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked, n.*
 FROM lockkeeper.queues AS q CROSS JOIN LATERAL (

@@ -2,16 +2,29 @@
 -- What the engine calls. Each procedure is one decision, which it commits itself, so none can be
 -- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused.
 --
--- It is decided at READ COMMITTED, whatever the default is. The locks of the roots are let go with
--- a commit that does not wait for the disk; a second commit behind it then waits, as the server is
--- set up to (synchronous_commit), before anybody hears the answer. So those who decide about one
--- root do not queue for the disk, and share its flushes.
+-- It is decided at READ COMMITTED, whatever the default is.
 
--- R3, R7-R10, R13. `sorted_paths`: in byte order, with a space between; `roots` in byte order.
+-- Lets go the locks of the roots. Where others have been waited for, others will wait: then the
+-- commit does not wait for the disk, and a second one behind it does, as the server is set up to
+-- (synchronous_commit), before anybody hears the answer. So those who decide about one root do not
+-- queue for the disk, and share its flushes.
+CREATE OR REPLACE PROCEDURE lockkeeper.let_go()
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
+        SET LOCAL synchronous_commit = off;
+        COMMIT;
+        PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    END IF;
+END $$;
+
+-- R3, R7-R10, R13. `sorted_paths`: in byte order, with a space between; `roots` in byte order;
+-- `above`: the first path and all paths that contain it.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_ask(
     asker text, paths text[], limits integer[], counts integer[], sorted_paths text,
     roots text[], style text, ttl_ms bigint, until_us bigint, note text, blockers_max integer,
-    wants_value boolean, INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL,
+    wants_value boolean, above text[],
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL,
     INOUT request bigint DEFAULT NULL, INOUT ticket bigint DEFAULT NULL,
     INOUT token bigint DEFAULT NULL, INOUT new_ttl_ms bigint DEFAULT NULL,
     INOUT left_us bigint DEFAULT NULL, INOUT in_use bigint DEFAULT NULL,
@@ -21,18 +34,32 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_ask(
     INOUT cycle text[] DEFAULT NULL, INOUT look_us bigint DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
+DECLARE
+    identity bytea := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
-    SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
-        in_the_way, created, fixed, value, in_doubt, blockers, cycle, look_us
-    FROM lockkeeper.ask((lockkeeper.identity(asker, sorted_paths), asker, paths, limits, counts,
-        roots, style, ttl_ms, until_us, note, blockers_max, wants_value)) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    IF cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value THEN
+        SELECT a.id, a.ticket, a.in_use INTO request, ticket, in_use
+        FROM lockkeeper.ask_short(identity, asker, paths[1], above, limits[1], counts[1], roots[1],
+            style = 'wait', ttl_ms, coalesce(note, '')) AS a;
+    END IF;
+    IF request IS NOT NULL THEN
+        outcome := 'granted';
+        token := ticket;
+        new_ttl_ms := ttl_ms;
+        left_us := ttl_ms * 1000;
+        created := true;
+        fixed := false;
+    ELSE
+        SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
+            in_the_way, created, fixed, value, in_doubt, blockers, cycle, look_us
+        FROM lockkeeper.ask((identity, asker, paths, limits, counts, roots, style, ttl_ms,
+            until_us, note, blockers_max, wants_value)) AS a;
+    END IF;
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R11. `token` 0: not named; `ttl_ms` 0: the former.
@@ -49,13 +76,11 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     SELECT a.outcome, a.sentence, a.ticket, a.token, a.ttl_ms, a.left_us, a.fixed
     INTO outcome, sentence, ticket, token, new_ttl_ms, left_us, fixed
     FROM lockkeeper.renew(lockkeeper.identity(asker, sorted_paths), asker, paths, roots, the_token,
         ttl_ms) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R12, R15. `value` NULL: none is put at `path`, the first one.
@@ -64,17 +89,21 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_release(
     INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
+DECLARE
+    identity bytea := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
-    SELECT a.outcome, a.sentence INTO outcome, sentence
-    FROM lockkeeper.release(lockkeeper.identity(asker, sorted_paths), path, roots, the_token,
-        value) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    IF value IS NULL AND cardinality(roots) = 1
+       AND lockkeeper.release_short(identity, roots[1], the_token) THEN
+        outcome := 'ok';
+    ELSE
+        SELECT a.outcome, a.sentence INTO outcome, sentence
+        FROM lockkeeper.release(identity, path, roots, the_token, value) AS a;
+    END IF;
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R12. `asker` empty: anybody's.
@@ -88,10 +117,8 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     broken := lockkeeper.break(path, root, asker, at_once, by, why);
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R15. `value` NULL: deletes.
@@ -105,11 +132,9 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.put(path, above, root, asker, the_token, value) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R16. The needs as parts, and their roots.
@@ -123,10 +148,8 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     added := lockkeeper.push(queue, id, root, value, delay_ms, needs, limits, counts, roots);
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R16.
@@ -145,12 +168,10 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     SELECT a.* INTO outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value,
         look_us, has_held
     FROM lockkeeper.take(queue, above, root, asker, ttl_ms, max_attempts, ask_number, note) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R16. `delay_ms` NULL: done; else given back.
@@ -164,12 +185,10 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.finish(queue, id, root, asker,
         lockkeeper.identity(asker, queue || '/' || id), the_token, delay_ms) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R16.
@@ -183,11 +202,9 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SET LOCAL synchronous_commit = off;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.unpark(queue, id, root) AS a;
-    COMMIT;
-    PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    CALL lockkeeper.let_go();
 END $$;
 
 -- R11: what is overdue below a root (NULL: anywhere) takes effect. Writes nothing where nothing is.

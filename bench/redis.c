@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Redis store beside the bare thing: SET NX PX and a compare-and-delete script, on the same
+ * server, in the same run; and what an ask costs with ever more other requests under the same root.
+ *
+ * The server is started here, on the loopback, in a directory of its own, keeping nothing on disk.
+ * The bare client and the store take turns, so that what else the machine does meets both.
+ */
+#include "engine/redis/redis.h"
+
+#include <hiredis/hiredis.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench.h"
+
+enum { ROUNDS = 9, ROUND_MS = 300, THREADS_MAX = 50, PATH_MAX_BYTES = 128 };
+
+static const char delete_if_mine[] =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+struct server {
+    char folder[64];
+    int port;
+    pid_t process;
+};
+
+static redisContext *connect_bare(const struct server *server) {
+    redisContext *context = redisConnect("127.0.0.1", server->port);
+
+    if (context == NULL) {
+        bench_give_up("no memory for a connection");
+    }
+    return context;
+}
+
+static void start_server(struct server *server) {
+    redisContext *context = NULL;
+    char port[16];
+
+    (void)snprintf(server->folder, sizeof server->folder, "/tmp/lk-bench-redis-XXXXXX");
+    if (mkdtemp(server->folder) == NULL) {
+        bench_give_up("no directory for the server");
+    }
+    server->port = 20000 + getpid() % 20000;
+    (void)snprintf(port, sizeof port, "%d", server->port);
+    server->process = fork();
+    if (server->process == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir",
+                     server->folder, "--save", "", "--logfile", "log", (char *)NULL);
+        _exit(127);
+    }
+    for (int attempt = 0; attempt < 500; attempt++) {
+        context = connect_bare(server);
+        if (context->err == 0) {
+            break;
+        }
+        redisFree(context);
+        context = NULL;
+        (void)usleep(10000);
+    }
+    if (context == NULL) {
+        bench_give_up("redis-server does not start");
+    }
+    redisFree(context);
+}
+
+static void stop_server(const struct server *server) {
+    char path[128];
+
+    (void)kill(server->process, SIGKILL);
+    (void)waitpid(server->process, NULL, 0);
+    (void)snprintf(path, sizeof path, "%s/log", server->folder);
+    (void)unlink(path);
+    (void)rmdir(server->folder);
+}
+
+/* ---- one client ------------------------------------------------------------------------------ */
+
+struct client {
+    const struct server *server;
+    struct lk_engine *engine; /* shared; NULL: the bare thing */
+    atomic_bool *stop;
+    int number;
+    unsigned depth;
+    uint64_t pairs;
+};
+
+static struct lk_patience patience(void) {
+    return (struct lk_patience){.until_us = lk_clock_now_us() + 20000000};
+}
+
+/* k7/b/c: a root of its own, as deep as asked for. */
+static void make_path(const struct client *client, char path[PATH_MAX_BYTES]) {
+    static const char *const rest[] = {"", "/branch", "/branch/leaf"};
+
+    (void)snprintf(path, PATH_MAX_BYTES, "key%d%s", client->number, rest[client->depth - 1]);
+}
+
+static void run_bare(struct client *client) {
+    redisContext *context = connect_bare(client->server);
+    char path[PATH_MAX_BYTES];
+    char owner[32];
+    char sha[64];
+    redisReply *reply = redisCommand(context, "SCRIPT LOAD %s", delete_if_mine);
+
+    make_path(client, path);
+    (void)snprintf(owner, sizeof owner, "owner%d", client->number);
+    (void)snprintf(sha, sizeof sha, "%s", reply->str);
+    freeReplyObject(reply);
+    while (!*client->stop) {
+        reply = redisCommand(context, "SET %s %s NX PX 60000", path, owner);
+        if (reply == NULL || reply->type != REDIS_REPLY_STATUS) {
+            bench_give_up("the bare lock was not free");
+        }
+        freeReplyObject(reply);
+        reply = redisCommand(context, "EVALSHA %s 1 %s %s", sha, path, owner);
+        if (reply == NULL || reply->integer != 1) {
+            bench_give_up("the bare lock was lost");
+        }
+        freeReplyObject(reply);
+        client->pairs++;
+    }
+    redisFree(context);
+}
+
+static void run_store(struct client *client) {
+    struct lk_part part = {.mode = LK_EXCLUSIVE};
+    char path[PATH_MAX_BYTES];
+    char owner[32];
+    struct lk_ask ask = {.parts = &part, .part_count = 1, .style = LK_TRY};
+    struct lk_release release = {.target = {.parts = &part, .part_count = 1}};
+
+    make_path(client, path);
+    (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
+    (void)snprintf(owner, sizeof owner, "owner%d", client->number);
+    ask.owner = lk_slice_of(owner);
+    release.target.owner = ask.owner;
+    while (!*client->stop) {
+        struct lk_patience until = patience();
+        lk_result result = {.outcome = LK_OK};
+        struct lk_stand stand;
+
+        if (client->engine->ops->ask(client->engine, &ask, &until, &result, &stand) != LK_GRANTED) {
+            bench_give_up("the lock was not free: %s", lk_outcome_name(result.outcome));
+        }
+        release.target.token = result.token;
+        result = (lk_result){.outcome = LK_OK};
+        if (client->engine->ops->release(client->engine, &release, &until, &result) != LK_OK) {
+            bench_give_up("the lock was lost: %s", lk_outcome_name(result.outcome));
+        }
+        client->pairs++;
+    }
+}
+
+static void *run(void *context) {
+    struct client *client = context;
+
+    if (client->engine != NULL) {
+        run_store(client);
+    } else {
+        run_bare(client);
+    }
+    return NULL;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* Pairs a second of so many clients. */
+static double measure(const struct server *server, struct lk_engine *engine, int threads,
+                      unsigned depth) {
+    static struct client clients[THREADS_MAX];
+    pthread_t ids[THREADS_MAX];
+    atomic_bool stop = false;
+    int64_t begun_ns = bench_now_ns();
+    uint64_t pairs = 0;
+
+    for (int i = 0; i < threads; i++) {
+        clients[i] = (struct client){
+            .server = server, .engine = engine, .stop = &stop, .number = i, .depth = depth};
+        if (pthread_create(&ids[i], NULL, run, &clients[i]) != 0) {
+            bench_give_up("no more threads");
+        }
+    }
+    (void)usleep(ROUND_MS * 1000);
+    stop = true;
+    for (int i = 0; i < threads; i++) {
+        (void)pthread_join(ids[i], NULL);
+        pairs += clients[i].pairs;
+    }
+    return (double)pairs * 1e9 / (double)(bench_now_ns() - begun_ns);
+}
+
+static void compare(const struct server *server, struct lk_engine *engine, int threads,
+                    unsigned depth, double bar) {
+    double bare[ROUNDS];
+    double store[ROUNDS];
+    double ratios[ROUNDS];
+    char what[96];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        bare[i] = measure(server, NULL, threads, depth);
+        store[i] = measure(server, engine, threads, depth);
+        ratios[i] = bare[i] / store[i];
+    }
+    (void)snprintf(what, sizeof what, "%d connections, depth %u: bare pairs/s", threads, depth);
+    bench_figure_print(what, bench_median(bare, ROUNDS), "/s");
+    (void)snprintf(what, sizeof what, "%d connections, depth %u: store pairs/s", threads, depth);
+    bench_figure_print(what, bench_median(store, ROUNDS), "/s");
+    (void)snprintf(what, sizeof what, "%d connections, depth %u: time, to bare", threads, depth);
+    bench_at_most_print(what, bench_median(ratios, ROUNDS), bar, "times");
+}
+
+/* ---- many others ----------------------------------------------------------------------------- */
+
+/* Adds requests under the root of client 0, each of another owner and at another path. */
+static void add_others(struct lk_engine *engine, int from, int to) {
+    for (int i = from; i < to; i++) {
+        struct lk_part part = {.mode = LK_EXCLUSIVE};
+        struct lk_patience until = patience();
+        lk_result result = {.outcome = LK_OK};
+        struct lk_stand stand;
+        char path[PATH_MAX_BYTES];
+        char owner[32];
+        struct lk_ask ask = {.parts = &part, .part_count = 1, .style = LK_TRY, .ttl_ms = 3600000};
+
+        (void)snprintf(path, sizeof path, "key0/other%d/leaf", i);
+        (void)snprintf(owner, sizeof owner, "other%d", i);
+        (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
+        ask.owner = lk_slice_of(owner);
+        if (engine->ops->ask(engine, &ask, &until, &result, &stand) != LK_GRANTED) {
+            bench_give_up("another request was refused");
+        }
+    }
+}
+
+static void grow(const struct server *server, struct lk_engine *engine) {
+    static const int counts[] = {10, 1000, 100000};
+    double first = 0;
+    int there = 0;
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        double rates[ROUNDS];
+        char what[96];
+
+        bench_progress("adding %d requests", counts[i] - there);
+        add_others(engine, there, counts[i]);
+        there = counts[i];
+        for (int round = 0; round < ROUNDS; round++) {
+            rates[round] = measure(server, engine, 1, 3);
+        }
+        (void)snprintf(what, sizeof what, "%d others under the root: pairs/s", there);
+        bench_figure_print(what, bench_median(rates, ROUNDS), "/s");
+        if (first == 0) {
+            first = bench_median(rates, ROUNDS);
+        } else {
+            (void)snprintf(what, sizeof what, "%d others: time, to 10", there);
+            bench_at_most_print(what, first / bench_median(rates, ROUNDS), 1.5, "times");
+        }
+    }
+}
+
+int main(void) {
+    struct server server;
+    struct lk_engine *engine = NULL;
+    struct lk_patience until = patience();
+    char rest[128];
+    lk_error error;
+
+    start_server(&server);
+    (void)snprintf(rest, sizeof rest, "//127.0.0.1:%d", server.port);
+    if (lk_engine_redis.open(lk_slice_of(rest), &until, &engine, &error) != LK_OK) {
+        bench_give_up("%s", error.text);
+    }
+    bench_machine_print();
+    bench_title_print("redis: beside SET NX PX and compare-and-delete");
+    compare(&server, engine, 1, 1, 1.5);
+    compare(&server, engine, 1, 3, 1.5);
+    compare(&server, engine, 50, 1, 4);
+    compare(&server, engine, 50, 3, 4);
+    bench_title_print("redis: an ask beside many others");
+    grow(&server, engine);
+    engine->ops->close(engine);
+    stop_server(&server);
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of the owner's as a source of work (R17): the statements that its SQL makes, and what
+ * that SQL may do.
+ *
+ * Whatever the owner wrote is prepared and run under guard: nothing but the statement for what is
+ * done may write, and that neither to the store's own tables nor to the schema, the transaction or
+ * the connection. It is a guard against accidents: who can name SQL here can open the file anyway.
+ *
+ * Functions return SQLite's codes. Where one of the owner's statements is to blame, `complaint`
+ * says so, and lk_sqlite_source_end() makes LK_INVALID of it.
+ */
+#ifndef LK_ENGINE_SQLITE_SOURCE_H
+#define LK_ENGINE_SQLITE_SOURCE_H
+
+#include "engine/row_id.h"
+#include "engine/sqlite/set.h"
+#include "engine/sqlite/store.h"
+
+/* What the SQL in hand may do. */
+enum lk_sqlite_guard {
+    LK_SQLITE_GUARD_NONE, /* it is the store's own */
+    LK_SQLITE_GUARD_READ,
+    LK_SQLITE_GUARD_WRITE,
+};
+
+enum { LK_SQLITE_SOURCES_MAX = 4 }; /* prepared at a time; the least lately made gives way */
+
+struct lk_sqlite_source {
+    struct lk_source text; /* borrowed from `bytes` */
+    char *bytes;
+    sqlite3_stmt *find; /* rows to announce: ?1 queue, ?2 how many */
+    sqlite3_stmt *fits; /* whether a row fits: ?1, ?2 its id in two types */
+    sqlite3_stmt *row;  /* the row, fitting or not: likewise */
+    sqlite3_stmt *done; /* NULL: none */
+    char complaint[LK_ERROR_TEXT_MAX];
+};
+
+/* What a connection has for sources; made at the first one. */
+struct lk_sqlite_sources {
+    enum lk_sqlite_guard guard;
+    bool is_guarded;   /* the authorizer is set, and own_tables filled */
+    struct lk_set own; /* names of the store's tables, indexes and views */
+    struct lk_sqlite_source *prepared[LK_SQLITE_SOURCES_MAX];
+    size_t next;
+    struct lk_sqlite_source *failed; /* the last that could not be; for its complaint */
+    char refused[128];               /* what the guard refused last */
+};
+
+/*
+ * The source with its statements, in a turn; prepared anew only where its text is new. Owned by
+ * the store.
+ */
+int lk_sqlite_source_get(struct lk_sqlite *store, const struct lk_source *text,
+                         struct lk_sqlite_source **ret_source);
+
+/* Finalizes everything, before the connection is closed. */
+void lk_sqlite_sources_done(struct lk_sqlite_sources *sources);
+
+/* Up to `max` ids of rows to announce, as segments. */
+int lk_sqlite_source_find(struct lk_sqlite *store, struct lk_sqlite_source *source, size_t max,
+                          struct lk_set *ids);
+
+/* Whether the row of this id, a segment, fits the query now. */
+int lk_sqlite_source_fits(struct lk_sqlite *store, struct lk_sqlite_source *source,
+                          struct lk_slice id, bool *ret_fits);
+
+/* What the statement for what is done is told. */
+struct lk_sqlite_completion {
+    struct lk_slice id; /* a segment */
+    struct lk_slice owner;
+    uint64_t token;
+    uint32_t attempt;
+};
+
+/* Runs that statement, if there is one. */
+int lk_sqlite_source_complete(struct lk_sqlite *store, struct lk_sqlite_source *source,
+                              const struct lk_sqlite_completion *completion);
+
+/*
+ * lk_sqlite_turn_end(), but LK_INVALID and the complaint where one of the owner's statements has
+ * failed. `source` may be NULL.
+ */
+lk_outcome lk_sqlite_source_end(struct lk_sqlite_turn *turn, struct lk_sqlite_source *source,
+                                int code, lk_error *error);
+
+#endif

@@ -1,0 +1,98 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Both doors with a password: who says it comes in, who does not says little and goes."""
+
+import base64
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from service import PATIENCE_S, Closed, Http, Refused, Resp, run
+
+PASSWORD = "open sesame"
+
+
+def refusal(answer, word):
+    assert isinstance(answer, Refused) and str(answer).split()[0] == word, answer
+
+
+def said(service):
+    """who says the password comes in, by AUTH or by HELLO"""
+    wire = Resp(service.resp)
+    refusal(wire.call("PING"), "NOAUTH")
+    refusal(wire.call("ACQUIRE", "x"), "NOAUTH")
+    refusal(wire.call("INFO"), "NOAUTH")
+    refusal(wire.call("HELLO", 3), "NOAUTH")
+    refusal(wire.call("NONSENSE"), "NOAUTH")
+    refusal(wire.call("AUTH", PASSWORD[:-1]), "WRONGPASS")
+    refusal(wire.call("AUTH", PASSWORD * 2), "WRONGPASS")
+    refusal(wire.call("AUTH", ""), "WRONGPASS")
+    refusal(wire.call("AUTH", "somebody", PASSWORD), "WRONGPASS")
+    assert wire.call("AUTH", PASSWORD) == "OK" and wire.call("PING") == "PONG"
+    other = Resp(service.resp)
+    assert other.call("HELLO", 3, "AUTH", "default", PASSWORD)["proto"] == 3
+    assert other.call("ACQUIRE", "x")["status"] == "granted"
+    assert other.call("RESET") == "RESET"
+    refusal(other.call("PING"), "NOAUTH")
+
+
+def bounds(service):
+    """a stranger says little: few commands, few bytes, few arguments"""
+    def ends(wire):
+        try:
+            while True:
+                wire.value()
+        except Closed:
+            return True
+
+    for data in [Resp.request("PING") * 40, Resp.request("AUTH", "x" * 600),
+                 Resp.request(*"a b c d e f g h i".split()), b"y" * 600]:
+        wire = Resp(service.resp)
+        try:
+            wire.send(data)
+        except ConnectionError:
+            pass
+        assert ends(wire), data[:20]
+
+
+def over_http(service):
+    """over HTTP the password is a Bearer's, or Basic; only /healthz is for everybody"""
+    basic = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
+    wrong = base64.b64encode(b"me:wrong").decode()
+    for expected, headers in [
+            (401, ()), (401, ("Authorization: Bearer wrong",)),
+            (401, (f"Authorization: Basic {wrong}",)), (401, ("Authorization: Basic !!!",)),
+            (401, ("Authorization: " + "x" * 2000,)),
+            (200, (f"Authorization: Bearer {PASSWORD}",)),
+            (200, (f"Authorization: Basic {basic}",))]:
+        status, reply, _ = Http(service.http).call("GET", "/v1/requests", headers=headers)
+        assert status == expected, (headers, status)
+        assert ("www-authenticate" in reply) == (status == 401)
+    assert Http(service.http).call("GET", "/healthz")[0] == 200
+    assert Http(service.http).call("GET", "/metrics")[0] == 401
+
+
+def elsewhere(service):
+    """without a password nobody listens where other machines come, and a bad file is refused"""
+    def refused(*options):
+        ended = subprocess.run([sys.argv[1], "serve", "--ephemeral", "--http", "none", *options],
+                               capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        return ended.returncode, ended.stderr
+
+    assert refused("--listen", "0.0.0.0:0")[0] == 77
+    for content in ["", "\n", "x" * 3000]:
+        with tempfile.TemporaryDirectory() as place:
+            path = pathlib.Path(place) / "password"
+            path.write_text(content)
+            path.chmod(0o600)
+            code, text = refused("--listen", "127.0.0.1:0", "--password-file", str(path))
+            assert code == 64 and "password" in text, (content[:5], code, text)
+    assert refused("--listen", "127.0.0.1:0", "--password-file", "/nowhere/at/all")[0] != 0
+
+
+with tempfile.TemporaryDirectory() as directory:
+    file = pathlib.Path(directory) / "password"
+    file.touch(0o600)
+    file.write_text(PASSWORD + "\n")
+    run([said, bounds, over_http, elsewhere], "--password-file", str(file))

@@ -1,0 +1,259 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to a cluster, and what the store makes of it: test_cluster.py LK
+
+Nodes die, slots move, replication stops. Clients are the program `lk`, a process a call; workers are
+loops of them, each at a root of its own, that must never be refused and whose tokens must only grow.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from with_servers import Servers
+
+PATIENCE_S = 60
+WORKERS = 4
+
+
+class Cluster(Servers):
+    def __init__(self, program):
+        super().__init__()
+        self.program = program
+        self.number = 0
+        self.cluster()
+        self.ports = [int(name) for name in os.listdir(self.folder) if name.isdigit()]
+
+    def lk(self, *words, url=None, owner="me"):
+        result = subprocess.run([self.program, "-S", url or self.url, *words, "--json"],
+                                capture_output=True, text=True, check=False,
+                                env={**os.environ, "LK_OWNER": owner})
+        try:
+            return json.loads(result.stdout)
+        except ValueError:
+            return {"status": f"exit {result.returncode}", "error": result.stderr}
+
+    def pid(self, port):
+        with open(os.path.join(self.folder, str(port), "pid"), encoding="ascii") as file:
+            return int(file.read())
+
+    def kill(self, port):
+        os.kill(self.pid(port), signal.SIGKILL)
+        self.ports.remove(port)
+
+    def at(self, port, *words):
+        return self.cli("-p", str(port), *words).strip()
+
+    def any(self, *words):
+        return self.at(self.ports[0], *words)
+
+    def nodes(self):
+        """Lines of CLUSTER NODES as dictionaries, of those that live."""
+        found = []
+        for line in self.any("CLUSTER", "NODES").splitlines():
+            words = line.split()
+            port = int(words[1].split("@")[0].split(":")[1])
+            if port in self.ports:
+                found.append({"id": words[0], "port": port, "master": "master" in words[2],
+                              "of": words[3], "slots": words[8:]})
+        return found
+
+    def master_of(self, root):
+        slot = int(self.any("CLUSTER", "KEYSLOT", root))
+        for node in self.nodes():
+            for span in node["slots"]:
+                if "[" not in span:
+                    low, _, high = span.partition("-")
+                    if node["master"] and int(low) <= slot <= int(high or low):
+                        return node
+        return None
+
+    def replica_of(self, master):
+        return next((n for n in self.nodes() if n["of"] == master["id"]), None)
+
+    def case(self, name, test):
+        self.number += 1
+        wrong = test(self)
+        print(f"{'not ok' if wrong else 'ok'} {self.number} - {name}", flush=True)
+        if wrong:
+            print(f"# {wrong}", flush=True)
+        return not wrong
+
+
+class Worker(threading.Thread):
+    """Acquires and releases at a root of its own until told to stop."""
+
+    def __init__(self, cluster, root):
+        super().__init__()
+        self.cluster, self.root = cluster, root
+        self.stop, self.wrong, self.rounds, self.last = False, None, 0, 0
+
+    def run(self):
+        while not self.stop and not self.wrong:
+            got = self.cluster.lk("acquire", "--try", self.root, "--ttl", "30s", "--owner", self.root)
+            if got["status"] != "granted":
+                self.wrong = f"{self.root}: {got}"
+            elif got["token"] < self.last:
+                self.wrong = f"{self.root}: token {got['token']} after {self.last}"
+            else:
+                self.last = got["token"]
+                self.cluster.lk("release", self.root, "--owner", self.root)
+                self.rounds += 1
+
+
+def under_load(cluster, disturb):
+    """Runs disturb() while workers work; what went wrong, or None."""
+    workers = [Worker(cluster, f"worker{i}") for i in range(WORKERS)]
+    for worker in workers:
+        worker.start()
+    cluster.wait("the first rounds", lambda: all(w.rounds > 2 or w.wrong for w in workers))
+    wrong = disturb(cluster)
+    before = [worker.rounds for worker in workers]
+    cluster.wait("the next rounds",
+                 lambda: all(w.rounds > b + 3 or w.wrong for w, b in zip(workers, before)))
+    for worker in workers:
+        worker.stop = True
+    for worker in workers:
+        worker.join()
+    return wrong or next((worker.wrong for worker in workers if worker.wrong), None)
+
+
+# ---- cases ----
+
+
+def lock_and_value_live_together(cluster):
+    cluster.lk("put", "items/7", "first")
+    key = "{items}/7"
+    if cluster.cli("-c", "-p", str(cluster.ports[0]), "GET", key).strip() != "first":
+        return "a plain GET does not read the value"
+    slots = {cluster.any("CLUSTER", "KEYSLOT", each) for each in (key, "{items}:lk:h", "items")}
+    if len(slots) != 1:
+        return f"lock and value are in different slots: {slots}"
+    for port in cluster.ports:
+        cluster.at(port, "CONFIG", "RESETSTAT")
+
+    def calls():
+        total = 0
+        for port in cluster.ports:
+            for line in cluster.at(port, "INFO", "commandstats").splitlines():
+                if line.startswith("cmdstat_evalsha:"):
+                    total += int(line.split("calls=")[1].split(",")[0])
+        return total
+
+    got = cluster.lk("acquire", "--try", "items/7", "--value", "--owner", "me")
+    if got.get("value") != "first" or calls() != 1:
+        return f"lock and get: {got}, {calls()} calls"
+    cluster.lk("release", "items/7", "--put", "second", "--owner", "me")
+    if calls() != 2 or cluster.cli("-c", "-p", str(cluster.ports[0]), "GET", key).strip() != "second":
+        return f"put and release: {calls()} calls"
+    return None
+
+
+def batches_cross_slots(cluster):
+    got = cluster.lk("acquire", "--try", "one", "two", "three", "--owner", "a")
+    if got["status"] != "granted" or len(got.get("tokens", [])) != 3:
+        return f"{got}"
+    if cluster.lk("acquire", "--try", "zero", "two", "--owner", "b")["status"] != "busy":
+        return "a part of a batch was granted twice"
+    if cluster.lk("acquire", "--try", "zero", "--owner", "c")["status"] != "granted":
+        return "a refused batch has left something behind"
+    if cluster.lk("acquire", "--queue", "one", "two", "--owner", "d")["status"] != "unsupported":
+        return "a batch over several slots stands in line"
+    if cluster.lk("release", "one", "two", "three", "--owner", "a")["status"] != "ok":
+        return "the batch was not released"
+    if cluster.lk("acquire", "--try", "one", "two", "three", "--owner", "e")["status"] != "granted":
+        return "a part of a released batch is held"
+    return None
+
+
+def replicas_are_waited_for(cluster):
+    url = cluster.url + "?replicas=1"
+    got = cluster.lk("acquire", "--try", "replicated", url=url, owner="me")
+    if got["status"] != "granted":
+        return f"{got}"
+    got = cluster.lk("acquire", "--try", "replicated2",
+                     url=cluster.url + "?replicas=5", owner="me")
+    return None if got["status"] == "unavailable" else f"five replicas: {got}"
+
+
+def slots_move_under_load(cluster):
+    """The lowest slots of a master, with a worker's root among them, but not all of them."""
+    def move(cluster):
+        for root in (f"worker{i}" for i in range(WORKERS)):
+            source = cluster.master_of(root)
+            low, high = (int(each) for each in source["slots"][0].split("-"))
+            count = int(cluster.any("CLUSTER", "KEYSLOT", root)) - low + 1
+            if count < (high - low) * 3 // 4:
+                break
+        else:
+            return "no worker is among the lower slots"
+        target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
+        done = cluster.cli("--cluster", "reshard", f"127.0.0.1:{cluster.ports[0]}",
+                           "--cluster-from", source["id"], "--cluster-to", target["id"],
+                           "--cluster-slots", str(count), "--cluster-yes")
+        moved = cluster.master_of(root)
+        return None if moved and moved["port"] == target["port"] else f"not moved: {done[-300:]}"
+
+    return under_load(cluster, move)
+
+
+def a_forgetful_fail_over(cluster):
+    """The replica misses the last writes; the master dies; tokens grow all the same."""
+    master = cluster.master_of("forgotten")
+    replica = cluster.replica_of(master)
+    if not replica:
+        return "no replica"
+    cluster.at(master["port"], "ACL", "SETUSER", "default", "-psync", "-sync")
+    cluster.at(master["port"], "CLIENT", "KILL", "TYPE", "replica")
+    cluster.wait("the link's end", lambda: "master_link_status:down"
+                 in cluster.at(replica["port"], "INFO", "replication"))
+    first = cluster.lk("acquire", "--try", "forgotten", "--owner", "first")
+    if first["status"] != "granted":
+        return f"{first}"
+    cluster.kill(master["port"])
+    cluster.wait("the fail-over", lambda: cluster.master_of("forgotten") is not None
+                 and cluster.master_of("forgotten")["port"] == replica["port"])
+    second = cluster.lk("acquire", "--try", "forgotten", "--owner", "second")
+    if second["status"] != "granted":
+        return f"the grant was not forgotten: {second}"
+    return None if second["token"] > first["token"] else f"{second} after {first}"
+
+
+def a_node_dies_under_load(cluster):
+    def kill(cluster):
+        master = cluster.master_of("worker1")
+        if not cluster.replica_of(master):
+            master = next(n for n in cluster.nodes() if n["master"] and cluster.replica_of(n))
+        held = cluster.lk("acquire", "--try", "held", "--ttl", "60s", "--owner", "holder")
+        time.sleep(0.1)  # for the replica; what it has not got is another test
+        cluster.kill(master["port"])
+        cluster.wait("the fail-over", lambda: cluster.any("CLUSTER", "INFO").count("state:ok"))
+        again = cluster.lk("acquire", "--try", "held", "--owner", "other")
+        return None if again["status"] == "busy" else f"{held} and then {again}"
+
+    return under_load(cluster, kill)
+
+
+def main():
+    cluster = Cluster(os.path.abspath(sys.argv[1]))
+    cases = [
+        ("lock and value live in one slot, in one call each", lock_and_value_live_together),
+        ("batches cross slots", batches_cross_slots),
+        ("replicas are waited for", replicas_are_waited_for),
+        ("slots move under load", slots_move_under_load),
+        ("a forgetful fail-over does not turn tokens back", a_forgetful_fail_over),
+        ("a node dies under load", a_node_dies_under_load),
+    ]
+    print(f"1..{len(cases)}", flush=True)
+    try:
+        good = [cluster.case(*case) for case in cases]
+    finally:
+        cluster.stop()
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
