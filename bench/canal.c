@@ -314,11 +314,10 @@ static double erlang_ns(const char *source, size_t processes, size_t key_count) 
     double figure = 0;
     FILE *pipe;
 
-    (void)snprintf(
-        command, sizeof command,
-        "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && ERL_CRASH_DUMP=/dev/null erl -noshell -pa \"$d\" "
-        "-s limit_counters main %zu %zu %d; rm -rf \"$d\"",
-        source, processes, key_count, ERLANG_PAIRS);
+    (void)snprintf(command, sizeof command,
+                   "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && ERL_CRASH_DUMP=/dev/null "
+                   "erl -noshell -pa \"$d\" -s limit_counters main %zu %zu %d; rm -rf \"$d\"",
+                   source, processes, key_count, ERLANG_PAIRS);
     pipe = popen(command, "r");
     if (pipe == NULL || fscanf(pipe, "%lf", &figure) != 1) {
         figure = 0;

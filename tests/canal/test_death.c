@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,13 +64,17 @@ static void nobody_need_wait_for_the_dead(void **state) {
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+static pid_t *grandchild; /* told across processes */
+
 static void hold_and_leave_a_child(const char *name) {
+    pid_t child;
+
     hold_some(name);
-    if (fork() == 0) {
-        for (;;) {
-            (void)pause();
-        }
+    child = fork();
+    while (child == 0) {
+        (void)pause();
     }
+    *grandchild = child;
 }
 
 /* Its child lives on, and inherits nothing that would keep the parent's permits. */
@@ -77,13 +82,15 @@ static void a_living_child_keeps_nothing(void **state) {
     struct fixture *fixture = *state;
     pid_t child;
 
-    assert_int_equal(setpgid(0, 0), 0);
+    grandchild =
+        mmap(NULL, sizeof *grandchild, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(grandchild != MAP_FAILED);
     child = start_child(fixture->name, hold_and_leave_a_child);
     end_child(child, SIGKILL);
+    assert_int_equal(kill(*grandchild, 0), 0);
     expect_given_back(fixture);
-    (void)signal(SIGTERM, SIG_IGN);
-    assert_int_equal(kill(0, SIGTERM), 0);
-    (void)signal(SIGTERM, SIG_DFL);
+    assert_int_equal(kill(*grandchild, SIGKILL), 0);
+    (void)munmap(grandchild, sizeof *grandchild);
 }
 
 static void a_stopped_holder_holds(void **state) {
