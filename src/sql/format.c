@@ -124,7 +124,7 @@ int lk_sql_format_create(struct lk_sql *sql, const char *boot_id) {
     if (code == SQLITE_OK) {
         code = lk_sql_execute(sql, lk_sql_schema_sqlite());
     }
-    if (code == SQLITE_OK && tables > 0) {
+    if (code == SQLITE_OK && tables > 0 && id != 0) {
         (void)snprintf(keep, sizeof keep, "PRAGMA application_id = %d", (int)id);
         code = lk_sql_execute(sql, keep);
     }

@@ -40,7 +40,7 @@ int lk_sql_format_clash(struct lk_sql *sql, char ret_name[LK_SQL_NAME_MAX]);
 
 /*
  * Makes the tables, inside a write transaction. A file that has tables already keeps the
- * application id that it has.
+ * application id that it has, unless that is 0.
  */
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id);
 

@@ -50,6 +50,14 @@ LK_STORE="sqlite:$app?durability=relaxed&share=yes"
 lk release x --owner me
 expect_code 0
 
+app 'a file that does not say what it is becomes a store'
+sql 'PRAGMA application_id = 0'
+lk acquire x --owner me
+expect_code 0
+LK_STORE=sqlite:$app
+lk release x --owner me
+expect_code 0
+
 app 'a name that is taken is a clear refusal'
 sql 'CREATE TABLE Items (x)'
 before=$(sql .schema)
