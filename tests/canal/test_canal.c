@@ -190,6 +190,37 @@ static void idle_keys_are_recycled(void **state) {
     assert_int_equal(lk_canal_remove(name), LK_CANAL_OK);
 }
 
+/* Of a region for a million keys, all are held at once, and then as many others. */
+static void a_million_keys(void **state) {
+    const lk_canal_options options = {.size = sizeof options, .keys = scaled(1000000)};
+    static const char *const kinds[] = {"key", "other"};
+    lk_canal_figures figures;
+    lk_canal_permit permit;
+    lk_canal *canal;
+    char name[64];
+    char key[32];
+
+    (void)state;
+    make_name(name);
+    assert_int_equal(lk_canal_open(name, &options, &canal, NULL), LK_CANAL_OK);
+    for (size_t kind = 0; kind < 2; kind++) {
+        lk_canal_holder *holder = join(canal, LK_CANAL_PROCESS);
+
+        for (uint32_t i = 0; i < options.keys; i++) {
+            (void)snprintf(key, sizeof key, "%s %u", kinds[kind], i);
+            assert_int_equal(acquire(holder, key, 1, &permit), LK_CANAL_OK);
+            assert_int_equal(permit.ordinal, 1);
+        }
+        assert_int_equal(lk_canal_measure(canal, &figures), LK_CANAL_OK);
+        assert_int_equal(figures.keys_held, options.keys);
+        lk_canal_leave(holder);
+        assert_int_equal(lk_canal_measure(canal, &figures), LK_CANAL_OK);
+        assert_int_equal(figures.keys_held, 0);
+    }
+    lk_canal_close(canal);
+    assert_int_equal(lk_canal_remove(name), LK_CANAL_OK);
+}
+
 /* What is used up is said; what is held stays counted; what comes free can be had again. */
 static void a_full_table_is_an_error(void **state) {
     char name[64];
@@ -363,6 +394,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(wrong_calls_are_invalid, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(the_largest_limits, open_fixture, close_fixture),
         cmocka_unit_test(idle_keys_are_recycled),
+        cmocka_unit_test(a_million_keys),
         cmocka_unit_test(a_full_table_is_an_error),
         cmocka_unit_test(permits_and_holders_are_bounded),
         cmocka_unit_test_setup_teardown(what_is_held_is_listed, open_fixture, close_fixture),
