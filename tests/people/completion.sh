@@ -73,7 +73,7 @@ check 'choices joined' offers '--on-lost=warn\n' run --on-lost=w
 check 'durations' offers '10s\n10m\n' run --ttl 10
 check 'owners that are one word' offers 'ana\nben\n' release --owner ''
 check 'a store that was named' offers '' -S "sqlite:$work/none.db" show ''
-check 'commands for help' offers 'show\nstats\nschema\n' help s
+check 'commands for help' offers 'show\nstats\nserve\nschema\n' help s
 check 'nothing behind the dashes' offers '' run db -- l
 check 'nothing for an unknown command' offers '' nonsense --ttl ''
 

@@ -325,7 +325,7 @@ static void compare_with_written(struct sim *sim, const char *loaded) {
         if (was_size != is_size || memcmp(was, is, was_size) != 0
             || (was[was_size] == '@') != (is[is_size] == '@')
             || (was[was_size] == '@' && !is_fair(sim, *was == 'i', was + was_size, is + is_size))) {
-            sim_fail(sim, "written: %.*s\nloaded:  %.*s", (int)strcspn(was, "\n"), was,
+            sim_fail(sim, "written: %.*s\n# loaded:  %.*s", (int)strcspn(was, "\n"), was,
                      (int)strcspn(is, "\n"), is);
             return;
         }

@@ -45,21 +45,23 @@ static lk_outcome wait_for_socket(PGconn *connection, short events,
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* The last line of a message, without what libpq puts before the cause. */
+/* The last line of a message, but for those that go on with a tab: libpq's guesses at the cause. */
+static struct lk_slice last_line_of(const char *message) {
+    const char *line = message;
+
+    for (const char *at = message; *at != '\0'; at += strspn(at, "\n")) {
+        line = *at != '\t' ? at : line;
+        at += strcspn(at, "\n");
+    }
+    return (struct lk_slice){line, strcspn(line, "\n")};
+}
+
+/* What a message says, without what libpq puts before the cause. */
 static struct lk_slice cause_of(const char *message) {
-    struct lk_slice line = lk_slice_of(message);
+    struct lk_slice line = last_line_of(message);
     static const char fatal[] = "FATAL:  ";
     const char *at;
 
-    while (line.size > 0 && isspace((unsigned char)line.bytes[line.size - 1])) {
-        line.size--;
-    }
-    for (size_t i = line.size; i > 0; i--) {
-        if (line.bytes[i - 1] == '\n') {
-            line = (struct lk_slice){line.bytes + i, line.size - i};
-            break;
-        }
-    }
     at = line.size > 0 ? memmem(line.bytes, line.size, fatal, sizeof fatal - 1) : NULL;
     if (at != NULL) {
         at += sizeof fatal - 1;

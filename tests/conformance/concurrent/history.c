@@ -105,10 +105,10 @@ static lk_store *open_store(const struct history *history) {
     lk_store *store = NULL;
     lk_error error = {0};
     for (int attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
-        if (lk_open(history->url, &store, &error) != LK_UNAVAILABLE || !history->kills_service) {
+        if (lk_open(history->url, &store, &error) != LK_UNAVAILABLE) {
             break;
         }
-        sleep_ms(OPEN_PAUSE_MS); /* it is being started anew */
+        sleep_ms(OPEN_PAUSE_MS); /* it is being started anew, or the connection was cut */
     }
     if (store == NULL) {
         fprintf(stderr, "history: %s: %s\n", history->url, error.text);
