@@ -90,7 +90,7 @@ refused() { # CODE PATTERN COMMAND...
 check 'no terminal: refused' refused 64 'lk: INVALID: top needs a terminal*' "$LK_PROGRAM" top
 
 start 80 24 '"$LK_PROGRAM" top'
-check 'the holder is seen' shows 't1 +held +exclusive .*1h +ana +nightly$'
+check 'the holder is seen' shows 't1 +held +exclusive .*(1h|59m[0-9]+s) +ana +nightly$'
 check 'who waits, and for whom' shows 't2 +waiting .* cleo +for reset$'
 check 'the counts' shows '1 held, 2 waiting, longest wait'
 keys End
