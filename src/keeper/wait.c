@@ -20,6 +20,8 @@
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
 
+enum { WITHDRAW_ATTEMPTS_MAX = 3 };
+
 #define PAUSE_MIN_US INT64_C(2000)
 #define PAUSE_FIRST_US INT64_C(10000)
 #define PAUSE_MAX_US INT64_C(250000)
@@ -103,10 +105,16 @@ static void withdraw(struct wait *wait) {
                                                   .part_count = wait->ask.part_count}};
     const struct lk_patience patience = patience_of_farewell(wait);
     lk_result ignored = {.outcome = LK_OK};
+    lk_outcome outcome;
+    int attempts = 0;
 
-    /* Unreachable or gone already: then it perishes by its ttl, or has. */
-    (void)lk_batch_release(wait->store->engine, &release, &patience, &ignored);
-    lk_result_clear(&ignored);
+    /* An answer that was lost is asked for again: what is gone by then is LOST, and as wanted. */
+    do {
+        outcome = lk_batch_release(wait->store->engine, &release, &patience, &ignored);
+        lk_result_clear(&ignored);
+    } while (outcome == LK_UNAVAILABLE && ++attempts < WITHDRAW_ATTEMPTS_MAX
+             && lk_clock_now_us() < patience.until_us);
+    /* Unreachable: then it perishes by its ttl. */
     wait->result->ticket = 0;
     wait->result->token = 0;
     wait->result->ttl_ms = 0;

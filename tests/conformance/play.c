@@ -377,6 +377,14 @@ static void report_failure(struct scene *scene, const struct step *step,
     }
 }
 
+/* Whether the call was answered so late that what it asked for may have ended by then. */
+static bool outlived_itself(const struct scene *scene, const struct step *step, int64_t began_us) {
+    int64_t lives_ms = stretched(
+        step->options.until_said ? step->options.until_ms : step->options.ttl_ms, scene->stretch);
+
+    return lives_ms >= STRETCHED_FROM_MS && scene_now_us() - began_us >= lives_ms * 1000;
+}
+
 enum verdict scenario_play(const struct scenario *scenario, const char *url, bool persistent,
                            int64_t stretch, FILE *report) {
     enum verdict verdict = VERDICT_PASSED;
@@ -391,8 +399,10 @@ enum verdict scenario_play(const struct scenario *scenario, const char *url, boo
     scene->report = report;
     for (size_t i = 0; i < scenario->step_count && verdict == VERDICT_PASSED; i++) {
         struct complaint complaint = {0};
+        int64_t began_us = scene_now_us();
         bool as_expected = play_step(scene, &scenario->steps[i], &complaint);
-        if (witness_overrun(&scene->witness, scene->now_ms, scene_now_us())) {
+        if (witness_overrun(&scene->witness, scene->now_ms, scene_now_us())
+            || (!as_expected && outlived_itself(scene, &scenario->steps[i], began_us))) {
             verdict = VERDICT_TOO_SLOW;
         } else if (!as_expected) {
             verdict = VERDICT_FAILED;

@@ -33,7 +33,6 @@ static void test_refused_urls(void **state) {
     assert_refused("/var/lib/locks.db", LK_INVALID, "scheme");
     assert_refused("Mem:", LK_INVALID, "scheme");
     assert_refused(":", LK_INVALID, "scheme");
-    assert_refused("shm:counters", LK_UNSUPPORTED, "shm");
     assert_refused("nonsense+x.y-1:", LK_UNSUPPORTED, "nonsense+x.y-1");
     assert_refused("mem:a?b", LK_INVALID, "options");
     long_url[300] = '\0';

@@ -122,7 +122,9 @@ static bool same_modes(const struct sighting_part *a, const struct sighting_part
 static void begin_anew(struct sightings *sightings, const struct call *call,
                        struct followed *followed) {
     put_presence(sightings, call, followed, call->answered_us);
-    *followed = (struct followed){.asked_us = call->called_us, .ungranted_us = call->called_us};
+    *followed = (struct followed){.asked_us = call->called_us,
+                                  /* An answer that was lost put it there, nobody knows when. */
+                                  .ungranted_us = call->created ? call->called_us : 0};
 }
 
 static void see_ticket(struct sightings *sightings, const struct call *call,
