@@ -43,6 +43,9 @@ void lk_arguments_add_identity(struct lk_arguments *arguments, const struct lk_p
 /* Their roots, each once, in byte order: the order in which they are locked. */
 void lk_arguments_add_roots(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count);
+/* Texts as an array. */
+void lk_arguments_add_texts(struct lk_arguments *arguments, const struct lk_slice *texts,
+                            size_t count);
 /* The path and all paths that contain it. */
 void lk_arguments_add_above(struct lk_arguments *arguments, const struct lk_path *path);
 void lk_arguments_add_root(struct lk_arguments *arguments, const struct lk_path *path);

@@ -40,7 +40,7 @@ static PGconn *take_idle(struct lk_postgresql *store) {
     return connection;
 }
 
-static void give_back(struct lk_postgresql *store, PGconn *connection) {
+void lk_postgresql_give_back(struct lk_postgresql *store, PGconn *connection) {
     pthread_mutex_lock(&store->mutex);
     if (store->idle_count < LK_POSTGRESQL_IDLE_MAX) {
         store->idle[store->idle_count++] = connection;
@@ -51,8 +51,9 @@ static void give_back(struct lk_postgresql *store, PGconn *connection) {
 }
 
 /* An idle connection whose end the server has closed meanwhile says so when it is looked at. */
-static lk_outcome take_connection(struct lk_postgresql *store, const struct lk_patience *patience,
-                                  PGconn **ret_connection, lk_error *error) {
+lk_outcome lk_postgresql_take_connection(struct lk_postgresql *store,
+                                         const struct lk_patience *patience,
+                                         PGconn **ret_connection, lk_error *error) {
     PGconn *connection;
 
     while ((connection = take_idle(store)) != NULL) {
@@ -92,7 +93,7 @@ static enum fate exchange(struct lk_postgresql *store, PGconn *connection, const
         PQfinish(connection);
         return *ret_outcome == LK_CANCELLED ? ANSWERED : UNKNOWN;
     }
-    give_back(store, connection);
+    lk_postgresql_give_back(store, connection);
     if (PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK) {
         *ret_result = result;
         return ANSWERED;
@@ -111,7 +112,7 @@ static enum fate try_once(struct lk_postgresql *store, const char *sql,
                           PGresult **ret_result, lk_outcome *ret_outcome, lk_error *error) {
     PGconn *connection = NULL;
 
-    *ret_outcome = take_connection(store, patience, &connection, error);
+    *ret_outcome = lk_postgresql_take_connection(store, patience, &connection, error);
     if (*ret_outcome != LK_OK) {
         return *ret_outcome == LK_UNAVAILABLE ? UNREACHED : ANSWERED;
     }

@@ -16,7 +16,20 @@
 #include "engine/postgresql/listener.h"
 #include "engine/postgresql/place.h"
 
-enum { LK_POSTGRESQL_IDLE_MAX = 8 };
+enum {
+    LK_POSTGRESQL_IDLE_MAX = 8,
+    LK_POSTGRESQL_KNOWN_MAX = 4, /* tables remembered at a time; the first one gives way */
+    LK_POSTGRESQL_NAME_MAX = 63, /* a name in PostgreSQL */
+};
+
+struct lk_postgresql_shape; /* source.h */
+
+/* R17: a table of the owner's, as it is named, and what the database said of it. */
+struct lk_postgresql_known {
+    char table[2 * LK_POSTGRESQL_NAME_MAX + 2];
+    char id_column[LK_POSTGRESQL_NAME_MAX + 1];
+    struct lk_postgresql_shape *shape; /* NULL: none */
+};
 
 struct lk_postgresql {
     struct lk_engine engine;
@@ -27,6 +40,9 @@ struct lk_postgresql {
     size_t idle_count;
     uint64_t calls; /* releases so far: every so many it is swept */
     struct lk_listener listener;
+    struct lk_postgresql_known known[LK_POSTGRESQL_KNOWN_MAX]; /* guarded by the mutex */
+    size_t known_next;
+    char mark_looked[LK_SEGMENT_BYTES_MAX + 1]; /* likewise: of marks, the last looked at */
 };
 
 static inline struct lk_postgresql *lk_postgresql_of(struct lk_engine *engine) {
@@ -50,6 +66,16 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
 lk_outcome lk_postgresql_receive(PGconn *connection, const struct lk_patience *patience,
                                  PGresult **ret_result, lk_error *error);
 
+/* The next result of what was sent, waited for; NULL behind the last. */
+lk_outcome lk_postgresql_next(PGconn *connection, const struct lk_patience *patience,
+                              PGresult **ret_result, lk_error *error);
+
+/* LK_UNAVAILABLE, with the cause of a connection's end. */
+lk_outcome lk_postgresql_lose(const PGconn *connection, lk_error *error);
+
+/* Notifications that a pooler's connection carries for somebody else. */
+void lk_postgresql_drop_notifications(PGconn *connection);
+
 /* Runs SQL without arguments. LK_OK with the last result; else an outcome as explained. */
 lk_outcome lk_postgresql_execute(PGconn *connection, const char *sql, const char *schema,
                                  const struct lk_patience *patience, PGresult **ret_result,
@@ -65,6 +91,12 @@ bool lk_postgresql_is_conflict(const PGresult *result);
 
 /* What may be sent a second time when its answer was lost. */
 enum lk_repeat { LK_ONCE, LK_REPEATABLE };
+
+/* A connection for one exchange, idle or new; to be given back or ended by PQfinish(). */
+lk_outcome lk_postgresql_take_connection(struct lk_postgresql *store,
+                                         const struct lk_patience *patience,
+                                         PGconn **ret_connection, lk_error *error);
+void lk_postgresql_give_back(struct lk_postgresql *store, PGconn *connection);
 
 /*
  * Runs one statement: `sql` has one %s for the schema. LK_OK with a row or more (or none, of a
@@ -92,6 +124,18 @@ lk_outcome lk_postgresql_select(struct lk_postgresql *store, const char *sql,
 /* Makes the schema if it is missing, brings an older one up to date, refuses a newer one. */
 lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
                                  lk_error *error);
+
+/* ---- shape.c --------------------------------------------------------------------------------- */
+
+/* Forgets what is known of tables. */
+void lk_postgresql_shapes_done(struct lk_postgresql *store);
+
+/* ---- work.c ---------------------------------------------------------------------------------- */
+
+/* What lk_take() and take_row() answer, as a take's; `version` goes into *ret_stand. */
+lk_outcome lk_postgresql_taken(const PGresult *rows, const struct lk_take *take, uint64_t version,
+                               lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                               lk_error *error);
 
 /* ---- operations of the table ----------------------------------------------------------------- */
 
@@ -140,6 +184,18 @@ lk_outcome lk_postgresql_stats(struct lk_engine *engine, const struct lk_path *q
 lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_path *queue,
                                     const struct lk_stand *stand, int64_t until_us,
                                     struct lk_waker *waker);
+lk_outcome lk_postgresql_table_check(struct lk_engine *engine, const struct lk_source *source,
+                                     const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_postgresql_table_announce(struct lk_engine *engine, const struct lk_source *source,
+                                        size_t max, const struct lk_patience *patience,
+                                        struct lk_announcement *ret_announcement, lk_error *error);
+lk_outcome lk_postgresql_table_take(struct lk_engine *engine, const struct lk_source *source,
+                                    const struct lk_take *take, const struct lk_patience *patience,
+                                    lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                                    lk_error *error);
+lk_outcome lk_postgresql_table_finish(struct lk_engine *engine, const struct lk_source *source,
+                                      const struct lk_finish *finish,
+                                      const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_postgresql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                                  lk_report **ret_report, struct lk_error *error);
 

@@ -154,9 +154,9 @@ static bool fill_claim(const PGresult *rows, const struct lk_take *take, lk_clai
     return claim->queue != NULL && claim->id != NULL && claim->owner != NULL;
 }
 
-static lk_outcome take_answer(const PGresult *rows, const struct lk_take *take, uint64_t version,
-                              lk_claim_info **ret_claim, struct lk_stand *ret_stand,
-                              lk_error *error) {
+lk_outcome lk_postgresql_taken(const PGresult *rows, const struct lk_take *take, uint64_t version,
+                               lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                               lk_error *error) {
     lk_outcome outcome = lk_row_outcome(rows, 0, TAKE_OUTCOME);
     lk_claim_info *claim;
 
@@ -205,7 +205,7 @@ lk_outcome lk_postgresql_take(struct lk_engine *engine, const struct lk_take *ta
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = take_answer(rows, take, version, ret_claim, ret_stand, error);
+    outcome = lk_postgresql_taken(rows, take, version, ret_claim, ret_stand, error);
     PQclear(rows);
     return outcome;
 }
