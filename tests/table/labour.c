@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ *     labour [URL [ROWS]]
+ *
  * A table of the user's (R17): finders and workers, killed with SIGKILL at random moments and
  * replaced, until every row is done. The statement for what is done marks the row and writes a line
  * of a log, which nothing keeps from having two for a row. In the end:
@@ -201,7 +203,8 @@ int main(int argc, char **argv) {
     unsigned killed;
 
     labour.random = ground_random();
-    labour.rows = (int)ground_scaled(ROWS);
+    labour.rows = (int)ground_scaled(argc > 2 ? (unsigned)atoi(argv[2]) : ROWS);
+    labour.rows = labour.rows < ROWS ? labour.rows : ROWS;
     labour.field = field_make(labour.rows, argc > 1 ? argv[1] : NULL);
     labour.book =
         mmap(NULL, sizeof *labour.book, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
