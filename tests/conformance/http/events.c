@@ -157,7 +157,7 @@ static lk_watch_event read_json(struct http_reader *reader, const json_t *json) 
     return event;
 }
 
-/* The fields of one event as the stream has it. Lines without a name that matters are passed over. */
+/* The fields of one event as the stream has it. Lines without a known name are passed over. */
 struct fields {
     struct lk_slice id;
     struct lk_slice kind;
