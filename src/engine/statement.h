@@ -30,7 +30,7 @@ struct lk_dialect {
     bool nests_comments;  /* as in PostgreSQL: a comment in a comment has an end of its own */
 };
 
-enum { LK_STATEMENT_PARAMETERS_MAX = 64 };
+enum { LK_STATEMENT_PARAMETERS_MAX = 16 };
 
 struct lk_statement {
     char *text;   /* for free() */

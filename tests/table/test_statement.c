@@ -94,7 +94,7 @@ static void others_are_refused(void **state) {
     for (int i = 0; i <= LK_STATEMENT_PARAMETERS_MAX; i++) {
         strcat(many, ":id, ");
     }
-    is_refused(&postgresql, many, "more than 64");
+    is_refused(&postgresql, many, "more than 16");
 }
 
 /* Whatever the bytes: nothing is read outside of them, and what has no colon stays as it is. */

@@ -8,11 +8,9 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "engine/postgresql/rows.h"
 #include "engine/postgresql/source.h"
-#include "engine/postgresql/transact.h"
 
-enum { OID_TEXT = 25, OID_INT8 = 20, TABLE_BYTES_MAX = 2 * LK_POSTGRESQL_NAME_MAX + 1 };
+enum { TABLE_BYTES_MAX = 2 * LK_POSTGRESQL_NAME_MAX + 1 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -29,8 +27,7 @@ static const char question[] =
     " UNION ALL SELECT to_regclass(quote_ident(lower(split_part($1, '.', 1))) || '.' ||"
     "  quote_ident(lower(substr($1, position('.' IN $1) + 1)))), 4 WHERE position('.' IN $1) > 0)"
     " SELECT format('%I.%I', s.nspname, c.relname), c.relname, quote_ident(c.relname) || '.' ||"
-    "  quote_ident(a.attname), a.attname, a.atttypid, y.typcategory,"
-    "  format_type(a.atttypid, -1), coalesce(nullif(y.typbasetype, 0), y.oid)"
+    "  quote_ident(a.attname), a.attname, y.typcategory, format_type(a.atttypid, -1), coalesce(nullif(y.typbasetype, 0), y.oid)"
     " FROM (SELECT n.oid FROM named AS n WHERE n.oid IS NOT NULL ORDER BY n.n LIMIT 1) AS f"
     " JOIN pg_class AS c ON c.oid = f.oid JOIN pg_namespace AS s ON s.oid = c.relnamespace"
     " LEFT JOIN LATERAL (SELECT b.attname, b.atttypid FROM pg_attribute AS b"
@@ -38,10 +35,10 @@ static const char question[] =
     "   AND b.attname IN ($2, lower($2)) ORDER BY b.attname = $2 DESC LIMIT 1) AS a ON true"
     " LEFT JOIN pg_type AS y ON y.oid = a.atttypid";
 
-enum { TABLE, TABLE_NAME, COLUMN, COLUMN_NAME, TYPE, CATEGORY, TYPE_NAME, BASE_TYPE };
+enum { TABLE, TABLE_NAME, COLUMN, COLUMN_NAME, CATEGORY, TYPE_NAME, BASE_TYPE };
 
 /* How a segment becomes an id of that type. NULL: ids of this type are not known. */
-static const char *function_of(char category, Oid base) {
+static const char *function_of(char category, int64_t base) {
     enum { INT8 = 20, INT2 = 21, INT4 = 23, UUID = 2950, NUMERIC = 1700 };
 
     switch (base) {
@@ -58,12 +55,9 @@ static const char *function_of(char category, Oid base) {
     }
 }
 
-static lk_outcome read_shape(const PGresult *rows, const struct lk_source *source,
+static lk_outcome read_shape(const struct lk_rows *rows, const struct lk_source *source,
                              struct lk_postgresql_shape *shape, lk_error *error) {
-    const char *function;
-    const char *type;
-
-    if (PQntuples(rows) != 1) {
+    if (rows->count != 1) {
         return lk_error_set(error, LK_INVALID, "R17: no such table: %.*s", (int)source->table.size,
                             source->table.bytes);
     }
@@ -72,86 +66,62 @@ static lk_outcome read_shape(const PGresult *rows, const struct lk_source *sourc
                             lk_row_text(rows, 0, TABLE_NAME).bytes, (int)source->id_column.size,
                             source->id_column.bytes);
     }
-    type = lk_row_text(rows, 0, TYPE_NAME).bytes;
-    function = function_of(lk_row_text(rows, 0, CATEGORY).bytes[0],
-                           (Oid)lk_row_integer(rows, 0, BASE_TYPE));
-    if (function == NULL) {
+    shape->function = function_of(lk_row_text(rows, 0, CATEGORY).bytes[0],
+                                  lk_row_integer(rows, 0, BASE_TYPE));
+    if (shape->function == NULL) {
         return lk_error_set(error, LK_INVALID,
                             "R17: the column %s is of type %s; ids are whole numbers, texts or "
                             "uuids",
-                            lk_row_text(rows, 0, COLUMN).bytes, type);
+                            lk_row_text(rows, 0, COLUMN).bytes,
+                            lk_row_text(rows, 0, TYPE_NAME).bytes);
     }
     (void)snprintf(shape->table, sizeof shape->table, "%s", lk_row_text(rows, 0, TABLE).bytes);
     (void)snprintf(shape->column, sizeof shape->column, "%s", lk_row_text(rows, 0, COLUMN).bytes);
-    /* Texts are compared as their own type: varchar, citext, ...; so an index will do. */
-    shape->function = function;
-    if (strcmp(function, "row_text") == 0) {
-        (void)snprintf(shape->cast, sizeof shape->cast, "::%s", type);
-    }
-    shape->id_type = (Oid)lk_row_integer(rows, 0, TYPE);
+    (void)snprintf(shape->type, sizeof shape->type, "%s", lk_row_text(rows, 0, TYPE_NAME).bytes);
     return LK_OK;
 }
 
 static lk_outcome ask_shape(struct lk_postgresql *store, const struct lk_source *source,
                             const struct lk_patience *patience, struct lk_postgresql_shape *shape,
                             lk_error *error) {
-    static const Oid types[] = {OID_TEXT, OID_TEXT};
-    struct lk_postgresql_transaction transaction = {
-        .steps = {{.sql = question, .count = 2, .types = types}},
-        .step_count = 1,
-        .is_read_only = true,
-        .repeat = LK_REPEATABLE,
-    };
+    struct lk_transaction transaction = {
+        .steps = {{question, 0, 2}}, .step_count = 1, .repeat = LK_READING};
     lk_outcome outcome;
 
-    lk_arguments_init(&transaction.arguments);
+    lk_arguments_init(&transaction.arguments, LK_LISTS_ARRAYS);
     lk_arguments_add_text(&transaction.arguments, source->table);
     lk_arguments_add_text(&transaction.arguments, source->id_column);
-    outcome = lk_postgresql_transact(store, &transaction, patience, error);
+    outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
     if (outcome == LK_OK) {
-        outcome = read_shape(transaction.results[0], source, shape, error);
+        outcome = read_shape(transaction.rows[0], source, shape, error);
     }
-    lk_postgresql_transaction_done(&transaction);
+    lk_transaction_done(&transaction);
     return outcome;
 }
 
 /* ---- the owner's SQL ------------------------------------------------------------------------- */
 
-/* A user who may not look or write is not wrong about anything. */
-static lk_outcome deny(const PGresult *failure, const char *what, lk_error *error) {
-    return lk_error_set(error, LK_DENIED,
-                        "R17: %s: %.300s; its owner grants SELECT, and what the statement for what "
-                        "is done needs",
-                        what, PQresultErrorField(failure, PG_DIAG_MESSAGE_PRIMARY));
-}
-
-/* EXPLAIN of a statement; `count` NULLs of these types as its arguments. The plan is *ret_plan. */
-static lk_outcome explain(struct lk_postgresql *store, const char *what, const char *sql, int count,
-                          const Oid *types, const struct lk_patience *patience, PGresult **ret_plan,
+/* EXPLAIN of a statement; `told`: it may have an id, a token and an owner. *ret_plan may be NULL. */
+static lk_outcome explain(struct lk_postgresql *store, const char *what, const char *sql, bool told,
+                          const struct lk_patience *patience, struct lk_rows **ret_plan,
                           lk_error *error) {
-    struct lk_postgresql_transaction transaction = {
-        .steps = {{.sql = sql, .count = count, .types = types}},
-        .step_count = 1,
-        .is_read_only = true,
-        .repeat = LK_REPEATABLE,
-    };
+    struct lk_transaction transaction = {
+        .steps = {{sql, 0, told ? 3 : 0}}, .step_count = 1, .repeat = LK_READING};
     lk_outcome outcome;
 
-    lk_arguments_init(&transaction.arguments);
-    for (int i = 0; i < count; i++) {
-        lk_arguments_add_null(&transaction.arguments);
-    }
-    outcome = lk_postgresql_transact(store, &transaction, patience, error);
+    lk_arguments_init(&transaction.arguments, LK_LISTS_ARRAYS);
+    lk_arguments_add_null(&transaction.arguments);
+    lk_arguments_add_integer(&transaction.arguments, 0);
+    lk_arguments_add_null(&transaction.arguments);
+    outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
     if (outcome == LK_OK && ret_plan != NULL) {
-        *ret_plan = transaction.results[0];
-        transaction.results[0] = NULL;
+        *ret_plan = transaction.rows[0];
+        transaction.rows[0] = NULL;
     }
-    if (outcome != LK_OK && transaction.failure != NULL) {
-        outcome = lk_postgresql_has_failed_with(transaction.failure, "42501")
-                      ? deny(transaction.failure, what, error)
-                      : lk_postgresql_blame(transaction.failure, what, outcome, error);
+    if (outcome != LK_OK) {
+        outcome = lk_transaction_blame(&transaction, what, outcome, error);
     }
-    lk_postgresql_transaction_done(&transaction);
+    lk_transaction_done(&transaction);
     return outcome;
 }
 
@@ -172,55 +142,59 @@ static lk_outcome check_query(struct lk_postgresql *store, const struct lk_sourc
         < 0) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = explain(store, "the table, its id, --where or --order", sql, 0, NULL, patience, NULL,
+    outcome = explain(store, "the table, its id, --where or --order", sql, false, patience, NULL,
                       error);
     free(sql);
     return outcome;
 }
 
 /* The plan names the schema of whatever is touched. */
-static bool touches_store(const struct lk_postgresql *store, const PGresult *plan) {
+static bool touches_store(const struct lk_postgresql *store, const struct lk_rows *plan) {
     char sign[LK_POSTGRESQL_SCHEMA_MAX + 16];
     bool touches = false;
 
     (void)snprintf(sign, sizeof sign, "\"Schema\": \"%s\"", store->place.schema);
-    for (int row = 0; row < PQntuples(plan) && !touches; row++) {
-        touches = strstr(PQgetvalue(plan, row, 0), sign) != NULL;
+    for (int row = 0; row < plan->count && !touches; row++) {
+        touches = strstr(lk_row_text(plan, row, 0).bytes, sign) != NULL;
     }
     return touches;
 }
 
+/* A CALL cannot be explained: what is wrong with it is found when it runs. */
 static bool is_call(const char *sql) {
-    sql += strspn(sql, " \t\r\n(");
-    return strncasecmp(sql, "call", 4) == 0;
+    return strncasecmp(sql + strspn(sql, " \t\r\n("), "call", 4) == 0;
+}
+
+static lk_outcome check_plan(struct lk_postgresql *store, const char *done,
+                             const struct lk_patience *patience, lk_error *error) {
+    static const char what[] = "the statement for what is done";
+    struct lk_rows *plan = NULL;
+    char *sql = NULL;
+    lk_outcome outcome;
+
+    if (asprintf(&sql, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) %s", done) < 0) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = explain(store, what, sql, true, patience, &plan, error);
+    if (outcome == LK_OK && touches_store(store, plan)) {
+        outcome = lk_error_set(error, LK_INVALID, "R17: %s: it must not touch the store's own tables",
+                               what);
+    }
+    lk_rows_free(plan);
+    free(sql);
+    return outcome;
 }
 
 static lk_outcome check_done(struct lk_postgresql *store, const struct lk_source *source,
                              const struct lk_postgresql_shape *shape,
                              const struct lk_patience *patience, lk_error *error) {
-    static const char what[] = "the statement for what is done";
-    const Oid types[] = {shape->id_type, OID_INT8, OID_TEXT};
-    char *done = NULL;
-    char *sql = NULL;
-    PGresult *plan = NULL;
-    lk_outcome outcome = lk_postgresql_text_done(store, source, &done, error);
+    struct lk_statement done = {.text = NULL};
+    lk_outcome outcome = lk_postgresql_done_make(store, shape, source, &done, error);
 
-    if (outcome != LK_OK || is_call(done)) {
-        free(done); /* a CALL cannot be explained: what is wrong with it is found when it runs */
-        return outcome;
+    if (outcome == LK_OK && done.text != NULL && !is_call(done.text)) {
+        outcome = check_plan(store, done.text, patience, error);
     }
-    if (asprintf(&sql, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) %s", done) < 0) {
-        free(done);
-        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
-    }
-    outcome = explain(store, what, sql, 3, types, patience, &plan, error);
-    if (outcome == LK_OK && touches_store(store, plan)) {
-        outcome = lk_error_set(error, LK_INVALID,
-                               "R17: %s: it must not touch the store's own tables", what);
-    }
-    PQclear(plan);
-    free(done);
-    free(sql);
+    free(done.text);
     return outcome;
 }
 
@@ -246,12 +220,12 @@ static bool recall(struct lk_postgresql *store, const struct lk_source *source,
                    struct lk_postgresql_shape *ret_shape) {
     const struct lk_postgresql_known *known;
 
-    pthread_mutex_lock(&store->mutex);
+    pthread_mutex_lock(&store->common.mutex);
     known = find_known(store, source);
     if (known != NULL) {
         *ret_shape = *known->shape;
     }
-    pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock(&store->common.mutex);
     return known != NULL;
 }
 
@@ -264,7 +238,7 @@ static void remember(struct lk_postgresql *store, const struct lk_source *source
         return; /* it is asked for again */
     }
     *copy = *shape;
-    pthread_mutex_lock(&store->mutex);
+    pthread_mutex_lock(&store->common.mutex);
     known = find_known(store, source);
     if (known == NULL) {
         known = &store->known[store->known_next];
@@ -276,7 +250,7 @@ static void remember(struct lk_postgresql *store, const struct lk_source *source
                    source->table.bytes);
     (void)snprintf(known->id_column, sizeof known->id_column, "%.*s", (int)source->id_column.size,
                    source->id_column.bytes);
-    pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock(&store->common.mutex);
 }
 
 void lk_postgresql_shapes_done(struct lk_postgresql *store) {
@@ -311,7 +285,7 @@ static lk_outcome look(struct lk_postgresql *store, const struct lk_source *sour
 lk_outcome lk_postgresql_shape_get(struct lk_postgresql *store, const struct lk_source *source,
                                    const struct lk_patience *patience,
                                    struct lk_postgresql_shape *ret_shape, lk_error *error) {
-    struct lk_postgresql_shape shape = {.id_type = OID_TEXT};
+    struct lk_postgresql_shape shape = {.function = NULL};
     lk_outcome outcome = LK_OK;
 
     if (!recall(store, source, &shape)) {
@@ -328,13 +302,13 @@ lk_outcome lk_postgresql_shape_get(struct lk_postgresql *store, const struct lk_
 lk_outcome lk_postgresql_table_check(struct lk_engine *engine, const struct lk_source *source,
                                      const struct lk_patience *patience, lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
-    struct lk_postgresql_shape shape = {.id_type = OID_TEXT};
+    struct lk_postgresql_shape shape = {.function = NULL};
     lk_outcome outcome = look(store, source, patience, &shape, error);
 
     if (outcome == LK_OK) {
         remember(store, source, &shape);
     }
-    if (outcome == LK_OK && source->done.size > 0) {
+    if (outcome == LK_OK) {
         outcome = check_done(store, source, &shape, patience, error);
     }
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/statement.h"
 
 static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
 
@@ -42,17 +41,19 @@ static char *row_of(const struct lk_postgresql *store, const struct lk_postgresq
                     const struct lk_source *source, const char *segment) {
     const char *schema = store->place.schema;
     struct lk_slice where = where_of(source);
+    /* Texts are compared as their own type: varchar, citext, ...; so an index will do. */
+    bool is_text = strcmp(shape->function, "row_text") == 0;
     char *own = segment_of(store, shape);
     char *text = own == NULL ? NULL
-                             : format("FROM %s WHERE %s = %s.%s(%s)%s AND %s = %s AND (\n%.*s\n)",
+                             : format("FROM %s WHERE %s = %s.%s(%s)%s%s AND %s = %s AND (\n%.*s\n)",
                                       shape->table, shape->column, schema, shape->function, segment,
-                                      shape->cast, own, segment, size_of(where), where.bytes);
+                                      is_text ? "::" : "", is_text ? shape->type : "", own, segment, size_of(where), where.bytes);
 
     free(own);
     return text;
 }
 
-char *lk_postgresql_text_find(const struct lk_postgresql *store,
+static char *find_text(const struct lk_postgresql *store,
                               const struct lk_postgresql_shape *shape,
                               const struct lk_source *source) {
     static const char find[] =
@@ -77,7 +78,7 @@ char *lk_postgresql_text_find(const struct lk_postgresql *store,
     return text;
 }
 
-char *lk_postgresql_text_marks(const struct lk_postgresql *store,
+static char *marks_text(const struct lk_postgresql *store,
                                const struct lk_postgresql_shape *shape,
                                const struct lk_source *source) {
     char *row = row_of(store, shape, source, "lk_mark.id");
@@ -94,11 +95,12 @@ char *lk_postgresql_text_marks(const struct lk_postgresql *store,
  * Item after item until $11 rows are locked, so one by one (LATERAL). A row that somebody else has
  * locked is passed over: another worker is taking it, or the owner's program is changing it.
  */
-char *lk_postgresql_text_take(const struct lk_postgresql *store,
+static char *take_text(const struct lk_postgresql *store,
                               const struct lk_postgresql_shape *shape,
                               const struct lk_source *source) {
     static const char take[] =
-        "SELECT (t.taken).*, t.looked, t.portion_end FROM %s.take_row($1, $3, $2, $4, $5, $6, $7,"
+        "SELECT (t.taken).*, t.looked, t.portion_end FROM %s.take_row($1, $3::text[], $2, $4, $5,"
+        " $6::integer, $7,"
         " $8, $9, $10, ARRAY("
         "SELECT lk_item.number FROM %s.ready_items($1, $9, $10) AS lk_item"
         " CROSS JOIN LATERAL (SELECT %s LIMIT 1%s) AS lk_row LIMIT $11)) AS t";
@@ -111,7 +113,7 @@ char *lk_postgresql_text_take(const struct lk_postgresql *store,
     return text;
 }
 
-char *lk_postgresql_text_drop(const struct lk_postgresql *store,
+static char *drop_text(const struct lk_postgresql *store,
                               const struct lk_postgresql_shape *shape,
                               const struct lk_source *source) {
     static const char drop[] =
@@ -125,70 +127,83 @@ char *lk_postgresql_text_drop(const struct lk_postgresql *store,
     return text;
 }
 
-char *lk_postgresql_text_end(const struct lk_postgresql *store,
+static char *end_text(const struct lk_postgresql *store,
                              const struct lk_postgresql_shape *shape,
                              const struct lk_source *source) {
     struct lk_slice where = where_of(source);
 
     return format("SELECT %s.finish_row($1, $2, $3, $4, $5,"
-                  " EXISTS (SELECT FROM %s WHERE %s = $6 AND (\n%.*s\n)))",
-                  store->place.schema, shape->table, shape->column, size_of(where), where.bytes);
+                  " EXISTS (SELECT FROM %s WHERE %s = $6::%s AND (\n%.*s\n)))",
+                  store->place.schema, shape->table, shape->column, shape->type, size_of(where),
+                  where.bytes);
 }
 
-lk_outcome lk_postgresql_text_done(const struct lk_postgresql *store,
-                                   const struct lk_source *source, char **ret_text,
+/* The store's own, around them. */
+static char *plain_text(const struct lk_postgresql *store, const char *call) {
+    return format("SELECT %s.%s", store->place.schema, call);
+}
+
+lk_outcome lk_postgresql_done_make(const struct lk_postgresql *store,
+                                   const struct lk_postgresql_shape *shape,
+                                   const struct lk_source *source, struct lk_statement *ret_done,
                                    lk_error *error) {
     char attempt[LK_POSTGRESQL_SCHEMA_MAX + 80];
+    char id[sizeof shape->type + 16];
     const struct lk_dialect dialect = {
         /* begin_finish() has said which attempt it is; nobody has, when it is only looked at. */
-        .replacements = {"$1", "$2", "$3", attempt},
+        .replacements = {id, "$2", "$3", attempt},
         .has_dollars = true,
         .nests_comments = true,
     };
-    struct lk_statement statement;
     lk_outcome outcome;
 
+    if (source->done.size == 0) {
+        return LK_OK;
+    }
+    (void)snprintf(id, sizeof id, "$1::%s", shape->type);
     (void)snprintf(attempt, sizeof attempt,
                    "nullif(pg_catalog.current_setting('%s.attempt', true), '')::integer",
                    store->place.schema);
-    outcome = lk_statement_make(source->done, &dialect, &statement, error);
+    outcome = lk_statement_make(source->done, &dialect, ret_done, error);
     if (outcome == LK_OK) {
-        *ret_text = statement.text;
+        ret_done->count = 3; /* each by its number, used or not */
+        ret_done->parameters[0] = LK_PARAMETER_ID;
+        ret_done->parameters[1] = LK_PARAMETER_TOKEN;
+        ret_done->parameters[2] = LK_PARAMETER_OWNER;
     }
     return outcome;
 }
 
-/* ---- what went wrong ------------------------------------------------------------------------- */
+lk_outcome lk_postgresql_table_open(struct lk_procedures *common, const struct lk_source *source,
+                                    const struct lk_patience *patience, struct lk_table *ret_table,
+                                    lk_error *error) {
+    struct lk_postgresql *store = lk_postgresql_of(&common->engine);
+    struct lk_table table = {.done = {.text = NULL}};
+    struct lk_postgresql_shape shape;
+    lk_outcome outcome = lk_postgresql_shape_get(store, source, patience, &shape, error);
+    bool is_whole = true;
 
-bool lk_postgresql_has_failed_with(const PGresult *failure, const char *code) {
-    const char *found = PQresultErrorField(failure, PG_DIAG_SQLSTATE);
-
-    return found != NULL && strcmp(found, code) == 0;
-}
-
-/* Classes of errors that are the server's: of the connection, rollbacks, means, its operators. */
-static bool is_of_server(const char *code) {
-    static const char *const classes[] = {"08", "40", "53", "58", "XX", "57P"};
-
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
-        if (strncmp(code, classes[i], strlen(classes[i])) == 0) {
-            return strcmp(code, "08P01") != 0; /* too few arguments */
-        }
-    }
-    return false;
-}
-
-lk_outcome lk_postgresql_blame(const PGresult *failure, const char *what, lk_outcome outcome,
-                               lk_error *error) {
-    const char *code = failure != NULL ? PQresultErrorField(failure, PG_DIAG_SQLSTATE) : NULL;
-    const char *message =
-        failure != NULL ? PQresultErrorField(failure, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-
-    if (code == NULL || message == NULL || is_of_server(code)) {
+    if (outcome != LK_OK) {
         return outcome;
     }
-    if (strcmp(code, "08P01") == 0 || strcmp(code, "42P02") == 0) {
-        message = "it has parameters ($1) that nobody gives it";
+    outcome = lk_postgresql_done_make(store, &shape, source, &table.done, error);
+    table.texts[LK_TABLE_FIND] = find_text(store, &shape, source);
+    table.texts[LK_TABLE_MARKS] = marks_text(store, &shape, source);
+    table.texts[LK_TABLE_RIPEN] = plain_text(store, "table_ripen($1, $2)");
+    table.texts[LK_TABLE_TAKE] = take_text(store, &shape, source);
+    table.texts[LK_TABLE_DROP] = drop_text(store, &shape, source);
+    table.texts[LK_TABLE_BEGIN] = plain_text(store, "begin_finish($1, $2, $4, $5)");
+    table.texts[LK_TABLE_END] = end_text(store, &shape, source);
+    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+        is_whole = is_whole && table.texts[i] != NULL;
     }
-    return lk_error_set(error, LK_INVALID, "R17: %s: %.400s", what, message);
+    if (outcome == LK_OK && !is_whole) {
+        outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    if (outcome != LK_OK) {
+        lk_table_done(&table);
+        return outcome;
+    }
+    *ret_table = table;
+    return LK_OK;
 }

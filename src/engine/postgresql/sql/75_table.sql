@@ -139,6 +139,15 @@ BEGIN
     CALL lockkeeper.let_go();
 END $$;
 
+-- Forgets marks of rows that do not fit any more.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_forget(
+    the_queue text, ids text[], INOUT forgotten bigint DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM lockkeeper.done_rows AS d WHERE d.queue = the_queue AND d.id = ANY (ids);
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+END $$;
+
 -- ---- in a transaction that the engine begins and commits ----
 
 -- What let_go() is for the procedures: a decision that was begun then and had to wait commits without
