@@ -83,6 +83,16 @@ static void see(void *context, const lk_work_progress *progress) {
     }
 }
 
+/* Where connections are cut, the first one may be. */
+static lk_outcome open_store(const struct labour *labour, lk_store **ret_store, lk_error *error) {
+    lk_outcome outcome = LK_UNAVAILABLE;
+
+    for (int tries = 0; tries < 20 && outcome == LK_UNAVAILABLE; tries++) {
+        outcome = lk_open(field_url(labour->field), ret_store, error);
+    }
+    return outcome;
+}
+
 static _Noreturn void work(const struct labour *labour, bool is_finder) {
     const lk_work_options options = {
         .size = sizeof options,
@@ -97,7 +107,7 @@ static _Noreturn void work(const struct labour *labour, bool is_finder) {
     lk_store *store;
     lk_error error;
 
-    if (lk_open(field_url(labour->field), &store, &error) != LK_OK
+    if (open_store(labour, &store, &error) != LK_OK
         || lk_work(store, &options, NULL, &error) != LK_OK) {
         (void)fprintf(stderr, "%s: %s\n", is_finder ? "finder" : "worker", error.text);
         atomic_fetch_add(&labour->book->failures, 1);

@@ -199,5 +199,6 @@ expect_err 'lk: HINT: *stolen*'
 lk stats orders
 expect_err 'lk: HINT: *stolen*'
 
+# shellcheck source=/dev/null
 . "${0%/*}/server_$dialect.sh"
 finish

@@ -77,8 +77,9 @@ static void what_is_quoted_stays(void **state) {
 }
 
 static void others_are_refused(void **state) {
-    static const char *const words[] = {"COMMIT", "rollback", "BEGIN",    "SET x = 1", "DROP TABLE t",
-                                        "COPY t", "DO $$$$",  "SAVEPOINT", "LOCK t",    "updates"};
+    static const char *const words[] = {"COMMIT",       "rollback", "BEGIN",   "SET x = 1",
+                                        "DROP TABLE t", "COPY t",   "DO $$$$", "SAVEPOINT",
+                                        "LOCK t",       "updates"};
     char many[6 * (LK_STATEMENT_PARAMETERS_MAX + 1) + 16] = "SELECT ";
     (void)state;
 

@@ -27,7 +27,8 @@ static const char question[] =
     " UNION ALL SELECT to_regclass(quote_ident(lower(split_part($1, '.', 1))) || '.' ||"
     "  quote_ident(lower(substr($1, position('.' IN $1) + 1)))), 4 WHERE position('.' IN $1) > 0)"
     " SELECT format('%I.%I', s.nspname, c.relname), c.relname, quote_ident(c.relname) || '.' ||"
-    "  quote_ident(a.attname), a.attname, y.typcategory, format_type(a.atttypid, -1), coalesce(nullif(y.typbasetype, 0), y.oid)"
+    "  quote_ident(a.attname), a.attname, y.typcategory, format_type(a.atttypid, -1),"
+    "  coalesce(nullif(y.typbasetype, 0), y.oid)"
     " FROM (SELECT n.oid FROM named AS n WHERE n.oid IS NOT NULL ORDER BY n.n LIMIT 1) AS f"
     " JOIN pg_class AS c ON c.oid = f.oid JOIN pg_namespace AS s ON s.oid = c.relnamespace"
     " LEFT JOIN LATERAL (SELECT b.attname, b.atttypid FROM pg_attribute AS b"
@@ -66,8 +67,8 @@ static lk_outcome read_shape(const struct lk_rows *rows, const struct lk_source 
                             lk_row_text(rows, 0, TABLE_NAME).bytes, (int)source->id_column.size,
                             source->id_column.bytes);
     }
-    shape->function = function_of(lk_row_text(rows, 0, CATEGORY).bytes[0],
-                                  lk_row_integer(rows, 0, BASE_TYPE));
+    shape->function =
+        function_of(lk_row_text(rows, 0, CATEGORY).bytes[0], lk_row_integer(rows, 0, BASE_TYPE));
     if (shape->function == NULL) {
         return lk_error_set(error, LK_INVALID,
                             "R17: the column %s is of type %s; ids are whole numbers, texts or "
@@ -101,7 +102,7 @@ static lk_outcome ask_shape(struct lk_postgresql *store, const struct lk_source 
 
 /* ---- the owner's SQL ------------------------------------------------------------------------- */
 
-/* EXPLAIN of a statement; `told`: it may have an id, a token and an owner. *ret_plan may be NULL. */
+/* EXPLAIN of a statement; `told`: it may name an id, a token, an owner. *ret_plan may be NULL. */
 static lk_outcome explain(struct lk_postgresql *store, const char *what, const char *sql, bool told,
                           const struct lk_patience *patience, struct lk_rows **ret_plan,
                           lk_error *error) {
@@ -142,8 +143,8 @@ static lk_outcome check_query(struct lk_postgresql *store, const struct lk_sourc
         < 0) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = explain(store, "the table, its id, --where or --order", sql, false, patience, NULL,
-                      error);
+    outcome =
+        explain(store, "the table, its id, --where or --order", sql, false, patience, NULL, error);
     free(sql);
     return outcome;
 }
@@ -177,8 +178,8 @@ static lk_outcome check_plan(struct lk_postgresql *store, const char *done,
     }
     outcome = explain(store, what, sql, true, patience, &plan, error);
     if (outcome == LK_OK && touches_store(store, plan)) {
-        outcome = lk_error_set(error, LK_INVALID, "R17: %s: it must not touch the store's own tables",
-                               what);
+        outcome = lk_error_set(error, LK_INVALID,
+                               "R17: %s: it must not touch the store's own tables", what);
     }
     lk_rows_free(plan);
     free(sql);

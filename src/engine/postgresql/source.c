@@ -47,15 +47,15 @@ static char *row_of(const struct lk_postgresql *store, const struct lk_postgresq
     char *text = own == NULL ? NULL
                              : format("FROM %s WHERE %s = %s.%s(%s)%s%s AND %s = %s AND (\n%.*s\n)",
                                       shape->table, shape->column, schema, shape->function, segment,
-                                      is_text ? "::" : "", is_text ? shape->type : "", own, segment, size_of(where), where.bytes);
+                                      is_text ? "::" : "", is_text ? shape->type : "", own, segment,
+                                      size_of(where), where.bytes);
 
     free(own);
     return text;
 }
 
-static char *find_text(const struct lk_postgresql *store,
-                              const struct lk_postgresql_shape *shape,
-                              const struct lk_source *source) {
+static char *find_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
+                       const struct lk_source *source) {
     static const char find[] =
         "SELECT %s FROM %s WHERE (\n%.*s\n) AND %s IS NOT NULL"
         " AND NOT EXISTS (SELECT FROM %s.items AS lk_item"
@@ -68,19 +68,17 @@ static char *find_text(const struct lk_postgresql *store,
     bool is_ordered = source->order.size > 0;
     char *own = segment_of(store, shape);
     char *text =
-        own == NULL
-            ? NULL
-            : format(find, own, shape->table, size_of(where), where.bytes, own, schema, own, schema,
-                     own, is_ordered ? "ORDER BY" : "", size_of(source->order),
-                     is_ordered ? source->order.bytes : "", schema);
+        own == NULL ? NULL
+                    : format(find, own, shape->table, size_of(where), where.bytes, own, schema, own,
+                             schema, own, is_ordered ? "ORDER BY" : "", size_of(source->order),
+                             is_ordered ? source->order.bytes : "", schema);
 
     free(own);
     return text;
 }
 
-static char *marks_text(const struct lk_postgresql *store,
-                               const struct lk_postgresql_shape *shape,
-                               const struct lk_source *source) {
+static char *marks_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
+                        const struct lk_source *source) {
     char *row = row_of(store, shape, source, "lk_mark.id");
     char *text = row == NULL ? NULL
                              : format("SELECT lk_mark.id, EXISTS (SELECT %s)"
@@ -95,9 +93,8 @@ static char *marks_text(const struct lk_postgresql *store,
  * Item after item until $11 rows are locked, so one by one (LATERAL). A row that somebody else has
  * locked is passed over: another worker is taking it, or the owner's program is changing it.
  */
-static char *take_text(const struct lk_postgresql *store,
-                              const struct lk_postgresql_shape *shape,
-                              const struct lk_source *source) {
+static char *take_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
+                       const struct lk_source *source) {
     static const char take[] =
         "SELECT (t.taken).*, t.looked, t.portion_end FROM %s.take_row($1, $3::text[], $2, $4, $5,"
         " $6::integer, $7,"
@@ -113,9 +110,8 @@ static char *take_text(const struct lk_postgresql *store,
     return text;
 }
 
-static char *drop_text(const struct lk_postgresql *store,
-                              const struct lk_postgresql_shape *shape,
-                              const struct lk_source *source) {
+static char *drop_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
+                       const struct lk_source *source) {
     static const char drop[] =
         "SELECT %s.drop_items($2, ARRAY(SELECT lk_item.number"
         " FROM %s.ready_items($1, $3, $4) AS lk_item WHERE NOT EXISTS (SELECT %s)))";
@@ -127,9 +123,8 @@ static char *drop_text(const struct lk_postgresql *store,
     return text;
 }
 
-static char *end_text(const struct lk_postgresql *store,
-                             const struct lk_postgresql_shape *shape,
-                             const struct lk_source *source) {
+static char *end_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
+                      const struct lk_source *source) {
     struct lk_slice where = where_of(source);
 
     return format("SELECT %s.finish_row($1, $2, $3, $4, $5,"

@@ -39,10 +39,10 @@ static bool send_all(const char *schema, PGconn *connection,
                      const struct lk_transaction *transaction) {
     bool is_reading = transaction->repeat == LK_READING;
     char flush[SQL_BYTES_MAX];
-    bool is_sent = PQenterPipelineMode(connection) == 1
-                   && send_text(connection, is_reading
-                                                ? "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
-                                                : "BEGIN ISOLATION LEVEL READ COMMITTED");
+    bool is_sent =
+        PQenterPipelineMode(connection) == 1
+        && send_text(connection, is_reading ? "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+                                            : "BEGIN ISOLATION LEVEL READ COMMITTED");
 
     for (size_t i = 0; i < transaction->step_count && is_sent; i++) {
         is_sent = send_step(connection, &transaction->arguments, &transaction->steps[i]);
@@ -104,8 +104,7 @@ static lk_outcome receive_all(PGconn *connection, struct lk_transaction *transac
             if (PQexitPipelineMode(connection) != 1) {
                 break;
             }
-            return is_whole ? LK_OK
-                            : lk_error_set(error, LK_INTERNAL, "no memory for an answer");
+            return is_whole ? LK_OK : lk_error_set(error, LK_INTERNAL, "no memory for an answer");
         } else {
             is_whole = keep(transaction, number, result, failure) && is_whole;
         }

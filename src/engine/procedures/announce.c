@@ -18,7 +18,7 @@ enum {
     MARKS_LOOKED = 256,    /* marks looked at in a round */
 };
 
-_Static_assert(MARKS_LOOKED * (LK_SEGMENT_BYTES_MAX + 3) < LK_ARGUMENTS_BYTES - 2048,
+_Static_assert(MARKS_LOOKED *(LK_SEGMENT_BYTES_MAX + 3) < LK_ARGUMENTS_BYTES - 2048,
                "ids fit; bytes that a list would escape are rare in segments");
 
 struct round {
@@ -44,8 +44,7 @@ static lk_outcome read_rows(const struct round *round, enum lk_table_text text,
         .repeat = LK_READING,
         .arguments = *arguments,
     };
-    lk_outcome outcome =
-        lk_procedures_transact(round->store, &transaction, round->patience, error);
+    lk_outcome outcome = lk_procedures_transact(round->store, &transaction, round->patience, error);
 
     if (outcome == LK_OK) {
         *ret_rows = transaction.rows[0];
@@ -193,12 +192,11 @@ static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
 
 lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct lk_source *source,
                                         size_t max, const struct lk_patience *patience,
-                                        struct lk_announcement *ret_announcement,
-                                        lk_error *error) {
+                                        struct lk_announcement *ret_announcement, lk_error *error) {
     struct round round = {
         .store = lk_procedures_of(engine), .source = source, .patience = patience};
-    lk_outcome outcome = round.store->database->table_open(round.store, source, patience,
-                                                           &round.table, error);
+    lk_outcome outcome =
+        round.store->database->table_open(round.store, source, patience, &round.table, error);
 
     if (outcome != LK_OK) {
         return outcome;

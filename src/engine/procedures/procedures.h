@@ -79,7 +79,7 @@ struct lk_procedures {
     pthread_mutex_t mutex;
     void *idle[LK_PROCEDURES_IDLE_MAX];
     size_t idle_count;
-    uint64_t calls; /* releases so far: every so many it is swept */
+    uint64_t calls;                             /* releases so far: every so many it is swept */
     char mark_looked[LK_SEGMENT_BYTES_MAX + 1]; /* R17: the last mark looked at; by the mutex */
 };
 

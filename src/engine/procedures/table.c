@@ -3,18 +3,19 @@
  * Claiming rows of the owner's table, and ending such claims (R17).
  *
  * A take is one transaction: the owner's condition finds the row of the oldest ready item and locks
- * it, and behind that the store's procedure looks again, under the lock of the queue's root, whether
- * the item may be claimed. Whoever holds the root's lock waits for no row, so nobody waits in a
+ * it, and behind that the store's procedure looks again, under the lock of the queue's root, if the
+ * item may be claimed. Whoever holds the root's lock waits for no row, so nobody waits in a
  * circle. Items whose rows do not fit any more are dropped by who finds nothing better.
  *
  * The end of a claim that is done is one, too: is the claim held - the owner's statement - end the
  * claim, or undo it all.
  */
+#include "engine/procedures/table.h"
+
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/procedures/table.h"
 #include "engine/row_id.h"
 
 enum { PORTION = 64 }; /* items looked at in one transaction */
@@ -144,11 +145,10 @@ lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_so
                                     const struct lk_take *take, const struct lk_patience *patience,
                                     lk_claim_info **ret_claim, struct lk_stand *ret_stand,
                                     lk_error *error) {
-    struct taking taking = {
-        .store = lk_procedures_of(engine), .take = take, .patience = patience};
+    struct taking taking = {.store = lk_procedures_of(engine), .take = take, .patience = patience};
     lk_claim_info *claim = NULL;
-    lk_outcome outcome = taking.store->database->table_open(taking.store, source, patience,
-                                                            &taking.table, error);
+    lk_outcome outcome =
+        taking.store->database->table_open(taking.store, source, patience, &taking.table, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -216,8 +216,7 @@ static int add_finish(const struct finishing *finishing, struct lk_arguments *ar
 }
 
 /* LK_NONE: this very call has ended the claim before (R3). */
-static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome,
-                          lk_error *error) {
+static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome, lk_error *error) {
     switch (transaction->failure) {
     case LK_FAILURE_ENDED:
         return lk_error_clear(error, LK_NONE);

@@ -14,8 +14,8 @@
 
 /*
  * The statements of a source, and what they are given. Segments are ids of rows as paths have them
- * (engine/row_id.h); behind the columns of lk_take() a take answers how many rows it has locked, and
- * the place of the last item that it looked at.
+ * (engine/row_id.h). A take answers, behind the columns of lk_take(), how many rows it has locked,
+ * and the place of the last item that it looked at.
  */
 enum lk_table_text {
     LK_TABLE_FIND,  /* rows to announce, as segments: queue, how many, so many ready are enough */
