@@ -5,7 +5,7 @@
 -- those of some 100 s and expire by themselves. They are bounded: a later token may take an earlier
 -- one's place.
 local function remember_ended(R, token, identity)
-    local key, written = R.base .. 'e' .. span, string.format('%.0f', token)
+    local key, written = R.H .. span, string.format('%.0f', token)
     call('HSET', key, written:sub(-3), written .. ' ' .. identity)
     if R.ended ~= span + 0 then
         R.ended = span + 0
@@ -17,7 +17,7 @@ end
 local function recalls_ended(R, token, identity)
     local written = string.format('%.0f', token)
     for back = 0, token ~= 0 and 3 or -1 do
-        local kept = call('HGET', R.base .. 'e' .. span - back, written:sub(-3))
+        local kept = call('HGET', R.H .. span - back, written:sub(-3))
         if kept == written .. ' ' .. identity then
             return true
         end

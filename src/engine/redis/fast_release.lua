@@ -40,7 +40,7 @@ if has_company and plain == 'r' then
         if simple then
             local base = H:sub(1, -2)
             if named ~= 0 then -- R3
-                local key = base .. 'e' .. span
+                local key = H .. span
                 call('HSET', key, ARGV[5]:sub(-3), ARGV[5] .. ' ' .. identity)
                 if ended ~= span + 0 then
                     ended = span

@@ -27,15 +27,14 @@ if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sle
             -- another's, or another one
         elseif operation == 'r' and expiry <= now + 3600000000 then
             if token ~= '0' then -- R3
-                local key = H:sub(1, -2) .. 'e' .. span
+                local key = H .. span
                 call('HSET', key, token:sub(-3), token .. ' ' .. identity)
                 if ended ~= span + 0 then
                     ended = span
                     call('PEXPIRE', key, SPAN_KEPT_MS)
                 end
             end
-            call('HSET', H, 'x', write(ROOT, ROOT_MARK, draw, NEVER, expiry, 0, 0, 0, 0, ended,
-                boot))
+            call('HSET', H, 'x', write(EMPTY, EMPTY_MARK, draw, expiry, ended, boot))
             return now
         elseif operation == 'n' then
             local flags, ttl, limit, units = read('<BdI4I4', x, rest)

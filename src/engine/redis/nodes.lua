@@ -34,9 +34,13 @@ function L.root(name)
     R.latest = 0 -- the last deadline that this call sets
     L.roots[name] = R
     L.loaded[#L.loaded + 1] = R
+    R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot = 0, NEVER, 0,
+        0, 0, 0, 0, 0, boot
     local x = call('HGET', R.H, 'x')
     local mark = x and x:byte()
-    if mark == LONE_MARK then
+    if mark == EMPTY_MARK then
+        mark, R.draw, R.expiry, R.ended, R.boot = read(EMPTY, x)
+    elseif mark == LONE_MARK then
         L.unfold(R, x)
     elseif mark == ROOT_MARK then
         mark, R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot =
@@ -44,8 +48,6 @@ function L.root(name)
     elseif mark then
         error('damaged: field x of ' .. R.H)
     else
-        R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot = 0,
-            NEVER, 0, 0, 0, 0, 0, 0, boot
         R.is_new = true
     end
     return R

@@ -13,14 +13,17 @@
 --                   requests an owner has; n, what is held and waits at a path
 --     {root}:lk:t   deadlines: identities by the instant, in microseconds
 --     {root}:lk:p   places: everything that is held or waits, by path, in byte order (places.lua)
---     {root}:lk:e.. tokens that ended in some span of 100 s (ends.lua)
+--     {root}:lk:h.. tokens that ended in some span of 100 s (ends.lua)
 --     {root}:lk:d   values in doubt      {root}:lk:a   what was broken, and why
 --     {root}:lk:i   items                {root}:lk:q   items by queue and age
 -- and the value of a path is the plain string key `root` or `{root}/rest`.
 local call, read, write = redis.call, struct.unpack, struct.pack
 local operation, boot, H = ARGV[1], ARGV[2], KEYS[1]
 local time = call('TIME')
-local now = time[1] * 1000000 + time[2] + ARGV[3]
+local now = time[1] * 1000000 + time[2]
+if ARGV[3] ~= '0' then
+    now = now + ARGV[3] -- tests move the clock
+end
 
 local MARGIN = 300000000 -- how long a root is remembered after its last deadline, R3, R11
 local NEVER = 9000000000000000
@@ -38,12 +41,17 @@ local ROOT_MARK, ROOT = 82, '<Bdddddddds'
 -- expires, the span, the server's run; then flags, ttl, limit, units; then owner, path and note.
 local LONE_MARK, LONE, LONE_REST = 76, '<Bdddds', 17
 
+-- The same when it is gone: the mark, the last draw, when the key expires, the span, the run.
+local EMPTY_MARK, EMPTY = 69, '<Bddds'
+
 local x = call('HGET', H, 'x')
 local mark = x and x:byte()
 local draw, first, expiry, kept, live, sleepers, crowded, ended, known = 0, NEVER, 0, 0, 0, 0, 0, 0,
     boot
 local rest
-if mark == LONE_MARK then
+if mark == EMPTY_MARK then
+    mark, draw, expiry, ended, known = read(EMPTY, x)
+elseif mark == LONE_MARK then
     mark, draw, first, expiry, ended, known, rest = read(LONE, x)
     live = 1
 elseif mark == ROOT_MARK then
