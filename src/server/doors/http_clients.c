@@ -3,10 +3,10 @@
  * Who is connected to the HTTP door: how many there may be, and how long each may take.
  *
  * evhttp accepts, but it does not count, and of time it knows only the silence between two bytes:
- * one now and then keeps a connection for ever, and none ends that of a patient listener. So each of its connections has a client here, from the moment
- * it asks for the buffers of one to the moment it gives it up. Whoever is one too many is told so
- * with its first request; with LK_HTTP_SURPLUS_MAX of these, or no file left to open, others wait
- * to be accepted.
+ * one now and then keeps a connection for ever, and none at all ends that of a patient follower. So
+ * each of its connections has a client here, from the moment it asks for the buffers of one to the
+ * moment it gives it up. Whoever is one too many is told so with its first request; with
+ * LK_HTTP_SURPLUS_MAX of these, or no file left to open, others wait to be accepted.
  *
  * A client is in one line at a time: those that came in this turn; those whose request is to come
  * and those whose reply is to be read, each in the order in which their time is over; the others.
