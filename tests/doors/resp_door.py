@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RESP door (docs/wire.md), through plain sockets: order, pieces, bounds, blocking, events."""
 
+import signal
+
 from service import Closed, Refused, Resp, Wire, as_map, run, until
 
 
@@ -254,7 +256,8 @@ def introductions(service):
     assert wire.call("CLIENT", "GETNAME") == "me"
     assert wire.call("CLIENT", "SETINFO", "LIB-NAME", "x") == "OK"
     assert wire.call("CLIENT", "ID") == hello["id"]
-    assert "name=me" in wire.call("CLIENT", "LIST")
+    host, port = wire.socket.getsockname()
+    assert f"addr={host}:{port} name=me" in wire.call("CLIENT", "LIST")
     assert wire.call("COMMAND", "COUNT") == len(wire.call("COMMAND"))
     assert wire.call("COMMAND", "DOCS", "acquire")["ACQUIRE"]["summary"]
     assert wire.call("COMMAND", "INFO", "acquire")[0][:2] == ["ACQUIRE", -2]
@@ -270,5 +273,18 @@ def introductions(service):
         pass
 
 
+def hangup(service):
+    """SIGHUP ends neither the service nor what waits there"""
+    holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
+    holder.call("ACQUIRE", "hup", "OWNER", "h")
+    waiter.put("ACQUIRE", "hup", "OWNER", "w", "WAIT", 60000)
+    until(lambda: len(holder.call("LIST", "hup")[1]) == 2)
+    for _ in range(3):
+        service.process.send_signal(signal.SIGHUP)
+        assert holder.call("PING") == "PONG"
+    assert holder.call("RELEASE", "hup", "OWNER", "h") == "OK"
+    assert waiter.value()["status"] == "granted"
+
+
 run([versions, pieces, unknown, broken_protocol, lured_browser, own_owner, blocked, waiter_goes,
-     deadlock, listing, values, work, gap, watching, slow_reader, introductions])
+     deadlock, listing, values, work, gap, watching, slow_reader, introductions, hangup])

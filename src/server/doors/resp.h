@@ -58,7 +58,6 @@ struct lk_resp_connection {
     bool is_ending;          /* takes up nothing more; ends when all is told */
     bool is_dead;            /* ends at once */
     char name[LK_RESP_NAME_BYTES_MAX + 1];
-    char peer[LK_ADDRESS_BYTES_MAX];
 };
 
 TAILQ_HEAD(lk_resp_connections, lk_resp_connection);
