@@ -17,7 +17,6 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/doors/history.h"
 #include "server/doors/listen.h"
 #include "server/doors/outbox.h"
 #include "wire/resp.h"
@@ -75,7 +74,6 @@ struct lk_resp_door {
     struct lk_resp_connections stirred;
     uint32_t count;
     uint32_t count_max;
-    struct lk_history history;
     bool is_choked;
     bool is_stopping;
     /* One of each is enough: what blocks keeps a copy. */
