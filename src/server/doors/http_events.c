@@ -48,12 +48,10 @@ static void hear(struct lk_watcher *watcher) {
  * The connection goes, whoever ended it. If evhttp did, it has left the request to whoever was
  * still answering it.
  */
-static void hear_closed(struct evhttp_connection *connection, void *context) {
-    struct lk_http_stream *stream = context;
+void lk_http_stream_closed(struct lk_http_stream *stream) {
     struct lk_server *server = stream->door->server;
     struct lk_times times = lk_server_times(server);
 
-    (void)connection;
     if (evhttp_request_get_connection(stream->request) == NULL) {
         evhttp_request_free(stream->request);
     }
@@ -166,9 +164,10 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
                               const struct lk_path *prefix, uint64_t after, lk_error *error) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     struct lk_times times = lk_server_times(door->server);
+    struct lk_http_client *client = lk_http_client_of(door, request);
     struct lk_http_stream *stream;
 
-    if (door->stream_count == STREAMS_MAX) {
+    if (door->stream_count == STREAMS_MAX || client == NULL) {
         return lk_error_set(error, LK_FULL, "too many follow already");
     }
     stream = calloc(1, sizeof *stream);
@@ -185,7 +184,7 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
                        bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
                        hear_gone, stream);
     (void)event_add(&stream->gone, NULL);
-    evhttp_connection_set_closecb(connection, hear_closed, stream);
+    client->stream = stream;
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
     begin_stream(request, stream->watcher.after);
