@@ -221,10 +221,39 @@ def watching(service):
 
 
 def gap(service):
-    """who comes back for what is not kept any more is told so"""
+    """who comes back from another service's events is told that there is a gap"""
     wire = Resp(service.resp, 3)
-    wire.call("WATCH", "", "AFTER", 1)
+    wire.call("WATCH", "", "AFTER", 1 << 62)
     assert wire.value()[3]["event"] == "gap"
+
+
+def asking(service):
+    """events are asked for behind the last one that was seen, and waited for; bounds keep them"""
+    wire = Resp(service.resp, 3)
+    begin = wire.call("EVENTS", "asked")
+    assert begin[1] == [] and int(begin[0]) > 0, begin
+    waits = Resp(service.resp, 3)
+    waits.send(Resp.request("EVENTS", "asked", "AFTER", begin[0], "WAIT", 20000))
+    wire.call("ACQUIRE", "elsewhere/1", "OWNER", "a")
+    wire.call("ACQUIRE", "asked/1", "OWNER", "a")
+    last, told = waits.value()
+    assert [event["event"] for event in told] == ["granted"] and told[0]["path"] == "asked/1", told
+    assert wire.call("EVENTS", "asked", "AFTER", last, "WAIT", 1) == [last, []]
+    wire.call("RELEASE", "asked/1", "OWNER", "a")
+    one = wire.call("EVENTS", "asked", "AFTER", begin[0], "COUNT", 1)
+    assert [event["event"] for event in one[1]] == ["granted"], one
+    both = wire.call("EVENTS", "asked", "AFTER", begin[0])
+    assert [event["event"] for event in both[1]] == ["granted", "released"], both
+    assert wire.call("LIMIT", "EVENTS", 2)["events"] == 2
+    for _ in range(3):
+        wire.call("PUT", "asked/value", "x")
+    kept = wire.call("EVENTS", "", "AFTER", begin[0])[1]
+    assert [event["event"] for event in kept] == ["gap"] + ["value_written"] * 2, kept
+    assert wire.call("LIMIT", "EVENTS", 0)["events"] == 0
+    assert wire.call("LIMITS")["events"] == 0
+    refusal(wire.call("LIMIT", "EVENTS", 1000001), "INVALID")
+    refusal(wire.call("LIMIT", "COLOUR", 1), "INVALID")
+    refusal(wire.call("EVENTS", "", "AFTER", "x"), "INVALID")
 
 
 def slow_reader(service):
@@ -287,4 +316,5 @@ def hangup(service):
 
 
 run([versions, pieces, unknown, broken_protocol, lured_browser, own_owner, blocked, waiter_goes,
-     deadlock, listing, values, work, gap, watching, slow_reader, introductions, hangup])
+     deadlock, listing, values, work, gap, asking, watching, slow_reader, introductions,
+     hangup])
