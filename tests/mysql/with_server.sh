@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh [--durable] [--server OPTION]... COMMAND [ARGUMENT...]
+#
+# Runs a command beside a private MariaDB server: on a unix socket in a temporary directory and on a
+# port of loopback, for as long as the command runs. {server} in an argument stands for that
+# directory, in which the socket is `socket`, and {port} for the port; $LK_TEST_SERVER and
+# $LK_TEST_PORT are these. User root, no password, database test. What the server wrote stands in
+# its file `log`; its last errors are shown when the command fails. --durable: the server flushes to
+# the disk, as a real one does; otherwise not. --server: one more option of the server.
+set -u
+
+settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-binlog=0'
+while :; do
+    case ${1-} in
+    --durable)
+        settings=
+        shift
+        ;;
+    --server)
+        settings="$settings $2"
+        shift 2
+        ;;
+    *) break ;;
+    esac
+done
+
+server=$(mktemp -d) || exit 1
+child='' mariadbd=''
+
+# shellcheck disable=SC2317 # called by the trap
+stop() {
+    [ -z "$child" ] || kill "$child" 2>/dev/null
+    [ -z "$mariadbd" ] || kill -9 "$mariadbd" 2>/dev/null
+    [ -z "$mariadbd" ] || wait "$mariadbd" 2>/dev/null
+    rm -rf "$server"
+}
+trap stop EXIT
+trap 'exit 143' TERM INT HUP
+
+if [ "$(id -u)" -eq 0 ]; then # as root the server has to be told so
+    settings="$settings --user=root"
+    as_root='--user=root'
+fi
+if ! mariadb-install-db --no-defaults ${as_root-} --datadir="$server/data" --skip-test-db \
+    --auth-root-authentication-method=normal --innodb-log-file-size=10M >"$server/log" 2>&1; then
+    cat "$server/log" >&2
+    exit 1
+fi
+mkdir "$server/data/test"
+
+# Starts it on a port that was free a moment ago; when it is not any more, on another.
+LK_TEST_SERVER=$server
+export LK_TEST_SERVER LK_TEST_PORT
+tries=0
+until [ -S "$server/socket" ]; do
+    tries=$((tries + 1))
+    if [ "$tries" -gt 5 ]; then
+        cat "$server/log" >&2
+        exit 1
+    fi
+    LK_TEST_PORT=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    # shellcheck disable=SC2086 # a list of options
+    mariadbd --no-defaults --datadir="$server/data" --socket="$server/socket" \
+        --bind-address=127.0.0.1 --port="$LK_TEST_PORT" --pid-file="$server/pid" \
+        --max-connections=300 --innodb-log-file-size=10M --innodb-buffer-pool-size=64M \
+        --character-set-server=latin1 --skip-name-resolve $settings >>"$server/log" 2>&1 &
+    mariadbd=$!
+    while [ ! -S "$server/socket" ] && kill -0 "$mariadbd" 2>/dev/null; do
+        sleep 0.05
+    done
+done
+
+arguments_left=$#
+while [ "$arguments_left" -gt 0 ]; do
+    argument=$1
+    shift
+    case $argument in
+    *'{server}'*) argument=${argument%%'{server}'*}$server${argument#*'{server}'} ;;
+    esac
+    case $argument in
+    *'{port}'*) argument=${argument%%'{port}'*}$LK_TEST_PORT${argument#*'{port}'} ;;
+    esac
+    set -- "$@" "$argument"
+    arguments_left=$((arguments_left - 1))
+done
+"$@" &
+child=$!
+wait "$child"
+code=$?
+child=''
+[ "$code" -eq 0 ] || grep -E 'ERROR' "$server/log" | tail -n 20 | sed 's/^/# server: /'
+exit "$code"
