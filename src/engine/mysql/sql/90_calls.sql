@@ -33,7 +33,7 @@ CREATE PROCEDURE lk_ask(
     IN blockers_max INT, IN asks_value BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
+    DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE now_us BIGINT;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
@@ -51,6 +51,11 @@ BEGIN
     DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE look_us BIGINT;
+    DECLARE my_limit BIGINT;
+    DECLARE my_units BIGINT;
+    DECLARE taken BIGINT;
+    DECLARE is_blocked BOOLEAN;
+    DECLARE is_hard BOOLEAN;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -59,29 +64,76 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_decide_ask(identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
-                           until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
-                           self, created, in_use, in_the_way, look_us, blockers, cycle);
-        IF self IS NOT NULL THEN
-            SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
-            INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
-            FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+        IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value
+           AND LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')) < 5 THEN
+            UPDATE lk_roots AS r
+            SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1,
+                    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
+                r.due_us = LEAST(r.due_us, the_ttl_ms * 1000 +
+                    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+            WHERE r.root = the_roots;
+            IF ROW_COUNT() > 0 THEN
+                SET its_ticket = LAST_INSERT_ID(), my_units = counts, my_limit = limits;
+                SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+                SELECT COALESCE(MAX((p.units = 0 OR my_units = 0) AND p.owner <> asker), FALSE),
+                       COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0),
+                       COALESCE(SUM(IF(p.path = paths AND p.held, p.units, 0)), 0),
+                       (SELECT r.has_waiting AND r.due_us <= now_us FROM lk_roots AS r
+                        WHERE r.root = the_roots)
+                       OR EXISTS (SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
+                                  WHERE o.owner = asker AND o.held = 0)
+                       OR EXISTS (SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
+                                  WHERE o.owner = asker AND o.held = 1 AND o.identity = its_identity)
+                       OR (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
+                                  + m.waiters_per_path_max FROM lk_meta AS m) > 0
+                INTO is_blocked, taken, in_use, is_hard
+                FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE (p.path IN (paths, SUBSTRING_INDEX(paths, '/', 1),
+                                  SUBSTRING_INDEX(paths, '/', 2), SUBSTRING_INDEX(paths, '/', 3),
+                                  SUBSTRING_INDEX(paths, '/', 4), SUBSTRING_INDEX(paths, '/', 5))
+                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                  AND p.deadline_us > now_us;
+                IF NOT is_hard AND NOT is_blocked
+                   AND (my_limit = 0 OR taken + my_units <= my_limit) THEN
+                    INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note,
+                        held, attended, fixed, wants_value, ticket, token, ttl_ms, deadline_us,
+                        identity, roots, part_count)
+                    VALUES (1, paths, my_limit, my_units, the_roots, asker,
+                        COALESCE(the_note, ''), TRUE, style = 'wait', FALSE, FALSE, its_ticket,
+                        its_ticket, the_ttl_ms, now_us + the_ttl_ms * 1000, its_identity, the_roots,
+                        1);
+                    SET outcome = 'granted', self = LAST_INSERT_ID(), created = TRUE,
+                        its_token = its_ticket, its_ttl_ms = the_ttl_ms, is_fixed = FALSE,
+                        left_us = the_ttl_ms * 1000, in_use = in_use + my_units;
+                END IF;
+            END IF;
         END IF;
-        IF self IS NOT NULL AND outcome IN ('granted', 'waiting', 'busy') THEN
-            SELECT COALESCE(SUM(r.units), 0) INTO in_use
-            FROM lk_requests AS r FORCE INDEX (requests_by_path)
-            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.deadline_us > now_us AND r.held;
-        END IF;
-        IF self IS NOT NULL AND outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
-            CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
-                            blockers);
-        END IF;
-        IF outcome = 'granted' AND asks_value THEN
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-                SELECT v.bytes, v.in_doubt INTO its_value, in_doubt
-                FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
-            END;
+        IF outcome IS NULL THEN
+            SET its_ticket = NULL;
+            CALL lk_decide_ask(its_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
+                               until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
+                               self, created, in_use, in_the_way, look_us, blockers, cycle);
+            IF self IS NOT NULL THEN
+                SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
+                INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
+                FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+            END IF;
+            IF self IS NOT NULL AND outcome IN ('granted', 'waiting', 'busy') THEN
+                SELECT COALESCE(SUM(r.units), 0) INTO in_use
+                FROM lk_requests AS r FORCE INDEX (requests_by_path)
+                WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.deadline_us > now_us AND r.held;
+            END IF;
+            IF self IS NOT NULL AND outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
+                CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
+                                blockers);
+            END IF;
+            IF outcome = 'granted' AND asks_value THEN
+                BEGIN
+                    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+                    SELECT v.bytes, v.in_doubt INTO its_value, in_doubt
+                    FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
+                END;
+            END IF;
         END IF;
         COMMIT;
     END;
@@ -133,9 +185,11 @@ CREATE PROCEDURE lk_release(
     IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_value MEDIUMBLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
+    DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE now_us BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -144,8 +198,28 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_decide_release(identity, asker, the_path, the_roots, the_token, the_value, outcome,
-                               sentence);
+        IF the_value IS NULL AND LOCATE(' ', the_roots) = 0 THEN
+            SELECT r.has_waiting INTO has_waiting FROM lk_roots AS r
+            WHERE r.root = the_roots FOR UPDATE;
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            IF NOT has_waiting THEN
+                DELETE FROM lk_requests
+                WHERE owner = asker AND held = 1 AND identity = its_identity
+                  AND deadline_us > now_us AND (the_token = 0 OR token = the_token);
+                IF ROW_COUNT() > 0 THEN
+                    SET outcome = 'ok';
+                    IF the_token <> 0 THEN
+                        INSERT INTO lk_ended (token, identity, ended_us)
+                        VALUES (the_token, its_identity, now_us)
+                        ON DUPLICATE KEY UPDATE ended_us = now_us;
+                    END IF;
+                END IF;
+            END IF;
+        END IF;
+        IF outcome IS NULL THEN
+            CALL lk_decide_release(its_identity, asker, the_path, the_roots, the_token, the_value,
+                                   outcome, sentence);
+        END IF;
         COMMIT;
     END;
     SELECT outcome, sentence;
