@@ -17,13 +17,70 @@
 
 DELIMITER //
 
+-- The long way of lk_ask(), in its transaction, which it commits before it answers.
+DROP PROCEDURE IF EXISTS lk_ask_long
+//
+CREATE PROCEDURE lk_ask_long(
+    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN its_identity BINARY(32), IN the_roots VARBINARY(4095),
+    IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
+    IN blockers_max INT, IN asks_value BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE self BIGINT;
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_ttl_ms BIGINT;
+    DECLARE left_us BIGINT;
+    DECLARE in_use BIGINT;
+    DECLARE in_the_way INT;
+    DECLARE created BOOLEAN;
+    DECLARE is_fixed BOOLEAN;
+    DECLARE its_value MEDIUMBLOB;
+    DECLARE in_doubt BOOLEAN;
+    DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE look_us BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    CALL lk_decide_ask(its_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
+                       until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
+                       self, created, in_use, in_the_way, look_us, blockers, cycle);
+    IF self IS NOT NULL THEN
+        SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
+        INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
+        FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+        IF outcome IN ('granted', 'waiting', 'busy') THEN
+            SELECT COALESCE(SUM(r.units), 0) INTO in_use
+            FROM lk_requests AS r FORCE INDEX (requests_by_path)
+            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.deadline_us > now_us AND r.held;
+        END IF;
+        IF outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
+            CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
+                            blockers);
+        END IF;
+        IF outcome = 'granted' AND asks_value THEN
+            SELECT v.bytes, v.in_doubt INTO its_value, in_doubt
+            FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
+        END IF;
+    END IF;
+    COMMIT;
+    SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
+           its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
+           its_value AS value, in_doubt, blockers, cycle, look_us;
+END
+//
+
 -- R3, R7-R10, R13. `sorted_paths`: in byte order; `the_roots` in byte order; `until_us` 0: none;
 -- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms, left_us,
 -- in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle, look_us.
 --
--- First the short way, for what is common: one part that can be had at once, or not at all, and an
--- owner who does not wait for anything. What is dead is left out, and left to others where nobody
--- waits. Whatever is not simple begins anew.
+-- First the short way, for what is common: one part that can be had at once, below a root where
+-- nobody waits; so a grant can close no cycle (R13) and cover nobody who waits (R8). What is dead is
+-- left out, and left to whoever sweeps. Whatever is not simple begins anew: then nothing has been
+-- done here but a draw that nobody got.
 DROP PROCEDURE IF EXISTS lk_ask
 //
 CREATE PROCEDURE lk_ask(
@@ -35,27 +92,9 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE now_us BIGINT;
-    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
-    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
-    DECLARE self BIGINT;
     DECLARE its_ticket BIGINT;
-    DECLARE its_token BIGINT;
-    DECLARE its_ttl_ms BIGINT;
-    DECLARE left_us BIGINT;
+    DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE in_use BIGINT;
-    DECLARE in_the_way INT;
-    DECLARE created BOOLEAN DEFAULT FALSE;
-    DECLARE is_fixed BOOLEAN;
-    DECLARE its_value MEDIUMBLOB;
-    DECLARE in_doubt BOOLEAN;
-    DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
-    DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
-    DECLARE look_us BIGINT;
-    DECLARE my_limit BIGINT;
-    DECLARE my_units BIGINT;
-    DECLARE taken BIGINT;
-    DECLARE is_blocked BOOLEAN;
-    DECLARE is_hard BOOLEAN;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -66,80 +105,49 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value
            AND LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')) < 5 THEN
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
             UPDATE lk_roots AS r
-            SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1,
-                    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
-                r.due_us = LEAST(r.due_us, the_ttl_ms * 1000 +
-                    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
-            WHERE r.root = the_roots;
+            SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
+                r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
+            WHERE r.root = the_roots AND NOT r.has_waiting;
             IF ROW_COUNT() > 0 THEN
-                SET its_ticket = LAST_INSERT_ID(), my_units = counts, my_limit = limits;
+                SET its_ticket = LAST_INSERT_ID();
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-                SELECT COALESCE(MAX((p.units = 0 OR my_units = 0) AND p.owner <> asker), FALSE),
-                       COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0),
-                       COALESCE(SUM(IF(p.path = paths AND p.held, p.units, 0)), 0),
-                       (SELECT r.has_waiting AND r.due_us <= now_us FROM lk_roots AS r
-                        WHERE r.root = the_roots)
-                       OR EXISTS (SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
-                                  WHERE o.owner = asker AND o.held = 0)
-                       OR EXISTS (SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
-                                  WHERE o.owner = asker AND o.held = 1 AND o.identity = its_identity)
-                       OR (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
-                                  + m.waiters_per_path_max FROM lk_meta AS m) > 0
-                INTO is_blocked, taken, in_use, is_hard
-                FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                WHERE (p.path IN (paths, SUBSTRING_INDEX(paths, '/', 1),
-                                  SUBSTRING_INDEX(paths, '/', 2), SUBSTRING_INDEX(paths, '/', 3),
-                                  SUBSTRING_INDEX(paths, '/', 4), SUBSTRING_INDEX(paths, '/', 5))
-                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
-                  AND p.deadline_us > now_us;
-                IF NOT is_hard AND NOT is_blocked
-                   AND (my_limit = 0 OR taken + my_units <= my_limit) THEN
-                    INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note,
-                        held, attended, fixed, wants_value, ticket, token, ttl_ms, deadline_us,
-                        identity, roots, part_count)
-                    VALUES (1, paths, my_limit, my_units, the_roots, asker,
-                        COALESCE(the_note, ''), TRUE, style = 'wait', FALSE, FALSE, its_ticket,
-                        its_ticket, the_ttl_ms, now_us + the_ttl_ms * 1000, its_identity, the_roots,
-                        1);
-                    SET outcome = 'granted', self = LAST_INSERT_ID(), created = TRUE,
-                        its_token = its_ticket, its_ttl_ms = the_ttl_ms, is_fixed = FALSE,
-                        left_us = the_ttl_ms * 1000, in_use = in_use + my_units;
-                END IF;
+                SELECT MAX(IF(p.owner = asker, p.path = paths, p.units = 0 OR counts = '0')) IS NOT TRUE
+                       AND (limits = '0'
+                            OR COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts <= limits)
+                       AND m.live_max + m.live_per_owner_max + m.live_per_root_max
+                           + m.waiters_per_path_max = 0,
+                       COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
+                INTO is_free, in_use
+                FROM lk_meta AS m
+                LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+                  ON (p.path IN (paths, SUBSTRING_INDEX(paths, '/', 1),
+                                 SUBSTRING_INDEX(paths, '/', 2), SUBSTRING_INDEX(paths, '/', 3),
+                                 SUBSTRING_INDEX(paths, '/', 4))
+                      OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                     AND p.deadline_us > now_us
+                WHERE m.only_row = 1;
             END IF;
         END IF;
-        IF outcome IS NULL THEN
-            SET its_ticket = NULL;
-            CALL lk_decide_ask(its_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
-                               until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
-                               self, created, in_use, in_the_way, look_us, blockers, cycle);
-            IF self IS NOT NULL THEN
-                SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
-                INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
-                FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
-            END IF;
-            IF self IS NOT NULL AND outcome IN ('granted', 'waiting', 'busy') THEN
-                SELECT COALESCE(SUM(r.units), 0) INTO in_use
-                FROM lk_requests AS r FORCE INDEX (requests_by_path)
-                WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.deadline_us > now_us AND r.held;
-            END IF;
-            IF self IS NOT NULL AND outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
-                CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
-                                blockers);
-            END IF;
-            IF outcome = 'granted' AND asks_value THEN
-                BEGIN
-                    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-                    SELECT v.bytes, v.in_doubt INTO its_value, in_doubt
-                    FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
-                END;
-            END IF;
+        IF is_free THEN
+            INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
+                attended, fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots,
+                part_count)
+            VALUES (1, paths, limits, counts, the_roots, asker, COALESCE(the_note, ''), TRUE,
+                style = 'wait', FALSE, FALSE, its_ticket, its_ticket, the_ttl_ms,
+                now_us + the_ttl_ms * 1000, its_identity, the_roots, 1);
+            COMMIT;
+            SELECT 'granted' AS outcome, NULL AS sentence, LAST_INSERT_ID() AS request,
+                   its_ticket AS ticket, its_ticket AS token, the_ttl_ms AS new_ttl_ms,
+                   the_ttl_ms * 1000 AS left_us, in_use, NULL AS in_the_way, TRUE AS created,
+                   FALSE AS fixed, NULL AS value, NULL AS in_doubt, NULL AS blockers,
+                   NULL AS cycle, NULL AS look_us;
+        ELSE
+            CALL lk_ask_long(asker, paths, limits, counts, its_identity, the_roots, style,
+                             the_ttl_ms, until_us, the_note, blockers_max, asks_value);
         END IF;
-        COMMIT;
     END;
-    SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
-           its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
-           its_value AS value, in_doubt, blockers, cycle, look_us;
 END
 //
 
