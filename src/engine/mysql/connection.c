@@ -70,7 +70,8 @@ static MYSQL *make_mysql(const struct lk_mysql_place *place) {
     static const unsigned no_files = 0;
     static const my_bool no = 0;
     MYSQL *mysql = mysql_init(NULL);
-    unsigned protocol = MYSQL_PROTOCOL_TCP;
+    unsigned protocol =
+        place->texts[LK_MYSQL_SOCKET] != NULL ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
 
     if (mysql == NULL) {
         return NULL;
@@ -83,14 +84,20 @@ static MYSQL *make_mysql(const struct lk_mysql_place *place) {
     (void)mysql_options(mysql, MYSQL_OPT_RECONNECT, &no);
     (void)mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     (void)mysql_options(mysql, MYSQL_READ_DEFAULT_GROUP, "client");
-    if (place->texts[LK_MYSQL_SOCKET] != NULL) {
-        protocol = MYSQL_PROTOCOL_SOCKET;
-        (void)mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol);
-    } else if (place->port != 0) {
-        (void)mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol);
+    if (place->texts[LK_MYSQL_SOCKET] != NULL || place->texts[LK_MYSQL_HOST] != NULL) {
+        (void)mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol); /* else as ~/.my.cnf has it */
     }
     set_ssl(place, mysql);
     return mysql;
+}
+
+/* Where nothing is verified, the library takes a server without TLS as well. */
+static lk_outcome check_ssl(const struct lk_mysql_place *place, MYSQL *mysql, lk_error *error) {
+    if (place->ssl_mode == LK_MYSQL_SSL_DISABLED || mysql_get_ssl_cipher(mysql) != NULL) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNAVAILABLE,
+                        "MySQL: the server speaks no TLS, which ssl-mode demands; set it up there");
 }
 
 static lk_outcome reach(const struct lk_mysql_place *place, struct lk_mysql_link *link,
@@ -162,6 +169,9 @@ lk_outcome lk_mysql_connect(const struct lk_mysql_place *place, const struct lk_
     outcome = reach(place, link, patience, error);
     if (outcome == LK_OK) {
         keep_from_children(link->mysql);
+        outcome = check_ssl(place, link->mysql, error);
+    }
+    if (outcome == LK_OK) {
         outcome = set_up(link, patience, error);
     }
     if (outcome != LK_OK) {
