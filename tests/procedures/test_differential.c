@@ -5,8 +5,8 @@
  *
  * The database's clock is made the test's (subject.h). Draws (R4) are compared in whether there is
  * one; which of the store's tokens is which of the model's is kept, so that calls can name them. Of
- * cycles that came to be unseen (R13) the store withdraws whoever waits with the greatest ticket, the
- * model whoever asks first: there a history ends.
+ * cycles that came to be unseen (R13) the store withdraws whoever waits with the greatest ticket,
+ * the model whoever asks first: there a history ends.
  */
 #include <inttypes.h>
 #include <setjmp.h>

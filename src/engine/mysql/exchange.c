@@ -3,8 +3,8 @@
  * One exchange with MySQL: a procedure called, and its rows.
  *
  * The call is one statement of SQL, so that it is one round trip on any connection: a prepared one
- * would be two on each that is new, and a pooler's trouble. No data can become SQL: text in quotes is
- * of printable ASCII without quote and backslash, which has one meaning in every sql_mode and every
+ * would be two on each that is new, and a pooler's trouble. No data can become SQL: text in quotes
+ * is of printable ASCII without quote and backslash, which has one meaning in every sql_mode and
  * character set; all else goes as hexadecimal digits. So calls can be read in the server's logs.
  */
 #include <poll.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Founding a store: it is made by whoever comes first and may make it, one at a time, and looked at
- * by everybody who opens it. Each statement that makes something is committed by itself, and the row
- * of the table meta is the last: a store without it is not made yet, and whoever was killed in the
- * middle leaves the rest to the next. Whoever fails takes back what he has made.
+ * by everybody who opens it. Each statement that makes something is committed by itself, and the
+ * row of the table meta is the last: a store without it is not made yet, and whoever was killed in
+ * the middle leaves the rest to the next. Whoever fails takes back what he has made.
  */
 #include <mysqld_error.h>
 #include <stdio.h>

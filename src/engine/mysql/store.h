@@ -38,8 +38,8 @@ void lk_mysql_disconnect(struct lk_mysql_link *link);
 
 /*
  * Runs SQL. LK_OK with the first result, NULL if there is none. LK_INTERNAL: the server refuses it,
- * mysql_errno() says why, the link is good. Else LK_CANCELLED or LK_UNAVAILABLE with a sentence, and
- * the link is lost.
+ * mysql_errno() says why, the link is good. Else LK_CANCELLED or LK_UNAVAILABLE with a sentence,
+ * and the link is lost.
  */
 lk_outcome lk_mysql_query(struct lk_mysql_link *link, struct lk_slice sql,
                           const struct lk_patience *patience, MYSQL_RES **ret_result,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting: a database of this kind wakes nobody, so a waiter looks, by a reading that locks nothing,
- * whether his request has changed: after a pause that grows, and the longer to begin with the more
- * are in his way. He asks again when the first of those is due, and after a second, which is also
- * how often a waiter looks for cycles that came to be unseen (R13).
+ * Waiting: a database of this kind wakes nobody, so a waiter looks, by a reading that locks
+ * nothing, whether his request has changed: after a pause that grows, and the longer to begin with
+ * the more are in his way. He asks again when the first of those is due, and after a second, which
+ * is also how often a waiter looks for cycles that came to be unseen (R13).
  */
 #include <inttypes.h>
 #include <stdio.h>
