@@ -10,6 +10,7 @@
 static void free_store(struct lk_mysql *store) {
     lk_procedures_done(&store->common);
     lk_mysql_place_done(&store->place);
+    free(store->known);
     free(store);
 }
 

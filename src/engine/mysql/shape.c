@@ -10,24 +10,10 @@
 #include "base/error.h"
 #include "engine/mysql/table.h"
 
-enum { TABLE_BYTES_MAX = 2 * 4 * LK_MYSQL_NAME_MAX + 1 };
-
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* By its name as it is in this database, or with a database before a dot. */
-static const char question[] =
-    "SELECT t.TABLE_SCHEMA, t.TABLE_NAME, c.COLUMN_NAME, LOWER(c.DATA_TYPE), c.COLUMN_TYPE,"
-    " c.CHARACTER_SET_NAME, c.COLLATION_NAME"
-    " FROM information_schema.TABLES AS t LEFT JOIN information_schema.COLUMNS AS c"
-    " ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME"
-    " AND c.COLUMN_NAME = _utf8mb4\1B"
-    " WHERE (t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = _utf8mb4\1A)"
-    " OR (t.TABLE_SCHEMA = SUBSTRING_INDEX(_utf8mb4\1A, '.', 1)"
-    "  AND t.TABLE_NAME = SUBSTRING(_utf8mb4\1A, LOCATE('.', _utf8mb4\1A) + 1)"
-    "  AND LOCATE('.', _utf8mb4\1A) > 0)"
-    " ORDER BY t.TABLE_SCHEMA = DATABASE() DESC LIMIT 1";
-
-enum { SCHEMA, TABLE, COLUMN, TYPE, WHOLE_TYPE, CHARSET, COLLATION };
+/* Columns of SHOW FULL COLUMNS. */
+enum { COLUMN, TYPE, COLLATION };
 
 static char *put_quoted(char *end, struct lk_slice name) {
     *end++ = '`';
@@ -41,16 +27,22 @@ static char *put_quoted(char *end, struct lk_slice name) {
     return end;
 }
 
+/* `first`.`second`, or `second` where the first is empty. */
 static void quote(char *end, struct lk_slice first, struct lk_slice second) {
-    end = put_quoted(end, first);
-    *end++ = '.';
+    if (first.size > 0) {
+        end = put_quoted(end, first);
+        *end++ = '.';
+    }
     end = put_quoted(end, second);
     *end = '\0';
 }
 
-static bool is_one_of(struct lk_slice word, const char *const *words) {
+/* Whether the type is one of these; what stands behind it, as its size, does not matter. */
+static bool is_one_of(struct lk_slice type, const char *const *words) {
+    size_t size = strcspn(type.bytes, " (");
+
     for (; *words != NULL; words++) {
-        if (lk_slice_equal(word, lk_slice_of(*words))) {
+        if (lk_slice_equal((struct lk_slice){type.bytes, size}, lk_slice_of(*words))) {
             return true;
         }
     }
@@ -63,54 +55,112 @@ static lk_outcome read_type(const struct lk_rows *rows, struct lk_mysql_shape *s
                                            "int",     "bigint",   NULL};
     static const char *const texts[] = {"char", "varchar", "tinytext", "text", "uuid", NULL};
     struct lk_slice type = lk_row_text(rows, 0, TYPE);
-    bool has_charset = !lk_row_is_null(rows, 0, CHARSET);
+    const char *collation = lk_row_text(rows, 0, COLLATION).bytes;
 
     shape->is_integer = is_one_of(type, integers);
-    shape->is_unsigned = strstr(lk_row_text(rows, 0, WHOLE_TYPE).bytes, "unsigned") != NULL;
+    shape->is_unsigned = strstr(type.bytes, "unsigned") != NULL;
     if (!shape->is_integer && !is_one_of(type, texts)) {
         return lk_error_set(error, LK_INVALID,
                             "R17: the column %s is of type %s; ids are whole numbers or texts",
                             shape->column, type.bytes);
     }
-    (void)snprintf(shape->charset, sizeof shape->charset, "%s",
-                   has_charset ? lk_row_text(rows, 0, CHARSET).bytes : "utf8mb4");
-    (void)snprintf(shape->collation, sizeof shape->collation, "%s",
-                   has_charset ? lk_row_text(rows, 0, COLLATION).bytes : "utf8mb4_bin");
+    if (collation[0] == '\0') {
+        collation = "utf8mb4_bin"; /* of what is no text */
+    }
+    /* A collation begins with the character set that it is of. */
+    (void)snprintf(shape->charset, sizeof shape->charset, "%.*s", (int)strcspn(collation, "_"),
+                   collation);
+    (void)snprintf(shape->collation, sizeof shape->collation, "%s", collation);
     return LK_OK;
 }
 
-static lk_outcome read_shape(const struct lk_rows *rows, const struct lk_source *source,
-                             struct lk_mysql_shape *shape, lk_error *error) {
-    if (rows->count != 1) {
-        return lk_error_set(error, LK_INVALID, "R17: no such table: %.*s", (int)source->table.size,
-                            source->table.bytes);
-    }
-    if (lk_row_is_null(rows, 0, COLUMN)) {
-        return lk_error_set(error, LK_INVALID, "R17: no such column: %s.%.*s",
-                            lk_row_text(rows, 0, TABLE).bytes, (int)source->id_column.size,
-                            source->id_column.bytes);
-    }
-    quote(shape->table, lk_row_text(rows, 0, SCHEMA), lk_row_text(rows, 0, TABLE));
-    quote(shape->column, lk_row_text(rows, 0, TABLE), lk_row_text(rows, 0, COLUMN));
-    return read_type(rows, shape, error);
-}
-
-static lk_outcome ask_shape(struct lk_mysql *store, const struct lk_source *source,
-                            const struct lk_patience *patience, struct lk_mysql_shape *shape,
-                            lk_error *error) {
+/* LK_NONE: there is no such table. */
+static lk_outcome ask_shape(struct lk_mysql *store, struct lk_slice schema, struct lk_slice table,
+                            struct lk_slice column, const struct lk_patience *patience,
+                            struct lk_mysql_shape *shape, lk_error *error) {
+    char sql[sizeof shape->table + 64];
     struct lk_transaction transaction = {
-        .steps = {{question, 0, 2}}, .step_count = 1, .repeat = LK_READING};
+        .steps = {{sql, 0, 1}}, .step_count = 1, .repeat = LK_READING};
     lk_outcome outcome;
 
+    quote(shape->table, schema, table);
+    (void)snprintf(sql, sizeof sql, "SHOW FULL COLUMNS FROM %s WHERE Field = _utf8mb4\1A",
+                   shape->table);
     lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);
-    lk_arguments_add_text(&transaction.arguments, source->table);
-    lk_arguments_add_text(&transaction.arguments, source->id_column);
+    lk_arguments_add_text(&transaction.arguments, column);
     outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
-    if (outcome == LK_OK) {
-        outcome = read_shape(transaction.rows[0], source, shape, error);
+    if (outcome == LK_OK && transaction.rows[0]->count != 1) {
+        outcome = lk_error_set(error, LK_INVALID, "R17: no such column: %.*s.%.*s",
+                               (int)table.size, table.bytes, (int)column.size, column.bytes);
+    } else if (outcome == LK_OK) {
+        quote(shape->column, table, lk_row_text(transaction.rows[0], 0, COLUMN));
+        outcome = read_type(transaction.rows[0], shape, error);
+    } else if (transaction.failure == LK_FAILURE_WRONG) {
+        outcome = LK_NONE;
+    } else {
+        outcome = lk_transaction_blame(&transaction, "the table", outcome, error);
     }
     lk_transaction_done(&transaction);
     return outcome;
+}
+
+/* By its name as it is in this database; or with a database before a dot. */
+static lk_outcome look(struct lk_mysql *store, const struct lk_source *source,
+                       const struct lk_patience *patience, struct lk_mysql_shape *shape,
+                       lk_error *error) {
+    struct lk_slice whole = source->table;
+    const char *dot = memchr(whole.bytes, '.', whole.size);
+    lk_outcome outcome = ask_shape(store, (struct lk_slice){"", 0}, whole, source->id_column,
+                                   patience, shape, error);
+
+    if (outcome == LK_NONE && dot != NULL && dot > whole.bytes) {
+        size_t size = (size_t)(dot - whole.bytes);
+        outcome = ask_shape(store, (struct lk_slice){whole.bytes, size},
+                            (struct lk_slice){dot + 1, whole.size - size - 1}, source->id_column,
+                            patience, shape, error);
+    }
+    if (outcome == LK_NONE) {
+        return lk_error_set(error, LK_INVALID, "R17: no such table: %.*s", (int)whole.size,
+                            whole.bytes);
+    }
+    return outcome;
+}
+
+/* ---- what is remembered ---------------------------------------------------------------------- */
+
+static bool recall(struct lk_mysql *store, const struct lk_source *source,
+                   struct lk_mysql_shape *ret_shape) {
+    const struct lk_mysql_known *known;
+    bool is_known;
+
+    pthread_mutex_lock(&store->common.mutex);
+    known = store->known;
+    is_known = known != NULL && lk_slice_equal(lk_slice_of(known->table), source->table)
+               && lk_slice_equal(lk_slice_of(known->id_column), source->id_column);
+    if (is_known) {
+        *ret_shape = known->shape;
+    }
+    pthread_mutex_unlock(&store->common.mutex);
+    return is_known;
+}
+
+/* The last one; most programs work on one. */
+static void remember(struct lk_mysql *store, const struct lk_source *source,
+                     const struct lk_mysql_shape *shape) {
+    struct lk_mysql_known *known = malloc(sizeof *known);
+
+    if (known == NULL) {
+        return; /* it is asked for again */
+    }
+    known->shape = *shape;
+    (void)snprintf(known->table, sizeof known->table, "%.*s", (int)source->table.size,
+                   source->table.bytes);
+    (void)snprintf(known->id_column, sizeof known->id_column, "%.*s", (int)source->id_column.size,
+                   source->id_column.bytes);
+    pthread_mutex_lock(&store->common.mutex);
+    free(store->known);
+    store->known = known;
+    pthread_mutex_unlock(&store->common.mutex);
 }
 
 /* What cannot be in a statement of ours, for it has a meaning there. */
@@ -124,20 +174,24 @@ lk_outcome lk_mysql_shape_get(struct lk_mysql *store, const struct lk_source *so
                               const struct lk_patience *patience, struct lk_mysql_shape *ret_shape,
                               lk_error *error) {
     struct lk_mysql_shape shape = {.is_integer = false};
-    lk_outcome outcome;
+    lk_outcome outcome = LK_OK;
 
-    if (source->table.size > TABLE_BYTES_MAX || source->id_column.size > 4 * LK_MYSQL_NAME_MAX) {
+    if (source->table.size > LK_MYSQL_TABLE_MAX || source->id_column.size > LK_MYSQL_COLUMN_MAX) {
         return lk_error_set(error, LK_INVALID, "R17: MySQL's names have at most %d letters",
                             LK_MYSQL_NAME_MAX);
     }
     if (has_marks(source->where) || has_marks(source->order) || has_marks(source->done)) {
         return lk_error_set(error, LK_INVALID, "R17: there are control characters in the SQL");
     }
-    outcome = ask_shape(store, source, patience, &shape, error);
-    if (outcome == LK_OK) {
-        *ret_shape = shape;
+    if (!recall(store, source, &shape)) {
+        outcome = look(store, source, patience, &shape, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        remember(store, source, &shape);
     }
-    return outcome;
+    *ret_shape = shape;
+    return LK_OK;
 }
 
 /* ---- the owner's SQL ------------------------------------------------------------------------- */
@@ -147,7 +201,7 @@ static lk_outcome explain(struct lk_mysql *store, const char *what, const char *
                           const struct lk_patience *patience, struct lk_rows **ret_plan,
                           lk_error *error) {
     struct lk_transaction transaction = {
-        .steps = {{sql, 0, 6}}, .step_count = 1, .repeat = LK_READING};
+        .steps = {{sql, 0, 6}}, .step_count = 1, .repeat = LK_REPEATABLE}; /* READ ONLY refuses it */
     lk_outcome outcome;
 
     lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);

@@ -78,11 +78,11 @@ static char *take_text(const struct making *making) {
         "SET @%sfound = NULL, @%sitem = NULL, @%srow = NULL\2"
         "SELECT lk_item.arrival, lk_item.id INTO @%sfound, @%sitem FROM %sitems AS lk_item"
         " FORCE INDEX (items_by_state) WHERE lk_item.queue = \1A AND lk_item.state = 'ready'"
-        " AND lk_item.due_us = 0 AND lk_item.arrival > \1I AND (SELECT COUNT(*) %s) > 0"
+        " AND lk_item.due_us = 0 AND lk_item.arrival > \1H AND (SELECT COUNT(*) %s) > 0"
         " ORDER BY lk_item.arrival LIMIT 1 FOR UPDATE SKIP LOCKED\2"
         "SELECT 1 INTO @%srow FROM %s WHERE %s = %s AND (\n%.*s\n) LIMIT 1"
         " FOR UPDATE SKIP LOCKED\2"
-        "CALL %stake_row(\1A, \1B, \1D, \1E, \1F, \1G, \1H, \1I, @%sfound, @%srow)";
+        "CALL %stake_row(\1A, \1B, \1C, \1D, \1E, \1F, \1G, \1H, @%sfound, @%srow)";
     const char *prefix = making->prefix;
     char variable[LK_MYSQL_PREFIX_MAX + 16];
     char *id;

@@ -14,9 +14,12 @@
 #include "engine/mysql/place.h"
 #include "engine/procedures/procedures.h"
 
+struct lk_mysql_known;
+
 struct lk_mysql {
     struct lk_procedures common;
     struct lk_mysql_place place;
+    struct lk_mysql_known *known; /* table.h; NULL: none. By the mutex */
 };
 
 /* One connection. */

@@ -11,16 +11,28 @@ enum {
     LK_MYSQL_NEXT = '\2',     /* between statements */
 };
 
-enum { LK_MYSQL_NAME_MAX = 64, LK_MYSQL_QUOTED_MAX = 2 * 4 * LK_MYSQL_NAME_MAX + 2 };
+enum {
+    LK_MYSQL_NAME_MAX = 64, /* letters */
+    LK_MYSQL_COLUMN_MAX = 4 * LK_MYSQL_NAME_MAX,
+    LK_MYSQL_TABLE_MAX = 2 * LK_MYSQL_COLUMN_MAX + 1,
+    LK_MYSQL_QUOTED_MAX = 2 * LK_MYSQL_TABLE_MAX + 2,
+};
 
 /* What the database says of a source. */
 struct lk_mysql_shape {
-    char table[2 * LK_MYSQL_QUOTED_MAX + 2];  /* `schema`.`table` */
+    char table[2 * LK_MYSQL_QUOTED_MAX + 2];  /* `database`.`table`, or `table` */
     char column[2 * LK_MYSQL_QUOTED_MAX + 2]; /* `table`.`id` */
     bool is_integer;
     bool is_unsigned;
     char charset[LK_MYSQL_NAME_MAX + 1]; /* of a text */
     char collation[LK_MYSQL_NAME_MAX + 1];
+};
+
+/* R17: the table of the owner's that was looked at last. */
+struct lk_mysql_known {
+    char table[LK_MYSQL_TABLE_MAX + 1];
+    char id_column[LK_MYSQL_COLUMN_MAX + 1];
+    struct lk_mysql_shape shape;
 };
 
 /* The id of a row as a segment; and of a segment, which an expression is, the id. For free(). */
