@@ -84,7 +84,7 @@ static lk_outcome ask_shape(struct lk_mysql *store, struct lk_slice schema, stru
     lk_outcome outcome;
 
     quote(shape->table, schema, table);
-    (void)snprintf(sql, sizeof sql, "SHOW FULL COLUMNS FROM %s WHERE Field = _utf8mb4\1A",
+    (void)snprintf(sql, sizeof sql, "SHOW FULL COLUMNS FROM %s WHERE Field = _utf8mb4 \1A",
                    shape->table);
     lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);
     lk_arguments_add_text(&transaction.arguments, column);

@@ -110,7 +110,7 @@ static char *drop_text(const struct making *making) {
 }
 
 static char *end_text(const struct making *making) {
-    return format("SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4\1F AND (\n%.*s\n)\2"
+    return format("SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)\2"
                   "CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)",
                   making->prefix, making->shape->table, making->shape->column,
                   (int)making->where.size, making->where.bytes, making->prefix, making->prefix);
@@ -120,7 +120,7 @@ lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_sour
                               struct lk_statement *ret_done, lk_error *error) {
     char attempt[LK_MYSQL_PREFIX_MAX + 16];
     const struct lk_dialect dialect = {
-        .replacements = {"_utf8mb4\1F", "\1E", "_utf8mb4\1D", attempt},
+        .replacements = {"_utf8mb4 \1F", "\1E", "_utf8mb4 \1D", attempt},
         .has_backslashes = true,
         .has_backticks = true,
     };

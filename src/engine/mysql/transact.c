@@ -122,23 +122,33 @@ static bool is_denial(unsigned code) {
            || code == ER_PROCACCESS_DENIED_ERROR;
 }
 
-/* Names that are not there: the owner's, since the store was found whole when it was opened. */
-static bool is_hole(unsigned code) {
-    return code == ER_NO_SUCH_TABLE || code == ER_BAD_FIELD_ERROR || code == ER_SP_DOES_NOT_EXIST
-           || code == ER_SP_WRONG_NO_OF_ARGS || code == ER_TABLE_EXISTS_ERROR;
+/* The server's own trouble: its means, its operators, others who were in the way. */
+static bool is_of_server(MYSQL *mysql) {
+    static const unsigned codes[] = {ER_DISK_FULL,
+                                     ER_RECORD_FILE_FULL,
+                                     ER_OUTOFMEMORY,
+                                     ER_OUT_OF_RESOURCES,
+                                     ER_OUT_OF_SORTMEMORY,
+                                     ER_ERROR_ON_WRITE,
+                                     ER_OPTION_PREVENTS_STATEMENT};
+    bool is_known = false;
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        is_known = is_known || mysql_errno(mysql) == codes[i];
+    }
+    return is_known || lk_mysql_fate_of(mysql) != LK_FATE_ANSWERED;
 }
 
-static void blame(struct lk_transaction *transaction, MYSQL *mysql, lk_outcome explained) {
+static void blame(struct lk_transaction *transaction, MYSQL *mysql) {
     const char *state = mysql_sqlstate(mysql);
-    unsigned code = mysql_errno(mysql);
 
     if (strcmp(state, "LK001") == 0) {
         transaction->failure = LK_FAILURE_ENDED;
     } else if (strcmp(state, "LK002") == 0) {
         transaction->failure = LK_FAILURE_LOST;
-    } else if (is_denial(code)) {
+    } else if (is_denial(mysql_errno(mysql))) {
         transaction->failure = LK_FAILURE_DENIED;
-    } else if (explained != LK_UNAVAILABLE || is_hole(code)) {
+    } else if (!is_of_server(mysql)) {
         transaction->failure = LK_FAILURE_WRONG;
     }
     (void)snprintf(transaction->words, sizeof transaction->words, "%s", mysql_error(mysql));
@@ -153,7 +163,7 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
 
     *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
     lk_transaction_done(transaction);
-    blame(transaction, link->mysql, *ret_outcome);
+    blame(transaction, link->mysql);
     if (run_step(link, "ROLLBACK", &transaction->arguments, patience, &ignored, NULL) != LK_OK) {
         fate = fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
     }
