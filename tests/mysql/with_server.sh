@@ -7,12 +7,14 @@
 # port of loopback, for as long as the command runs. {server} in an argument stands for that
 # directory, in which the socket is `socket`, and {port} for the port; $LK_TEST_SERVER and
 # $LK_TEST_PORT are these. User root, no password, database test. What the server wrote stands in
-# its file `log`; its last errors are shown when the command fails. --durable: the server flushes to
-# the disk, as a real one does; otherwise not. --server: one more option of the server.
+# its file `log`; its last errors are shown when the command fails. Its number is in the file `pid`,
+# and the program `start` there starts it again, once it is ended, and waits until it answers.
+# --durable: the server flushes to the disk, as a real one does; otherwise not. --server: one more
+# option of the server.
 set -u
 
-settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-frm=0
-    --innodb-file-per-table=0'
+settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-frm=0'
+settings="$settings --innodb-file-per-table=0"
 memory=/dev/shm # making tables costs a flush each, whatever is set: not in memory
 while :; do
     case ${1-} in
@@ -34,13 +36,15 @@ if [ -n "$memory" ] && [ -w "$memory" ] && [ "${room_kib:-0}" -ge 1000000 ]; the
     export TMPDIR
 fi
 server=$(mktemp -d) || exit 1
-child='' mariadbd=''
+child=''
 
 # shellcheck disable=SC2317 # called by the trap
 stop() {
     [ -z "$child" ] || kill "$child" 2>/dev/null
-    [ -z "$mariadbd" ] || kill -9 "$mariadbd" 2>/dev/null
-    [ -z "$mariadbd" ] || wait "$mariadbd" 2>/dev/null
+    mariadbd=$(cat "$server/pid" 2>/dev/null) && kill -9 "$mariadbd" 2>/dev/null
+    while kill -0 "${mariadbd:-none}" 2>/dev/null; do
+        sleep 0.02
+    done
     rm -rf "$server"
 }
 trap stop EXIT
@@ -59,26 +63,32 @@ fi
 mkdir "$server/data/test"
 
 # Starts it on a port that was free a moment ago; when it is not any more, on another.
+cat >"$server/start" <<END
+#!/bin/sh
+rm -f "$server/socket" "$server/pid"
+setsid mariadbd --no-defaults --datadir="$server/data" --tmpdir="$server" \\
+    --socket="$server/socket" --bind-address=127.0.0.1 --port="\$1" --pid-file="$server/pid" \\
+    --max-connections=300 --innodb-log-file-size=10M --innodb-buffer-pool-size=64M \\
+    --character-set-server=latin1 --skip-name-resolve $settings \\
+    >>"$server/log" 2>&1 &
+while ! mariadb-admin --no-defaults -u root -S "$server/socket" ping >/dev/null 2>&1; do
+    kill -0 \$! 2>/dev/null || exit 1
+    sleep 0.05
+done
+END
+chmod +x "$server/start"
 LK_TEST_SERVER=$server
 export LK_TEST_SERVER LK_TEST_PORT
 tries=0
-until [ -S "$server/socket" ]; do
+while :; do
+    LK_TEST_PORT=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    ! "$server/start" "$LK_TEST_PORT" || break
     tries=$((tries + 1))
-    if [ "$tries" -gt 5 ]; then
+    if [ "$tries" -eq 5 ]; then
         cat "$server/log" >&2
         exit 1
     fi
-    LK_TEST_PORT=$(python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    # shellcheck disable=SC2086 # a list of options
-    mariadbd --no-defaults --datadir="$server/data" --socket="$server/socket" \
-        --bind-address=127.0.0.1 --port="$LK_TEST_PORT" --pid-file="$server/pid" \
-        --max-connections=300 --innodb-log-file-size=10M --innodb-buffer-pool-size=64M \
-        --character-set-server=latin1 --skip-name-resolve $settings >>"$server/log" 2>&1 &
-    mariadbd=$!
-    while [ ! -S "$server/socket" ] && kill -0 "$mariadbd" 2>/dev/null; do
-        sleep 0.05
-    done
 done
 
 arguments_left=$#

@@ -9,8 +9,8 @@
 -- here the user app and the database shop:
 -- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
 --
--- For the client `mysql` and for whoever splits this by himself: a statement ends in front of a line
--- that is nothing but //, and the lines that begin with DELIMITER are for the client alone.
+-- For the client `mysql` and for whoever splits this by himself: a statement ends in front of a
+-- line that is nothing but //, and the lines that begin with DELIMITER are for the client alone.
 --
 -- Texts are bytes of UTF-8 (VARBINARY), so that they are compared byte by byte whatever the
 -- database's collation. All times `..._us` are microseconds of Unix time on the database's clock.
@@ -39,8 +39,8 @@ CREATE TABLE IF NOT EXISTS lk_meta (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
--- A root is the first segment of paths. Whoever decides about anything below it first locks its row:
--- decisions about one root follow each other, different roots never wait for each other.
+-- A root is the first segment of paths. Whoever decides about anything below it first locks its
+-- row: decisions about one root follow each other, different roots never wait for each other.
 CREATE TABLE IF NOT EXISTS lk_roots (
     root        VARBINARY(255) NOT NULL PRIMARY KEY,
     last_draw   BIGINT  NOT NULL, -- R4: the last ticket or token

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- For people: who holds what and who waits, and what there is to do. Times are in the session's time
--- zone.
+-- For people: who holds what and who waits, and what there is to do. Times are in the session's
+-- time zone.
 
 DELIMITER //
 

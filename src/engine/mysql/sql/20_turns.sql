@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A turn: one decision, from locking its roots to its answer.
 --
--- Every decision locks the rows of its roots first, in byte order, and then reads: at READ COMMITTED
--- each statement behind that sees all that earlier decisions about these roots have committed.
--- Whatever puts, grants or strengthens a request also updates these rows (it draws, R4).
+-- Every decision locks the rows of its roots first, in byte order, and then reads: at READ
+-- COMMITTED each statement behind that sees all that earlier decisions about these roots have
+-- committed. Whatever puts, grants or strengthens a request also updates these rows (it draws, R4).
 --
 -- What a turn knows goes from procedure to procedure: `locked`, its roots as '/a/b/', and
 -- `has_waiting`, whether somebody may wait below them. Lists are words with a space between; the
@@ -15,8 +15,8 @@
 DELIMITER //
 
 -- R11, in the first call of each connection: has the server restarted, or another one taken its
--- place? Then what lived when it went down lives on for a while, once. It lived if its deadline lies
--- behind the last sign of life that the store has kept. `until` ends when it says.
+-- place? Then what lived when it went down lives on for a while, once. It lived if its deadline
+-- lies behind the last sign of life that the store has kept. `until` ends when it says.
 DROP PROCEDURE IF EXISTS lk_awake
 //
 CREATE PROCEDURE lk_awake()
@@ -82,7 +82,7 @@ BEGIN
             INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
             VALUES (the_root, 0, 9223372036854775807, FALSE)
             ON DUPLICATE KEY UPDATE root = the_root;
-            UPDATE lk_roots AS r
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.last_draw = GREATEST(r.last_draw, (SELECT m.draw_floor FROM lk_meta AS m))
             WHERE r.root = the_root;
             SELECT r.due_us, r.has_waiting INTO found_due_us, found_waiting
@@ -111,12 +111,14 @@ BEGIN
     DECLARE i INT DEFAULT 1;
     DECLARE the_root VARBINARY(255);
     DECLARE found_waiting BOOLEAN;
+    DECLARE is_known BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET has_all = TRUE;
     WHILE i <= count DO
         SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(wanted, ' ', i), ' ', -1);
         IF LOCATE(CONCAT('/', the_root, '/'), locked) = 0 THEN
-            IF NOT EXISTS (SELECT 1 FROM lk_roots AS r WHERE r.root = the_root) THEN
+            SELECT COUNT(*) INTO is_known FROM lk_roots AS r WHERE r.root = the_root;
+            IF NOT is_known THEN
                 INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
                 SELECT the_root, m.draw_floor, 9223372036854775807, FALSE FROM lk_meta AS m
                 ON DUPLICATE KEY UPDATE root = the_root;
@@ -156,7 +158,7 @@ BEGIN
     SET i = 1;
     WHILE i <= count DO
         SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
-        UPDATE lk_roots AS r SET r.last_draw = drawn WHERE r.root = the_root;
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.last_draw = drawn WHERE r.root = the_root;
         SET i = i + 1;
     END WHILE;
 END
@@ -171,7 +173,7 @@ BEGIN
     DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
     DECLARE i INT DEFAULT 1;
     WHILE i <= count DO
-        UPDATE lk_roots AS r SET r.due_us = LEAST(r.due_us, the_due_us)
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.due_us = LEAST(r.due_us, the_due_us)
         WHERE r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
         SET i = i + 1;
     END WHILE;

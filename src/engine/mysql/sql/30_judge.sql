@@ -17,10 +17,10 @@ CREATE PROCEDURE lk_cover(
     IN self BIGINT, IN asker VARBINARY(128), IN now_us BIGINT, OUT is_covered BOOLEAN)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
-    SET is_covered = EXISTS (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
-                             WHERE h.owner = asker AND h.held = 1 AND h.id <> self);
+    SELECT EXISTS (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+                   WHERE h.owner = asker AND h.held = 1 AND h.id <> self) INTO is_covered;
     IF is_covered THEN
-        SET is_covered = NOT EXISTS (
+        SELECT NOT EXISTS (
             SELECT 1 FROM lk_requests AS m
             WHERE m.id = self AND NOT EXISTS (
                 SELECT 1 FROM lk_numbers AS n
@@ -29,7 +29,8 @@ BEGIN
                   AND p.path = SUBSTRING_INDEX(m.path, '/', n.n) AND p.deadline_us > now_us
                   AND p.owner = asker AND p.held = 1 AND NOT p.revoked AND NOT p.is_claim
                   AND p.id <> self
-                  AND (p.units = 0 OR (p.unit_limit = 0 AND m.unit_limit = 0 AND m.units > 0))));
+                  AND (p.units = 0 OR (p.unit_limit = 0 AND m.unit_limit = 0 AND m.units > 0))))
+        INTO is_covered;
     END IF;
 END
 //
@@ -70,12 +71,12 @@ BEGIN
           AND p.path = SUBSTRING_INDEX(my_path, '/', n.n) AND p.deadline_us > now_us
           AND p.id <> self;
         IF NOT is_blocked THEN
-            SET is_blocked = EXISTS (
+            SELECT EXISTS (
                 SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
                 WHERE p.path > CONCAT(my_path, '/') AND p.path < CONCAT(my_path, '0')
                   AND p.deadline_us > now_us AND p.owner <> asker
                   AND (p.units = 0 OR my_units = 0) AND (p.held OR p.ticket < the_ticket)
-                  AND p.id <> self);
+                  AND p.id <> self) INTO is_blocked;
         END IF;
         IF i = 1 THEN
             SET in_use = held_here;

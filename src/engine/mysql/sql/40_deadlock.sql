@@ -40,8 +40,8 @@ BEGIN
 END
 //
 
--- The cycle that `asked` closes: owners as JSON, its own first; NULL: none. A request that waits must
--- not reach its own owner; one that is held must not be reached from what its owner waits for.
+-- The cycle that `asked` closes: owners as JSON, its own first; NULL: none. A request that waits
+-- must not reach its own owner; one that is held must not be reached from what its owner waits for.
 -- `gives_way`: of all in the cycle, the owner of `asked` waits with the greatest (ticket, owner).
 DROP PROCEDURE IF EXISTS lk_find_cycle
 //
@@ -91,14 +91,14 @@ search: BEGIN
                         SET at = SUBSTRING_INDEX(SUBSTRING_INDEX(parents, ' ', at), ' ', -1);
                     END WHILE;
                     SET cycle = CONCAT('[', cycle, ']');
-                    SET gives_way = self_owner = (
-                        SELECT r.owner FROM lk_numbers AS n
+                    SELECT r.owner = self_owner INTO gives_way
+                        FROM lk_numbers AS n
                         STRAIGHT_JOIN lk_requests AS r FORCE INDEX (requests_by_owner)
                         WHERE n.n <= 1 + LENGTH(members) - LENGTH(REPLACE(members, ' ', ''))
                           AND r.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(members, ' ', n.n),
                                                               ' ', -1))
                           AND r.held = 0 AND r.deadline_us > the_now_us
-                        ORDER BY r.ticket DESC, r.owner DESC LIMIT 1);
+                        ORDER BY r.ticket DESC, r.owner DESC LIMIT 1;
                     LEAVE search;
                 END IF;
                 SET i = IF(found IS NULL, 0,

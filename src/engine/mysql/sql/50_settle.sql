@@ -12,7 +12,7 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
     CALL lk_turn_draw(its_roots, drawn);
-    UPDATE lk_requests AS r
+    UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.held = TRUE, r.token = drawn,
         r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
                            GREATEST(moment_us + r.ttl_ms * 1000, r.deadline_us), r.deadline_us)
@@ -26,9 +26,9 @@ END
 --
 -- What keeps it short: behind somebody exclusive at or above a path, held or in line, nobody can go
 -- there; behind somebody who finds no room for a limit, nobody with the same or a smaller one. The
--- last of each kind is remembered. Those whose owner holds something may go by R8 and are judged all
--- the same. The owner of whoever is granted may be covered now: his others are looked at from the
--- beginning.
+-- last of each kind is remembered. Those whose owner holds something may go by R8 and are judged
+-- all the same. The owner of whoever is granted may be covered now: his others are looked at from
+-- the beginning.
 DROP PROCEDURE IF EXISTS lk_settle
 //
 CREATE PROCEDURE lk_settle(
@@ -50,6 +50,7 @@ BEGIN
     DECLARE short_path VARBINARY(512) DEFAULT NULL; -- a path where a limit had no room
     DECLARE short_limit INT DEFAULT 0;
     DECLARE has_all BOOLEAN;
+    DECLARE has_more BOOLEAN;
     DECLARE verdict VARBINARY(8);
     DECLARE ignored BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET waiting = NULL;
@@ -90,8 +91,9 @@ BEGIN
             END IF;
             IF verdict = 'grant' THEN
                 CALL lk_grant_waiting(waiting, its_roots, moment_us);
-                IF EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-                           WHERE r.owner = waiter AND r.held = 0) THEN
+                SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                               WHERE r.owner = waiter AND r.held = 0) INTO has_more;
+                IF has_more THEN
                     SET owners = CONCAT(owners, ' ', HEX(waiter), ' ');
                     SET waiting = 0, its_ticket = -1, closed = NULL, short_path = NULL;
                 END IF;
@@ -102,11 +104,13 @@ BEGIN
         SET its_parts = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1, has_waiting = FALSE;
         WHILE its_parts > 0 DO
             SET its_path = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', its_parts + 1), '/', -1);
-            IF EXISTS (SELECT 1 FROM lk_requests AS w FORCE INDEX (requests_by_root)
-                       WHERE w.root = its_path AND w.held = 0) THEN
+            SELECT EXISTS (SELECT 1 FROM lk_requests AS w FORCE INDEX (requests_by_root)
+                           WHERE w.root = its_path AND w.held = 0) INTO has_more;
+            IF has_more THEN
                 SET has_waiting = TRUE;
             ELSE
-                UPDATE lk_roots AS r SET r.has_waiting = FALSE WHERE r.root = its_path;
+                UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+                SET r.has_waiting = FALSE WHERE r.root = its_path;
             END IF;
             SET its_parts = its_parts - 1;
         END WHILE;
@@ -133,22 +137,22 @@ BEGIN
     INTO its_path, its_parts, puts_in_doubt, its_claim
     FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
     IF is_lost AND puts_in_doubt THEN
-        UPDATE lk_values AS v SET v.in_doubt = TRUE WHERE v.path = its_path;
+        UPDATE lk_values AS v FORCE INDEX (PRIMARY) SET v.in_doubt = TRUE WHERE v.path = its_path;
     END IF;
     IF is_lost AND its_claim THEN
         SET the_id = SUBSTRING_INDEX(its_path, '/', -1);
         SET the_queue = LEFT(its_path, LENGTH(its_path) - LENGTH(the_id) - 1);
-        UPDATE lk_queues AS q
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
         SET q.parked = q.parked + (SELECT COUNT(*) FROM lk_items AS i
                                    WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone
                                      AND i.max_attempts > 0 AND i.attempts >= i.max_attempts)
         WHERE q.path = the_queue;
-        UPDATE lk_items AS i
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
             i.state = IF(i.max_attempts > 0 AND i.attempts >= i.max_attempts, 'parked', 'ready')
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
     END IF;
-    DELETE FROM lk_requests WHERE id = gone;
+    DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY) WHERE r.id = gone;
     SET touched = IF(its_parts = 1, its_path, NULL);
 END
 //
@@ -212,7 +216,7 @@ perish: BEGIN
                 SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
                 WHILE i > 0 DO
                     SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
-                    UPDATE lk_roots AS r
+                    UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
                     SET r.due_us = LEAST(
                         COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
                                   WHERE q.root = the_root AND q.held = 1), 9223372036854775807),

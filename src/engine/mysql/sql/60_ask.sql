@@ -15,33 +15,30 @@ BEGIN
     DECLARE per_owner_max BIGINT;
     DECLARE per_root_max BIGINT;
     DECLARE waiters_max BIGINT;
-    SET broken = NULL;
     SELECT m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max
     INTO live_max, per_owner_max, per_root_max, waiters_max FROM lk_meta AS m;
-    IF waits AND waiters_max > 0 AND EXISTS (
-        SELECT 1 FROM lk_requests AS m
-        WHERE m.id = self AND waiters_max <= (
-            SELECT COUNT(*) FROM lk_requests AS r FORCE INDEX (requests_by_path)
-            WHERE r.path = m.path AND r.deadline_us > now_us AND r.held = 0 AND r.id <> self)) THEN
-        SET broken = 'requests waiting at one path';
-    END IF;
-    IF per_root_max > 0 AND EXISTS (
-        SELECT 1 FROM lk_requests AS m
-        WHERE m.id = self AND per_root_max <= (
-            SELECT COUNT(DISTINCT r.id) FROM lk_requests AS r
-            WHERE r.root = m.root AND r.deadline_us > now_us AND r.id <> self)) THEN
-        SET broken = 'live requests under one root';
-    END IF;
-    IF per_owner_max > 0 AND per_owner_max <= (
-        SELECT COUNT(*) FROM lk_requests AS r
-        WHERE r.owner = the_owner AND r.part = 1 AND r.deadline_us > now_us AND r.id <> self) THEN
-        SET broken = 'live requests of one owner';
-    END IF;
-    IF live_max > 0 AND live_max <= (
-        SELECT COUNT(*) FROM lk_requests AS r
-        WHERE r.part = 1 AND r.deadline_us > now_us AND r.id <> self) THEN
-        SET broken = 'live requests in all';
-    END IF;
+    SELECT CASE
+        WHEN live_max > 0 AND live_max <= (
+            SELECT COUNT(*) FROM lk_requests AS r
+            WHERE r.part = 1 AND r.deadline_us > now_us AND r.id <> self)
+            THEN 'live requests in all'
+        WHEN per_owner_max > 0 AND per_owner_max <= (
+            SELECT COUNT(*) FROM lk_requests AS r
+            WHERE r.owner = the_owner AND r.part = 1 AND r.deadline_us > now_us AND r.id <> self)
+            THEN 'live requests of one owner'
+        WHEN per_root_max > 0 AND EXISTS (
+            SELECT 1 FROM lk_requests AS m
+            WHERE m.id = self AND per_root_max <= (
+                SELECT COUNT(DISTINCT r.id) FROM lk_requests AS r
+                WHERE r.root = m.root AND r.deadline_us > now_us AND r.id <> self))
+            THEN 'live requests under one root'
+        WHEN waits AND waiters_max > 0 AND EXISTS (
+            SELECT 1 FROM lk_requests AS m
+            WHERE m.id = self AND waiters_max <= (
+                SELECT COUNT(*) FROM lk_requests AS r FORCE INDEX (requests_by_path)
+                WHERE r.path = m.path AND r.deadline_us > now_us AND r.held = 0
+                  AND r.id <> self))
+            THEN 'requests waiting at one path' END INTO broken;
     SET broken = CONCAT('R22: the store''s bound on ', broken, ' is reached');
 END
 //
@@ -99,7 +96,9 @@ BEGIN
                                          the_ttl_ms);
     DECLARE verdict VARBINARY(8);
     DECLARE refused_part INT;
+    DECLARE bounds BIGINT;
     DECLARE owner_waits BOOLEAN;
+    DECLARE owner_lives BOOLEAN;
     DECLARE ignored BOOLEAN;
     DECLARE i INT;
     SAVEPOINT lk_not_asked;
@@ -113,8 +112,9 @@ BEGIN
         SET outcome = 'busy';
         CALL lk_explain(self, asker, drawn, blockers_max, now_us, in_the_way, look_us, blockers);
     ELSE
-        IF (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max + m.waiters_per_path_max
-            FROM lk_meta AS m) > 0 THEN
+        SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max + m.waiters_per_path_max
+        INTO bounds FROM lk_meta AS m;
+        IF bounds > 0 THEN
             CALL lk_check_bounds(self, asker, verdict <> 'grant', now_us, sentence);
             IF sentence IS NOT NULL THEN
                 SET outcome = 'full', in_use = NULL;
@@ -122,15 +122,16 @@ BEGIN
         END IF;
     END IF;
     IF outcome IN ('granted', 'waiting') THEN
-        SET owner_waits = EXISTS (
-            SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-            WHERE r.owner = asker AND r.held = 0 AND r.id <> self);
+        SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                       WHERE r.owner = asker AND r.held = 0 AND r.id <> self),
+               EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                       WHERE r.owner = asker AND r.id <> self)
+        INTO owner_waits, owner_lives;
         IF verdict = 'grant' THEN
-            UPDATE lk_requests AS r SET r.held = TRUE, r.token = drawn WHERE r.id = self;
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+            SET r.held = TRUE, r.token = drawn WHERE r.id = self;
         END IF;
-        IF owner_waits OR (verdict <> 'grant' AND EXISTS (
-            SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-            WHERE r.owner = asker AND r.id <> self)) THEN
+        IF owner_waits OR (verdict <> 'grant' AND owner_lives) THEN
             CALL lk_find_cycle(self, now_us, cycle, ignored);
             IF cycle IS NOT NULL THEN
                 SET outcome = 'deadlock', in_use = NULL;
@@ -145,7 +146,7 @@ BEGIN
         IF verdict <> 'grant' THEN
             SET has_waiting = TRUE, i = 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
             WHILE i > 0 DO
-                UPDATE lk_roots AS r SET r.has_waiting = TRUE
+                UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.has_waiting = TRUE
                 WHERE r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
                 SET i = i - 1;
             END WHILE;
@@ -167,7 +168,7 @@ CREATE PROCEDURE lk_refresh(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE first INT DEFAULT 1;
-    UPDATE lk_requests AS r
+    UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.attended = style = 'wait',
         r.note = COALESCE(the_note, r.note),
         r.wants_value = r.wants_value OR asks_value,
@@ -182,9 +183,10 @@ BEGIN
         SELECT r.part INTO first FROM lk_requests AS r
         WHERE r.id = self AND r.path = SUBSTRING_INDEX(paths, ' ', 1);
         IF first > 1 THEN
-            UPDATE lk_requests SET part = 0 WHERE id = self AND part = first;
-            UPDATE lk_requests SET part = part + 1 WHERE id = self AND part < first
-            ORDER BY part DESC;
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.part = 0
+            WHERE r.id = self AND r.part = first;
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.part = r.part + 1
+            WHERE r.id = self AND r.part < first ORDER BY r.part DESC;
         END IF;
     END IF;
 END
@@ -199,7 +201,7 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE i INT DEFAULT 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''));
     WHILE i > 0 DO
-        UPDATE lk_requests AS r
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.unit_limit = SUBSTRING_INDEX(SUBSTRING_INDEX(limits, ' ', i), ' ', -1),
             r.units = SUBSTRING_INDEX(SUBSTRING_INDEX(counts, ' ', i), ' ', -1)
         WHERE r.id = self AND r.path = SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', i), ' ', -1);
@@ -258,7 +260,7 @@ BEGIN
         CALL lk_judge(self, asker, 0, FALSE, now_us, verdict, ignored, ignored);
         IF verdict = 'grant' THEN
             CALL lk_turn_draw(the_roots, drawn);
-            UPDATE lk_requests AS r SET r.token = drawn WHERE r.id = self;
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.token = drawn WHERE r.id = self;
             CALL lk_find_cycle(self, now_us, cycle, ignored);
             IF cycle IS NOT NULL THEN
                 SET outcome = 'deadlock';
@@ -309,7 +311,8 @@ BEGIN
         CALL lk_convert(self, paths, limits, counts);
         IF difference = 'stronger' THEN
             CALL lk_turn_draw(the_roots, its_ticket);
-            UPDATE lk_requests AS r SET r.ticket = its_ticket WHERE r.id = self;
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+            SET r.ticket = its_ticket WHERE r.id = self;
         END IF;
     END IF;
     CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);

@@ -76,7 +76,8 @@ renew: BEGIN
     IF NOT is_fixed THEN
         SET its_ttl_ms = IF(the_ttl_ms > 0, the_ttl_ms, its_ttl_ms);
         SET its_deadline_us = now_us + its_ttl_ms * 1000;
-        UPDATE lk_requests AS r SET r.ttl_ms = its_ttl_ms, r.deadline_us = its_deadline_us
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+        SET r.ttl_ms = its_ttl_ms, r.deadline_us = its_deadline_us
         WHERE r.id = self;
         CALL lk_turn_due(its_roots, its_deadline_us); -- a shorter ttl than before
     END IF;
@@ -131,6 +132,8 @@ release_it: BEGIN
     DECLARE now_us BIGINT;
     DECLARE self BIGINT;
     DECLARE is_held BOOLEAN;
+    DECLARE is_exclusive BOOLEAN;
+    DECLARE has_ended BOOLEAN;
     DECLARE its_token BIGINT;
     DECLARE touched VARBINARY(512);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -143,10 +146,9 @@ release_it: BEGIN
     WHERE r.owner = asker AND r.held IN (0, 1) AND r.identity = the_identity AND r.part = 1
       AND r.deadline_us > now_us;
     IF self IS NULL OR (the_token <> 0 AND NOT (is_held AND its_token = the_token)) THEN
-        IF the_token <> 0 AND EXISTS (
-            SELECT 1 FROM lk_ended AS e
-            WHERE e.token = the_token AND e.identity = the_identity
-              AND e.ended_us > now_us - 300000000) THEN
+        SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
+        WHERE e.token = the_token AND e.identity = the_identity AND e.ended_us > now_us - 300000000;
+        IF has_ended THEN
             SET outcome = 'ok'; -- R3: the reply was lost, not the release
         ELSE
             SET outcome = 'lost', sentence = IF(self IS NULL,
@@ -156,9 +158,9 @@ release_it: BEGIN
         LEAVE release_it;
     END IF;
     IF the_value IS NOT NULL THEN
-        IF NOT is_held OR NOT EXISTS (
-            SELECT 1 FROM lk_requests AS r
-            WHERE r.id = self AND r.path = the_path AND r.units = 0) THEN
+        SELECT COUNT(*) INTO is_exclusive FROM lk_requests AS r
+        WHERE r.id = self AND r.path = the_path AND r.units = 0;
+        IF NOT is_held OR NOT is_exclusive THEN
             SET outcome = 'lost',
                 sentence = 'R15: only an exclusive lease that is held can put a value';
             LEAVE release_it;
@@ -232,7 +234,8 @@ BEGIN
                 CALL lk_remove_request(self, TRUE, its_path);
                 SET touched = IF(its_path IS NULL, NULL, touched);
             ELSE
-                UPDATE lk_requests AS r SET r.revoked = TRUE WHERE r.id = self;
+                UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+                SET r.revoked = TRUE WHERE r.id = self;
             END IF;
             SET broken = broken + 1;
             INSERT INTO lk_audits (at_us, broken_by, reason, path, owner, note, ticket, token)
@@ -242,7 +245,7 @@ BEGIN
     IF broken > 0 THEN
         CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
         SELECT MAX(a.id) - 65536 INTO self FROM lk_audits AS a; -- so many breaks stay on record
-        DELETE FROM lk_audits WHERE id <= self;
+        DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
     END IF;
 END
 //
@@ -260,24 +263,27 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
+    DECLARE is_met BOOLEAN; -- a lease with the token, or else one in the way
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_lose_writers(the_path, now_us, locked, has_waiting);
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
-    IF (the_token <> 0) <> EXISTS (
+    SELECT EXISTS (
         SELECT 1 FROM lk_numbers AS n
         STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
         WHERE n.n <= 1 + LENGTH(the_path) - LENGTH(REPLACE(the_path, '/', ''))
           AND p.path = SUBSTRING_INDEX(the_path, '/', n.n) AND p.deadline_us > now_us
           AND p.units = 0 AND p.held
-          AND IF(the_token <> 0, p.owner = asker AND p.token = the_token, p.owner <> asker)) THEN
+          AND IF(the_token <> 0, p.owner = asker AND p.token = the_token, p.owner <> asker))
+    INTO is_met;
+    IF is_met <> (the_token <> 0) THEN
         SET outcome = IF(the_token <> 0, 'lost', 'busy'), sentence = IF(the_token <> 0,
             'R15: the lease with this token does not cover the path (any more)',
             'R15: another owner holds a lease that covers the value');
     ELSE
         IF the_value IS NULL THEN
-            DELETE FROM lk_values WHERE path = the_path;
+            DELETE v FROM lk_values AS v FORCE INDEX (PRIMARY) WHERE v.path = the_path;
         ELSE
             INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
             ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;

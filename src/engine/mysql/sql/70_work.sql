@@ -19,8 +19,8 @@ BEGIN
     DECLARE now_us BIGINT;
     DECLARE drawn BIGINT;
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
-    SET added = NOT EXISTS (SELECT 1 FROM lk_items AS i
-                            WHERE i.queue = the_queue AND i.id = the_id);
+    SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id;
     IF added THEN
         CALL lk_turn_draw(the_root, drawn);
         INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
@@ -37,7 +37,8 @@ BEGIN
 END
 //
 
--- R3: the claim that this very ask got already; its deadline is set anew. `taken` NULL: there is none.
+-- R3: the claim that this very ask got already; its deadline is set anew. `taken` NULL: there is
+-- none.
 DROP PROCEDURE IF EXISTS lk_take_again
 //
 CREATE PROCEDURE lk_take_again(
@@ -54,7 +55,7 @@ BEGIN
       AND r.deadline_us > now_us AND i.claim = r.id AND i.ask_number = the_ask_number
     LIMIT 1;
     IF taken IS NOT NULL THEN
-        UPDATE lk_requests AS r
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.ttl_ms = IF(r.revoked, r.ttl_ms, new_ttl_ms),
             r.deadline_us = IF(r.revoked, r.deadline_us, now_us + new_ttl_ms * 1000)
         WHERE r.id = self;
@@ -78,6 +79,8 @@ BEGIN
     DECLARE drawn BIGINT;
     DECLARE verdict VARBINARY(8);
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE bounds BIGINT;
+    DECLARE owner_waits BOOLEAN;
     DECLARE ignored BIGINT;
     DECLARE all_roots VARBINARY(4095) DEFAULT the_root;
     IF need_roots <> '' THEN
@@ -96,13 +99,16 @@ BEGIN
                         FALSE, FALSE, TRUE, drawn, the_ttl_ms, now_us + the_ttl_ms * 1000, self);
     CALL lk_judge(self, asker, drawn, TRUE, now_us, verdict, refused_part, ignored);
     IF verdict = 'grant' THEN
-        IF (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max FROM lk_meta AS m) > 0
-        THEN
+        SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max INTO bounds
+        FROM lk_meta AS m;
+        IF bounds > 0 THEN
             CALL lk_check_bounds(self, asker, FALSE, now_us, sentence);
         END IF;
-        UPDATE lk_requests AS r SET r.held = TRUE, r.token = drawn WHERE r.id = self;
-        IF EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-                   WHERE r.owner = asker AND r.held = 0) THEN
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+        SET r.held = TRUE, r.token = drawn WHERE r.id = self;
+        SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                       WHERE r.owner = asker AND r.held = 0) INTO owner_waits;
+        IF owner_waits THEN
             CALL lk_find_cycle(self, now_us, cycle, ignored);
         END IF;
     END IF;
@@ -115,10 +121,10 @@ BEGIN
 END
 //
 
--- Leases the oldest item that is due, not claimed and free to be locked. Locked are the roots of the
--- queue and of what its next items need, as far as these can be known before they are locked.
--- `self` NULL: none; then `saw_items` says that there are some, and `look_us` when something may come
--- free by itself.
+-- Leases the oldest item that is due, not claimed and free to be locked. Locked are the roots of
+-- the queue and of what its next items need, as far as these can be known before they are locked.
+-- `self` NULL: none; then `saw_items` says that there are some, and `look_us` when something may
+-- come free by itself.
 DROP PROCEDURE IF EXISTS lk_decide_take
 //
 CREATE PROCEDURE lk_decide_take(
@@ -141,6 +147,8 @@ take: BEGIN
     DECLARE its_roots VARBINARY(4095);
     DECLARE its_hash VARBINARY(32);
     DECLARE has_all BOOLEAN;
+    DECLARE is_paused BOOLEAN;
+    DECLARE is_known BOOLEAN;
     DECLARE refused_part INT;
     DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
@@ -174,16 +182,17 @@ take: BEGIN
         SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us LIMIT 1;
         IF its_id IS NOT NULL THEN
-            UPDATE lk_items AS i SET i.state = 'ready', i.due_us = 0
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'ready', i.due_us = 0
             WHERE i.queue = the_queue AND i.id = its_id;
         END IF;
     END WHILE;
     SET outcome = 'busy', its_id = '';
-    IF EXISTS (SELECT 1 FROM lk_numbers AS n
-               STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-               WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
-                 AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
-                 AND p.owner <> asker) THEN
+    SELECT EXISTS (SELECT 1 FROM lk_numbers AS n
+                   STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+                   WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
+                     AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
+                     AND p.owner <> asker) INTO is_paused;
+    IF is_paused THEN
         SET sentence = 'R16: a lock on the queue, held or in line, pauses all claiming',
             saw_items = TRUE, its_id = NULL;
     END IF;
@@ -214,11 +223,12 @@ take: BEGIN
     END WHILE;
     IF self IS NOT NULL THEN
         SET outcome = 'granted', taken = its_id;
-        UPDATE lk_items AS i
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1, i.was_lost = FALSE,
             i.ask_number = the_ask_number, i.max_attempts = the_max_attempts
         WHERE i.queue = the_queue AND i.id = taken;
-        UPDATE lk_queues AS q SET q.claims = q.claims + 1, q.steals = q.steals + stolen
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.claims = q.claims + 1, q.steals = q.steals + stolen
         WHERE q.path = the_queue;
         LEAVE take;
     END IF;
@@ -226,7 +236,8 @@ take: BEGIN
         SET outcome = 'full';
         LEAVE take;
     END IF;
-    IF NOT EXISTS (SELECT 1 FROM lk_queues AS q WHERE q.path = the_queue) THEN
+    SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
+    IF NOT is_known THEN
         SET sentence = 'R16: nothing was ever pushed to this queue';
     END IF;
     SET sentence = COALESCE(sentence, 'R16: there is nothing to claim now');
@@ -258,6 +269,7 @@ finish: BEGIN
     DECLARE self BIGINT;
     DECLARE its_roots VARBINARY(4095);
     DECLARE has_all BOOLEAN;
+    DECLARE has_ended BOOLEAN;
     DECLARE parks BOOLEAN;
     DECLARE touched VARBINARY(512);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -274,10 +286,9 @@ finish: BEGIN
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
     IF self IS NULL THEN
-        IF the_token <> 0 AND EXISTS (
-            SELECT 1 FROM lk_ended AS e
-            WHERE e.token = the_token AND e.identity = the_identity
-              AND e.ended_us > now_us - 300000000) THEN
+        SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
+        WHERE e.token = the_token AND e.identity = the_identity AND e.ended_us > now_us - 300000000;
+        IF has_ended THEN
             SET outcome = 'ok'; -- R3
         ELSE
             SET outcome = 'lost',
@@ -292,17 +303,21 @@ finish: BEGIN
     END IF;
     CALL lk_remove_request(self, FALSE, touched);
     IF delay_ms IS NULL THEN
-        DELETE FROM lk_items WHERE queue = the_queue AND id = the_id;
-        DELETE FROM lk_item_values WHERE queue = the_queue AND id = the_id;
-        UPDATE lk_queues AS q SET q.done = q.done + 1 WHERE q.path = the_queue;
+        DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
+        WHERE i.queue = the_queue AND i.id = the_id;
+        DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+        WHERE v.queue = the_queue AND v.id = the_id;
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.done = q.done + 1 WHERE q.path = the_queue;
     ELSE
-        UPDATE lk_items AS i
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.claim = 0, i.ask_number = 0, i.was_lost = FALSE,
             i.due_us = IF(delay_ms > 0 AND NOT parks, now_us + delay_ms * 1000, 0),
             i.state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                            ELSE 'ready' END
         WHERE i.queue = the_queue AND i.id = the_id;
-        UPDATE lk_queues AS q SET q.retried = q.retried + 1, q.parked = q.parked + parks
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.retried = q.retried + 1, q.parked = q.parked + parks
         WHERE q.path = the_queue;
     END IF;
     CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
@@ -321,13 +336,16 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
+    DECLARE is_parked BOOLEAN;
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;
-    IF EXISTS (SELECT 1 FROM lk_items AS i
-               WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked') THEN
-        UPDATE lk_items AS i SET i.state = 'ready', i.attempts = 0, i.was_lost = FALSE
+    SELECT COUNT(*) INTO is_parked FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
+    IF is_parked THEN
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.state = 'ready', i.attempts = 0, i.was_lost = FALSE
         WHERE i.queue = the_queue AND i.id = the_id;
         SET outcome = 'ok';
     ELSE

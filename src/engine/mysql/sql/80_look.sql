@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Looking: consistent readings, each one statement and so one snapshot. What is overdue is left out;
--- lk_tick(), which whoever looks calls before, has let in those whom that lets in.
+-- Looking: consistent readings, each one statement and so one snapshot. What is overdue is left
+-- out; lk_tick(), which whoever looks calls before, has let in those whom that lets in.
 
 DELIMITER //
 

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the engine calls: the same procedures, arguments and columns, in the same order, as in
--- PostgreSQL (src/engine/postgresql/sql), each one decision that it commits itself, at READ COMMITTED
--- whatever the default is. An answer is exactly one result set, with one row where PostgreSQL
--- answers INOUT arguments; lk_tick and lk_sweep answer none.
+-- PostgreSQL (src/engine/postgresql/sql), each one decision that it commits itself, at READ
+-- COMMITTED whatever the default is. An answer is exactly one result set, with one row where
+-- PostgreSQL answers INOUT arguments; lk_tick and lk_sweep answer none.
 --
 -- Text goes in and out as UTF-8 bytes (VARBINARY), values as BLOB, booleans as 1 and 0.
 --
 --   A list that goes in is words with one space between, 'db/t1 pool' or '0 10'; the empty text is
 --   the empty list. Paths and roots have no white space (R1).
---   A list that comes out is a flat JSON array, ["db/t1","worker","note",1700000000000000,1,250000];
+--   A list that comes out is a flat JSON array, ["db/t1","worker","note",1700000000,1,250000]:
 --   strings with JSON's escapes, numbers and 0/1 as such.
 --   Where PostgreSQL is given `above`, nothing is given here.
 --
@@ -74,13 +74,14 @@ END
 //
 
 -- R3, R7-R10, R13. `sorted_paths`: in byte order; `the_roots` in byte order; `until_us` 0: none;
--- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms, left_us,
--- in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle, look_us.
+-- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms,
+-- left_us, in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle,
+-- look_us.
 --
 -- First the short way, for what is common: one part that can be had at once, below a root where
--- nobody waits; so a grant can close no cycle (R13) and cover nobody who waits (R8). What is dead is
--- left out, and left to whoever sweeps. Whatever is not simple begins anew: then nothing has been
--- done here but a draw that nobody got.
+-- nobody waits; so a grant can close no cycle (R13) and cover nobody who waits (R8). What is dead
+-- is left out, and left to whoever sweeps. Whatever is not simple begins anew: then nothing has
+-- been done here but a draw that nobody got.
 DROP PROCEDURE IF EXISTS lk_ask
 //
 CREATE PROCEDURE lk_ask(
@@ -106,14 +107,15 @@ BEGIN
         IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value
            AND LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')) < 5 THEN
             SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-            UPDATE lk_roots AS r
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
                 r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
             WHERE r.root = the_roots AND NOT r.has_waiting;
             IF ROW_COUNT() > 0 THEN
                 SET its_ticket = LAST_INSERT_ID();
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-                SELECT MAX(IF(p.owner = asker, p.path = paths, p.units = 0 OR counts = '0')) IS NOT TRUE
+                SELECT MAX(IF(p.owner = asker, p.path = paths,
+                              p.units = 0 OR counts = '0')) IS NOT TRUE
                        AND (limits = '0'
                             OR COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts <= limits)
                        AND m.live_max + m.live_per_owner_max + m.live_per_root_max
@@ -211,9 +213,9 @@ BEGIN
             WHERE r.root = the_roots FOR UPDATE;
             SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
             IF NOT has_waiting THEN
-                DELETE FROM lk_requests
-                WHERE owner = asker AND held = 1 AND identity = its_identity
-                  AND deadline_us > now_us AND (the_token = 0 OR token = the_token);
+                DELETE r FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity
+                  AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token);
                 IF ROW_COUNT() > 0 THEN
                     SET outcome = 'ok';
                     IF the_token <> 0 THEN
@@ -409,8 +411,8 @@ BEGIN
 END
 //
 
--- R11: what is overdue below a root (NULL: anywhere) takes effect, each root in a transaction of its
--- own. Writes nothing where nothing is.
+-- R11: what is overdue below a root (NULL: anywhere) takes effect, each root in a transaction of
+-- its own. Writes nothing where nothing is.
 DROP PROCEDURE IF EXISTS lk_tick
 //
 CREATE PROCEDURE lk_tick(IN the_root VARBINARY(255))
@@ -470,6 +472,7 @@ BEGIN
     DECLARE its_token BIGINT;
     DECLARE its_identity BINARY(32);
     DECLARE its_draw BIGINT;
+    DECLARE is_used BOOLEAN;
     DECLARE rounds INT DEFAULT 64;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
@@ -492,28 +495,29 @@ BEGIN
             CALL lk_perish(locked, has_waiting, now_us, 64);
         END IF;
         COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
         -- What is old here has an old token as well: a lease's end comes behind its grant.
         SET its_token = 0, its_identity = '';
         WHILE rounds > 0 AND its_token IS NOT NULL DO
             SELECT e.token, e.identity INTO its_token, its_identity FROM lk_ended AS e
             WHERE e.token <= now_us - 300000000 AND e.ended_us <= now_us - 300000000
-            ORDER BY e.token LIMIT 1;
-            DELETE FROM lk_ended WHERE token = its_token AND identity = its_identity;
+            ORDER BY e.token LIMIT 1 FOR UPDATE SKIP LOCKED;
+            DELETE e FROM lk_ended AS e FORCE INDEX (PRIMARY)
+            WHERE e.token = its_token AND e.identity = its_identity;
             SET rounds = rounds - 1;
         END WHILE;
         -- R4: a root that nobody has used for a minute is forgotten; draws never fall below it.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
         SELECT r.root INTO its_root FROM lk_roots AS r FORCE INDEX (roots_by_due)
         WHERE r.due_us = 9223372036854775807 AND r.last_draw < now_us - 60000000 LIMIT 1;
         IF its_root IS NOT NULL THEN
             SELECT r.root, r.last_draw INTO its_root, its_draw FROM lk_roots AS r
             WHERE r.root = its_root AND r.due_us = 9223372036854775807 FOR UPDATE SKIP LOCKED;
         END IF;
-        IF its_root IS NOT NULL
-           AND NOT EXISTS (SELECT 1 FROM lk_requests AS q WHERE q.root = its_root) THEN
+        SELECT EXISTS (SELECT 1 FROM lk_requests AS q WHERE q.root = its_root) INTO is_used;
+        IF its_root IS NOT NULL AND NOT is_used THEN
             UPDATE lk_meta AS m SET m.draw_floor = GREATEST(m.draw_floor, its_draw);
-            DELETE FROM lk_roots WHERE root = its_root;
+            DELETE r FROM lk_roots AS r FORCE INDEX (PRIMARY) WHERE r.root = its_root;
         END IF;
         COMMIT;
     END;
