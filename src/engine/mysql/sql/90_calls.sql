@@ -94,6 +94,8 @@ BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE now_us BIGINT;
     DECLARE its_ticket BIGINT;
+    DECLARE above_1, above_2, above_3, above_4 VARBINARY(512);
+    DECLARE is_hard BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE in_use BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -114,22 +116,25 @@ BEGIN
             IF ROW_COUNT() > 0 THEN
                 SET its_ticket = LAST_INSERT_ID();
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-                SELECT MAX(IF(p.owner = asker, p.path = paths,
-                              p.units = 0 OR counts = '0')) IS NOT TRUE
-                       AND (limits = '0'
-                            OR COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts <= limits)
-                       AND m.live_max + m.live_per_owner_max + m.live_per_root_max
-                           + m.waiters_per_path_max = 0,
+                IF LOCATE('/', paths) > 0 THEN
+                    SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
+                        above_2 = SUBSTRING_INDEX(paths, '/', 2),
+                        above_3 = SUBSTRING_INDEX(paths, '/', 3),
+                        above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                END IF;
+                SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
+                                       p.units = 0 OR counts = '0')), FALSE)
+                       OR m.live_max + m.live_per_owner_max + m.live_per_root_max
+                          + m.waiters_per_path_max > 0,
                        COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
-                INTO is_free, in_use
+                INTO is_hard, in_use
                 FROM lk_meta AS m
                 LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-                  ON (p.path IN (paths, SUBSTRING_INDEX(paths, '/', 1),
-                                 SUBSTRING_INDEX(paths, '/', 2), SUBSTRING_INDEX(paths, '/', 3),
-                                 SUBSTRING_INDEX(paths, '/', 4))
+                  ON (p.path IN (paths, above_1, above_2, above_3, above_4)
                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
                      AND p.deadline_us > now_us
                 WHERE m.only_row = 1;
+                SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
             END IF;
         END IF;
         IF is_free THEN
