@@ -53,11 +53,14 @@ async def serve(reader, writer):
         writer.close()
         return
     budget, ends = Budget(), (writer, far_writer)
-    await asyncio.gather(
-        pass_on(reader, far_writer, budget, ends),
-        pass_on(far_reader, writer, budget, ends),
-        return_exceptions=True,
-    )
+    try:
+        await asyncio.gather(
+            pass_on(reader, far_writer, budget, ends),
+            pass_on(far_reader, writer, budget, ends),
+            return_exceptions=True,
+        )
+    except asyncio.CancelledError:
+        pass  # the command has ended before this connection
 
 
 async def main():

@@ -94,6 +94,8 @@ BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE now_us BIGINT;
     DECLARE its_ticket BIGINT;
+    DECLARE above_1, above_2, above_3, above_4 VARBINARY(512);
+    DECLARE is_hard BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE in_use BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -114,22 +116,25 @@ BEGIN
             IF ROW_COUNT() > 0 THEN
                 SET its_ticket = LAST_INSERT_ID();
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-                SELECT MAX(IF(p.owner = asker, p.path = paths,
-                              p.units = 0 OR counts = '0')) IS NOT TRUE
-                       AND (limits = '0'
-                            OR COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts <= limits)
-                       AND m.live_max + m.live_per_owner_max + m.live_per_root_max
-                           + m.waiters_per_path_max = 0,
+                IF LOCATE('/', paths) > 0 THEN
+                    SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
+                        above_2 = SUBSTRING_INDEX(paths, '/', 2),
+                        above_3 = SUBSTRING_INDEX(paths, '/', 3),
+                        above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                END IF;
+                SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
+                                       p.units = 0 OR counts = '0')), FALSE)
+                       OR m.live_max + m.live_per_owner_max + m.live_per_root_max
+                          + m.waiters_per_path_max > 0,
                        COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
-                INTO is_free, in_use
+                INTO is_hard, in_use
                 FROM lk_meta AS m
                 LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-                  ON (p.path IN (paths, SUBSTRING_INDEX(paths, '/', 1),
-                                 SUBSTRING_INDEX(paths, '/', 2), SUBSTRING_INDEX(paths, '/', 3),
-                                 SUBSTRING_INDEX(paths, '/', 4))
+                  ON (p.path IN (paths, above_1, above_2, above_3, above_4)
                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
                      AND p.deadline_us > now_us
                 WHERE m.only_row = 1;
+                SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
             END IF;
         END IF;
         IF is_free THEN
@@ -311,11 +316,10 @@ BEGIN
 END
 //
 
--- R16. Answers: outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value, look_us,
--- has_held (there are items, and locks in their way).
-DROP PROCEDURE IF EXISTS lk_take
+-- The long way of lk_take(), in its transaction, which it commits before it answers.
+DROP PROCEDURE IF EXISTS lk_take_long
 //
-CREATE PROCEDURE lk_take(
+CREATE PROCEDURE lk_take_long(
     IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
     IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
     IN the_note VARBINARY(255))
@@ -334,6 +338,45 @@ BEGIN
     DECLARE its_value MEDIUMBLOB;
     DECLARE look_us BIGINT;
     DECLARE saw_items BOOLEAN;
+    CALL lk_decide_take(the_queue, the_root, asker, the_ttl_ms, the_max_attempts, the_ask_number,
+                        the_note, now_us, self, taken, stolen, outcome, sentence, look_us,
+                        saw_items);
+    IF self IS NOT NULL THEN
+        SELECT r.token, r.ttl_ms, r.deadline_us - now_us, i.attempts, v.bytes
+        INTO its_token, its_ttl_ms, left_us, attempt, its_value
+        FROM lk_requests AS r
+        JOIN lk_items AS i ON i.queue = the_queue AND i.id = taken
+        LEFT JOIN lk_item_values AS v ON v.queue = the_queue AND v.id = taken
+        WHERE r.id = self AND r.part = 1;
+    END IF;
+    COMMIT;
+    SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
+           its_ttl_ms AS new_ttl_ms, left_us, its_value AS value, look_us, saw_items AS has_held;
+END
+//
+
+-- R16. Answers: outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value, look_us,
+-- has_held (there are items, and locks in their way).
+--
+-- First the short way, for what is common: the oldest item needs nothing, nothing live is at its
+-- path or in its way, and neither a deadline nor somebody who waits has to be thought of.
+DROP PROCEDURE IF EXISTS lk_take
+//
+CREATE PROCEDURE lk_take(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_id VARBINARY(255);
+    DECLARE its_path VARBINARY(768);
+    DECLARE its_value MEDIUMBLOB;
+    DECLARE attempt INT UNSIGNED;
+    DECLARE stolen BOOLEAN;
+    DECLARE is_free BOOLEAN DEFAULT FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -342,25 +385,70 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_decide_take(the_queue, the_root, asker, the_ttl_ms, the_max_attempts,
-                            the_ask_number, the_note, now_us, self, taken, stolen, outcome,
-                            sentence, look_us, saw_items);
-        IF self IS NOT NULL THEN
-            SELECT r.token, r.ttl_ms, r.deadline_us - now_us, i.attempts, v.bytes
-            INTO its_token, its_ttl_ms, left_us, attempt, its_value
-            FROM lk_requests AS r
-            JOIN lk_items AS i ON i.queue = the_queue AND i.id = taken
-            LEFT JOIN lk_item_values AS v ON v.queue = the_queue AND v.id = taken
-            WHERE r.id = self AND r.part = 1;
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
+            r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
+        WHERE r.root = the_root AND NOT r.has_waiting AND r.due_us > now_us;
+        IF ROW_COUNT() > 0 AND LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', '')) < 4 THEN
+            SET its_token = LAST_INSERT_ID();
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            SELECT i.id, CONCAT(i.queue, '/', i.id), i.needs = '', i.attempts + 1, i.was_lost,
+                   v.bytes
+            INTO its_id, its_path, is_free, attempt, stolen, its_value
+            FROM lk_items AS i FORCE INDEX (items_by_state)
+            LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
+            WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+            ORDER BY i.arrival LIMIT 1;
         END IF;
-        COMMIT;
+        IF is_free THEN
+            SELECT COUNT(p.id) = 0
+                   AND m.live_max + m.live_per_owner_max + m.live_per_root_max = 0
+                   AND NOT EXISTS (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
+                                   WHERE i.queue = the_queue AND i.state = 'delayed'
+                                     AND i.due_us <= now_us)
+                   AND (the_ask_number = 0 OR NOT EXISTS (
+                        SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
+                        WHERE o.owner = asker AND o.held = 1 AND o.identity IS NULL))
+            INTO is_free
+            FROM lk_meta AS m
+            LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+              ON (p.path IN (its_path, SUBSTRING_INDEX(its_path, '/', 1),
+                             SUBSTRING_INDEX(its_path, '/', 2), SUBSTRING_INDEX(its_path, '/', 3),
+                             SUBSTRING_INDEX(its_path, '/', 4))
+                  OR (p.path > CONCAT(its_path, '/') AND p.path < CONCAT(its_path, '0')))
+                 AND p.deadline_us > now_us
+            WHERE m.only_row = 1;
+        END IF;
+        IF is_free THEN
+            INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
+                attended, fixed, wants_value, is_claim, ticket, token, ttl_ms, deadline_us, roots,
+                part_count)
+            VALUES (1, its_path, 0, 0, the_root, asker, the_note, TRUE, FALSE, FALSE, FALSE, TRUE,
+                its_token, its_token, the_ttl_ms, now_us + the_ttl_ms * 1000, the_root, 1);
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+            SET i.state = 'claimed', i.claim = LAST_INSERT_ID(), i.attempts = attempt,
+                i.was_lost = FALSE, i.ask_number = the_ask_number,
+                i.max_attempts = the_max_attempts
+            WHERE i.queue = the_queue AND i.id = its_id;
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+            SET q.claims = q.claims + 1, q.steals = q.steals + stolen
+            WHERE q.path = the_queue;
+            COMMIT;
+            SELECT 'granted' AS outcome, NULL AS sentence, its_id AS id, its_token AS token,
+                   attempt, stolen, the_ttl_ms AS new_ttl_ms, the_ttl_ms * 1000 AS left_us,
+                   its_value AS value, NULL AS look_us, TRUE AS has_held;
+        ELSE
+            CALL lk_take_long(the_queue, the_root, asker, the_ttl_ms, the_max_attempts,
+                              the_ask_number, the_note);
+        END IF;
     END;
-    SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
-           its_ttl_ms AS new_ttl_ms, left_us, its_value AS value, look_us, saw_items AS has_held;
 END
 //
 
 -- R16. `delay_ms` NULL: done; else given back. Answers: outcome, sentence.
+--
+-- First the short way: what is done, has needed nothing, and is awaited by nobody.
 DROP PROCEDURE IF EXISTS lk_finish
 //
 CREATE PROCEDURE lk_finish(
@@ -368,8 +456,13 @@ CREATE PROCEDURE lk_finish(
     IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE its_identity BINARY(32)
+        DEFAULT UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256));
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE is_awaited BOOLEAN DEFAULT TRUE;
+    DECLARE now_us BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -378,9 +471,35 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_decide_finish(the_queue, the_id, the_root, asker,
-                              UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),
-                              the_token, delay_ms, outcome, sentence);
+        IF delay_ms IS NULL THEN
+            SELECT r.has_waiting INTO is_awaited FROM lk_roots AS r
+            WHERE r.root = the_root FOR UPDATE;
+        END IF;
+        IF NOT is_awaited THEN
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            DELETE i, v, r
+            FROM lk_items AS i FORCE INDEX (PRIMARY)
+            JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
+            LEFT JOIN lk_item_values AS v FORCE INDEX (PRIMARY)
+              ON v.queue = i.queue AND v.id = i.id
+            WHERE i.queue = the_queue AND i.id = the_id AND r.owner = asker
+              AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token)
+              AND r.part_count = 1;
+            IF ROW_COUNT() > 0 THEN
+                IF the_token <> 0 THEN
+                    INSERT INTO lk_ended (token, identity, ended_us)
+                    VALUES (the_token, its_identity, now_us)
+                    ON DUPLICATE KEY UPDATE ended_us = now_us;
+                END IF;
+                UPDATE lk_queues AS q FORCE INDEX (PRIMARY) SET q.done = q.done + 1
+                WHERE q.path = the_queue;
+                SET outcome = 'ok';
+            END IF;
+        END IF;
+        IF outcome IS NULL THEN
+            CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,
+                                  delay_ms, outcome, sentence);
+        END IF;
         COMMIT;
     END;
     SELECT outcome, sentence;
