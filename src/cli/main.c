@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the program begins: three open descriptors, a title without passwords, and lk_cli_main(). */
+/* Where the program begins: three open descriptors, no password to see, and lk_cli_main(). */
 #include <fcntl.h>
 #include <unistd.h>
 
