@@ -28,7 +28,7 @@ static bool grow(struct lk_buffer *buffer, size_t size) {
     return true;
 }
 
-char *lk_buffer_reserve(struct lk_buffer *buffer, size_t size) {
+char *lk_buffer_make_room(struct lk_buffer *buffer, size_t size) {
     size_t bound = buffer->max != 0 ? buffer->max : SIZE_MAX;
 
     if (buffer->failed || size > bound - buffer->size
@@ -56,23 +56,29 @@ void lk_buffer_add_text(struct lk_buffer *buffer, const char *text) {
     lk_buffer_add(buffer, text, strlen(text));
 }
 
+/* From the last digit to the first, two at a time: divisions are what it costs. */
 size_t lk_number_write(char *text, int64_t number) {
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233"
+        "34353637383940414243444546474849505152535455565758596061626364656667"
+        "6869707172737475767778798081828384858687888990919293949596979899";
     char digits[LK_NUMBER_BYTES_MAX];
-    size_t count = 0;
-    size_t size = 0;
+    size_t at = sizeof digits;
     uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
-    do {
-        digits[count++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest != 0);
+    while (rest >= 10) {
+        at -= 2;
+        memcpy(digits + at, pairs + rest % 100 * 2, 2);
+        rest /= 100;
+    }
+    if (rest != 0 || at == sizeof digits) {
+        digits[--at] = (char)('0' + rest);
+    }
     if (number < 0) {
-        text[size++] = '-';
+        digits[--at] = '-';
     }
-    while (count > 0) {
-        text[size++] = digits[--count];
-    }
-    return size;
+    memcpy(text, digits + at, sizeof digits - at);
+    return sizeof digits - at;
 }
 
 void lk_buffer_add_number(struct lk_buffer *buffer, int64_t number) {

@@ -22,7 +22,13 @@ struct lk_buffer {
 void lk_buffer_done(struct lk_buffer *buffer);
 
 /* Room for `size` more bytes behind the present ones; NULL: there is none, and it has failed. */
-char *lk_buffer_reserve(struct lk_buffer *buffer, size_t size);
+char *lk_buffer_make_room(struct lk_buffer *buffer, size_t size);
+static inline char *lk_buffer_reserve(struct lk_buffer *buffer, size_t size) {
+    bool has_room = !buffer->failed && size < buffer->capacity - buffer->size
+                    && (buffer->max == 0 || size <= buffer->max - buffer->size);
+
+    return has_room ? buffer->bytes + buffer->size : lk_buffer_make_room(buffer, size);
+}
 
 void lk_buffer_add(struct lk_buffer *buffer, const void *bytes, size_t size);
 void lk_buffer_add_slice(struct lk_buffer *buffer, struct lk_slice slice);

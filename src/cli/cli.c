@@ -83,11 +83,7 @@ int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err) {
     lk_error error;
     int exit_code;
 
-    if (argc < 2) {
-        lk_help_usage(err);
-        return lk_outcome_exit_code(LK_INVALID);
-    }
-    if (strcmp(argv[1], LK_COMPLETE_COMMAND) == 0) {
+    if (argc > 1 && strcmp(argv[1], LK_COMPLETE_COMMAND) == 0) {
         lk_complete(&argv[2], out);
         return 0;
     }

@@ -14,14 +14,6 @@ enum {
     EXIT_CODE_MAX = 255,
 };
 
-void lk_help_usage(FILE *out) {
-    (void)fputs("usage: lk [-S URL] COMMAND ...\ncommands:", out);
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
-        (void)fprintf(out, " %s", command->name);
-    }
-    (void)fputs("\nsee: lk help, lk help COMMAND\n", out);
-}
-
 void lk_help_overview(FILE *out) {
     (void)fputs("lk: locks, semaphores and batches that survive the people who hold them.\n\n"
                 "usage: lk [-S URL] COMMAND ...\n\n"
@@ -36,6 +28,8 @@ void lk_help_overview(FILE *out) {
                 "  sqlite:PATH   a file on this machine, no server\n"
                 "  lk://HOST     a Lockkeeper service (lk serve); lk+unix:PATH\n"
                 "  redis://HOST  a Redis server or cluster\n"
+                "  postgresql://HOST/DATABASE\n"
+                "  shm:NAME      limits in this machine's memory\n"
                 "  mem:          this process only, for tests\n\n"
                 "A duration is 250ms, 10s, 1.5m, 2h or 3d; a bare number is seconds.\n"
                 "Options may stand anywhere before --.\n\n"

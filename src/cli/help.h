@@ -7,7 +7,6 @@
 
 #include "cli/cli.h"
 
-void lk_help_usage(FILE *out);    /* a few lines, for who typed nothing */
 void lk_help_overview(FILE *out); /* what lk is, and its commands */
 void lk_help_command(FILE *out, const struct lk_command *command);
 

@@ -79,8 +79,8 @@ static const struct lk_option options[] =
                 .kind = LK_KIND_TIME,
                 .value = "TIME",
                 .excludes = BIT(TTL),
-                .help = "a fixed end that no renewal moves, as in 17:00\n"
-                        "or 2030-01-31T17:00:00Z",
+                .help = "a fixed end that no renewal moves: 17:00, or\n"
+                        "a day of the next 366, 2030-01-31T17:00:00Z",
             },
         [LK_OPTION_TRY] =
             {

@@ -211,7 +211,8 @@ static char upper(char byte) {
 bool lk_word_is(struct lk_slice word, const char *name) {
     size_t i = 0;
 
-    while (i < word.size && name[i] != '\0' && upper(word.bytes[i]) == upper(name[i])) {
+    while (i < word.size && name[i] != '\0'
+           && (word.bytes[i] == name[i] || upper(word.bytes[i]) == upper(name[i]))) {
         i++;
     }
     return i == word.size && name[i] == '\0';

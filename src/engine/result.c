@@ -38,7 +38,7 @@ static void fill_state(const struct lk_model *model, lk_ref request, const struc
                        lk_result *result) {
     struct lk_record record;
 
-    lk_model_record(model, request, &record);
+    lk_model_record_head(model, request, &record);
     if (record.state == LK_STATE_ENDED) {
         return;
     }

@@ -326,6 +326,10 @@ struct lk_record {
 /* Copies the request into *ret_record. `request` must be live, or ended by the last step. */
 void lk_model_record(const struct lk_model *model, lk_ref request, struct lk_record *ret_record);
 
+/* All but the parts: none are told. */
+void lk_model_record_head(const struct lk_model *model, lk_ref request,
+                          struct lk_record *ret_record);
+
 /* Of these, what is cheap to know. */
 uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request);
 int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request); /* a live one's */

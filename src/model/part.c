@@ -183,7 +183,9 @@ static size_t write_words(const struct lk_part *part, char *text, size_t capacit
     int size = 0;
 
     if (part->limit != 0) {
-        size = snprintf(text, capacity, "?limit=%u&units=%u", part->limit, part->units);
+        size = part->units == 1
+                   ? snprintf(text, capacity, "?limit=%u", part->limit)
+                   : snprintf(text, capacity, "?limit=%u&units=%u", part->limit, part->units);
     } else if (part->mode == LK_SHARED) {
         size = snprintf(text, capacity, "?shared");
     }

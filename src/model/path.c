@@ -28,13 +28,26 @@ static const char *objection(uint32_t character) {
     return lk_character_is_control(character) ? "control characters cannot stand in a path" : NULL;
 }
 
+/* Most characters by far: ASCII that nobody objects to. */
+static bool is_plain(char character) {
+    unsigned char byte = (unsigned char)character;
+
+    return byte > ' ' && byte < 0x7F && byte != '/' && byte != '?' && byte != '{' && byte != '}';
+}
+
 /* Scans one segment from `start`; on LK_OK *ret_end is the offset of its slash or of the end. */
 static lk_outcome scan_segment(struct lk_slice text, size_t start, size_t offset, size_t *ret_end,
                                lk_error *error) {
     size_t at = start;
 
-    while (at < text.size && text.bytes[at] != '/') {
+    for (;;) {
         uint32_t character;
+        while (at < text.size && is_plain(text.bytes[at])) {
+            at++;
+        }
+        if (at == text.size || text.bytes[at] == '/') {
+            break;
+        }
         size_t length = lk_utf8_decode(text.bytes + at, text.size - at, &character);
         const char *rule = length == 0 ? "a path is UTF-8" : objection(character);
         if (rule != NULL) {

@@ -15,10 +15,9 @@ static void record_claim(const struct lk_model *model, lk_id id, struct lk_recor
     record->max_attempts = is_claimed ? lk_item_at(model, item)->max_attempts : 0;
 }
 
-void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *ret_record) {
+void lk_model_record_head(const struct lk_model *model, lk_ref id, struct lk_record *ret_record) {
     const struct lk_request *request = lk_request_at(model, id);
     bool live = request->state != LK_STATE_ENDED;
-    char *text = ret_record->text;
 
     ret_record->id = request->id;
     ret_record->owner = lk_name_text(&lk_owner_at(model, request->owner)->name);
@@ -35,7 +34,14 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
     ret_record->is_claim = request->is_claim;
     record_claim(model, id, ret_record);
     ret_record->part_count = 0;
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+}
+
+void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *ret_record) {
+    char *text = ret_record->text;
+
+    lk_model_record_head(model, id, ret_record);
+    for (lk_id at = lk_request_at(model, id)->first_stake; at != 0;
+         at = lk_stake_at(model, at)->next_stake) {
         const struct lk_stake *stake = lk_stake_at(model, at);
         struct lk_part *part = &ret_record->parts[ret_record->part_count++];
         size_t size = lk_node_path(model, stake->node, text);

@@ -2,6 +2,8 @@
 /* Lines and numbers of RESP. */
 #include "wire/line.h"
 
+enum { PLAIN_DIGITS_MAX = 9 };
+
 enum lk_resp_step lk_resp_line(struct lk_slice input, size_t at, size_t max,
                                struct lk_slice *ret_line, size_t *ret_end) {
     size_t end = input.size - at < max ? input.size : at + max;
@@ -25,6 +27,33 @@ enum lk_resp_step lk_resp_line(struct lk_slice input, size_t at, size_t max,
         return LK_RESP_DONE;
     }
     return input.size - at < max ? LK_RESP_MORE : LK_RESP_BAD;
+}
+
+enum lk_resp_step lk_resp_header(struct lk_slice input, size_t at, int64_t *ret_number,
+                                 size_t *ret_end) {
+    size_t end = at + 1;
+    int64_t number = 0;
+    struct lk_slice line;
+    enum lk_resp_step step;
+
+    while (end < input.size && end - at <= PLAIN_DIGITS_MAX && input.bytes[end] >= '0'
+           && input.bytes[end] <= '9') {
+        number = number * 10 + (input.bytes[end++] - '0');
+    }
+    if (end > at + 1 && input.size - end >= 2 && input.bytes[end] == '\r'
+        && input.bytes[end + 1] == '\n') {
+        *ret_number = number;
+        *ret_end = end + 2;
+        return LK_RESP_DONE;
+    }
+    /* A part of one, a sign, very many digits, or no header. */
+    step = lk_resp_line(input, at, LK_RESP_HEADER_BYTES_MAX, &line, ret_end);
+    if (step == LK_RESP_DONE) {
+        line.bytes++;
+        line.size--;
+        step = lk_resp_number_parse(line, ret_number) ? LK_RESP_DONE : LK_RESP_BAD;
+    }
+    return step;
 }
 
 bool lk_resp_number_parse(struct lk_slice text, int64_t *ret_number) {

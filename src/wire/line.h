@@ -12,6 +12,10 @@
 enum lk_resp_step lk_resp_line(struct lk_slice input, size_t at, size_t max,
                                struct lk_slice *ret_line, size_t *ret_end);
 
+/* The number behind the type byte at input.bytes[at], as a whole line, and where that ends. */
+enum lk_resp_step lk_resp_header(struct lk_slice input, size_t at, int64_t *ret_number,
+                                 size_t *ret_end);
+
 /* Decimal, nothing around it, no plus and no more than an int64_t holds. */
 bool lk_resp_number_parse(struct lk_slice text, int64_t *ret_number);
 

@@ -19,23 +19,14 @@ static enum lk_resp_step wait_for(struct lk_resp_request *request, size_t size) 
 /* The number behind the type byte of a header at *at, which moves behind the header. */
 static enum lk_resp_step read_header(struct lk_slice input, size_t *at, int64_t *ret_number,
                                      struct lk_resp_request *request, const char *error) {
-    struct lk_slice line;
-    size_t end;
-    enum lk_resp_step step = lk_resp_line(input, *at, LK_RESP_HEADER_BYTES_MAX, &line, &end);
-
-    if (step == LK_RESP_MORE) {
+    switch (lk_resp_header(input, *at, ret_number, at)) {
+    case LK_RESP_DONE:
+        return LK_RESP_DONE;
+    case LK_RESP_MORE:
         return wait_for(request, input.size + 1);
-    }
-    if (step == LK_RESP_BAD) {
+    default:
         return fail(request, error);
     }
-    line.bytes++;
-    line.size--;
-    if (!lk_resp_number_parse(line, ret_number)) {
-        return fail(request, error);
-    }
-    *at = end;
-    return LK_RESP_DONE;
 }
 
 /* One argument at *at, which moves behind it. */

@@ -312,8 +312,8 @@ expect .id '"3"'
 lk claim q --owner c
 expect_code 75
 lk items q --json
-expect '[.id, .state, .needs]' '["1","claimed",["pool?limit=1&units=1"]]
-["2","ready",["pool?limit=1&units=1","other"]]
+expect '[.id, .state, .needs]' '["1","claimed",["pool?limit=1"]]
+["2","ready",["pool?limit=1","other"]]
 ["3","claimed",null]'
 lk 'done' q 1 --owner a
 lk claim q --owner c --json

@@ -58,7 +58,7 @@ expect '.[0] | keys_unsorted | join(" ")' \
     '"event at_ms sequence path paths parts owner note ticket token"'
 expect '.[0] | [.path, .paths, .owner, .note]' '["db/t1",["db/t1"],"ana","nightly"]'
 expect '.[1] | [.refusal, .path, .owner, .token]' '["busy","db","ben",null]'
-expect '.[2].parts' '["db/t1","pool?limit=3&units=1"]'
+expect '.[2].parts' '["db/t1","pool?limit=3"]'
 expect '.[4] | [.path, .owner, .paths]' '["db/t1","cia",["db/t1","pool"]]'
 expect '.[5:] | map([.path, .deleted])' '[["config",false],["config",true]]'
 expect '[.[].sequence] | . == sort' true

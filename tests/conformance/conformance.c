@@ -9,9 +9,9 @@
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
  * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is
  * given; where a store has no such thing, --before names a program that makes it fresh, and one
- * plays at a time. With --serve the program LK is started as a service at lk+unix:{fresh}, one for
- * each scenario. Exit code 0: all passed or are unsupported by declaration; 1: something failed;
- * 2: bad arguments or files.
+ * plays at a time. With --serve the program LK is started as a service at lk+unix:{fresh}, or, to
+ * be spoken to over HTTP, at http+unix:{fresh}, one for each scenario. Exit code 0: all passed or
+ * are unsupported by declaration; 1: something failed; 2: bad arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -202,13 +202,15 @@ static void url_make(const struct run *run, size_t played, int64_t stretch, char
 /* Plays on a service of the scenario's own, if it is to have one. */
 static enum verdict play_served(const struct run *run, const struct scenario *scenario,
                                 const char *url, bool persistent, int64_t stretch, FILE *report) {
-    static const char local[] = "lk+unix:";
-    struct service service = {.program = run->serve};
+    static const char resp[] = "lk+unix:";
+    static const char http[] = "http+unix:";
+    bool is_http = strncmp(url, http, strlen(http)) == 0;
+    struct service service = {.program = run->serve, .is_http = is_http};
     enum verdict verdict;
-    if (run->serve == NULL || strncmp(url, local, strlen(local)) != 0) {
+    if (run->serve == NULL || (!is_http && strncmp(url, resp, strlen(resp)) != 0)) {
         return scenario_play(scenario, url, persistent, stretch, report);
     }
-    if (!service_place(&service, url + strlen(local)) || !service_start(&service)) {
+    if (!service_place(&service, url + strlen(is_http ? http : resp)) || !service_start(&service)) {
         fputs("    the service did not start\n", report);
         return VERDICT_FAILED;
     }

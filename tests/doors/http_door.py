@@ -156,16 +156,18 @@ class Stream(Http):
         status, reply = self.head()
         assert status == 200 and reply["content-type"] == "text/event-stream", reply
         self.text = ""
+        self.begins_behind = self.fields()["id"]
+
+    def fields(self):
+        while "\n\n" not in self.text:
+            size = int(self.line(), 16)
+            self.text += self.exactly(size + 2)[:-2].decode()
+        block, self.text = self.text.split("\n\n", 1)
+        return dict(line.split(": ", 1) for line in block.split("\n") if line[0] != ":")
 
     def event(self):
-        while True:
-            while "\n\n" not in self.text:
-                size = int(self.line(), 16)
-                self.text += self.exactly(size + 2)[:-2].decode()
-            block, self.text = self.text.split("\n\n", 1)
-            if not block.startswith(":"):
-                fields = dict(line.split(": ", 1) for line in block.split("\n"))
-                return fields["id"], fields["event"], json.loads(fields["data"])
+        fields = self.fields()
+        return fields["id"], fields["event"], json.loads(fields["data"])
 
 
 def events(service):
@@ -180,6 +182,8 @@ def events(service):
     stream.close()
     resumed = Stream(service, "/v1/events?prefix=ev", (f"Last-Event-ID: {first[0]}",))
     assert resumed.event() == second
+    again = Stream(service, "/v1/events?prefix=ev", (f"Last-Event-ID: {stream.begins_behind}",))
+    assert (again.event(), again.event()) == (first, second)
     assert Stream(service, "/v1/events", ("Last-Event-ID: 5",)).event()[1] == "gap"
     assert ask(service, "GET", "/v1/events?prefix=a//b")[0] == 400
     assert ask(service, "GET", "/v1/events", headers=("Last-Event-ID: x",))[0] == 400

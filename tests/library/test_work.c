@@ -294,7 +294,7 @@ static void test_needs_are_locked_along(void **state) {
     assert_string_equal(list->items[1].state, "ready");
     assert_int_equal(list->items[1].need_count, 2);
     assert_string_equal(list->items[1].needs[0], "customer/7");
-    assert_string_equal(list->items[1].needs[1], "pool?limit=2&units=1");
+    assert_string_equal(list->items[1].needs[1], "pool?limit=2");
     assert_string_equal(list->items[0].owner, "a");
     assert_in_range(list->items[0].expires_in_ms, 1, 60000);
     lk_item_list_free(list);

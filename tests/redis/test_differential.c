@@ -228,31 +228,37 @@ static void play_plain(struct play *play, struct lk_engine *engine) {
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void look_at_requests(struct play *play, struct lk_engine *engine) {
+static void compare_requests(struct play *play, struct lk_engine *engine,
+                             const struct lk_path *path) {
     struct lk_patience patience = ground_patience(20000000);
-    const struct lk_path path = play_some_path(play);
     lk_listing *listing = NULL;
     lk_listing *expected = NULL;
     struct lk_times times;
     lk_error error;
     const char *difference;
 
-    assert_int_equal(engine->ops->list(engine, &path, &patience, &listing, &error), LK_OK);
+    assert_int_equal(engine->ops->list(engine, path, &patience, &listing, &error), LK_OK);
     times = tick_model(play, engine);
-    assert_int_equal(lk_listing_from_model(play->model, &times, &path, &expected), LK_OK);
+    assert_int_equal(lk_listing_from_model(play->model, &times, path, &expected), LK_OK);
     difference = compare_listings(false, listing, expected);
     lk_listing_free(listing);
     lk_listing_free(expected);
     expect(play, difference);
 
-    assert_int_equal(engine->ops->show(engine, &path, &patience, &listing, &error), LK_OK);
+    assert_int_equal(engine->ops->show(engine, path, &patience, &listing, &error), LK_OK);
     times = tick_model(play, engine);
-    assert_int_equal(lk_listing_from_model_with_blockers(play->model, &times, &path, &expected),
+    assert_int_equal(lk_listing_from_model_with_blockers(play->model, &times, path, &expected),
                      LK_OK);
     difference = compare_listings(false, listing, expected);
     lk_listing_free(listing);
     lk_listing_free(expected);
     expect(play, difference);
+}
+
+static void look_at_requests(struct play *play, struct lk_engine *engine) {
+    const struct lk_path path = play_some_path(play);
+
+    compare_requests(play, engine, &path);
 }
 
 static void look_at_value(struct play *play, struct lk_engine *engine) {
@@ -358,6 +364,46 @@ static void play_history(struct variant variant, struct lk_random *random) {
     }
 }
 
+static void play_ask(struct play *play, const char *owner, const char *parts, lk_style style,
+                     int64_t ttl_ms) {
+    ground_parts_parse(&play->parts, parts);
+    play->step++;
+    (void)snprintf(play->owner, sizeof play->owner, "%s", owner);
+    play->event = (struct lk_event){.kind = LK_EVENT_ASK,
+                                    .ask = {.owner = lk_slice_of(owner),
+                                            .parts = play->parts.parts,
+                                            .part_count = play->parts.count,
+                                            .style = style,
+                                            .ttl_ms = ttl_ms,
+                                            .blockers_max = 5}};
+    play_answered(play, play->engines[0]);
+}
+
+/*
+ * A deadline that takes effect late does so as at its own moment (R11): who lived then is granted,
+ * be it by what its owner is granted at that moment (R8), although its former deadline is over.
+ */
+static void late_deadlines_take_effect_as_at_their_moment(void **state) {
+    const struct lk_model_config config = {.ended_max = 0};
+    const struct variant variant = {.name = "late", .root = "r/"};
+    struct lk_random random = {1};
+    struct play play = {.variant = &variant, .random = &random};
+    struct lk_path root;
+
+    (void)state;
+    assert_int_equal(lk_path_parse(lk_slice_of("r"), &root, NULL), LK_OK);
+    play.engines[0] = open_store(++histories_played);
+    play.model = lk_model_new(&config);
+    assert_non_null(play.model);
+    play_ask(&play, "Bob", "r/a?shared", LK_TRY, 20000);
+    play_ask(&play, "Cy", "r/a", LK_WAIT, 60000);
+    play_ask(&play, "Cy", "r/a/x r/c", LK_WAIT, 40000);
+    lk_redis_shift_clock(play.engines[0], 50000000);
+    compare_requests(&play, play.engines[0], &root);
+    lk_model_free(play.model);
+    play.engines[0]->ops->close(play.engines[0]);
+}
+
 static void play_variant(const struct variant *variant) {
     struct lk_random random = ground_random();
     unsigned histories = ground_scaled(HISTORIES);
@@ -389,6 +435,7 @@ static void slow_work_answers_like_the_model(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(late_deadlines_take_effect_as_at_their_moment),
         cmocka_unit_test(busy_store_answers_like_the_model),
         cmocka_unit_test(quiet_store_answers_like_the_model),
         cmocka_unit_test(working_store_answers_like_the_model),

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,15 +12,21 @@
 #include <unistd.h>
 
 static void become(const struct service *service, int output, pid_t parent) {
+    char http[sizeof service->socket + sizeof "unix:"];
+    const char *arguments[] = {"lk", "serve", "--unix", service->socket, "--http", "none",
+                               NULL, NULL,    NULL};
+
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (service->is_http) {
+        (void)snprintf(http, sizeof http, "unix:%s", service->socket);
+        arguments[2] = "--listen";
+        arguments[3] = "none";
+        arguments[5] = http;
+    }
+    arguments[6] = service->directory[0] != '\0' ? "--dir" : "--ephemeral";
+    arguments[7] = service->directory[0] != '\0' ? service->directory : NULL;
     if (getppid() == parent && dup2(output, STDOUT_FILENO) >= 0) {
-        if (service->directory[0] != '\0') {
-            (void)execl(service->program, "lk", "serve", "--unix", service->socket, "--http",
-                        "none", "--dir", service->directory, (char *)NULL);
-        } else {
-            (void)execl(service->program, "lk", "serve", "--unix", service->socket, "--http",
-                        "none", "--ephemeral", (char *)NULL);
-        }
+        (void)execv(service->program, (char *const *)(uintptr_t)arguments);
         perror(service->program);
     }
     _exit(127);

@@ -54,6 +54,15 @@ until_true sh -c "[ \"\$(wc -l <'$work/order')\" -eq 3 ]"
 [ "$(tr '\n' ' ' <"$work/order")" = '1 2 3 ' ] || complain "the order was $(cat "$work/order")"
 stop
 
+scenario 'a command under a fixed end is told how long it has'
+serve --unix "$work/s" --http none --dir "$work/d"
+LK_STORE=lk+unix:$work/s
+end=$(date -u -d '+40 seconds' +%Y-%m-%dT%H:%M:%SZ)
+# shellcheck disable=SC2016 # for the inner shell
+lk run --until "$end" a -- sh -c '[ "$LK_TTL_MS" -gt 0 ] && [ "$LK_TTL_MS" -le 40000 ]'
+expect_code 0
+stop
+
 # Tests share a database, a reset needs it alone; builds die. What ran when is read off a log.
 scenario 'a build farm: tests, a reset, and a build that is killed'
 serve --listen 127.0.0.1:0 --http none --dir "$work/farm"

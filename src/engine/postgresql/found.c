@@ -135,12 +135,12 @@ lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_pa
         }
         outcome = prepare_on(store, connection, patience, error);
         if (outcome == LK_OK) {
-            store->idle[store->idle_count++] = connection;
+            store->common.idle[store->common.idle_count++] = connection;
             return LK_OK;
         }
         is_lost = outcome == LK_UNAVAILABLE && PQstatus(connection) != CONNECTION_OK;
         PQfinish(connection);
-        if (!is_lost || !lk_postgresql_back_off(patience, &delay_us)) {
+        if (!is_lost || !lk_procedures_back_off(patience, &delay_us)) {
             return outcome;
         }
     }

@@ -52,7 +52,7 @@ lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_stand *
     struct lk_postgresql *store = lk_postgresql_of(engine);
     char text[24];
 
-    if (lk_postgresql_is_forked(store, NULL)) {
+    if (lk_procedures_is_forked(&store->common, NULL)) {
         return LK_INTERNAL;
     }
     (void)snprintf(text, sizeof text, "%" PRIu64, stand->id);
@@ -67,7 +67,7 @@ lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_pa
     struct lk_slice root = lk_path_root(queue);
     char text[LK_SEGMENT_BYTES_MAX + 2];
 
-    if (lk_postgresql_is_forked(store, NULL)) {
+    if (lk_procedures_is_forked(&store->common, NULL)) {
         return LK_INTERNAL;
     }
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);

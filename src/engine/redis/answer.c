@@ -10,7 +10,7 @@
 #include "engine/redis/call.h"
 #include "engine/reply.h"
 
-enum { WORDS_PER_BLOCKER = 6, SHORT_GRANT = 6 /* fast_ask.lua */ };
+enum { WORDS_PER_BLOCKER = 6, SHORTEST_GRANT = 3, SHORT_GRANT = 4, SHORT_RENEWAL = 4 };
 
 static int64_t left_ms(int64_t deadline_us, int64_t now_us) {
     return deadline_us > now_us ? (deadline_us - now_us) / 1000 : 0;
@@ -58,16 +58,30 @@ bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void read_short_grant(const redisReply *reply, lk_result *result) {
-    int64_t now_us = lk_redis_integer_at(reply, LK_REDIS_NOW);
+/*
+ * lone.lua, fast_ask.lua: when it was granted, which is its ticket, too; or outcome, now, ticket,
+ * and units in use where there are others'.
+ */
+static void read_short_grant(const redisReply *reply, const struct lk_ask *ask, lk_result *result) {
+    bool is_number = reply->type == REDIS_REPLY_INTEGER;
 
     result->outcome = LK_GRANTED;
     result->created = true;
+    result->ticket = (uint64_t)(is_number ? reply->integer : lk_redis_integer_at(reply, 2));
+    result->token = result->ticket;
+    result->ttl_ms = ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS;
+    result->expires_in_ms = result->ttl_ms;
+    result->in_use = reply->elements == SHORT_GRANT ? (uint64_t)lk_redis_integer_at(reply, 3)
+                                                    : ask->parts[0].units;
+}
+
+/* lone.lua: renewed, now, ticket, ttl. */
+static void read_short_renewal(const redisReply *reply, lk_result *result) {
+    result->outcome = LK_OK;
     result->ticket = (uint64_t)lk_redis_integer_at(reply, 2);
     result->token = result->ticket;
     result->ttl_ms = lk_redis_integer_at(reply, 3);
-    result->expires_in_ms = left_ms(lk_redis_integer_at(reply, 4), now_us);
-    result->in_use = (uint64_t)lk_redis_integer_at(reply, 5);
+    result->expires_in_ms = result->ttl_ms;
 }
 
 static bool read_cycle(const redisReply *array, lk_result *result) {
@@ -126,10 +140,22 @@ static bool read_whole(const redisReply *reply, lk_result *result) {
 }
 
 void lk_redis_answer_read(const redisReply *reply, lk_result *result) {
-    if (reply->elements == SHORT_GRANT) {
-        read_short_grant(reply, result);
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        result->outcome = LK_OK; /* a plain release, and when */
+        result->expires_in_ms = -1;
+    } else if (reply->elements == SHORT_RENEWAL) {
+        read_short_renewal(reply, result);
     } else if (!read_whole(reply, result)) {
         lk_result_clear(result);
         (void)lk_result_fail(result, LK_INTERNAL, "no memory for the answer");
+    }
+}
+
+void lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask, lk_result *result) {
+    if (reply->type == REDIS_REPLY_INTEGER || reply->elements == SHORTEST_GRANT
+        || reply->elements == SHORT_GRANT) {
+        read_short_grant(reply, ask, result);
+    } else {
+        lk_redis_answer_read(reply, result);
     }
 }

@@ -5,7 +5,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include "lockkeeper/lockkeeper.h"
+#include "engine/engine.h"
 
 /* The elements of the answer to an ask, a renewal or a release, as ask.lua makes it. */
 enum lk_redis_element {
@@ -28,6 +28,9 @@ enum lk_redis_element {
 
 /* Fills *result (cleared before). Where memory is exhausted it is LK_INTERNAL. */
 void lk_redis_answer_read(const redisReply *reply, lk_result *result);
+
+/* The same for an ask, whose plain grants are answered in short. */
+void lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask, lk_result *result);
 
 /* Copies of blockers: path, owner, note, ticket, held and deadline each. false: no memory. */
 bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_info **ret_infos,

@@ -2,6 +2,7 @@
 /* Calling the script. */
 #include "engine/redis/call.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,24 +31,72 @@ void lk_redis_call_number(struct lk_redis_call *call, int64_t number) {
     lk_redis_say(&call->words, lk_slice_of(room));
 }
 
-/* EVALSHA sha 1 {root}:lk:h operation boot channel alone shift ... */
-void lk_redis_call_begin(const struct lk_redis *store, const char *operation,
-                         const struct lk_path *path, bool is_attended, struct lk_redis_call *call) {
+/* EVALSHA sha 1 {root}:lk:h operation boot shift ... */
+static void begin(const struct lk_redis *store, const char *operation, const struct lk_path *path,
+                  struct lk_redis_call *call) {
+    static const char suffix[] = "}:lk:h";
+
     call->words.count = 0;
     call->is_repeatable = false;
     call->grants = false;
     call->root = lk_path_root(path);
-    (void)snprintf(call->key, sizeof call->key, "{%.*s}:lk:h", (int)call->root.size,
-                   call->root.bytes);
+    call->key[0] = '{';
+    memcpy(call->key + 1, call->root.bytes, call->root.size);
+    memcpy(call->key + 1 + call->root.size, suffix, sizeof suffix);
     lk_redis_call_say(call, lk_slice_of("EVALSHA"));
     lk_redis_call_say(call, lk_slice_of(lk_redis_script_sha));
     lk_redis_call_say(call, lk_slice_of("1"));
     lk_redis_call_say(call, lk_slice_of(call->key));
     lk_redis_call_say(call, lk_slice_of(operation));
     lk_redis_call_say(call, lk_slice_of("")); /* BOOT_AT: the link's */
+    lk_redis_call_number(call, store->shift_us);
+}
+
+/* ... channel alone ... */
+void lk_redis_call_begin(const struct lk_redis *store, const char *operation,
+                         const struct lk_path *path, bool is_attended, struct lk_redis_call *call) {
+    begin(store, operation, path, call);
     lk_redis_call_say(call, lk_slice_of(is_attended ? store->channel : ""));
     lk_redis_call_say(call, lk_slice_of(store->fleet.is_cluster ? "0" : "1"));
-    lk_redis_call_number(call, store->shift_us);
+}
+
+/* ... ALONE STYLE NOTE_GIVEN BLOCKERS channel ... */
+void lk_redis_call_begin_plain(const struct lk_redis *store, const char *operation,
+                               const struct lk_path *path, const struct lk_ask *ask,
+                               struct lk_redis_call *call) {
+    int size;
+
+    begin(store, operation, path, call);
+    size = ask == NULL ? snprintf(call->said, sizeof call->said, "%d000 ", !store->fleet.is_cluster)
+                       : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s",
+                                  !store->fleet.is_cluster, (int)ask->style, ask->note_given,
+                                  ask->blockers_max, ask->style == LK_WAIT ? store->channel : "");
+    lk_redis_call_say(call, (struct lk_slice){call->said, (size_t)size});
+}
+
+void lk_redis_call_say_identity(struct lk_redis_call *call, struct lk_slice owner,
+                                const struct lk_path *path) {
+    memcpy(call->identity, owner.bytes, owner.size);
+    call->identity[owner.size] = '\0';
+    memcpy(call->identity + owner.size + 1, path->bytes, path->size);
+    lk_redis_call_say(call, (struct lk_slice){call->identity, owner.size + 1 + path->size});
+}
+
+/* struct.unpack('<BdI4I4') of the script. */
+void lk_redis_call_say_terms(struct lk_redis_call *call, const struct lk_ask *ask) {
+    char *room = call->room[call->words.count];
+    double ttl_ms = ask->ttl_ms != 0 ? (double)ask->ttl_ms : LK_TTL_DEFAULT_MS;
+    uint32_t limit = htole32(ask->parts[0].limit);
+    uint32_t units = htole32(ask->parts[0].units);
+    uint64_t bits;
+
+    memcpy(&bits, &ttl_ms, sizeof bits);
+    bits = htole64(bits);
+    room[0] = ask->style == LK_WAIT;
+    memcpy(room + 1, &bits, sizeof bits);
+    memcpy(room + 9, &limit, sizeof limit);
+    memcpy(room + 13, &units, sizeof units);
+    lk_redis_call_say(call, (struct lk_slice){room, 17});
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -129,6 +178,9 @@ static enum verdict judge(const redisReply *reply, lk_outcome *ret_outcome) {
     *ret_outcome = LK_INTERNAL;
     if (reply->type == REDIS_REPLY_ERROR) {
         return judge_error(reply->str, ret_outcome);
+    }
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        return VERDICT_ANSWER; /* in short */
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2) {
         return VERDICT_FAILED;
@@ -239,6 +291,10 @@ static lk_outcome take_link(struct attempt *attempt, struct lk_redis_link **ret_
                                      attempt->patience, ret_link, error);
 }
 
+static bool is_grant(const redisReply *reply) {
+    return reply->type == REDIS_REPLY_INTEGER || lk_redis_integer_at(reply, 0) == LK_GRANTED;
+}
+
 /* Sends the call over the link. On anything but LK_OK the link is gone. */
 static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
                             redisReply **ret_reply, lk_error *error) {
@@ -251,8 +307,7 @@ static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
         outcome = lk_redis_exchange(link, words, attempt->patience, ret_reply, error);
     }
     if (outcome == LK_OK && attempt->call->grants && attempt->store->fleet.place.replicas > 0
-        && (*ret_reply)->type == REDIS_REPLY_ARRAY
-        && lk_redis_integer_at(*ret_reply, 0) == LK_GRANTED) {
+        && is_grant(*ret_reply)) {
         outcome = await_replicas(attempt, link, error);
         if (outcome != LK_OK) {
             freeReplyObject(*ret_reply);
@@ -349,7 +404,9 @@ lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call
         outcome = lk_error_set(error, LK_CANCELLED, "the wait was cancelled");
     }
     if (outcome == LK_OK) {
-        store->last_now_us = lk_redis_integer_at(*ret_reply, 1);
+        store->last_now_us = (*ret_reply)->type == REDIS_REPLY_INTEGER
+                                 ? (*ret_reply)->integer
+                                 : lk_redis_integer_at(*ret_reply, 1);
     }
     return outcome;
 }

@@ -3,8 +3,8 @@
 -- asker. An edge leads from A to B where a request of B must end before a waiting one of A can be
 -- granted. On one server the search goes from root to root; in a cluster it stays in the slot.
 
--- The waiting requests of an owner, in the order of their tickets.
-function L.waiting_of(owner)
+-- The waiting requests of an owner that live at this moment, in the order of their tickets.
+function L.waiting_of(owner, moment)
     local found, seen = {}, {}
     local roots = {unpack(L.loaded)}
     if alone then
@@ -19,8 +19,8 @@ function L.waiting_of(owner)
             local ticket, identity = member:match('^o%Z*%z(%Z*)%z(.*)$')
             if not seen[identity] then
                 seen[identity] = true
-                local r = is_alive(R, identity)
-                if r and not r.held then
+                local r = L.request(R, identity)
+                if r and not r.held and r.deadline > moment then
                     found[#found + 1] = r
                 end
             end
@@ -60,7 +60,7 @@ end
 function L.find_cycle(r)
     local asker, memory = r.owner, {}
     local queue, known = {asker}, {[asker] = asker}
-    local starts = r.held and L.waiting_of(asker) or {r}
+    local starts = r.held and L.waiting_of(asker, now) or {r}
     if #starts == 0 then
         return nil
     end
@@ -77,7 +77,7 @@ function L.find_cycle(r)
     end
     while at <= #queue do
         current = queue[at]
-        local requests = at == 1 and starts or L.waiting_of(current)
+        local requests = at == 1 and starts or L.waiting_of(current, now)
         for _, waiting in ipairs(requests) do
             -- What walks of the asker leave out, its own, is just what the others look for.
             if expand(waiting, at > 1 and memory or nil, go) then

@@ -51,6 +51,23 @@ static lk_outcome refuse_slots(lk_result *result) {
 
 /* ---- ask ------------------------------------------------------------------------------------- */
 
+/* What the script has a short form for: one path, and nothing out of the ordinary. */
+static bool is_plain(const struct lk_ask *ask) {
+    return ask->part_count == 1 && ask->until_us == 0 && !ask->wants_value && ask->batch.size == 0;
+}
+
+static bool is_plain_target(const struct lk_target *target) {
+    return target->part_count == 1 && target->batch.size == 0;
+}
+
+static void say_plain_ask(struct lk_redis *store, struct lk_redis_call *call,
+                          const struct lk_ask *ask) {
+    lk_redis_call_begin_plain(store, "a", &ask->parts[0].path, ask, call);
+    lk_redis_call_say_terms(call, ask);
+    lk_redis_call_say_identity(call, ask->owner, &ask->parts[0].path);
+    lk_redis_call_say(call, ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
+}
+
 static void say_ask(struct lk_redis_call *call, const struct lk_ask *ask) {
     lk_redis_call_say(call, ask->owner);
     lk_redis_call_number(call, ask->style);
@@ -99,15 +116,19 @@ lk_outcome lk_redis_ask(struct lk_engine *engine, const struct lk_ask *ask,
         lk_redis_listener_start(&store->listener);
         version = lk_redis_listener_version(&store->listener);
     }
-    lk_redis_call_begin(store, "ask", &ask->parts[0].path, is_attended, &call);
-    say_ask(&call, ask);
+    if (is_plain(ask)) {
+        say_plain_ask(store, &call, ask);
+    } else {
+        lk_redis_call_begin(store, "ask", &ask->parts[0].path, is_attended, &call);
+        say_ask(&call, ask);
+    }
     call.is_repeatable = true;
     call.grants = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, &error);
     if (outcome != LK_OK) {
         return fail(result, &error);
     }
-    lk_redis_answer_read(reply, result);
+    lk_redis_grant_read(reply, ask, result);
     if (result->outcome == LK_WAITING) {
         ret_stand->id = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_ID);
         ret_stand->version = version;
@@ -171,11 +192,18 @@ lk_outcome lk_redis_renew(struct lk_engine *engine, const struct lk_renew *renew
     if (!is_one_slot(store, target->parts, target->part_count)) {
         return refuse_slots(result);
     }
-    lk_redis_call_begin(store, "renew", &target->parts[0].path, false, &call);
-    lk_redis_call_say(&call, target->owner);
-    lk_redis_call_number(&call, (int64_t)target->token);
-    lk_redis_call_number(&call, renew->ttl_ms);
-    say_paths(&call, target);
+    if (is_plain_target(target)) {
+        lk_redis_call_begin_plain(store, "n", &target->parts[0].path, NULL, &call);
+        lk_redis_call_number(&call, (int64_t)target->token);
+        lk_redis_call_say_identity(&call, target->owner, &target->parts[0].path);
+        lk_redis_call_number(&call, renew->ttl_ms);
+    } else {
+        lk_redis_call_begin(store, "renew", &target->parts[0].path, false, &call);
+        lk_redis_call_say(&call, target->owner);
+        lk_redis_call_number(&call, (int64_t)target->token);
+        lk_redis_call_number(&call, renew->ttl_ms);
+        say_paths(&call, target);
+    }
     call.is_repeatable = true;
     return answer(store, &call, patience, result);
 }
@@ -189,12 +217,18 @@ lk_outcome lk_redis_release(struct lk_engine *engine, const struct lk_release *r
     if (!is_one_slot(store, target->parts, target->part_count)) {
         return refuse_slots(result);
     }
-    lk_redis_call_begin(store, "release", &target->parts[0].path, false, &call);
-    lk_redis_call_say(&call, target->owner);
-    lk_redis_call_number(&call, (int64_t)target->token);
-    lk_redis_call_number(&call, release->puts);
-    lk_redis_call_say(&call, release->puts ? release->put : (struct lk_slice){NULL, 0});
-    say_paths(&call, target);
+    if (is_plain_target(target) && !release->puts) {
+        lk_redis_call_begin_plain(store, "r", &target->parts[0].path, NULL, &call);
+        lk_redis_call_number(&call, (int64_t)target->token);
+        lk_redis_call_say_identity(&call, target->owner, &target->parts[0].path);
+    } else {
+        lk_redis_call_begin(store, "release", &target->parts[0].path, false, &call);
+        lk_redis_call_say(&call, target->owner);
+        lk_redis_call_number(&call, (int64_t)target->token);
+        lk_redis_call_number(&call, release->puts);
+        lk_redis_call_say(&call, release->puts ? release->put : (struct lk_slice){NULL, 0});
+        say_paths(&call, target);
+    }
     call.is_repeatable = target->token != 0; /* else a second one is LOST */
     return answer(store, &call, patience, result);
 }

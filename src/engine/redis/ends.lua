@@ -1,20 +1,28 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Renewing and ending: by the owner, by an administrator (R11, R12); src/model/end.c.
 
-local ENDED_MEMORY = 300000000 -- R3: five minutes
-
--- R3: the token that an ending call named. A later one may take its place: the memory is bounded.
+-- R3: tokens that an ending call named are remembered for five minutes, in hashes that each have
+-- those of some 100 s and expire by themselves. They are bounded: a later token may take an earlier
+-- one's place.
 local function remember_ended(R, token, identity)
-    R.written['z' .. token % 4096] = write('<dd', token, now) .. identity
+    local key, written = R.H .. span, string.format('%.0f', token)
+    call('HSET', key, written:sub(-3), written .. ' ' .. identity)
+    if R.ended ~= span + 0 then
+        R.ended = span + 0
+        R.dirty = true
+        call('PEXPIRE', key, SPAN_KEPT_MS)
+    end
 end
 
 local function recalls_ended(R, token, identity)
-    local kept = token ~= 0 and call('HGET', R.H, 'z' .. token % 4096)
-    if not kept then
-        return false
+    local written = string.format('%.0f', token)
+    for back = 0, token ~= 0 and 3 or -1 do
+        local kept = call('HGET', R.H .. span - back, written:sub(-3))
+        if kept == written .. ' ' .. identity then
+            return true
+        end
     end
-    local known, at = read('<dd', kept)
-    return known == token and kept:sub(17) == identity and at > now - ENDED_MEMORY
+    return false
 end
 
 local function has_token(r, token)

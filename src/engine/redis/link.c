@@ -3,6 +3,7 @@
 #include "engine/redis/link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -78,6 +79,17 @@ static lk_outcome send_all(struct lk_redis_link *link, const struct lk_patience 
     }
 }
 
+/*
+ * Until there may be something to read. A read waits a slice by itself (wait_in_calls()), which
+ * saves a system call; it is not left to it when less than that is left.
+ */
+static lk_outcome wait_for_more(const redisContext *context, const struct lk_patience *patience) {
+    if (patience->until_us - lk_clock_now_us() <= SLICE_MS * INT64_C(1000)) {
+        return wait_for(context, POLLIN, patience);
+    }
+    return patience->waker != NULL && lk_waker_is_thrown(patience->waker) ? LK_CANCELLED : LK_OK;
+}
+
 static lk_outcome receive(struct lk_redis_link *link, const struct lk_patience *patience,
                           redisReply **ret_reply) {
     for (;;) {
@@ -91,7 +103,7 @@ static lk_outcome receive(struct lk_redis_link *link, const struct lk_patience *
             *ret_reply = reply;
             return LK_OK;
         }
-        outcome = wait_for(link->context, POLLIN, patience);
+        outcome = wait_for_more(link->context, patience);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -228,6 +240,16 @@ static lk_outcome greet(struct lk_redis_link *link, const struct lk_redis_place 
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/* From now on reads and writes wait a slice; then hiredis says, as before: try again later. */
+static bool wait_in_calls(int socket) {
+    const struct timeval slice = {.tv_usec = SLICE_MS * 1000};
+    int flags = fcntl(socket, F_GETFL);
+
+    return flags >= 0 && fcntl(socket, F_SETFL, flags & ~O_NONBLOCK) == 0
+           && setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) == 0
+           && setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof slice) == 0;
+}
+
 static lk_outcome connect_to(struct lk_redis_link *link, const struct lk_redis_address *address,
                              const struct lk_patience *patience, lk_error *error) {
     int failure = 0;
@@ -256,6 +278,9 @@ static lk_outcome connect_to(struct lk_redis_link *link, const struct lk_redis_a
     }
     if (outcome == LK_OK && address->port != 0) {
         (void)setsockopt(link->context->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    }
+    if (outcome == LK_OK && !wait_in_calls(link->context->fd)) {
+        return lk_error_set(error, LK_INTERNAL, "a socket cannot be set up: %s", strerror(errno));
     }
     return outcome;
 }

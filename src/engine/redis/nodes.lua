@@ -3,9 +3,22 @@
 -- end. Places and deadlines are written at once (places.lua), so that they can be searched.
 local function rules()
 local L = {operations = {}, requests = {}, roots = {}, loaded = {}, messages = {}}
+if plain then
+    local style, notes, blockers
+    alone, style, notes, blockers, channel = ARGV[4]:match('^(.)(.)(.)(%d+) (.*)$')
+    if plain == 'a' then
+        local _, ttl, limit, units = read('<BdI4I4', ARGV[5])
+        ARGV = {'ask', boot, ARGV[3], channel, alone, owner, style, ttl, 0, notes, ARGV[7],
+            blockers, '0', 1, path, limit, units, ''}
+    elseif plain == 'r' then
+        ARGV = {'release', boot, ARGV[3], '', alone, owner, ARGV[5], '0', '', 1, path, ''}
+    else
+        ARGV = {'renew', boot, ARGV[3], '', alone, owner, ARGV[5], ARGV[7], 1, path, ''}
+    end
+    alone = alone == '1'
+    operation = ARGV[1]
+end
 
-local NEVER = 9000000000000000
-local LONG = 3600000000 -- a root that is empty is not remembered for longer
 local NEWEST, PASSES = math.huge, 0 -- tickets: behind all who wait, and before them
 
 -- ---- roots ----
@@ -18,17 +31,25 @@ function L.root(name)
     local base = '{' .. name .. '}:lk:'
     R = {name = name, base = base, H = base .. 'h', T = base .. 't', P = base .. 'p', nodes = {},
         owners = {}, written = {}}
-    local x = call('HGET', R.H, 'x')
-    if x then
-        R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.boot = read(ROOT, x)
-    else
-        R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.boot = 0, NEVER, 0, 0, 0, 0,
-            boot
-        R.is_new = true
-    end
     R.latest = 0 -- the last deadline that this call sets
     L.roots[name] = R
     L.loaded[#L.loaded + 1] = R
+    R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot = 0, NEVER, 0,
+        0, 0, 0, 0, 0, boot
+    local x = call('HGET', R.H, 'x')
+    local mark = x and x:byte()
+    if mark == EMPTY_MARK then
+        mark, R.draw, R.expiry, R.ended, R.boot = read(EMPTY, x)
+    elseif mark == LONE_MARK then
+        L.unfold(R, x)
+    elseif mark == ROOT_MARK then
+        mark, R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot =
+            read(ROOT, x)
+    elseif mark then
+        error('damaged: field x of ' .. R.H)
+    else
+        R.is_new = true
+    end
     return R
 end
 
@@ -199,7 +220,7 @@ local function set_expiry(R)
     local wanted = math.max(R.latest, now) + MARGIN
     local keys = {R.H, R.T, R.P}
     if R.kept > 0 then
-        if R.expiry ~= 0 or R.is_new then
+        if R.expiry ~= 0 or R.is_new or R.is_guarded then
             R.expiry = 0
             for _, key in ipairs(keys) do
                 call('PERSIST', key)
@@ -214,7 +235,7 @@ local function set_expiry(R)
         R.expiry = math.max(wanted, tonumber(last[4] or 0) + MARGIN) + 60000000
     elseif R.expiry < wanted then
         R.expiry = wanted + 60000000
-    else
+    elseif not R.is_guarded then
         return
     end
     for _, key in ipairs(keys) do
@@ -247,8 +268,8 @@ local function flush_root(R)
     if #fields + #gone > 0 or R.dirty then
         write_fields(R, fields, gone)
         set_expiry(R)
-        call('HSET', R.H, 'x', write(ROOT, R.draw, R.first, R.expiry, R.kept, R.live,
-            R.sleepers, R.boot))
+        call('HSET', R.H, 'x', write(ROOT, ROOT_MARK, R.draw, R.first, R.expiry, R.kept, R.live,
+            R.sleepers, R.crowded, R.ended, R.boot))
         if R.expiry ~= 0 and R.is_new then
             call('PEXPIRE', R.H, math.ceil((R.expiry - now) / 1000))
         end

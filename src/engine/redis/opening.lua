@@ -1,43 +1,61 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The opening of the script: what every call brings along, and the time.
+-- The opening of the script: what every call brings along, the time, and the root of its key.
 --
 -- The build joins the files of this folder, in the order that meson.build names, to one script. It
 -- is one chunk that a call runs from its beginning, so what is on the way of the most frequent
--- calls comes first (fast_ask.lua, fast_release.lua) and makes no function; all the rest stands
--- inside rules(), which costs something only where it is entered.
+-- calls comes first (lone.lua, fast_ask.lua, fast_release.lua) and makes no function; all the rest
+-- stands inside rules(), which costs something only where it is entered. Every argument, every
+-- table that is answered and every call of the server is dear (0.2 to 2 us): hence the short forms
+-- of plain calls and their answers (plain.lua).
 --
 -- What belongs to a root is in one slot, under these keys:
 --     {root}:lk:h   a hash: x, of the root itself; r, a request by its identity; o, how many live
---                   requests an owner has; n, what is held and waits at a path; z, ended tokens
+--                   requests an owner has; n, what is held and waits at a path
 --     {root}:lk:t   deadlines: identities by the instant, in microseconds
 --     {root}:lk:p   places: everything that is held or waits, by path, in byte order (places.lua)
+--     {root}:lk:h.. tokens that ended in some span of 100 s (ends.lua)
 --     {root}:lk:d   values in doubt      {root}:lk:a   what was broken, and why
 --     {root}:lk:i   items                {root}:lk:q   items by queue and age
 -- and the value of a path is the plain string key `root` or `{root}/rest`.
-local call, pack, open = redis.call, cmsgpack.pack, cmsgpack.unpack
-local OK, GRANTED, WAITING, BUSY, LOST, DEADLOCK, INVALID = 0, 1, 2, 3, 5, 6, 7
-local UNSUPPORTED, NONE, AGAIN = 10, 13, 100
-local MARGIN = 300000000 -- how long a root is remembered after its last deadline, R3, R11
-
-local operation, boot, channel, alone = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
+local call, read, write = redis.call, struct.unpack, struct.pack
+local operation, boot, H = ARGV[1], ARGV[2], KEYS[1]
 local time = call('TIME')
-local now = time[1] * 1000000 + time[2] + ARGV[5]
+local now = time[1] * 1000000 + time[2]
+if ARGV[3] ~= '0' then
+    now = now + ARGV[3] -- tests move the clock
+end
 
--- Numbers in writing are dear: an instant is put together from what TIME said, where it can be.
-local second, fraction = time[1], ('00000' .. time[2]):sub(-6)
-local is_plain_time = ARGV[5] == '0'
+local MARGIN = 300000000 -- how long a root is remembered after its last deadline, R3, R11
+local NEVER = 9000000000000000
 
--- A root: its last draw, its earliest deadline (or an earlier instant), when its keys expire (0:
--- never), how many live requests keep it from that, how many live in all, until when somebody
--- sleeps on its locks, and the server's run.
-local ROOT = '<dddddds'
+-- R3: tokens that ended are remembered by spans of 100 s, a thousand of each at most.
+local span, SPAN_KEPT_MS = time[1]:sub(1, -3), 400000
 
--- A request: held, flags, how many parts; ticket, token, ttl, deadline, id; owner, note, channel;
--- and for each part its path, limit and units.
-local REQUEST, PART = '<BBBdddddsss', 'sI4I4'
-local REQUEST_OF_ONE = REQUEST .. PART
+-- A root: the mark of this layout, its last draw, its earliest deadline (or an earlier instant),
+-- when its keys expire (0: never), how many live requests keep it from that, how many live in all,
+-- until when somebody sleeps on its locks, until when it counts as crowded, in which span a token
+-- ended last, and the server's run.
+local ROOT_MARK, ROOT = 82, '<Bdddddddds'
 
--- What is said of a path where one alone holds it exclusively, and of the paths above it.
-local ALONE_HERE = '\1\0\0\1\0\0\0\0\0\0\0\0'
-local ALONE_BELOW = '\0\0\0\1\0\0\0\0\0\0\0\0'
-local read, write = struct.unpack, struct.pack
+-- A root with a lone request (lone.lua): the mark, the request's ticket, deadline, when the key
+-- expires, the span, the server's run; then flags, ttl, limit, units; then owner, path and note.
+local LONE_MARK, LONE, LONE_REST = 76, '<Bdddds', 17
+
+-- The same when it is gone: the mark, the last draw, when the key expires, the span, the run.
+local EMPTY_MARK, EMPTY = 69, '<Bddds'
+
+local x = call('HGET', H, 'x')
+local mark = x and x:byte()
+local draw, first, expiry, kept, live, sleepers, crowded, ended, known = 0, NEVER, 0, 0, 0, 0, 0, 0,
+    boot
+local rest
+if mark == EMPTY_MARK then
+    mark, draw, expiry, ended, known = read(EMPTY, x)
+elseif mark == LONE_MARK then
+    mark, draw, first, expiry, ended, known, rest = read(LONE, x)
+    live = 1
+elseif mark == ROOT_MARK then
+    mark, draw, first, expiry, kept, live, sleepers, crowded, ended, known = read(ROOT, x)
+elseif mark then
+    return redis.error_reply('ERR damaged: field x of ' .. H)
+end

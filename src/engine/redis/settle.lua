@@ -62,7 +62,7 @@ end
 -- ---- owners that are looked at by themselves ----
 
 local function look_at_owner(pass, owner)
-    local waiting = L.waiting_of(owner)
+    local waiting = L.waiting_of(owner, pass.moment)
     if #waiting > 0 then
         pass.owners[owner] = {waiting = waiting, index = 1}
     end

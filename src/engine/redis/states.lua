@@ -71,13 +71,18 @@ function L.detach(r)
     end
 end
 
--- The deadlines of a root; a guard keeps the two sorted sets, and so their expiry, in being.
+-- Makes the sorted sets of a root in which nothing lives anew; a guard in each keeps them, and so
+-- their expiry, in being. Until a moment later the root is crowded.
+local CROWDED = 1000000
+
 local function guard(R)
-    if R.is_new and not R.is_guarded then
+    if not R.is_guarded then
         R.is_guarded = true
         call('DEL', R.T, R.P)
         call('ZADD', R.T, 'inf', '')
         call('ZADD', R.P, 0, '~')
+        R.crowded = now + CROWDED
+        R.dirty = true
     end
 end
 
@@ -145,7 +150,9 @@ function L.enter(r, held, deadline)
     L.requests[r.identity] = r
     r.ended = nil
     for _, R in ipairs(r.roots) do
-        guard(R)
+        if R.live == 0 then
+            guard(R)
+        end
     end
     count_live(r, 1)
     L.set_deadline(r, deadline)
@@ -160,4 +167,21 @@ function L.leave(r)
     count_live(r, -1)
     r.ended = true
     r.dirty = true
+end
+
+-- Gives a lone request (lone.lua) the fields and places that others have.
+function L.unfold(R, packed)
+    local _, ticket, deadline, expiry, span, run, at = read(LONE, packed)
+    local flags, ttl, limit, units, whose, where, note = read('<BdI4I4sss', packed, at)
+    R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.ended, R.boot = ticket, deadline,
+        expiry, 0, 1, 0, span, run
+    guard(R)
+    local r = {identity = whose .. '\0' .. where, owner = whose, ticket = ticket, token = ticket,
+        ttl = ttl, attended = flags == 1, note = note, id = ticket, channel = '',
+        parts = {L.make_part(where, limit, units)}, roots = {R}}
+    L.requests[r.identity] = r
+    R.owners[whose] = 1
+    R.written['o' .. whose] = '1'
+    L.set_deadline(r, deadline)
+    L.attach(r, true)
 end

@@ -9,6 +9,7 @@
  */
 #include "base/error.h"
 #include "engine/sqlite/decide.h"
+#include "engine/sqlite/lookout.h"
 #include "engine/sqlite/source.h"
 #include "sql/done_rows.h"
 
@@ -203,41 +204,11 @@ lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_sourc
     return lk_sqlite_source_end(&turn, source, code, error);
 }
 
-/* A busy file is looked at the next time. */
-static lk_outcome has_changed(struct lk_sqlite *store, uint64_t version, bool *ret_changed) {
-    uint64_t now = version;
-    lk_outcome outcome = LK_OK;
-    int code;
-
-    if (lk_sqlite_is_forked(store, NULL)) {
-        return LK_INTERNAL;
-    }
-    pthread_mutex_lock(&store->mutex);
-    code = lk_sqlite_version(store, &now);
-    if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
-        outcome = lk_sql_explain(&store->sql, code, NULL);
-    }
-    pthread_mutex_unlock(&store->mutex);
-    *ret_changed = now != version;
-    return outcome;
-}
-
 lk_outcome lk_sqlite_table_await(struct lk_engine *engine, uint64_t version, int64_t until_us,
                                  struct lk_waker *waker) {
-    struct lk_sqlite *store = lk_sqlite_of(engine);
-    bool changed = false;
-    lk_outcome outcome = has_changed(store, version, &changed);
+    struct lk_lookout waiting =
+        lk_lookout_make_from(version, lk_sqlite_of(engine), NULL, LOOK_US, LOOK_US);
+    lk_outcome outcome = lk_lookout_glance(&waiting);
 
-    while (outcome == LK_OK && !changed) {
-        int64_t left_us = until_us - lk_clock_now_us();
-
-        if (left_us <= 0) {
-            break;
-        }
-        if (lk_sqlite_pause(waker, left_us < LOOK_US ? left_us : LOOK_US)) {
-            return LK_CANCELLED;
-        }
-        outcome = has_changed(store, version, &changed);
-    }
-    return outcome;
+    return outcome == LK_OK ? lk_lookout_keep(&waiting, until_us, waker) : outcome;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Following events (R21), as watch.c waits for a grant: by looking at a counter of commits, and at
- * the last event's number only when that has moved.
+ * Following events (R21), and waiting for them: a lookout over the last event's number.
  *
  * Who follows also sees to it that what perishes is told when nobody else comes by: a little after
  * the deadline, so that those who wait for the lock, and are in more of a hurry, have had their
@@ -13,6 +12,7 @@
 #include "engine/happening.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/events.h"
+#include "engine/sqlite/lookout.h"
 #include "sql/events.h"
 
 #define LOOK_FIRST_US INT64_C(5000)  /* when something just happened */
@@ -185,99 +185,31 @@ lk_outcome lk_sqlite_events(struct lk_engine *engine, const struct lk_event_quer
 
 /* ---- waiting for events ---------------------------------------------------------------------- */
 
-struct watch {
-    struct lk_sqlite *store;
+struct event_lookout {
+    struct lk_lookout lookout;
     uint64_t after;
-    struct lk_random random;
-    bool has_looked;
-    uint64_t version; /* of the store, when last looked */
-    int64_t changed_us;
-    uint64_t last_event;
-    int64_t due_us;
 };
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
+static int look_at_events(struct lk_lookout *lookout) {
+    const struct event_lookout *waiting = (const struct event_lookout *)lookout;
+    uint64_t last_event = waiting->after;
+    int64_t due_us = LK_NEVER; /* something perishes that nobody else has swept */
+    int code = lk_sql_events_look(&lookout->store->sql, &last_event, &due_us);
 
-/* Looks at the numbers if anything was committed since the last look. The mutex is held. */
-static int look(struct watch *watch) {
-    struct lk_sqlite *store = watch->store;
-    uint64_t version = 0;
-    int code = lk_sqlite_version(store, &version);
-
-    if (code != SQLITE_OK || (watch->has_looked && version == watch->version)) {
-        return code;
-    }
-    code = lk_sql_begin_read(&store->sql);
     if (code == SQLITE_OK) {
-        code = lk_sql_events_look(&store->sql, &watch->last_event, &watch->due_us);
-    }
-    if (code == SQLITE_OK) {
-        watch->has_looked = true;
-        watch->version = version;
-        watch->changed_us = lk_clock_now_us();
+        lookout->is_over = last_event != waiting->after;
+        lookout->due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + DUE_US;
     }
     return code;
 }
 
-/* A busy file is looked at the next time. */
-static lk_outcome look_locked(struct watch *watch) {
-    struct lk_sqlite *store = watch->store;
-    lk_outcome outcome = LK_OK;
-    int code;
-
-    if (lk_sqlite_is_forked(store, NULL)) {
-        return LK_INTERNAL;
-    }
-    pthread_mutex_lock(&store->mutex);
-    code = look(watch);
-    if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
-        outcome = lk_sql_explain(&store->sql, code, NULL);
-    }
-    lk_sql_rollback(&store->sql);
-    pthread_mutex_unlock(&store->mutex);
-    return outcome;
-}
-
-/* How long until something perishes that nobody else has swept, on the store's clock. */
-static int64_t due_in_us(const struct watch *watch) {
-    const struct lk_time_source *time = watch->store->options.time;
-
-    return watch->due_us > LK_NEVER / 2 ? LK_NEVER
-                                        : watch->due_us + DUE_US - time->now_us(time->context);
-}
-
-static int64_t interval_us(struct watch *watch) {
-    int64_t quiet_us = lk_clock_now_us() - watch->changed_us;
-    int64_t mean_us = smaller(LOOK_FIRST_US + quiet_us / 32, LOOK_QUIET_US);
-
-    return lk_random_between(&watch->random, mean_us * 3 / 4, mean_us * 5 / 4);
-}
-
 lk_outcome lk_sqlite_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                   struct lk_waker *waker) {
-    struct watch watch = {
-        .store = lk_sqlite_of(engine),
+    struct event_lookout waiting = {
+        lk_lookout_make(lk_sqlite_of(engine), look_at_events, LOOK_FIRST_US, LOOK_QUIET_US),
         .after = after,
-        .random = {lk_random_draw()},
-        .last_event = after,
-        .due_us = LK_NEVER,
-        .changed_us = lk_clock_now_us(),
     };
-    lk_outcome outcome = look_locked(&watch);
+    lk_outcome outcome = lk_lookout_glance(&waiting.lookout);
 
-    while (outcome == LK_OK && watch.last_event == after) {
-        int64_t left_us = until_us - lk_clock_now_us();
-        int64_t due_us = due_in_us(&watch);
-
-        if (left_us <= 0 || due_us <= 0) {
-            break;
-        }
-        if (lk_sqlite_pause(waker, smaller(interval_us(&watch), smaller(left_us, due_us)))) {
-            return LK_CANCELLED;
-        }
-        outcome = look_locked(&watch);
-    }
-    return outcome;
+    return outcome == LK_OK ? lk_lookout_keep(&waiting.lookout, until_us, waker) : outcome;
 }

@@ -103,7 +103,7 @@ bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us);
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 
-/* Operations of the table: decide.c, work.c, take.c, look.c, watch.c, await_work.c, follow.c,
+/* Operations of the table: decide.c, work.c, take.c, look.c, await.c, await_work.c, follow.c,
  * limits.c, examine.c. */
 lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
                          const struct lk_patience *patience, lk_result *result,

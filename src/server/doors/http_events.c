@@ -9,6 +9,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,8 +139,11 @@ void lk_http_events_close(struct lk_http_door *door) {
     }
 }
 
-static void begin_stream(struct evhttp_request *request) {
-    static const char greeting[] = ": follows\n\n";
+/*
+ * The first that is told is the place of the stream, as an event without data: whoever is cut off
+ * before anything happens comes back with that id, and misses nothing.
+ */
+static void begin_stream(struct evhttp_request *request, uint64_t place) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     struct evbuffer *chunk = evbuffer_new();
 
@@ -148,7 +152,7 @@ static void begin_stream(struct evhttp_request *request) {
     (void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
     evhttp_send_reply_start(request, HTTP_OK, NULL);
     if (chunk != NULL) {
-        (void)evbuffer_add(chunk, greeting, sizeof greeting - 1);
+        (void)evbuffer_add_printf(chunk, ": follows\nid: %" PRIu64 "\n\n", place);
         evhttp_send_reply_chunk(request, chunk);
         evbuffer_free(chunk);
     }
@@ -184,7 +188,7 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
     evhttp_connection_set_closecb(connection, hear_closed, stream);
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
-    begin_stream(request);
+    begin_stream(request, stream->watcher.after);
     hear(&stream->watcher);
     return LK_OK;
 }

@@ -195,11 +195,10 @@ void lk_resp_execute(struct lk_resp_connection *connection) {
     size_t count = request->argument_count;
     const struct lk_command *command = lk_command_find(arguments[0]);
 
-    if (is_of_http(arguments[0]) || is_stranger_at_end(connection)) {
+    if ((command == NULL && is_of_http(arguments[0])) || is_stranger_at_end(connection)) {
         connection->is_ending = true;
-        return;
-    }
-    if (lk_word_is(arguments[0], lk_resp_info.name) && connection->is_known) {
+    } else if (command == NULL && connection->is_known
+               && lk_word_is(arguments[0], lk_resp_info.name)) {
         ask_info(connection);
     } else if (command == NULL) {
         talk(connection, arguments, count);

@@ -69,6 +69,12 @@ BEGIN
             is_of_item  boolean NOT NULL,
             is_deletion boolean NOT NULL
         );
+        -- Work in tables (R17).
+        CREATE TABLE IF NOT EXISTS lockkeeper.done_rows (
+            queue text COLLATE "C" NOT NULL,
+            id    text COLLATE "C" NOT NULL,
+            PRIMARY KEY (queue, id)
+        );
         found := 2;
     END IF;
     UPDATE lockkeeper.meta SET format = found;

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/postgresql/rows.h"
-#include "engine/postgresql/store.h"
+#include "engine/procedures/procedures.h"
+#include "engine/procedures/rows.h"
 #include "engine/reply.h"
 
 enum {
@@ -45,7 +45,7 @@ static const char *const style_names[] = {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool fill_sentence(const PGresult *rows, int column, lk_result *result) {
+static bool fill_sentence(const struct lk_rows *rows, int column, lk_result *result) {
     if (lk_row_is_null(rows, 0, column)) {
         return true;
     }
@@ -65,7 +65,7 @@ static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocke
     return info->path != NULL && info->owner != NULL && (info->note != NULL || fields[2].size == 0);
 }
 
-static bool fill_blockers(const PGresult *rows, lk_result *result) {
+static bool fill_blockers(const struct lk_rows *rows, lk_result *result) {
     struct lk_slice *fields = NULL;
     char *text = NULL;
     size_t count = 0;
@@ -76,8 +76,8 @@ static bool fill_blockers(const PGresult *rows, lk_result *result) {
     }
     fields = calloc(BLOCKERS_MAX * BLOCKER_FIELDS, sizeof *fields);
     if (fields == NULL
-        || !lk_row_array(rows, 0, ASK_BLOCKERS, fields, BLOCKERS_MAX * BLOCKER_FIELDS, &count,
-                         &text)) {
+        || !lk_row_list(rows, 0, ASK_BLOCKERS, fields, BLOCKERS_MAX * BLOCKER_FIELDS, &count,
+                        &text)) {
         free(fields);
         return false;
     }
@@ -93,7 +93,7 @@ static bool fill_blockers(const PGresult *rows, lk_result *result) {
     return is_whole;
 }
 
-static bool fill_cycle(const PGresult *rows, lk_result *result) {
+static bool fill_cycle(const struct lk_rows *rows, lk_result *result) {
     struct lk_slice owners[CYCLE_MAX];
     char *text = NULL;
     size_t count = 0;
@@ -102,7 +102,7 @@ static bool fill_cycle(const PGresult *rows, lk_result *result) {
     if (lk_row_is_null(rows, 0, ASK_CYCLE)) {
         return true;
     }
-    if (!lk_row_array(rows, 0, ASK_CYCLE, owners, CYCLE_MAX, &count, &text)) {
+    if (!lk_row_list(rows, 0, ASK_CYCLE, owners, CYCLE_MAX, &count, &text)) {
         return false;
     }
     result->cycle = count > 0 ? calloc(count, sizeof *result->cycle) : NULL;
@@ -116,7 +116,7 @@ static bool fill_cycle(const PGresult *rows, lk_result *result) {
     return is_whole;
 }
 
-static bool fill_value(const PGresult *rows, lk_result *result) {
+static bool fill_value(const struct lk_rows *rows, lk_result *result) {
     if (lk_row_is_null(rows, 0, ASK_VALUE)) {
         return true;
     }
@@ -125,7 +125,7 @@ static bool fill_value(const PGresult *rows, lk_result *result) {
     return result->value != NULL;
 }
 
-static void fill_state(const PGresult *rows, int first, lk_result *result) {
+static void fill_state(const struct lk_rows *rows, int first, lk_result *result) {
     bool lives = !lk_row_is_null(rows, 0, first + END_LEFT_US - END_TICKET);
     int64_t left_us = lk_row_integer(rows, 0, first + END_LEFT_US - END_TICKET);
 
@@ -135,7 +135,7 @@ static void fill_state(const PGresult *rows, int first, lk_result *result) {
     result->expires_in_ms = !lives ? -1 : left_us > 0 ? left_us / 1000 : 0;
 }
 
-static bool fill_asked(const PGresult *rows, lk_result *result) {
+static bool fill_asked(const struct lk_rows *rows, lk_result *result) {
     result->outcome = lk_row_outcome(rows, 0, ASK_OUTCOME);
     fill_state(rows, ASK_TICKET, result);
     result->fixed = lk_row_boolean(rows, 0, ASK_FIXED);
@@ -151,10 +151,10 @@ static bool fill_asked(const PGresult *rows, lk_result *result) {
  * any more would stay for ever. His own answer is complete by then, and what becomes of the
  * sweeping does not matter to him.
  */
-static void sweep_now_and_then(struct lk_postgresql *store) {
+static void sweep_now_and_then(struct lk_procedures *store) {
     const struct lk_patience patience = {.until_us = lk_clock_now_us() + SWEEP_PATIENCE_US};
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_error error;
     bool is_due;
 
@@ -162,10 +162,9 @@ static void sweep_now_and_then(struct lk_postgresql *store) {
     is_due = ++store->calls % SWEEP_EVERY == 0;
     pthread_mutex_unlock(&store->mutex);
     if (is_due) {
-        lk_arguments_init(&arguments);
-        (void)lk_postgresql_call(store, "CALL %s.lk_sweep()", LK_ONCE, &arguments, &patience, &rows,
-                                 &error);
-        PQclear(rows);
+        lk_arguments_init(&arguments, store->database->lists);
+        (void)lk_procedures_call(store, "lk_sweep", LK_ONCE, &arguments, &patience, &rows, &error);
+        lk_rows_free(rows);
     }
 }
 
@@ -176,18 +175,18 @@ static lk_outcome fail_for_memory(lk_result *result) {
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_postgresql_ask(struct lk_engine *engine, const struct lk_ask *ask,
+lk_outcome lk_procedures_ask(struct lk_engine *engine, const struct lk_ask *ask,
                              const struct lk_patience *patience, lk_result *result,
                              struct lk_stand *ret_stand) {
-    struct lk_postgresql *store = lk_postgresql_of(engine);
-    uint64_t version = lk_listener_version(&store->listener);
+    struct lk_procedures *store = lk_procedures_of(engine);
+    uint64_t version = lk_procedures_version(store);
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_error error;
     bool is_whole;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_text(&arguments, ask->owner);
     lk_arguments_add_parts(&arguments, ask->parts, ask->part_count);
     lk_arguments_add_identity(&arguments, ask->parts, ask->part_count);
@@ -205,8 +204,7 @@ lk_outcome lk_postgresql_ask(struct lk_engine *engine, const struct lk_ask *ask,
     lk_arguments_add_boolean(&arguments, ask->wants_value);
     lk_arguments_add_above(&arguments, &ask->parts[0].path);
     outcome =
-        lk_postgresql_call(store, "CALL %s.lk_ask($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)",
-                           LK_REPEATABLE, &arguments, patience, &rows, &error);
+        lk_procedures_call(store, "lk_ask", LK_REPEATABLE, &arguments, patience, &rows, &error);
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "%s", error.text);
     }
@@ -221,30 +219,30 @@ lk_outcome lk_postgresql_ask(struct lk_engine *engine, const struct lk_ask *ask,
                           : lk_clock_now_us() + lk_row_integer(rows, 0, ASK_LOOK_US),
         };
     }
-    PQclear(rows);
+    lk_rows_free(rows);
     return is_whole ? result->outcome : fail_for_memory(result);
 }
 
 /* ---- renewing and releasing ------------------------------------------------------------------ */
 
-lk_outcome lk_postgresql_renew(struct lk_engine *engine, const struct lk_renew *renew,
+lk_outcome lk_procedures_renew(struct lk_engine *engine, const struct lk_renew *renew,
                                const struct lk_patience *patience, lk_result *result) {
     const struct lk_target *target = &renew->target;
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_error error;
     bool is_whole;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_text(&arguments, target->owner);
     lk_arguments_add_paths(&arguments, target->parts, target->part_count);
     lk_arguments_add_identity(&arguments, target->parts, target->part_count);
     lk_arguments_add_roots(&arguments, target->parts, target->part_count);
     lk_arguments_add_integer(&arguments, (int64_t)target->token);
     lk_arguments_add_integer(&arguments, renew->ttl_ms);
-    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_renew($1,$2,$3,$4,$5,$6)",
-                                 LK_REPEATABLE, &arguments, patience, &rows, &error);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_renew", LK_REPEATABLE, &arguments,
+                                 patience, &rows, &error);
     if (outcome != LK_OK) {
         return lk_result_fail(result, outcome, "%s", error.text);
     }
@@ -252,20 +250,20 @@ lk_outcome lk_postgresql_renew(struct lk_engine *engine, const struct lk_renew *
     fill_state(rows, END_TICKET, result);
     result->fixed = lk_row_boolean(rows, 0, END_FIXED);
     is_whole = fill_sentence(rows, END_SENTENCE, result);
-    PQclear(rows);
+    lk_rows_free(rows);
     return is_whole ? result->outcome : fail_for_memory(result);
 }
 
-lk_outcome lk_postgresql_release(struct lk_engine *engine, const struct lk_release *release,
+lk_outcome lk_procedures_release(struct lk_engine *engine, const struct lk_release *release,
                                  const struct lk_patience *patience, lk_result *result) {
     const struct lk_target *target = &release->target;
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_error error;
     bool is_whole;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_text(&arguments, target->owner);
     lk_arguments_add_path(&arguments, &target->parts[0].path);
     lk_arguments_add_identity(&arguments, target->parts, target->part_count);
@@ -276,7 +274,7 @@ lk_outcome lk_postgresql_release(struct lk_engine *engine, const struct lk_relea
     } else {
         lk_arguments_add_null(&arguments);
     }
-    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_release($1,$2,$3,$4,$5,$6)",
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_release",
                                  target->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments, patience,
                                  &rows, &error);
     if (outcome != LK_OK) {
@@ -285,42 +283,42 @@ lk_outcome lk_postgresql_release(struct lk_engine *engine, const struct lk_relea
     result->outcome = lk_row_outcome(rows, 0, END_OUTCOME);
     result->expires_in_ms = -1;
     is_whole = fill_sentence(rows, END_SENTENCE, result);
-    PQclear(rows);
-    sweep_now_and_then(lk_postgresql_of(engine));
+    lk_rows_free(rows);
+    sweep_now_and_then(lk_procedures_of(engine));
     return is_whole ? result->outcome : fail_for_memory(result);
 }
 
 /* ---- breaking and putting -------------------------------------------------------------------- */
 
-lk_outcome lk_postgresql_break(struct lk_engine *engine, const struct lk_break *broken,
+lk_outcome lk_procedures_break(struct lk_engine *engine, const struct lk_break *broken,
                                struct lk_slice by, struct lk_slice reason,
                                const struct lk_patience *patience, size_t *ret_count,
                                struct lk_error *error) {
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, &broken->path);
     lk_arguments_add_root(&arguments, &broken->path);
     lk_arguments_add_text(&arguments, broken->owner);
     lk_arguments_add_boolean(&arguments, broken->at_once);
     lk_arguments_add_text(&arguments, by);
     lk_arguments_add_text(&arguments, reason);
-    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_break($1,$2,$3,$4,$5,$6)",
-                                 LK_ONCE, &arguments, patience, &rows, error);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_break", LK_ONCE, &arguments,
+                                 patience, &rows, error);
     if (outcome == LK_OK) {
         *ret_count = (size_t)lk_row_integer(rows, 0, 0);
-        PQclear(rows);
+        lk_rows_free(rows);
         (void)lk_error_clear(error, LK_OK);
     }
     return outcome;
 }
 
-lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put *put,
+lk_outcome lk_procedures_value_put(struct lk_engine *engine, const struct lk_put *put,
                                    const struct lk_patience *patience, lk_error *error) {
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
     if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
@@ -328,7 +326,7 @@ lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put
                             "R3: an owner has 1 to %d bytes, and a token needs one",
                             LK_OWNER_BYTES_MAX);
     }
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, &put->path);
     lk_arguments_add_above(&arguments, &put->path);
     lk_arguments_add_root(&arguments, &put->path);
@@ -339,13 +337,13 @@ lk_outcome lk_postgresql_value_put(struct lk_engine *engine, const struct lk_put
     } else {
         lk_arguments_add_bytes(&arguments, put->bytes);
     }
-    outcome = lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_put($1,$2,$3,$4,$5,$6)",
-                                 LK_ONCE, &arguments, patience, &rows, error);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_put", LK_ONCE, &arguments, patience,
+                                 &rows, error);
     if (outcome != LK_OK) {
         return outcome;
     }
     outcome = lk_row_outcome(rows, 0, END_OUTCOME);
     (void)lk_error_set(error, outcome, "%s", lk_row_text(rows, 0, END_SENTENCE).bytes);
-    PQclear(rows);
+    lk_rows_free(rows);
     return outcome;
 }

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/postgresql/rows.h"
-#include "engine/postgresql/store.h"
+#include "engine/procedures/procedures.h"
+#include "engine/procedures/rows.h"
 #include "engine/reply.h"
 
 /* Columns of lk_take(). */
@@ -25,11 +25,11 @@ enum {
 };
 
 /* A call whose only row begins with an outcome and a sentence. */
-static lk_outcome perform(struct lk_engine *engine, const char *sql, enum lk_repeat repeat,
+static lk_outcome perform(struct lk_engine *engine, const char *name, enum lk_repeat repeat,
                           struct lk_arguments *arguments, const struct lk_patience *patience,
                           lk_error *error) {
-    PGresult *rows = NULL;
-    lk_outcome outcome = lk_postgresql_call(lk_postgresql_of(engine), sql, repeat, arguments,
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome = lk_procedures_call(lk_procedures_of(engine), name, repeat, arguments,
                                             patience, &rows, error);
 
     if (outcome != LK_OK) {
@@ -37,7 +37,7 @@ static lk_outcome perform(struct lk_engine *engine, const char *sql, enum lk_rep
     }
     outcome = lk_row_outcome(rows, 0, 0);
     (void)lk_error_set(error, outcome, "%s", lk_row_text(rows, 0, 1).bytes);
-    PQclear(rows);
+    lk_rows_free(rows);
     return outcome;
 }
 
@@ -89,11 +89,11 @@ static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
                : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
 }
 
-lk_outcome lk_postgresql_push(struct lk_engine *engine, const struct lk_push *push,
+lk_outcome lk_procedures_push(struct lk_engine *engine, const struct lk_push *push,
                               const struct lk_patience *patience, bool *ret_added,
                               lk_error *error) {
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_outcome outcome = check_item(&push->queue, push->id, error);
 
     if (outcome == LK_OK && push->value.size > LK_VALUE_BYTES_MAX) {
@@ -109,7 +109,7 @@ lk_outcome lk_postgresql_push(struct lk_engine *engine, const struct lk_push *pu
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, &push->queue);
     lk_arguments_add_text(&arguments, push->id);
     lk_arguments_add_root(&arguments, &push->queue);
@@ -121,12 +121,11 @@ lk_outcome lk_postgresql_push(struct lk_engine *engine, const struct lk_push *pu
     lk_arguments_add_integer(&arguments, push->delay_ms);
     lk_arguments_add_parts(&arguments, push->needs, push->need_count);
     lk_arguments_add_roots(&arguments, push->needs, push->need_count);
-    outcome =
-        lk_postgresql_call(lk_postgresql_of(engine), "CALL %s.lk_push($1,$2,$3,$4,$5,$6,$7,$8,$9)",
-                           LK_ONCE, &arguments, patience, &rows, error);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_push", LK_ONCE, &arguments, patience,
+                                 &rows, error);
     if (outcome == LK_OK) {
         *ret_added = lk_row_boolean(rows, 0, 0);
-        PQclear(rows);
+        lk_rows_free(rows);
         (void)lk_error_clear(error, LK_OK);
     }
     return outcome;
@@ -134,7 +133,8 @@ lk_outcome lk_postgresql_push(struct lk_engine *engine, const struct lk_push *pu
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static bool fill_claim(const PGresult *rows, const struct lk_take *take, lk_claim_info *claim) {
+static bool fill_claim(const struct lk_rows *rows, const struct lk_take *take,
+                       lk_claim_info *claim) {
     int64_t left_us = lk_row_integer(rows, 0, TAKE_LEFT_US);
 
     claim->queue = lk_text_copy((struct lk_slice){take->queue.bytes, take->queue.size});
@@ -154,9 +154,9 @@ static bool fill_claim(const PGresult *rows, const struct lk_take *take, lk_clai
     return claim->queue != NULL && claim->id != NULL && claim->owner != NULL;
 }
 
-static lk_outcome take_answer(const PGresult *rows, const struct lk_take *take, uint64_t version,
-                              lk_claim_info **ret_claim, struct lk_stand *ret_stand,
-                              lk_error *error) {
+lk_outcome lk_procedures_taken(const struct lk_rows *rows, const struct lk_take *take,
+                               uint64_t version, lk_claim_info **ret_claim,
+                               struct lk_stand *ret_stand, lk_error *error) {
     lk_outcome outcome = lk_row_outcome(rows, 0, TAKE_OUTCOME);
     lk_claim_info *claim;
 
@@ -181,16 +181,16 @@ static lk_outcome take_answer(const PGresult *rows, const struct lk_take *take, 
     return lk_error_clear(error, LK_GRANTED);
 }
 
-lk_outcome lk_postgresql_take(struct lk_engine *engine, const struct lk_take *take,
+lk_outcome lk_procedures_take(struct lk_engine *engine, const struct lk_take *take,
                               const struct lk_patience *patience, lk_claim_info **ret_claim,
                               struct lk_stand *ret_stand, lk_error *error) {
-    struct lk_postgresql *store = lk_postgresql_of(engine);
-    uint64_t version = lk_listener_version(&store->listener);
+    struct lk_procedures *store = lk_procedures_of(engine);
+    uint64_t version = lk_procedures_version(store);
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, &take->queue);
     lk_arguments_add_above(&arguments, &take->queue);
     lk_arguments_add_root(&arguments, &take->queue);
@@ -199,20 +199,19 @@ lk_outcome lk_postgresql_take(struct lk_engine *engine, const struct lk_take *ta
     lk_arguments_add_integer(&arguments, take->max_attempts);
     lk_arguments_add_integer(&arguments, (int64_t)take->ask_number);
     lk_arguments_add_text(&arguments, take->note_given ? take->note : (struct lk_slice){"", 0});
-    outcome = lk_postgresql_call(store, "CALL %s.lk_take($1,$2,$3,$4,$5,$6,$7,$8)",
-                                 take->ask_number != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
-                                 patience, &rows, error);
+    outcome = lk_procedures_call(store, "lk_take", take->ask_number != 0 ? LK_REPEATABLE : LK_ONCE,
+                                 &arguments, patience, &rows, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = take_answer(rows, take, version, ret_claim, ret_stand, error);
-    PQclear(rows);
+    outcome = lk_procedures_taken(rows, take, version, ret_claim, ret_stand, error);
+    lk_rows_free(rows);
     return outcome;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------- */
 
-lk_outcome lk_postgresql_finish(struct lk_engine *engine, const struct lk_finish *finish,
+lk_outcome lk_procedures_finish(struct lk_engine *engine, const struct lk_finish *finish,
                                 const struct lk_patience *patience, lk_error *error) {
     struct lk_arguments arguments;
     lk_outcome outcome = check_item(&finish->queue, finish->id, error);
@@ -223,7 +222,7 @@ lk_outcome lk_postgresql_finish(struct lk_engine *engine, const struct lk_finish
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, &finish->queue);
     lk_arguments_add_text(&arguments, finish->id);
     lk_arguments_add_root(&arguments, &finish->queue);
@@ -234,11 +233,11 @@ lk_outcome lk_postgresql_finish(struct lk_engine *engine, const struct lk_finish
     } else {
         lk_arguments_add_integer(&arguments, finish->delay_ms);
     }
-    return perform(engine, "CALL %s.lk_finish($1,$2,$3,$4,$5,$6)",
-                   finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments, patience, error);
+    return perform(engine, "lk_finish", finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
+                   patience, error);
 }
 
-lk_outcome lk_postgresql_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
+lk_outcome lk_procedures_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
                                 const struct lk_patience *patience, lk_error *error) {
     struct lk_arguments arguments;
     lk_outcome outcome = check_item(&unpark->queue, unpark->id, error);
@@ -246,9 +245,9 @@ lk_outcome lk_postgresql_unpark(struct lk_engine *engine, const struct lk_unpark
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, &unpark->queue);
     lk_arguments_add_text(&arguments, unpark->id);
     lk_arguments_add_root(&arguments, &unpark->queue);
-    return perform(engine, "CALL %s.lk_unpark($1,$2,$3)", LK_ONCE, &arguments, patience, error);
+    return perform(engine, "lk_unpark", LK_ONCE, &arguments, patience, error);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments as PostgreSQL reads them. */
-#include "engine/postgresql/arguments.h"
+/* Arguments, one behind the other in their block. */
+#include "engine/procedures/arguments.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void lk_arguments_init(struct lk_arguments *arguments) {
+void lk_arguments_init(struct lk_arguments *arguments, enum lk_list_form lists) {
+    arguments->lists = lists;
     arguments->block = malloc(LK_ARGUMENTS_BYTES);
     arguments->used = 0;
     arguments->is_broken = arguments->block == NULL;
@@ -34,12 +35,13 @@ static void put_byte(struct lk_arguments *arguments, char byte) {
     put(arguments, (struct lk_slice){&byte, 1});
 }
 
-/* One element of an array, in quotes. */
 static void put_element(struct lk_arguments *arguments, bool is_first, struct lk_slice text) {
-    if (!is_first) {
-        put_byte(arguments, ',');
+    if (arguments->lists == LK_LISTS_WORDS) {
+        put(arguments, lk_slice_of(is_first ? "" : " "));
+        put(arguments, text);
+        return;
     }
-    put_byte(arguments, '"');
+    put(arguments, lk_slice_of(is_first ? "\"" : ",\""));
     for (size_t i = 0; i < text.size; i++) {
         if (text.bytes[i] == '"' || text.bytes[i] == '\\') {
             put_byte(arguments, '\\');
@@ -50,50 +52,62 @@ static void put_element(struct lk_arguments *arguments, bool is_first, struct lk
 }
 
 static void put_number(struct lk_arguments *arguments, bool is_first, uint32_t number) {
+    const char *between = arguments->lists == LK_LISTS_WORDS ? " " : ",";
     char text[16];
-    int size = snprintf(text, sizeof text, "%s%" PRIu32, is_first ? "" : ",", number);
+    int size = snprintf(text, sizeof text, "%s%" PRIu32, is_first ? "" : between, number);
 
     put(arguments, (struct lk_slice){text, (size_t)size});
 }
 
-static void begin(struct lk_arguments *arguments) {
+static void begin(struct lk_arguments *arguments, enum lk_argument_kind kind) {
     if (arguments->is_broken || arguments->count == LK_ARGUMENTS_MAX) {
         arguments->is_broken = true;
         return;
     }
-    arguments->values[arguments->count] = arguments->block + arguments->used;
-    arguments->lengths[arguments->count] = 0;
-    arguments->formats[arguments->count] = 0;
+    arguments->values[arguments->count].bytes = arguments->block + arguments->used;
+    arguments->kinds[arguments->count] = kind;
 }
 
 static void end(struct lk_arguments *arguments) {
     put_byte(arguments, '\0');
-    arguments->count += arguments->is_broken ? 0 : 1;
+    if (!arguments->is_broken) {
+        struct lk_slice *value = &arguments->values[arguments->count++];
+        value->size = (size_t)(arguments->block + arguments->used - value->bytes) - 1;
+    }
 }
 
-static void end_array(struct lk_arguments *arguments) {
-    put_byte(arguments, '}');
+static void begin_list(struct lk_arguments *arguments) {
+    begin(arguments, LK_ARGUMENT_TEXT);
+    put(arguments, lk_slice_of(arguments->lists == LK_LISTS_WORDS ? "" : "{"));
+}
+
+static void end_list(struct lk_arguments *arguments) {
+    put(arguments, lk_slice_of(arguments->lists == LK_LISTS_WORDS ? "" : "}"));
     end(arguments);
-}
-
-static void begin_array(struct lk_arguments *arguments) {
-    begin(arguments);
-    put_byte(arguments, '{');
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */
 
-void lk_arguments_add_null(struct lk_arguments *arguments) {
-    begin(arguments);
+static void add(struct lk_arguments *arguments, enum lk_argument_kind kind, struct lk_slice text) {
+    begin(arguments, kind);
+    put(arguments, text);
+    end(arguments);
+}
+
+static void add_borrowed(struct lk_arguments *arguments, enum lk_argument_kind kind,
+                         struct lk_slice bytes) {
+    begin(arguments, kind);
     if (!arguments->is_broken) {
-        arguments->values[arguments->count++] = NULL;
+        arguments->values[arguments->count++] = bytes;
     }
 }
 
+void lk_arguments_add_null(struct lk_arguments *arguments) {
+    add_borrowed(arguments, LK_ARGUMENT_TEXT, (struct lk_slice){NULL, 0});
+}
+
 void lk_arguments_add_text(struct lk_arguments *arguments, struct lk_slice text) {
-    begin(arguments);
-    put(arguments, text);
-    end(arguments);
+    add(arguments, LK_ARGUMENT_TEXT, text);
 }
 
 void lk_arguments_add_path(struct lk_arguments *arguments, const struct lk_path *path) {
@@ -104,23 +118,15 @@ void lk_arguments_add_integer(struct lk_arguments *arguments, int64_t number) {
     char text[24];
     int size = snprintf(text, sizeof text, "%" PRId64, number);
 
-    lk_arguments_add_text(arguments, (struct lk_slice){text, (size_t)size});
+    add(arguments, LK_ARGUMENT_NUMBER, (struct lk_slice){text, (size_t)size});
 }
 
 void lk_arguments_add_boolean(struct lk_arguments *arguments, bool is_true) {
-    lk_arguments_add_text(arguments, lk_slice_of(is_true ? "t" : "f"));
+    add(arguments, LK_ARGUMENT_NUMBER, lk_slice_of(is_true ? "1" : "0"));
 }
 
 void lk_arguments_add_bytes(struct lk_arguments *arguments, struct lk_slice bytes) {
-    static const char none[1] = "";
-
-    begin(arguments);
-    if (!arguments->is_broken) {
-        arguments->values[arguments->count] = bytes.size > 0 ? bytes.bytes : none;
-        arguments->lengths[arguments->count] = (int)bytes.size;
-        arguments->formats[arguments->count] = 1;
-        arguments->count++;
-    }
+    add_borrowed(arguments, LK_ARGUMENT_BYTES, bytes.size > 0 ? bytes : (struct lk_slice){"", 0});
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -129,28 +135,37 @@ static struct lk_slice path_of(const struct lk_part *part) {
     return (struct lk_slice){part->path.bytes, part->path.size};
 }
 
+void lk_arguments_add_texts(struct lk_arguments *arguments, const struct lk_slice *texts,
+                            size_t count) {
+    begin_list(arguments);
+    for (size_t i = 0; i < count; i++) {
+        put_element(arguments, i == 0, texts[i]);
+    }
+    end_list(arguments);
+}
+
 void lk_arguments_add_paths(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count) {
-    begin_array(arguments);
+    begin_list(arguments);
     for (size_t i = 0; i < count; i++) {
         put_element(arguments, i == 0, path_of(&parts[i]));
     }
-    end_array(arguments);
+    end_list(arguments);
 }
 
 void lk_arguments_add_parts(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count) {
     lk_arguments_add_paths(arguments, parts, count);
-    begin_array(arguments);
+    begin_list(arguments);
     for (size_t i = 0; i < count; i++) {
         put_number(arguments, i == 0, parts[i].limit);
     }
-    end_array(arguments);
-    begin_array(arguments);
+    end_list(arguments);
+    begin_list(arguments);
     for (size_t i = 0; i < count; i++) {
         put_number(arguments, i == 0, parts[i].units);
     }
-    end_array(arguments);
+    end_list(arguments);
 }
 
 static int compare_bytes(const void *a, const void *b) {
@@ -170,7 +185,7 @@ void lk_arguments_add_identity(struct lk_arguments *arguments, const struct lk_p
         paths[i] = path_of(&parts[i]);
     }
     qsort(paths, count, sizeof paths[0], compare_bytes);
-    begin(arguments);
+    begin(arguments, LK_ARGUMENT_TEXT);
     for (size_t i = 0; i < count; i++) {
         if (i > 0) {
             put_byte(arguments, ' ');
@@ -190,22 +205,25 @@ void lk_arguments_add_roots(struct lk_arguments *arguments, const struct lk_part
     if (count > 0) {
         qsort(roots, count, sizeof roots[0], compare_bytes);
     }
-    begin_array(arguments);
+    begin_list(arguments);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || !lk_slice_equal(roots[i], roots[i - 1])) {
             put_element(arguments, i == 0, roots[i]);
         }
     }
-    end_array(arguments);
+    end_list(arguments);
 }
 
 void lk_arguments_add_above(struct lk_arguments *arguments, const struct lk_path *path) {
-    begin_array(arguments);
+    if (arguments->lists == LK_LISTS_WORDS) {
+        return;
+    }
+    begin_list(arguments);
     for (unsigned depth = path->depth; depth > 0; depth--) {
         put_element(arguments, depth == path->depth,
                     (struct lk_slice){path->bytes, path->ends[depth - 1]});
     }
-    end_array(arguments);
+    end_list(arguments);
 }
 
 void lk_arguments_add_root(struct lk_arguments *arguments, const struct lk_path *path) {

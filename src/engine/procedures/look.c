@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "engine/postgresql/rows.h"
-#include "engine/postgresql/store.h"
+#include "engine/procedures/procedures.h"
+#include "engine/procedures/rows.h"
 #include "engine/reply.h"
 
 /* Columns of lk_list() and lk_show(). */
@@ -32,7 +32,7 @@ enum {
     ROW_UNITS,
 };
 
-static void fill_record(const PGresult *rows, int row, struct lk_record *record) {
+static void fill_record(const struct lk_rows *rows, int row, struct lk_record *record) {
     bool held = lk_row_boolean(rows, row, ROW_HELD);
 
     record->id = (uint64_t)lk_row_integer(rows, row, ROW_ID);
@@ -54,11 +54,11 @@ static void fill_record(const PGresult *rows, int row, struct lk_record *record)
 }
 
 /* The request that begins at `row`; returns the row behind it, or -1 for what no store can have. */
-static int read_record(const PGresult *rows, int row, struct lk_record *record) {
+static int read_record(const struct lk_rows *rows, int row, struct lk_record *record) {
     int64_t id = lk_row_integer(rows, row, ROW_ID);
 
     fill_record(rows, row, record);
-    for (; row < PQntuples(rows) && lk_row_integer(rows, row, ROW_ID) == id; row++) {
+    for (; row < rows->count && lk_row_integer(rows, row, ROW_ID) == id; row++) {
         struct lk_part *part = &record->parts[record->part_count];
         if (record->part_count == LK_PARTS_MAX
             || lk_path_parse(lk_row_text(rows, row, ROW_PATH), &part->path, NULL) != LK_OK) {
@@ -94,10 +94,11 @@ static lk_outcome restore_item_of(struct lk_model *model, const struct lk_record
     return outcome;
 }
 
-static lk_outcome restore(struct lk_model *model, const PGresult *rows, struct lk_record *record) {
+static lk_outcome restore(struct lk_model *model, const struct lk_rows *rows,
+                          struct lk_record *record) {
     lk_outcome outcome = LK_OK;
 
-    for (int row = 0; row < PQntuples(rows) && outcome == LK_OK;) {
+    for (int row = 0; row < rows->count && outcome == LK_OK;) {
         row = read_record(rows, row, record);
         if (row < 0) {
             return LK_INVALID;
@@ -113,51 +114,51 @@ static lk_outcome restore(struct lk_model *model, const PGresult *rows, struct l
 }
 
 /* Lets take effect what is overdue below `path`, or everywhere. */
-static lk_outcome tick(struct lk_postgresql *store, const struct lk_path *path,
+static lk_outcome tick(struct lk_procedures *store, const struct lk_path *path,
                        const struct lk_patience *patience, lk_error *error) {
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, store->database->lists);
     if (path != NULL) {
         lk_arguments_add_root(&arguments, path);
     } else {
         lk_arguments_add_null(&arguments);
     }
-    outcome = lk_postgresql_call(store, "CALL %s.lk_tick($1)", LK_REPEATABLE, &arguments, patience,
-                                 &rows, error);
-    PQclear(rows);
+    outcome =
+        lk_procedures_call(store, "lk_tick", LK_REPEATABLE, &arguments, patience, &rows, error);
+    lk_rows_free(rows);
     return outcome;
 }
 
-lk_outcome lk_postgresql_select(struct lk_postgresql *store, const char *sql,
-                                const struct lk_path *path, const struct lk_patience *patience,
-                                PGresult **ret_rows, lk_error *error) {
+lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
+                              const struct lk_path *path, const struct lk_patience *patience,
+                              struct lk_rows **ret_rows, lk_error *error) {
     struct lk_arguments arguments;
     lk_outcome outcome = tick(store, path, patience, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, store->database->lists);
     if (path != NULL) {
         lk_arguments_add_path(&arguments, path);
     } else {
         lk_arguments_add_null(&arguments);
     }
-    return lk_postgresql_call(store, sql, LK_REPEATABLE, &arguments, patience, ret_rows, error);
+    return lk_procedures_call(store, name, LK_READING, &arguments, patience, ret_rows, error);
 }
 
 typedef lk_outcome make_listing(const struct lk_model *model, const struct lk_times *times,
                                 const struct lk_path *path, lk_listing **ret_listing);
 
-static lk_outcome list_rows(const PGresult *rows, make_listing *make, const struct lk_path *path,
-                            lk_listing **ret_listing, lk_error *error) {
+static lk_outcome list_rows(const struct lk_rows *rows, make_listing *make,
+                            const struct lk_path *path, lk_listing **ret_listing, lk_error *error) {
     const struct lk_model_config config = {.hash_seed = lk_random_draw()};
     struct lk_model *model = lk_model_new(&config);
     struct lk_record *record = malloc(sizeof *record);
-    int64_t now_us = PQntuples(rows) > 0 ? lk_row_integer(rows, 0, ROW_NOW_US) : 0;
+    int64_t now_us = rows->count > 0 ? lk_row_integer(rows, 0, ROW_NOW_US) : 0;
     const struct lk_times times = {.now_us = now_us, .wall_us = now_us};
     lk_outcome outcome = LK_INTERNAL;
 
@@ -177,32 +178,31 @@ static lk_outcome list_rows(const PGresult *rows, make_listing *make, const stru
                             : lk_error_set(error, outcome, "memory is exhausted");
 }
 
-static lk_outcome look(struct lk_engine *engine, const char *sql, make_listing *make,
+static lk_outcome look(struct lk_engine *engine, const char *name, make_listing *make,
                        const struct lk_path *path, const struct lk_patience *patience,
                        lk_listing **ret_listing, lk_error *error) {
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_outcome outcome =
-        lk_postgresql_select(lk_postgresql_of(engine), sql, path, patience, &rows, error);
+        lk_procedures_read(lk_procedures_of(engine), name, path, patience, &rows, error);
 
     if (outcome == LK_OK) {
         outcome = list_rows(rows, make, path, ret_listing, error);
-        PQclear(rows);
+        lk_rows_free(rows);
     }
     return outcome;
 }
 
-lk_outcome lk_postgresql_list(struct lk_engine *engine, const struct lk_path *prefix,
+lk_outcome lk_procedures_list(struct lk_engine *engine, const struct lk_path *prefix,
                               const struct lk_patience *patience, lk_listing **ret_listing,
                               struct lk_error *error) {
-    return look(engine, "SELECT * FROM %s.lk_list($1)", lk_listing_from_model, prefix, patience,
-                ret_listing, error);
+    return look(engine, "lk_list", lk_listing_from_model, prefix, patience, ret_listing, error);
 }
 
-lk_outcome lk_postgresql_show(struct lk_engine *engine, const struct lk_path *path,
+lk_outcome lk_procedures_show(struct lk_engine *engine, const struct lk_path *path,
                               const struct lk_patience *patience, lk_listing **ret_listing,
                               struct lk_error *error) {
-    return look(engine, "SELECT * FROM %s.lk_show($1)", lk_listing_from_model_with_blockers, path,
-                patience, ret_listing, error);
+    return look(engine, "lk_show", lk_listing_from_model_with_blockers, path, patience, ret_listing,
+                error);
 }
 
 /* ---- audits ---------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ enum {
     AUDIT_TOKEN
 };
 
-static bool add_audit(lk_audit *audit, const PGresult *rows, int row) {
+static bool add_audit(lk_audit *audit, const struct lk_rows *rows, int row) {
     const struct lk_audit_row entry = {
         .at_unix_ms = lk_row_integer(rows, row, AUDIT_AT_US) / 1000,
         .by = lk_row_text(rows, row, AUDIT_BY),
@@ -233,12 +233,12 @@ static bool add_audit(lk_audit *audit, const PGresult *rows, int row) {
     return lk_audit_add(audit, &entry);
 }
 
-lk_outcome lk_postgresql_audit(struct lk_engine *engine, const struct lk_path *prefix,
+lk_outcome lk_procedures_audit(struct lk_engine *engine, const struct lk_path *prefix,
                                const struct lk_patience *patience, lk_audit **ret_audit,
                                struct lk_error *error) {
-    PGresult *rows = NULL;
-    lk_outcome outcome = lk_postgresql_select(
-        lk_postgresql_of(engine), "SELECT * FROM %s.lk_audit($1)", prefix, patience, &rows, error);
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome =
+        lk_procedures_read(lk_procedures_of(engine), "lk_audit", prefix, patience, &rows, error);
     lk_audit *audit;
     bool is_whole;
 
@@ -247,10 +247,10 @@ lk_outcome lk_postgresql_audit(struct lk_engine *engine, const struct lk_path *p
     }
     audit = lk_audit_new();
     is_whole = audit != NULL;
-    for (int row = 0; row < PQntuples(rows) && is_whole; row++) {
+    for (int row = 0; row < rows->count && is_whole; row++) {
         is_whole = add_audit(audit, rows, row);
     }
-    PQclear(rows);
+    lk_rows_free(rows);
     if (!is_whole) {
         lk_audit_free(audit);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");

@@ -3,30 +3,29 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/postgresql/rows.h"
-#include "engine/postgresql/store.h"
+#include "engine/procedures/procedures.h"
+#include "engine/procedures/rows.h"
 #include "engine/reply.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_postgresql_value_get(struct lk_engine *engine, const struct lk_path *path,
+lk_outcome lk_procedures_value_get(struct lk_engine *engine, const struct lk_path *path,
                                    const struct lk_patience *patience, lk_value **ret_value,
                                    lk_error *error) {
     struct lk_arguments arguments;
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_value *value = NULL;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments);
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
     lk_arguments_add_path(&arguments, path);
-    outcome = lk_postgresql_call(lk_postgresql_of(engine),
-                                 "SELECT v.bytes, v.in_doubt FROM %s.lk_value($1) AS v",
-                                 LK_REPEATABLE, &arguments, patience, &rows, error);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_value", LK_READING, &arguments,
+                                 patience, &rows, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    if (PQntuples(rows) == 0 || lk_row_is_null(rows, 0, 0)) {
-        PQclear(rows);
+    if (rows->count == 0 || lk_row_is_null(rows, 0, 0)) {
+        lk_rows_free(rows);
         return lk_error_clear(error, LK_NONE);
     }
     value = calloc(1, sizeof *value);
@@ -34,7 +33,7 @@ lk_outcome lk_postgresql_value_get(struct lk_engine *engine, const struct lk_pat
         value->bytes = lk_row_bytes(rows, 0, 0, &value->size);
         value->in_doubt = lk_row_boolean(rows, 0, 1);
     }
-    PQclear(rows);
+    lk_rows_free(rows);
     if (value == NULL || value->bytes == NULL) {
         lk_value_free(value);
         return lk_error_set(error, LK_INTERNAL, "no memory for a value");
@@ -71,14 +70,14 @@ static enum lk_item_state state_of(struct lk_slice name) {
 }
 
 /* The three arrays of an item's needs. `ret_texts` are for free(), whatever is returned. */
-static bool read_needs(const PGresult *rows, int row, struct lk_item_record *item,
+static bool read_needs(const struct lk_rows *rows, int row, struct lk_item_record *item,
                        char *ret_texts[3]) {
     struct lk_slice fields[3][LK_NEEDS_MAX];
     size_t counts[3] = {0, 0, 0};
 
     for (int i = 0; i < 3; i++) {
-        if (!lk_row_array(rows, row, ITEM_NEED_PATHS + i, fields[i], LK_NEEDS_MAX, &counts[i],
-                          &ret_texts[i])
+        if (!lk_row_list(rows, row, ITEM_NEED_PATHS + i, fields[i], LK_NEEDS_MAX, &counts[i],
+                         &ret_texts[i])
             || counts[i] != counts[0]) {
             return false;
         }
@@ -96,8 +95,8 @@ static bool read_needs(const PGresult *rows, int row, struct lk_item_record *ite
     return true;
 }
 
-static bool add_item(lk_item_list *list, const PGresult *rows, int row, struct lk_record *claim,
-                     struct lk_item_record *item) {
+static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
+                     struct lk_record *claim, struct lk_item_record *item) {
     const struct lk_times times = {.now_us = lk_row_integer(rows, row, ITEM_NOW_US)};
     char *texts[3] = {NULL, NULL, NULL};
     size_t size = 0;
@@ -125,12 +124,12 @@ static bool add_item(lk_item_list *list, const PGresult *rows, int row, struct l
     return is_whole;
 }
 
-static bool add_items(lk_item_list *list, const PGresult *rows) {
+static bool add_items(lk_item_list *list, const struct lk_rows *rows) {
     struct lk_record *claim = calloc(1, sizeof *claim);
     struct lk_item_record *item = calloc(1, sizeof *item);
     bool is_whole = list != NULL && claim != NULL && item != NULL;
 
-    for (int row = 0; row < PQntuples(rows) && is_whole; row++) {
+    for (int row = 0; row < rows->count && is_whole; row++) {
         is_whole = add_item(list, rows, row, claim, item);
     }
     free(claim);
@@ -138,22 +137,21 @@ static bool add_items(lk_item_list *list, const PGresult *rows) {
     return is_whole;
 }
 
-lk_outcome lk_postgresql_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_item_list **ret_list,
                                lk_error *error) {
-    PGresult *rows = NULL;
+    struct lk_rows *rows = NULL;
     lk_item_list *list;
     bool is_whole;
     lk_outcome outcome =
-        lk_postgresql_select(lk_postgresql_of(engine), "SELECT * FROM %s.lk_items_of($1)", queue,
-                             patience, &rows, error);
+        lk_procedures_read(lk_procedures_of(engine), "lk_items_of", queue, patience, &rows, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
     list = lk_item_list_new();
     is_whole = add_items(list, rows);
-    PQclear(rows);
+    lk_rows_free(rows);
     if (!is_whole) {
         lk_item_list_free(list);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
@@ -162,7 +160,7 @@ lk_outcome lk_postgresql_items(struct lk_engine *engine, const struct lk_path *q
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_postgresql_stats(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error) {
     struct lk_queue_counts counts = {.pushed = 0};
@@ -170,17 +168,17 @@ lk_outcome lk_postgresql_stats(struct lk_engine *engine, const struct lk_path *q
                                  &counts.steals,  &counts.done,       &counts.retried,
                                  &counts.parked,  &counts.ready,      &counts.delayed,
                                  &counts.claimed, &counts.parked_now};
-    PGresult *rows = NULL;
-    lk_outcome outcome = lk_postgresql_select(
-        lk_postgresql_of(engine), "SELECT * FROM %s.lk_stats($1)", queue, patience, &rows, error);
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome =
+        lk_procedures_read(lk_procedures_of(engine), "lk_stats", queue, patience, &rows, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && PQntuples(rows) > 0; i++) {
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && rows->count > 0; i++) {
         *columns[i] = (uint64_t)lk_row_integer(rows, 0, (int)i);
     }
-    PQclear(rows);
+    lk_rows_free(rows);
     lk_stats_from_counts(&counts, ret_stats);
     return lk_error_clear(error, LK_OK);
 }

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One exchange with PostgreSQL: a procedure called, or a function read from, and its rows. Bytes
+ * go as they are and come as text; a list is an array.
+ */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/bytes.h"
+#include "engine/postgresql/store.h"
+
+enum { SQL_BYTES_MAX = 512 };
+
+/* ---- what is sent ---------------------------------------------------------------------------- */
+
+/* A procedure decides and commits; a function reads. */
+static void write_call(char sql[SQL_BYTES_MAX], const char *schema, const struct lk_call *call) {
+    struct lk_text text = lk_text_in(sql, SQL_BYTES_MAX);
+
+    lk_text_format(&text, "%s %s.%s(", call->repeat == LK_READING ? "SELECT * FROM" : "CALL",
+                   schema, call->name);
+    for (int i = 1; i <= call->arguments->count; i++) {
+        lk_text_format(&text, "%s$%d", i > 1 ? "," : "", i);
+    }
+    lk_text_format(&text, ")");
+}
+
+static bool send_call(PGconn *connection, const char *schema, const struct lk_call *call) {
+    const struct lk_arguments *arguments = call->arguments;
+    const char *values[LK_ARGUMENTS_MAX];
+    int lengths[LK_ARGUMENTS_MAX];
+    int formats[LK_ARGUMENTS_MAX];
+    char sql[SQL_BYTES_MAX];
+
+    for (int i = 0; i < arguments->count; i++) {
+        values[i] = arguments->values[i].bytes;
+        lengths[i] = (int)arguments->values[i].size;
+        formats[i] = arguments->kinds[i] == LK_ARGUMENT_BYTES;
+    }
+    write_call(sql, schema, call);
+    return PQsendQueryParams(connection, sql, arguments->count, NULL, values, lengths, formats, 0)
+           != 0;
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static void free_result(void *result) {
+    PQclear(result);
+}
+
+static void *decode_bytea(struct lk_slice text, size_t *ret_size) {
+    size_t size = 0;
+    unsigned char *bytes = PQunescapeBytea((const unsigned char *)text.bytes, &size);
+    void *copy = NULL;
+
+    if (bytes != NULL) {
+        copy = lk_bytes_copy_with_end((struct lk_slice){(const char *)bytes, size});
+        *ret_size = size;
+    }
+    PQfreemem(bytes);
+    return copy;
+}
+
+struct lk_rows *lk_postgresql_rows(PGresult *result) {
+    struct lk_rows *rows = lk_rows_new(PQntuples(result), PQnfields(result));
+    struct lk_slice *cell;
+
+    if (rows == NULL) {
+        return NULL;
+    }
+    cell = rows->cells;
+    for (int row = 0; row < rows->count; row++) {
+        for (int column = 0; column < rows->column_count; column++, cell++) {
+            if (PQgetisnull(result, row, column) == 0) {
+                cell->bytes = PQgetvalue(result, row, column);
+                cell->size = (size_t)PQgetlength(result, row, column);
+            }
+        }
+    }
+    rows->lists = LK_LISTS_ARRAYS;
+    rows->decode = decode_bytea;
+    rows->source = result;
+    rows->free_source = free_result;
+    return rows;
+}
+
+static lk_outcome take_answer(const struct lk_postgresql *store, PGresult *result,
+                              struct lk_rows **ret_rows, lk_error *error) {
+    struct lk_rows *rows;
+
+    if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
+        lk_outcome outcome = lk_postgresql_explain(result, store->place.schema, error);
+        PQclear(result);
+        return outcome;
+    }
+    rows = lk_postgresql_rows(result);
+    if (rows == NULL) {
+        PQclear(result);
+        return lk_error_set(error, LK_INTERNAL, "no memory for an answer");
+    }
+    *ret_rows = rows;
+    return LK_OK;
+}
+
+static enum lk_fate exchange(struct lk_procedures *common, void *connection,
+                             const struct lk_call *call, const struct lk_patience *patience,
+                             struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error) {
+    struct lk_postgresql *store = lk_postgresql_of(&common->engine);
+    PGresult *result = NULL;
+    bool is_conflict;
+    bool is_sent = call->sql != NULL ? PQsendQuery(connection, call->sql) != 0
+                                     : send_call(connection, store->place.schema, call);
+
+    if (!is_sent) {
+        *ret_outcome =
+            lk_error_set(error, LK_UNAVAILABLE, "the connection to the database was lost");
+        return LK_FATE_UNREACHED;
+    }
+    *ret_outcome = lk_postgresql_receive(connection, patience, &result, error);
+    if (*ret_outcome != LK_OK) {
+        return *ret_outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
+    }
+    is_conflict = lk_postgresql_is_conflict(result);
+    *ret_outcome = take_answer(store, result, ret_rows, error);
+    return is_conflict ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static lk_outcome connect_to(struct lk_procedures *common, const struct lk_patience *patience,
+                             void **ret_connection, lk_error *error) {
+    PGconn *connection = NULL;
+    lk_outcome outcome = lk_postgresql_connect(lk_postgresql_of(&common->engine)->place.url,
+                                               patience, &connection, error);
+
+    if (outcome == LK_OK) {
+        *ret_connection = connection;
+    }
+    return outcome;
+}
+
+static bool is_alive(void *connection) {
+    return PQconsumeInput(connection) != 0 && PQstatus(connection) == CONNECTION_OK;
+}
+
+static void disconnect(void *connection) {
+    PQfinish(connection);
+}
+
+static uint64_t version(struct lk_procedures *common) {
+    return lk_listener_version(&lk_postgresql_of(&common->engine)->listener);
+}
+
+const struct lk_database lk_postgresql_database = {
+    .lists = LK_LISTS_ARRAYS,
+    .connect = connect_to,
+    .is_alive = is_alive,
+    .disconnect = disconnect,
+    .exchange = exchange,
+    .version = version,
+    .table_open = lk_postgresql_table_open,
+    .transact = lk_postgresql_transact,
+};

@@ -1,0 +1,50 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A lone request: the only one that lives under its root. It is held, has one path, and stands in
+-- field x; the other fields and keys are made when a second one comes (L.unfold() in states.lua).
+-- So what most locks are all their lives costs one read and one write. Where several lived lately
+-- (the root is crowded) it is not tried. Whatever is not as plain as this goes on below.
+--
+-- The plain calls: a, an ask for one path; r, its release; n, its renewal (call.h).
+if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sleepers <= now then
+    if operation == 'a' and (live == 0 or first <= now) then
+        local _, ttl = read('<Bd', ARGV[5])
+        local deadline = now + ttl * 1000
+        local ticket = draw >= now and draw + 1 or now -- R4
+        local is_short = expiry < deadline + MARGIN
+        if is_short then
+            expiry = deadline + MARGIN + 60000000
+        end
+        call('HSET', H, 'x', write(LONE, LONE_MARK, ticket, deadline, expiry, ended, boot)
+            .. ARGV[5] .. ARGV[6] .. '\0' .. ARGV[7] .. '\0')
+        if is_short then
+            call('PEXPIRE', H, math.ceil((expiry - now) / 1000))
+        end
+        return ticket == now and now or {1, now, ticket}
+    elseif live == 1 and first > now and ARGV[6] then
+        local token, identity = ARGV[5], ARGV[6]
+        if x:sub(rest + LONE_REST, rest + LONE_REST + #identity) ~= identity .. '\0'
+            or token ~= '0' and tonumber(token) ~= draw then
+            -- another's, or another one
+        elseif operation == 'r' and expiry <= now + 3600000000 then
+            if token ~= '0' then -- R3
+                local key = H .. span
+                call('HSET', key, token:sub(-3), token .. ' ' .. identity)
+                if ended ~= span + 0 then
+                    ended = span
+                    call('PEXPIRE', key, SPAN_KEPT_MS)
+                end
+            end
+            call('HSET', H, 'x', write(EMPTY, EMPTY_MARK, draw, expiry, ended, boot))
+            return now
+        elseif operation == 'n' then
+            local flags, ttl, limit, units = read('<BdI4I4', x, rest)
+            ttl = ARGV[7] == '0' and ttl or tonumber(ARGV[7])
+            local deadline = now + ttl * 1000
+            if expiry >= deadline + MARGIN then
+                call('HSET', H, 'x', write(LONE, LONE_MARK, draw, deadline, expiry, ended, boot)
+                    .. write('<BdI4I4', flags, ttl, limit, units) .. x:sub(rest + LONE_REST))
+                return {0, now, draw, ttl}
+            end
+        end
+    end
+end
