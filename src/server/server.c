@@ -227,6 +227,13 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     return is_complete ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }
 
+/* Doors bound their connections; beside these each has a session or two of its own. */
+static uint32_t sessions_max(const struct lk_server_options *options) {
+    int64_t count = (int64_t)DOORS_MAX * ((int64_t)options->connections_max + 2);
+
+    return (uint32_t)smaller(count, UINT32_MAX);
+}
+
 static lk_outcome make_core(struct lk_server *server, lk_error *error) {
     char epoch[LK_CORE_EPOCH_BYTES_MAX + 1];
     const struct lk_core_config config = {
@@ -234,7 +241,7 @@ static lk_outcome make_core(struct lk_server *server, lk_error *error) {
         .hash_seed = lk_random_draw(),
         .epoch = epoch,
         .is_ephemeral = server->options.is_ephemeral,
-        .sessions_max = server->options.connections_max,
+        .sessions_max = sessions_max(&server->options),
     };
 
     (void)snprintf(epoch, sizeof epoch, "%" PRIx64, lk_random_draw());
@@ -404,8 +411,20 @@ static const char *address_of_door(char addresses[][LK_ADDRESS_BYTES_MAX], size_
     return addresses[door][0] != '\0' ? addresses[door] : NULL;
 }
 
+static struct lk_server_options complete(const struct lk_server_options *options) {
+    struct lk_server_options completed = *options;
+
+    if (completed.connections_max == 0) {
+        completed.connections_max = LK_CONNECTIONS_MAX_DEFAULT;
+    }
+    if (completed.request_seconds_max == 0) {
+        completed.request_seconds_max = LK_REQUEST_SECONDS_MAX_DEFAULT;
+    }
+    return completed;
+}
+
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
-    struct lk_server server = {.options = *options, .armed_us = LK_NEVER};
+    struct lk_server server = {.options = complete(options), .armed_us = LK_NEVER};
     char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former;

@@ -47,10 +47,7 @@ static void hear(struct lk_watcher *watcher) {
  * The connection goes, whoever ended it. If evhttp did, it has left the request to whoever was
  * still answering it.
  */
-static void hear_closed(struct evhttp_connection *connection, void *context) {
-    struct lk_http_stream *stream = context;
-
-    (void)connection;
+void lk_http_stream_closed(struct lk_http_stream *stream) {
     if (evhttp_request_get_connection(stream->request) == NULL) {
         evhttp_request_free(stream->request);
     }
@@ -161,10 +158,11 @@ static void begin_stream(struct evhttp_request *request, uint64_t place) {
 static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *request,
                               const struct lk_path *prefix, uint64_t after, lk_error *error) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    struct lk_http_client *client = lk_http_client_of(door, request);
     struct lk_http_stream *stream;
     lk_outcome outcome;
 
-    if (door->stream_count == STREAMS_MAX) {
+    if (door->stream_count == STREAMS_MAX || client == NULL) {
         return lk_error_set(error, LK_FULL, "too many follow already");
     }
     stream = calloc(1, sizeof *stream);
@@ -185,7 +183,7 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
                        bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
                        hear_gone, stream);
     (void)event_add(&stream->gone, NULL);
-    evhttp_connection_set_closecb(connection, hear_closed, stream);
+    client->stream = stream;
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
     begin_stream(request, stream->watcher.after);

@@ -29,9 +29,7 @@ enum {
     LK_RESP_STRANGER_COMMANDS_MAX = 16,          /* ... and so many of them */
     LK_RESP_OUTPUT_PAUSE_BYTES = 1024 * 1024,    /* untold answers at which nothing more is taken */
     LK_RESP_OUTPUT_BYTES_MAX = 64 * 1024 * 1024, /* ... at which the connection ends */
-    LK_RESP_REQUEST_SECONDS_MAX = 60,            /* from a request's first byte to its last */
     LK_RESP_NAME_BYTES_MAX = 64,
-    LK_RESP_CONNECTIONS_MAX_DEFAULT = 10000,
 };
 
 struct lk_resp_connection {
@@ -75,6 +73,7 @@ struct lk_resp_door {
     struct lk_resp_connections stirred;
     uint32_t count;
     uint32_t count_max;
+    uint32_t request_s; /* from a request's first byte to its last, at most */
     struct lk_history history;
     bool is_choked;
     bool is_stopping;

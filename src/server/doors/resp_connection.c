@@ -126,7 +126,7 @@ static void take_input(struct lk_resp_connection *connection, struct lk_slice in
 
 /* Watches how long a request takes to become whole, and looks away when none is begun. */
 static void watch_request(struct lk_resp_connection *connection) {
-    static const struct timeval patience = {.tv_sec = LK_RESP_REQUEST_SECONDS_MAX};
+    const struct timeval patience = {.tv_sec = connection->door->request_s};
     bool is_begun = connection->input.size > 0 && may_take(connection);
     bool was_begun = connection->begun_us != 0;
 
@@ -144,7 +144,7 @@ static void watch_request(struct lk_resp_connection *connection) {
 
 static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
     return connection->begun_us != 0
-           && now_us - connection->begun_us >= LK_RESP_REQUEST_SECONDS_MAX * INT64_C(1000000);
+           && now_us - connection->begun_us >= connection->door->request_s * INT64_C(1000000);
 }
 
 /* The other side says nothing more: what it was promised is told, what blocks is given up. */

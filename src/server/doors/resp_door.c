@@ -146,8 +146,8 @@ lk_outcome lk_door_resp_open(struct lk_server *server, const char *listen,
     }
     door->door.ops = &ops;
     door->server = server;
-    door->count_max =
-        options->connections_max != 0 ? options->connections_max : LK_RESP_CONNECTIONS_MAX_DEFAULT;
+    door->count_max = options->connections_max;
+    door->request_s = options->request_seconds_max;
     TAILQ_INIT(&door->all);
     TAILQ_INIT(&door->stirred);
     lk_history_init(&door->history, server);
