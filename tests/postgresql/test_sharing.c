@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may share a root's lock (src/engine/postgresql/README.md), all at once: workers who claim and
- * complete, with somebody who locks the whole queue again and again; users of limits that are wide,
- * narrow or become full. Each client is a thread with a store of its own; what must never be is counted in
- * this process, from within the leases.
+ * What may share a root's lock (src/engine/postgresql/README.md), all at once: workers who claim
+ * and complete, with somebody who locks the whole queue again and again; users of limits that are
+ * wide, narrow or become full. Each client is a thread with a store of its own; what must never be
+ * is counted in this process, from within the leases.
  */
 #include <pthread.h>
 #include <setjmp.h>

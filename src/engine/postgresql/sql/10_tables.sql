@@ -107,7 +107,7 @@ CREATE TABLE lockkeeper."values" (
 -- R16: the queues that something was ever pushed to, and what was counted of each. Claims and what
 -- came of them are counted with each item first, and here once the item is gone, and its last claim
 -- forgotten (`ended`): so workers do not wait for each other to count.
-CREATE TABLE lockkeeper.queues (
+CREATE TABLE lockkeeper.queue_counts (
     path       text COLLATE "C" PRIMARY KEY,
     pushed     bigint NOT NULL DEFAULT 0,
     duplicates bigint NOT NULL DEFAULT 0, -- pushes of what was there

@@ -45,6 +45,7 @@ BEGIN
         ALTER TABLE lockkeeper.meta DROP COLUMN draw_floor;
         ALTER TABLE lockkeeper.meta ADD COLUMN is_bounded boolean NOT NULL GENERATED ALWAYS AS
             (live_max + live_per_owner_max + live_per_root_max + waiters_per_path_max > 0) STORED;
+        ALTER TABLE lockkeeper.queues RENAME TO queue_counts;
         ALTER TABLE lockkeeper.items ADD COLUMN claims integer NOT NULL DEFAULT 0;
         ALTER TABLE lockkeeper.items ADD COLUMN steals integer NOT NULL DEFAULT 0;
         ALTER TABLE lockkeeper.ended ADD COLUMN queue text COLLATE "C";

@@ -184,7 +184,7 @@ BEGIN
       AND i.claim = lost.id
     RETURNING i.* INTO item;
     IF item.state = 'parked' THEN
-        UPDATE lockkeeper.queues AS q SET parked = q.parked + 1 WHERE q.path = item.queue;
+        UPDATE lockkeeper.queue_counts AS q SET parked = q.parked + 1 WHERE q.path = item.queue;
     END IF;
 END $$;
 

@@ -25,7 +25,7 @@ BEGIN
     IF new_number IS NOT NULL AND the_value IS NOT NULL THEN
         INSERT INTO lockkeeper.item_values (item, bytes) VALUES (new_number, the_value);
     END IF;
-    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
     VALUES (the_queue, (new_number IS NOT NULL)::integer, (new_number IS NULL)::integer)
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
@@ -160,7 +160,7 @@ BEGIN
     WHERE r.root = ANY (turn.roots) AND r.awaited_us < turn.now_us + 1500000;
     taken.outcome := 'busy';
     taken.sentence := CASE
-        WHEN EXISTS (SELECT FROM lockkeeper.queues AS q WHERE q.path = the_queue) THEN why
+        WHEN EXISTS (SELECT FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue) THEN why
         ELSE 'R16: nothing was ever pushed to this queue' END;
     taken.has_held := saw_items;
     SELECT least(
@@ -326,7 +326,7 @@ BEGIN
             state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                          ELSE 'ready' END
         WHERE i.number = item.number;
-        UPDATE lockkeeper.queues AS q
+        UPDATE lockkeeper.queue_counts AS q
         SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
     END IF;
     turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);

@@ -113,7 +113,7 @@ BEGIN
     )
     SELECT (SELECT count(*) FROM added),
            (SELECT count(*) FROM wanted) - (SELECT count(*) FROM added) INTO pushed, duplicates;
-    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
     VALUES (the_queue, announce.pushed, announce.duplicates)
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
@@ -336,7 +336,7 @@ BEGIN
         ), their_values AS (
             DELETE FROM lockkeeper.item_values AS v USING gone AS g WHERE v.item = g.number
         ), counted AS (
-            UPDATE lockkeeper.queues AS q
+            UPDATE lockkeeper.queue_counts AS q
             SET claims = q.claims + c.claims, steals = q.steals + c.steals
             FROM (SELECT g.queue, sum(g.claims) AS claims, sum(g.steals) AS steals
                   FROM gone AS g GROUP BY g.queue) AS c

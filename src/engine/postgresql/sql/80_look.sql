@@ -105,20 +105,12 @@ LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
-SELECT q.pushed, q.duplicates, q.claims + n.claims + e.claims, q.steals + n.steals + e.steals,
-       q.done + e.done, q.retried, q.parked, n.ready, n.delayed, n.claimed, n.parked
+SELECT q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked, n.*
 FROM lockkeeper.queues AS q CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE i.state = 'ready' OR (i.state = 'delayed' AND i.is_due))
-               AS ready,
-           count(*) FILTER (WHERE i.state = 'delayed' AND NOT i.is_due) AS delayed,
-           count(*) FILTER (WHERE i.state = 'claimed') AS claimed,
-           count(*) FILTER (WHERE i.state = 'parked') AS parked,
-           coalesce(sum(i.claims), 0)::bigint AS claims,
-           coalesce(sum(i.steals), 0)::bigint AS steals
-    FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due, x.claims, x.steals
+    SELECT count(*) FILTER (WHERE i.state = 'ready' OR (i.state = 'delayed' AND i.is_due)),
+           count(*) FILTER (WHERE i.state = 'delayed' AND NOT i.is_due),
+           count(*) FILTER (WHERE i.state = 'claimed'),
+           count(*) FILTER (WHERE i.state = 'parked')
+    FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due
           FROM lockkeeper.items AS x WHERE x.queue = q.path) AS i) AS n
-CROSS JOIN LATERAL (
-    SELECT coalesce(sum(x.claims), 0)::bigint AS claims,
-           coalesce(sum(x.steals), 0)::bigint AS steals, count(*) AS done
-    FROM lockkeeper.ended AS x WHERE x.queue = q.path) AS e
 WHERE q.path = the_queue $$;

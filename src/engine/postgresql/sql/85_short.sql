@@ -83,7 +83,7 @@ BEGIN
               AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
               AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
-                    SELECT FROM lockkeeper.queues AS q
+                    SELECT FROM lockkeeper.queue_counts AS q
                     WHERE q.path = ANY (above)
                        OR (q.path > the_path || '/' AND q.path < the_path || '0'))))
         ), near AS (
@@ -242,7 +242,7 @@ BEGIN
                           WHERE p.path = ANY (above) AND r.deadline_us > moment_us)
           AND NOT EXISTS (SELECT FROM lockkeeper.items AS i
                           WHERE i.queue = queue AND i.state = 'delayed' AND i.due_us <= moment_us)
-          AND NOT EXISTS (SELECT FROM lockkeeper.queues AS q
+          AND NOT EXISTS (SELECT FROM lockkeeper.queue_counts AS q
                           WHERE (q.path = ANY (above) AND q.path <> queue)
                              OR (q.path > queue || '/' AND q.path < queue || '0'))
     ), first AS (

@@ -145,7 +145,7 @@ BEGIN
         SELECT o.queue, sum(o.claims) AS claims, sum(o.steals) AS steals, count(*) AS done
         FROM old AS o WHERE o.queue IS NOT NULL GROUP BY o.queue ORDER BY o.queue
     )
-    UPDATE lockkeeper.queues AS q
+    UPDATE lockkeeper.queue_counts AS q
     SET claims = q.claims + c.claims, steals = q.steals + c.steals, done = q.done + c.done
     FROM counted AS c WHERE q.path = c.queue;
     COMMIT;
