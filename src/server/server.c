@@ -15,6 +15,7 @@
 #include "server/writer.h"
 
 enum { DOOR_RESP, DOOR_UNIX, DOOR_HTTP, DOORS_MAX };
+enum { SIGNALS_MAX = 3 };
 
 #define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
 #define LEAVE_US_MAX INT64_C(10000000) /* how long the doors may take to tell what is left */
@@ -26,7 +27,7 @@ struct lk_server {
     struct event_base *loop;
     struct event *timer;
     struct event *written;
-    struct event *signals[2];
+    struct event *signals[SIGNALS_MAX];
     struct lk_door *doors[DOORS_MAX];
     size_t door_count;
     struct lk_times times;
@@ -196,9 +197,12 @@ static bool turn(struct lk_server *server) {
 static void on_signal(evutil_socket_t number, short what, void *context) {
     struct lk_server *server = context;
 
-    (void)number;
     (void)what;
-    if (!server->is_leaving) {
+    if (number == SIGHUP) {
+        if (server->options.reload != NULL) {
+            server->options.reload(server->options.context);
+        }
+    } else if (!server->is_leaving) {
         struct lk_times times = lk_server_times(server);
 
         server->is_leaving = true;
@@ -211,7 +215,7 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
 }
 
 static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
-    static const int numbers[] = {SIGTERM, SIGINT};
+    static const int numbers[SIGNALS_MAX] = {SIGTERM, SIGINT, SIGHUP};
     bool is_complete;
 
     server->loop = event_base_new();
@@ -220,7 +224,7 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     }
     server->timer = event_new(server->loop, -1, 0, on_timer, server);
     is_complete = server->timer != NULL;
-    for (size_t i = 0; is_complete && i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; is_complete && i < SIGNALS_MAX; i++) {
         server->signals[i] = evsignal_new(server->loop, numbers[i], on_signal, server);
         is_complete = server->signals[i] != NULL && event_add(server->signals[i], NULL) == 0;
     }
@@ -390,7 +394,7 @@ static void end(struct lk_server *server) {
     }
     lk_writer_stop(server->writer);
     lk_core_free(server->core);
-    for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
+    for (size_t i = 0; i < SIGNALS_MAX; i++) {
         if (server->signals[i] != NULL) {
             event_free(server->signals[i]);
         }

@@ -29,6 +29,8 @@ struct lk_server_options {
     /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
     void (*ready)(void *context, const char *resp_address, const char *unix_address,
                   const char *http_address);
+    /* Called on SIGHUP, by the loop: may change what `password` points to. NULL: ignored. */
+    void (*reload)(void *context);
     void *context;
 };
 

@@ -16,7 +16,6 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/doors/history.h"
 #include "server/doors/listen.h"
 
 struct evhttp;
@@ -98,7 +97,6 @@ struct lk_http_door {
     struct lk_http_exchanges blocked; /* with the core */
     struct lk_http_exchanges held;    /* answered; in the order of their batches */
     struct lk_http_clients clients;
-    struct lk_history history;
     struct lk_http_streams streams;
     struct lk_http_streams stirred; /* ... with something to tell, perhaps */
     unsigned stream_count;

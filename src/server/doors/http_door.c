@@ -125,12 +125,6 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     }
 }
 
-static void notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
-    (void)peer;
-    (void)batch;
-    (void)notice;
-}
-
 /* Held replies stand in the order of their batches. */
 static void durable(void *peer, uint64_t batch) {
     struct lk_http_door *door = peer;
@@ -153,7 +147,6 @@ static void failed(void *peer, const char *why) {
 
 static const struct lk_session_ops session_ops = {
     .answer = answer,
-    .notify = notify,
     .durable = durable,
     .failed = failed,
 };
@@ -230,7 +223,6 @@ static void close_door(struct lk_door *of) {
     while (!TAILQ_EMPTY(&door->held)) {
         free_exchange(TAILQ_FIRST(&door->held));
     }
-    lk_history_done(&door->history);
     if (door->session != NULL) {
         lk_core_session_close(lk_server_core(door->server), door->session, &times);
     }
@@ -290,7 +282,6 @@ lk_outcome lk_door_http_open(struct lk_server *server, const char *listen,
     TAILQ_INIT(&door->held);
     TAILQ_INIT(&door->streams);
     TAILQ_INIT(&door->stirred);
-    lk_history_init(&door->history, server);
     lk_http_clients_begin(door, options->connections_max, options->request_seconds_max);
     door->listener.socket = -1;
     outcome = lk_listener_open(options, listen, &door->listener, ret_address, error);

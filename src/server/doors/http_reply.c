@@ -93,7 +93,7 @@ static void fill_metrics(const struct lk_http_door *door, const struct lk_reply 
     add_metric(&text, "owners", "gauge", "Owners with a live request.", model.owners);
     add_metric(&text, "sessions", "gauge", "Connections, and one for HTTP.", core.sessions);
     add_metric(&text, "calls_blocked", "gauge", "Calls that wait for a grant.", core.blocked);
-    add_metric(&text, "watches", "gauge", "Prefixes that are watched.", core.watches);
+    add_metric(&text, "followers", "gauge", "Who follows events just now.", core.followers);
     add_metric(&text, "calls_total", "counter", "Calls since the start.", core.calls);
     add_metric(&text, "batches_total", "counter", "Transactions since the start.", core.batches);
     add_metric(&text, "batches_failed_total", "counter", "Transactions that failed.",

@@ -17,7 +17,6 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/doors/history.h"
 #include "server/doors/listen.h"
 #include "server/doors/outbox.h"
 #include "wire/resp.h"
@@ -58,7 +57,6 @@ struct lk_resp_connection {
     bool is_ending;          /* takes up nothing more; ends when all is told */
     bool is_dead;            /* ends at once */
     char name[LK_RESP_NAME_BYTES_MAX + 1];
-    char peer[LK_ADDRESS_BYTES_MAX];
 };
 
 TAILQ_HEAD(lk_resp_connections, lk_resp_connection);
@@ -74,7 +72,6 @@ struct lk_resp_door {
     uint32_t count;
     uint32_t count_max;
     uint32_t request_s; /* from a request's first byte to its last, at most */
-    struct lk_history history;
     bool is_choked;
     bool is_stopping;
     /* One of each is enough: what blocks keeps a copy. */

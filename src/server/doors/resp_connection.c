@@ -2,7 +2,6 @@
 /* One connection of the RESP door: bytes in, requests out of them, bytes out. */
 #include <errno.h>
 #include <event2/event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -249,10 +248,6 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void name_peer(struct lk_resp_connection *connection) {
-    (void)snprintf(connection->peer, sizeof connection->peer, "socket-%d", connection->socket);
-}
-
 void lk_resp_connection_open(struct lk_resp_door *door, int socket) {
     struct lk_resp_connection *connection = calloc(1, sizeof *connection);
     lk_error error;
@@ -266,7 +261,6 @@ void lk_resp_connection_open(struct lk_resp_door *door, int socket) {
     connection->version = 2;
     connection->is_known = lk_server_options_of(door->server)->password == NULL;
     connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
-    name_peer(connection);
     (void)event_assign(&connection->readable, lk_server_loop(door->server), socket,
                        EV_READ | EV_PERSIST, read_some, connection);
     (void)event_assign(&connection->writable, lk_server_loop(door->server), socket, EV_WRITE,
