@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes at the RESP door of a service: the very code that serves connections, in front of the very
- * core, in a world in which nothing is left to chance. The clock stands still but where it is moved;
+ * core, in a world in which nothing is left to chance. The clock stands still until it is moved;
  * the disk is a number of turns that a batch takes; the loop is libevent's, on sockets of this
  * process, whose other end is the test.
  *
