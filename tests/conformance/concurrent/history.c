@@ -8,7 +8,8 @@
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
- * mid-air. --slow: a store whose connections take long to make; everything takes SLOW times as long. LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
+ * mid-air. --slow: the store's connections take long to make; all takes SLOW times as long.
+ * LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
  */
 #include <errno.h>
 #include <fcntl.h>
