@@ -4,7 +4,7 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history [--one-root | --slow] STORE_URL CHECKER [LK [--kill]]
+ *     history [--one-root] [--slow] STORE_URL CHECKER [LK [--kill]]
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
@@ -315,13 +315,13 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     static struct history history;
-    history.one_root = argc > 1 && strcmp(argv[1], "--one-root") == 0;
-    history.pace = argc > 1 && strcmp(argv[1], "--slow") == 0 ? SLOW : 1;
-    int options = history.one_root || history.pace > 1;
-    argc -= options;
-    argv += options;
+    history.pace = 1;
+    for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+        history.one_root = history.one_root || strcmp(argv[1], "--one-root") == 0;
+        history.pace = strcmp(argv[1], "--slow") == 0 ? SLOW : history.pace;
+    }
     if (argc < 3 || argc > 5 || (argc == 5 && strcmp(argv[4], "--kill") != 0)) {
-        fputs("usage: history [--one-root | --slow] STORE_URL CHECKER [LK [--kill]]\n", stderr);
+        fputs("usage: history [--one-root] [--slow] STORE_URL CHECKER [LK [--kill]]\n", stderr);
         return 2;
     }
     const char *temporary = getenv("TMPDIR");
