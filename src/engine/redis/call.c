@@ -53,24 +53,32 @@ static void begin(const struct lk_redis *store, const char *operation, const str
 }
 
 /* ... channel alone ... */
-void lk_redis_call_begin(const struct lk_redis *store, const char *operation,
-                         const struct lk_path *path, bool is_attended, struct lk_redis_call *call) {
+void lk_redis_call_begin(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                         bool is_attended, struct lk_redis_call *call) {
     begin(store, operation, path, call);
-    lk_redis_call_say(call, lk_slice_of(is_attended ? store->channel : ""));
+    call->channel[0] = '\0';
+    if (is_attended) {
+        lk_redis_listener_channel(&store->listener, call->root, call->channel);
+    }
+    lk_redis_call_say(call, lk_slice_of(call->channel));
     lk_redis_call_say(call, lk_slice_of(store->fleet.is_cluster ? "0" : "1"));
 }
 
 /* ... ALONE STYLE NOTE_GIVEN BLOCKERS channel ... */
-void lk_redis_call_begin_plain(const struct lk_redis *store, const char *operation,
+void lk_redis_call_begin_plain(struct lk_redis *store, const char *operation,
                                const struct lk_path *path, const struct lk_ask *ask,
                                struct lk_redis_call *call) {
     int size;
 
     begin(store, operation, path, call);
-    size = ask == NULL ? snprintf(call->said, sizeof call->said, "%d000 ", !store->fleet.is_cluster)
-                       : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s",
-                                  !store->fleet.is_cluster, (int)ask->style, ask->note_given,
-                                  ask->blockers_max, ask->style == LK_WAIT ? store->channel : "");
+    call->channel[0] = '\0';
+    if (ask != NULL && ask->style == LK_WAIT) {
+        lk_redis_listener_channel(&store->listener, call->root, call->channel);
+    }
+    size = ask == NULL
+               ? snprintf(call->said, sizeof call->said, "%d000 ", !store->fleet.is_cluster)
+               : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s", !store->fleet.is_cluster,
+                          (int)ask->style, ask->note_given, ask->blockers_max, call->channel);
     lk_redis_call_say(call, (struct lk_slice){call->said, (size_t)size});
 }
 
