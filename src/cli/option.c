@@ -368,7 +368,8 @@ static const struct lk_option options[] =
                 .kind = LK_KIND_LIST,
                 .value = "NAME=N",
                 .help = "as often as one likes: connections, live,\n"
-                        "live-per-owner, live-per-root, waiters-per-path",
+                        "live-per-owner, live-per-root, request-seconds,\n"
+                        "waiters-per-path",
             },
         [LK_OPTION_PATTERN] =
             {

@@ -278,6 +278,19 @@ static void write_audit(const struct lk_echo *echo, const struct lk_reply *reply
     close_list(writer);
 }
 
+/* ---- events and bounds ----------------------------------------------------------------------- */
+
+static void write_events(const struct lk_reply *reply, struct lk_form_writer *writer) {
+    char cursor[LK_NUMBER_BYTES_MAX + 1];
+
+    cursor[lk_number_write(cursor, (int64_t)reply->happenings->last)] = '\0';
+    open_page(writer, "events", cursor);
+    for (size_t i = 0; i < reply->happenings->count; i++) {
+        lk_form_write_event(writer, &reply->happenings->events[i]);
+    }
+    close_page(writer);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /* What succeeded, and is not a request's result. */
@@ -307,6 +320,12 @@ static lk_outcome write_success(const struct lk_echo *echo, const struct lk_repl
         return LK_OK;
     case LK_SHAPE_AUDIT:
         write_audit(echo, reply, writer);
+        return LK_OK;
+    case LK_SHAPE_EVENTS:
+        write_events(reply, writer);
+        return LK_OK;
+    case LK_SHAPE_LIMITS:
+        lk_form_write_limits(writer, reply->limits);
         return LK_OK;
     default:
         write_ok(writer);

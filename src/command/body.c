@@ -217,7 +217,7 @@ static lk_outcome set_member(struct lk_wish *wish, const char *name, const json_
         return lk_error_set(error, LK_INVALID, "\"%.*s\" is said twice", SHOWN_NAME_BYTES_MAX,
                             name);
     }
-    wish->given |= UINT32_C(1) << keyword;
+    wish->given |= UINT64_C(1) << keyword;
     outcome = base64 != LK_WORDS_COUNT ? set_base64(wish, keyword, name, value, body, error)
                                        : set_field(wish, keyword, name, value, error);
     return outcome;
@@ -245,6 +245,8 @@ static lk_outcome require_operands(const struct lk_wish *wish, lk_error *error) 
         return wish->part_count > 0
                    ? LK_OK
                    : lk_error_set(error, LK_INVALID, "R2: \"parts\" names at least one part");
+    case LK_OPERANDS_NONE:
+        return LK_OK;
     case LK_OPERANDS_QUEUE_ID:
         if (wish->id.bytes == NULL) {
             return lk_error_set(error, LK_INVALID, "\"id\" is missing");

@@ -35,6 +35,12 @@ enum lk_keyword {
     LK_WORD_META,
     LK_WORD_BLOCKERS,
     LK_WORD_TICKET,
+    LK_WORD_AFTER,
+    LK_WORD_LIVE, /* these five: bounds (R22) */
+    LK_WORD_LIVE_PER_OWNER,
+    LK_WORD_LIVE_PER_ROOT,
+    LK_WORD_WAITERS_PER_PATH,
+    LK_WORD_EVENTS,
     LK_WORD_SHARED, /* these three in JSON only: defaults of the parts (R2) */
     LK_WORD_LIMIT,
     LK_WORD_UNITS,
@@ -65,13 +71,15 @@ enum lk_shape {
     LK_SHAPE_ITEMS,  /* a cursor and items */
     LK_SHAPE_STATS,  /* a map */
     LK_SHAPE_AUDIT,  /* entries */
+    LK_SHAPE_EVENTS, /* the number to go on after, and events */
+    LK_SHAPE_LIMITS, /* a map */
 };
 
 struct lk_command {
     const char *name; /* upper case */
     enum lk_call_kind kind;
     enum lk_operands operands;
-    uint32_t keywords; /* bits of enum lk_keyword */
+    uint64_t keywords; /* bits of enum lk_keyword */
     enum lk_shape shape;
     bool has_owner;     /* without one it is the connection's own, or over HTTP a fresh one */
     const char *method; /* HTTP; NULL: it has no route */

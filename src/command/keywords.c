@@ -41,6 +41,16 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_BLOCKERS] = {"BLOCKERS", "blockers", LK_KEYWORD_NUMBER, AT(blockers), 0,
                           LK_BLOCKERS_MAX, 0},
     [LK_WORD_TICKET] = {"TICKET", "ticket", LK_KEYWORD_NUMBER, AT(ticket), 1, INT64_MAX, 0},
+    [LK_WORD_AFTER] = {"AFTER", "after", LK_KEYWORD_NUMBER, AT(after), 0, INT64_MAX, 0},
+    [LK_WORD_LIVE] = {"LIVE", "live", LK_KEYWORD_NUMBER, AT(live), 0, LK_LIMIT_MAX, 0},
+    [LK_WORD_LIVE_PER_OWNER] = {"LIVE-PER-OWNER", "live_per_owner", LK_KEYWORD_NUMBER,
+                                AT(live_per_owner), 0, LK_LIMIT_MAX, 0},
+    [LK_WORD_LIVE_PER_ROOT] = {"LIVE-PER-ROOT", "live_per_root", LK_KEYWORD_NUMBER,
+                               AT(live_per_root), 0, LK_LIMIT_MAX, 0},
+    [LK_WORD_WAITERS_PER_PATH] = {"WAITERS-PER-PATH", "waiters_per_path", LK_KEYWORD_NUMBER,
+                                  AT(waiters_per_path), 0, LK_LIMIT_MAX, 0},
+    [LK_WORD_EVENTS] = {"EVENTS", "events", LK_KEYWORD_NUMBER, AT(events), 0, LK_EVENTS_KEPT_MAX,
+                        0},
     [LK_WORD_SHARED] = {NULL, "shared", LK_KEYWORD_FLAG, AT(is_shared), 0, 0, 0},
     [LK_WORD_LIMIT] = {NULL, "limit", LK_KEYWORD_NUMBER, AT(limit), 1, LK_LIMIT_MAX, 0},
     [LK_WORD_UNITS] = {NULL, "units", LK_KEYWORD_NUMBER, AT(units), 1, LK_LIMIT_MAX, 0},
@@ -57,10 +67,10 @@ enum lk_keyword lk_keyword_find(const struct lk_command *command, struct lk_slic
 }
 
 lk_outcome lk_keyword_give(struct lk_wish *wish, enum lk_keyword keyword, lk_error *error) {
-    static const uint32_t styles =
-        UINT32_C(1) << LK_WORD_TRY | UINT32_C(1) << LK_WORD_QUEUE | UINT32_C(1) << LK_WORD_WAIT;
+    static const uint64_t styles =
+        UINT64_C(1) << LK_WORD_TRY | UINT64_C(1) << LK_WORD_QUEUE | UINT64_C(1) << LK_WORD_WAIT;
     const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
-    uint32_t bit = UINT32_C(1) << keyword;
+    uint64_t bit = UINT64_C(1) << keyword;
 
     if (form->kind == LK_KEYWORD_STYLE && (wish->given & styles) != 0) {
         return lk_error_set(error, LK_INVALID, "R10: one of TRY, QUEUE and WAIT, and once");

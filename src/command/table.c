@@ -2,9 +2,9 @@
 /* The table of commands, and the ways to find one. */
 #include "command/command.h"
 
-#define W(name) (UINT32_C(1) << LK_WORD_##name)
+#define W(name) (UINT64_C(1) << LK_WORD_##name)
 
-_Static_assert(LK_WORDS_COUNT <= 32, "every keyword has its bit");
+_Static_assert(LK_WORDS_COUNT <= 64, "every keyword has its bit");
 
 const struct lk_command lk_command_table[] = {
     {
@@ -200,6 +200,37 @@ const struct lk_command lk_command_table[] = {
         .route = "/v1/stats/",
         .usage = "queue",
         .summary = "Counts of a queue",
+    },
+    {
+        .name = "EVENTS",
+        .kind = LK_CALL_EVENTS,
+        .operands = LK_OPERANDS_PREFIX,
+        .keywords = W(AFTER) | W(COUNT) | W(TRY) | W(WAIT),
+        .shape = LK_SHAPE_EVENTS,
+        .usage = "[prefix] [AFTER sequence] [COUNT n] [WAIT ms]",
+        .summary = "What has happened behind an event that was seen, or what happens next",
+    },
+    {
+        .name = "LIMITS",
+        .kind = LK_CALL_LIMITS,
+        .operands = LK_OPERANDS_NONE,
+        .shape = LK_SHAPE_LIMITS,
+        .method = "GET",
+        .route = "/v1/limits",
+        .usage = "",
+        .summary = "The bounds that the store keeps",
+    },
+    {
+        .name = "LIMIT",
+        .kind = LK_CALL_LIMITS,
+        .operands = LK_OPERANDS_NONE,
+        .keywords =
+            W(LIVE) | W(LIVE_PER_OWNER) | W(LIVE_PER_ROOT) | W(WAITERS_PER_PATH) | W(EVENTS),
+        .shape = LK_SHAPE_LIMITS,
+        .method = "POST",
+        .route = "/v1/limits",
+        .usage = "[LIVE n] [LIVE-PER-OWNER n] [LIVE-PER-ROOT n] [WAITERS-PER-PATH n] [EVENTS n]",
+        .summary = "Sets bounds, 0: none, and tells all of them",
     },
 };
 const size_t lk_command_count = sizeof lk_command_table / sizeof lk_command_table[0];

@@ -81,7 +81,22 @@ static void understand_take(const struct lk_wish *wish, const struct lk_path *pa
     call->is_bound = wish->is_bound;
 }
 
-/* What is about one path, and perhaps an item there. */
+static uint64_t limit_of(int64_t said) {
+    return said >= 0 ? (uint64_t)said : LK_LIMIT_AS_IS;
+}
+
+static void understand_limits(const struct lk_wish *wish, lk_limits *ret_limits) {
+    *ret_limits = (lk_limits){
+        .size = sizeof *ret_limits,
+        .live = limit_of(wish->live),
+        .live_per_owner = limit_of(wish->live_per_owner),
+        .live_per_root = limit_of(wish->live_per_root),
+        .waiters_per_path = limit_of(wish->waiters_per_path),
+        .events = limit_of(wish->events),
+    };
+}
+
+/* What is about one path, and perhaps an item there; or about the store. */
 static lk_outcome understand_at(const struct lk_wish *wish, const struct lk_path *path,
                                 struct lk_understood *understood, lk_error *error) {
     struct lk_call *call = &understood->call;
@@ -124,6 +139,16 @@ static lk_outcome understand_at(const struct lk_wish *wish, const struct lk_path
         break;
     case LK_CALL_UNPARK:
         call->unpark = (struct lk_unpark){.queue = *path, .id = wish->id};
+        break;
+    case LK_CALL_LIMITS:
+        understand_limits(wish, &call->limits);
+        break;
+    case LK_CALL_EVENTS:
+        call->after = (uint64_t)wish->after;
+        call->count = (size_t)wish->count;
+        call->wait_ms = wish->style == LK_WAIT ? wish->wait_ms : 0;
+        call->has_path = wish->has_path;
+        call->path = *path;
         break;
     default:
         call->has_path = wish->has_path;

@@ -19,7 +19,7 @@ enum {
 /* As it was said. All text is borrowed from where it was read. */
 struct lk_wish {
     const struct lk_command *command;
-    uint32_t given; /* bits of enum lk_keyword */
+    uint64_t given; /* bits of enum lk_keyword */
     struct lk_slice parts[LK_PARTS_MAX];
     size_t part_count;
     struct lk_slice needs[LK_NEEDS_MAX];
@@ -46,6 +46,12 @@ struct lk_wish {
     int64_t ticket;
     int64_t limit;
     int64_t units;
+    int64_t after;
+    int64_t live; /* these five: -1: as it is */
+    int64_t live_per_owner;
+    int64_t live_per_root;
+    int64_t waiters_per_path;
+    int64_t events;
     bool is_shared;
     bool wants_value;
     bool is_bound;

@@ -8,6 +8,11 @@ void lk_wish_begin(struct lk_wish *wish, const struct lk_command *command) {
         .command = command,
         .count = LK_PAGE_DEFAULT,
         .blockers = LK_BLOCKERS_DEFAULT,
+        .live = -1,
+        .live_per_owner = -1,
+        .live_per_root = -1,
+        .waiters_per_path = -1,
+        .events = -1,
         .style = LK_TRY,
     };
 }

@@ -67,6 +67,8 @@ struct lk_event_query {
     uint64_t after;               /* those behind this one; LK_EVENTS_FROM_NOW: none yet */
     const struct lk_path *prefix; /* with a path at or below it; NULL: all */
     size_t max;                   /* events in one answer, at least 1 */
+    int64_t until_us;             /* an engine that asks somewhere else may wait there so long for
+                                     the first one, on lk_clock_now_us(); 0: not at all */
 };
 #define LK_EVENTS_FROM_NOW UINT64_MAX
 
@@ -199,7 +201,9 @@ struct lk_engine_ops {
 
     /*
      * R21. Marks the store as watched, makes what is overdue happen, and answers at once with what
-     * has happened behind query->after, or with where that is now. Gaps stand among the events.
+     * has happened behind query->after, or with where that is now. Gaps stand among the events. An
+     * engine that waits until query->until_us while there are none need not do so once more in
+     * await_events().
      */
     lk_outcome (*events)(struct lk_engine *engine, const struct lk_event_query *query,
                          const struct lk_patience *patience, struct lk_happenings **ret_happenings,

@@ -71,6 +71,9 @@ bool lk_happenings_is_full(const struct lk_happenings *happenings,
 bool lk_happenings_add(struct lk_happenings *happenings, const struct lk_event_query *query,
                        lk_watch_event *event);
 
+/* The same for an event that is known not to be wanted, and is not at hand. */
+bool lk_happenings_pass(struct lk_happenings *happenings, uint64_t sequence, int64_t at_unix_ms);
+
 /*
  * All that was kept has been added; `last_sequence` is the last number that the store has drawn.
  * What is missing at the end becomes a gap, and so does a query that is ahead of the store.

@@ -183,14 +183,20 @@ static bool append_gap(struct lk_happenings *happenings, uint64_t sequence, int6
     return append(happenings, &gap);
 }
 
+bool lk_happenings_pass(struct lk_happenings *happenings, uint64_t sequence, int64_t at_unix_ms) {
+    if (sequence != happenings->last + 1 && !append_gap(happenings, sequence - 1, at_unix_ms)) {
+        return false;
+    }
+    happenings->last = sequence;
+    return true;
+}
+
 bool lk_happenings_add(struct lk_happenings *happenings, const struct lk_event_query *query,
                        lk_watch_event *event) {
-    if (event->sequence != happenings->last + 1
-        && !append_gap(happenings, event->sequence - 1, event->at_unix_ms)) {
+    if (!lk_happenings_pass(happenings, event->sequence, event->at_unix_ms)) {
         lk_watch_event_done(event);
         return false;
     }
-    happenings->last = event->sequence;
     if (!is_wanted(event, query->prefix)) {
         lk_watch_event_done(event);
         return true;

@@ -123,7 +123,10 @@ static lk_outcome await(lk_watch *watch, int64_t end_us, struct lk_waker *waker,
     while (outcome == LK_OK && !has_event(watch)) {
         const struct lk_patience patience = {.until_us = lk_wait_patience_until(0), .waker = waker};
 
+        watch->query.until_us =
+            smaller(end_us, lk_clock_now_us() + LK_WATCHED_US - LK_WATCHED_LEAST_US);
         outcome = ask(watch, &patience, error);
+        watch->query.until_us = 0;
         if (outcome != LK_OK || has_event(watch) || watch->batch->has_more) {
             continue;
         }

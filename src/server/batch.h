@@ -11,6 +11,7 @@
 
 #include "model/model.h"
 #include "server/arena.h"
+#include "server/kept.h"
 
 enum lk_row_kind {
     LK_ROW_REQUEST,      /* .request: new or changed */
@@ -24,6 +25,8 @@ enum lk_row_kind {
     LK_ROW_QUEUE,        /* .queue */
     LK_ROW_ENDED,        /* .ended: a token that its owner ended (R3) */
     LK_ROW_AUDIT,        /* .audit: what an administrator broke (R12) */
+    LK_ROW_EVENT,        /* .event (R21) */
+    LK_ROW_LIMITS,       /* .limits (R21, R22): in the place of what was there */
 };
 
 struct lk_row_request {
@@ -76,7 +79,20 @@ struct lk_row {
             uint64_t ticket;
             uint64_t token; /* 0: it was waiting */
         } audit;
+        const struct lk_kept *event;
+        struct {
+            struct lk_quotas quotas;
+            uint64_t events_max;
+        } limits;
     };
+};
+
+/* What is to be known of events besides themselves. */
+struct lk_batch_events {
+    uint64_t last;      /* the last number that was drawn */
+    uint64_t forgotten; /* of those up to here nobody will be told any more */
+    bool has_mark;
+    int64_t watched_until_us; /* the mark, on the clock of `times`; 0: nobody follows */
 };
 
 struct lk_batch {
@@ -84,6 +100,7 @@ struct lk_batch {
     struct lk_times times; /* of when it was closed */
     uint64_t draw_floor;   /* R4: no draw up to here may be made again, in any root */
     bool has_work;         /* something of R15 or R16 that the first format does not know */
+    struct lk_batch_events events;
     size_t row_count;
     struct lk_row *first;
     struct lk_row *last;

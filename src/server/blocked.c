@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that are answered later. Asks that wait for their grant (R10): kept alive while they block,
- * ended by what becomes of their request or by their time. (Claims: takers.c.)
+ * ended by what becomes of their request or by their time. (Claims: takers.c; events: follow.c.)
  */
 #include <stdlib.h>
 
@@ -72,6 +72,9 @@ void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
     }
     if (blocked->queue != NULL) {
         lk_taker_leave(core, blocked->queue);
+    }
+    if (blocked->kind == LK_CALL_EVENTS) {
+        lk_history_unfollow(core);
     }
     free(blocked);
 }
@@ -257,7 +260,9 @@ static void time_out(struct lk_core *core, struct lk_blocked *blocked) {
 }
 
 void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked) {
-    if (blocked->until_us <= core->times.now_us) {
+    if (blocked->kind == LK_CALL_EVENTS) {
+        lk_follower_answer(core, blocked);
+    } else if (blocked->until_us <= core->times.now_us) {
         time_out(core, blocked);
     } else {
         lk_timed_set(core, &blocked->timed, blocked->until_us);

@@ -313,6 +313,35 @@ void lk_collect_audit(struct lk_collection *collection, const struct lk_audit_ro
     }
 }
 
+/* ---- events and bounds ----------------------------------------------------------------------- */
+
+void lk_collect_event(struct lk_collection *collection, const struct lk_kept *kept) {
+    struct lk_row *row = add_row(collection, LK_ROW_EVENT);
+    void *made = lk_arena_take(&collection->open->arena, lk_kept_bytes(kept));
+
+    if (row == NULL || made == NULL) {
+        collection->is_incomplete = true;
+        return;
+    }
+    memcpy(made, kept, lk_kept_bytes(kept));
+    row->event = made;
+}
+
+void lk_collect_mark(struct lk_collection *collection, int64_t watched_until_us) {
+    collection->open->events.has_mark = true;
+    collection->open->events.watched_until_us = watched_until_us;
+}
+
+void lk_collect_limits(struct lk_collection *collection, const struct lk_quotas *quotas,
+                       uint64_t events_max) {
+    struct lk_row *row = add_row(collection, LK_ROW_LIMITS);
+
+    if (row != NULL) {
+        row->limits.quotas = *quotas;
+        row->limits.events_max = events_max;
+    }
+}
+
 /* ---- a step ---------------------------------------------------------------------------------- */
 
 void lk_collect_step(struct lk_collection *collection, const struct lk_model *model,
@@ -342,7 +371,8 @@ void lk_collect_step(struct lk_collection *collection, const struct lk_model *mo
 
 bool lk_collection_is_empty(const struct lk_collection *collection) {
     return collection->dirty_count == 0 && collection->queue_count == 0
-           && collection->open->row_count == 0 && !collection->is_wanted;
+           && collection->open->row_count == 0 && !collection->open->events.has_mark
+           && !collection->is_wanted;
 }
 
 size_t lk_collection_bytes(const struct lk_collection *collection) {
@@ -428,10 +458,9 @@ static void close_queues(struct lk_collection *collection, const struct lk_model
     }
 }
 
-const struct lk_batch *lk_collection_close(struct lk_collection *collection,
-                                           const struct lk_model *model, uint64_t number,
-                                           const struct lk_times *times, lk_is_bound *is_bound,
-                                           void *context) {
+struct lk_batch *lk_collection_close(struct lk_collection *collection, const struct lk_model *model,
+                                     uint64_t number, const struct lk_times *times,
+                                     lk_is_bound *is_bound, void *context) {
     struct lk_batch *batch = collection->open;
 
     for (struct lk_row *row = batch->first; row != NULL; row = row->next) {

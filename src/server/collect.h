@@ -52,6 +52,16 @@ void lk_collect_step(struct lk_collection *collection, const struct lk_model *mo
 /* What a break ended or revoked, for the record; besides lk_collect_step(). */
 void lk_collect_audit(struct lk_collection *collection, const struct lk_audit_row *row);
 
+/* An event (R21), copied. */
+void lk_collect_event(struct lk_collection *collection, const struct lk_kept *kept);
+
+/* Until when events are kept though nobody follows; 0: they are not. */
+void lk_collect_mark(struct lk_collection *collection, int64_t watched_until_us);
+
+/* The bounds (R22) are others now. */
+void lk_collect_limits(struct lk_collection *collection, const struct lk_quotas *quotas,
+                       uint64_t events_max);
+
 /* A request is as it was, but for what the model does not know of it. */
 void lk_collect_request(struct lk_collection *collection, const struct lk_model *model,
                         lk_ref request);
@@ -66,9 +76,8 @@ typedef bool lk_is_bound(void *context, lk_ref request);
  * Closes what is open: it is the collection's, and untouched until the next close. NULL: memory is
  * exhausted, and it is incomplete.
  */
-const struct lk_batch *lk_collection_close(struct lk_collection *collection,
-                                           const struct lk_model *model, uint64_t number,
-                                           const struct lk_times *times, lk_is_bound *is_bound,
-                                           void *context);
+struct lk_batch *lk_collection_close(struct lk_collection *collection, const struct lk_model *model,
+                                     uint64_t number, const struct lk_times *times,
+                                     lk_is_bound *is_bound, void *context);
 
 #endif

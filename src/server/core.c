@@ -35,6 +35,7 @@ struct lk_core *lk_core_new(const struct lk_core_config *config) {
     configure(core, config);
     lk_sessions_init(core);
     core->collecting = 1;
+    core->history.has_missed = true;
     if (!lk_collection_init(&core->collection)) {
         lk_core_free(core);
         return NULL;
@@ -74,6 +75,7 @@ void lk_core_free(struct lk_core *core) {
     }
     assert(core->stats.sessions == 0);
     free_ties(core);
+    lk_history_done(&core->history);
     free(core->spare_blocked);
     free(core->timed);
     lk_collection_done(&core->collection);
@@ -103,19 +105,22 @@ void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_
     }
 }
 
+void lk_core_reply(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                   struct lk_reply *reply) {
+    uint64_t batch = lk_core_depends_on(core);
+
+    reply->model = core->model;
+    reply->times = &core->times;
+    reply->audit = core->audit;
+    lk_core_hold_back(core, session, batch);
+    session->ops->answer(session->peer, tag, batch, reply);
+}
+
 void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
                     enum lk_call_kind kind, const struct lk_answer *answer) {
-    uint64_t batch = lk_core_depends_on(core);
-    const struct lk_reply reply = {
-        .kind = kind,
-        .answer = answer,
-        .model = core->model,
-        .times = &core->times,
-        .audit = core->audit,
-    };
+    struct lk_reply reply = {.kind = kind, .answer = answer};
 
-    lk_core_hold_back(core, session, batch);
-    session->ops->answer(session->peer, tag, batch, &reply);
+    lk_core_reply(core, session, tag, &reply);
 }
 
 void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t tag,
@@ -135,12 +140,12 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_event *eve
     effects = lk_model_step(core->model, event);
     if (!core->config.is_ephemeral) {
         lk_collect_step(&core->collection, core->model, event, effects);
-        if (core->collection.is_incomplete) {
-            lk_core_give_up(core, "memory is exhausted");
-            return NULL;
-        }
     }
-    lk_watch_tell(core, event, effects);
+    lk_history_tell(core, event, effects);
+    if (!core->config.is_ephemeral && core->collection.is_incomplete) {
+        lk_core_give_up(core, "memory is exhausted");
+        return NULL;
+    }
     for (size_t i = 0; i < effects->change_count && core->generation == generation; i++) {
         const struct lk_change *change = &effects->changes[i];
 
@@ -154,14 +159,18 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_event *eve
     return effects;
 }
 
-/* What time has brought about by now. false: the model was given up. */
-static bool pass_time(struct lk_core *core, enum lk_call_kind kind) {
+bool lk_core_pass_time(struct lk_core *core, enum lk_call_kind kind) {
     struct lk_event tick = {.kind = LK_EVENT_TICK};
     bool is_about_items =
         kind == LK_CALL_ITEMS || kind == LK_CALL_STATS; /* a delay is no deadline */
 
     return (!is_about_items && lk_model_next_deadline(core->model) > core->times.now_us)
            || lk_core_step(core, &tick) != NULL;
+}
+
+void lk_core_settle(struct lk_core *core) {
+    lk_takers_drain(core);
+    lk_history_settle(core);
 }
 
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request) {
@@ -215,7 +224,8 @@ static void call_ask(struct lk_core *core, struct lk_session *session, const str
         return;
     }
     if (call->ticket != 0
-        && (!pass_time(core, call->kind) || !lk_core_lives_under(core, &call->ask, call->ticket))) {
+        && (!lk_core_pass_time(core, call->kind)
+            || !lk_core_lives_under(core, &call->ask, call->ticket))) {
         lk_core_refuse(core, session, call->tag, call->kind, LK_LOST,
                        "R12: no request of this owner and these paths lives under that ticket");
         return;
@@ -348,27 +358,11 @@ static void call_change(struct lk_core *core, struct lk_session *session,
     }
 }
 
-static void call_watch(struct lk_core *core, struct lk_session *session,
-                       const struct lk_call *call) {
-    struct lk_answer answer = {.outcome = LK_OK, .text = ""};
-
-    if (call->kind == LK_CALL_UNWATCH) {
-        lk_watch_end(core, session);
-    } else if (session->watch_count >= LK_CORE_WATCHES_PER_SESSION_MAX) {
-        answer.outcome = LK_FULL;
-        answer.text = "R22: this connection follows as many prefixes as it may";
-    } else if (!lk_watch_add(core, session, call->has_path ? &call->path : NULL)) {
-        answer.outcome = LK_INTERNAL;
-        answer.text = "memory is exhausted; nothing was changed";
-    }
-    lk_core_answer(core, session, call->tag, call->kind, &answer);
-}
-
 static void call_look(struct lk_core *core, struct lk_session *session,
                       const struct lk_call *call) {
     struct lk_answer answer = {.outcome = LK_OK, .text = ""};
 
-    if (!pass_time(core, call->kind)) {
+    if (!lk_core_pass_time(core, call->kind)) {
         refuse_unwritten(core, session, call);
         return;
     }
@@ -399,9 +393,11 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, const struct
     case LK_CALL_BREAK:
         call_break(core, session, call);
         break;
-    case LK_CALL_WATCH:
-    case LK_CALL_UNWATCH:
-        call_watch(core, session, call);
+    case LK_CALL_EVENTS:
+        lk_core_events(core, session, call);
+        break;
+    case LK_CALL_LIMITS:
+        lk_core_limits(core, session, call);
         break;
     case LK_CALL_RENEW:
     case LK_CALL_RELEASE:
@@ -421,7 +417,7 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, const struct
         call_look(core, session, call);
         break;
     }
-    lk_takers_drain(core);
+    lk_core_settle(core);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -446,8 +442,8 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
         }
     }
     if (core->model != NULL) {
-        (void)pass_time(core, LK_CALL_LIST);
-        lk_takers_drain(core);
+        (void)lk_core_pass_time(core, LK_CALL_LIST);
+        lk_core_settle(core);
     }
 }
 
@@ -460,7 +456,7 @@ static bool is_bound(void *context, lk_ref request) {
 }
 
 const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
-    const struct lk_batch *batch;
+    struct lk_batch *batch;
 
     if (core->writing != 0 || core->model == NULL || core->config.is_ephemeral
         || lk_collection_is_empty(&core->collection)) {
@@ -472,6 +468,7 @@ const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
         lk_core_give_up(core, "memory is exhausted");
         return NULL;
     }
+    lk_history_fill(core, &batch->events);
     core->writing = core->collecting++;
     return batch;
 }
@@ -487,6 +484,7 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
         return;
     }
     core->stats.batches++;
+    lk_history_durable(core, batch);
     while (at != &core->unsettled) {
         struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, unsettled);
 
@@ -519,6 +517,7 @@ void lk_core_give_up(struct lk_core *core, const char *why) {
         lk_link_remove(&session->unsettled);
         session->ops->failed(session->peer, why);
     }
+    lk_history_void(core);
     core->model = NULL; /* from here on, answers depend on nothing */
     core->generation++;
     core->is_void = core->writing != 0;
@@ -554,7 +553,9 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_image *image,
     image->model = NULL;
     image->audit = NULL;
     lk_collection_reset(&core->collection, lk_model_next_id(core->model));
-    has_memory = lk_ties_resume(core, image->bound, image->bound_count);
+    core->quotas = image->quotas;
+    has_memory = lk_ties_resume(core, image->bound, image->bound_count)
+                 && lk_history_restore(core, &image->history);
     lk_image_free(image);
     if (!has_memory) {
         lk_core_give_up(core, "memory is exhausted");
@@ -565,13 +566,14 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_image *image,
     if (core->model == NULL || lk_core_step(core, &tick) == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    lk_takers_drain(core);
+    lk_core_settle(core);
     return LK_OK;
 }
 
 void lk_core_stop(struct lk_core *core, const struct lk_times *times) {
     core->times = *times;
     core->is_stopping = true;
+    lk_history_stop(core);
     lk_blocked_refuse_all(core, LK_UNAVAILABLE, "the service is stopping");
 }
 
@@ -581,6 +583,7 @@ bool lk_core_is_idle(const struct lk_core *core) {
 
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
     *ret_stats = core->stats;
+    ret_stats->followers = core->history.followed;
     ret_stats->bytes = sizeof *core + core->tie_capacity * sizeof(*core->ties)
                        + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
                        + core->timed_capacity * sizeof(*core->timed);

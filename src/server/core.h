@@ -5,9 +5,10 @@
  * drives it from a loop, the simulator (tests/server) from a list of invented misfortunes.
  *
  * Rules are the model's (src/model). What is added here: waits that block (R10) and are kept alive,
- * requests that end with their connection (R18), happenings that are watched (R21), and *when an
- * answer may leave*: every decision belongs to a batch of changes, and nothing that was decided in
- * it, or after it, is told to anybody before that batch is durable.
+ * requests that end with their connection (R18), happenings that are followed (R21; who is told of
+ * them as they happen: server/history.h), and *when an answer may leave*: every decision belongs to
+ * a batch of changes, and nothing that was decided in it, or after it, is told to anybody before
+ * that batch is durable.
  *
  * The turn of whoever drives it: hand in what has come (calls, ends of sessions), each with one
  * reading of the clocks; then ask lk_core_take_batch() for what is to be written. One batch is
@@ -28,14 +29,7 @@
 struct lk_core;
 struct lk_session;
 struct lk_batch; /* server/batch.h: the rows to write */
-struct lk_happening;
 struct lk_image; /* server/image.h: what a store has kept, loaded */
-
-/* Something happened at or below a watched path (engine/happening.h). */
-struct lk_notice {
-    const struct lk_happening *happening;
-    const struct lk_times *times;
-};
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -46,14 +40,13 @@ struct lk_notice {
  */
 struct lk_session_ops {
     void (*answer)(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply);
-    void (*notify)(void *peer, uint64_t batch, const struct lk_notice *notice);
 
     /* All that depends on this batch, or on an earlier one, may leave. */
     void (*durable)(void *peer, uint64_t batch);
 
     /*
      * A batch could not be written, or nobody knows whether it was. All that this session still
-     * holds back is void: each answer becomes UNAVAILABLE with `why`, notices are dropped.
+     * holds back is void: each answer becomes UNAVAILABLE with `why`.
      */
     void (*failed)(void *peer, const char *why);
 };
@@ -93,7 +86,7 @@ void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t t
 /* ---- making, loading, stopping --------------------------------------------------------------- */
 
 struct lk_core_config {
-    struct lk_quotas quotas; /* R22 */
+    struct lk_quotas quotas; /* R22: those that are not 0 hold, whatever the store or a call says */
     uint64_t hash_seed;      /* random where names come from strangers */
     const char *epoch;       /* of `conn:EPOCH.N`: new at every start; copied */
     bool is_ephemeral;       /* no store: everything is durable at once */
@@ -109,7 +102,6 @@ enum {
     LK_CORE_BLOCKED_MAX_DEFAULT = 1u << 20,
     LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT = 4096,
     LK_CORE_BATCH_BYTES_MAX_DEFAULT = 32 << 20,
-    LK_CORE_WATCHES_PER_SESSION_MAX = 64,
     LK_CORE_EPOCH_BYTES_MAX = 32,
     LK_CORE_AUDIT_MAX = 65536, /* breaks kept on record (R12) */
 };
@@ -158,9 +150,9 @@ bool lk_core_is_choked(const struct lk_core *core);
 
 struct lk_core_stats {
     uint64_t sessions;
-    uint64_t blocked; /* calls that block just now */
-    uint64_t bound;   /* live requests that end with their session */
-    uint64_t watches;
+    uint64_t blocked;        /* calls that block just now */
+    uint64_t bound;          /* live requests that end with their session */
+    uint64_t followers;      /* of events */
     uint64_t calls;          /* since the start */
     uint64_t batches;        /* durable ones since the start */
     uint64_t batches_failed; /* ... and those that were not */

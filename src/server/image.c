@@ -28,7 +28,22 @@ void lk_image_free(struct lk_image *image) {
     lk_model_free(image->model);
     lk_audit_free(image->audit);
     free(image->bound);
+    lk_history_image_done(&image->history);
     free(image);
+}
+
+static uint64_t bound_over(uint64_t configured, uint64_t kept) {
+    return configured != 0 ? configured : kept;
+}
+
+struct lk_quotas lk_quotas_over(const struct lk_quotas *configured, const struct lk_quotas *kept) {
+    return (struct lk_quotas){
+        .live_max = bound_over(configured->live_max, kept->live_max),
+        .live_per_owner_max = bound_over(configured->live_per_owner_max, kept->live_per_owner_max),
+        .live_per_root_max = bound_over(configured->live_per_root_max, kept->live_per_root_max),
+        .waiters_per_path_max =
+            bound_over(configured->waiters_per_path_max, kept->waiters_per_path_max),
+    };
 }
 
 bool lk_image_add_bound(struct lk_image *image, uint64_t id) {

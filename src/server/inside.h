@@ -2,9 +2,9 @@
 /*
  * The state of the core, for the files that make it up: core.c (calls and batches), sessions.c,
  * blocked.c (asks that wait), takers.c (claims that wait), ties.c (what requests mean to sessions),
- * watch.c (who follows what happens).
+ * history.c (what has happened), follow.c (calls about that, and about bounds).
  *
- *   session   one connection; its ties, its blocked calls, its watches
+ *   session   one connection; its ties, its blocked calls
  *   tie       a live request that somebody connected cares about: bound, waited for, or both
  *   blocked   a call that is answered later
  *   waiting queue   a path at which blocked claims wait for work, in their order
@@ -16,6 +16,7 @@
 
 #include "server/collect.h"
 #include "server/core.h"
+#include "server/history.h"
 #include "server/image.h"
 
 enum {
@@ -48,7 +49,7 @@ struct lk_blocked {
     enum lk_call_kind kind;
     struct lk_session *session;
     struct lk_link in_session;
-    struct lk_link in_line; /* of the tie, or of the waiting queue */
+    struct lk_link in_line; /* of the tie, of the waiting queue, or of those who follow */
     uint64_t tag;
     int64_t until_us;
 
@@ -63,6 +64,11 @@ struct lk_blocked {
     struct lk_waiting_queue *queue;
     bool is_bound;
     struct lk_take take; /* its slices point into `text` */
+
+    /* A call for events: */
+    struct lk_event_query query;
+    struct lk_path prefix; /* its bytes are in `text` */
+    uint64_t looked;       /* up to here there was nothing for it */
     char text[];
 };
 
@@ -77,12 +83,6 @@ struct lk_waiting_queue {
     char text[LK_PATH_BYTES_MAX];
 };
 
-struct lk_watch {
-    struct lk_watch *next;
-    struct lk_path path; /* depth 0: everything */
-    char text[LK_PATH_BYTES_MAX];
-};
-
 struct lk_session {
     const struct lk_session_ops *ops;
     void *peer;
@@ -92,9 +92,6 @@ struct lk_session {
     struct lk_link ties;    /* ring */
     struct lk_link blocked; /* ring */
     uint32_t blocked_count;
-    struct lk_watch *watches;
-    uint32_t watch_count;
-    struct lk_link watching;  /* in the ring of those who watch; alone: does not */
     struct lk_link unsettled; /* in the ring of those who hold answers back; alone: does not */
     uint64_t last_batch;      /* the greatest that an answer depends on */
     char owner_text[64];
@@ -105,13 +102,15 @@ struct lk_core {
     char epoch[LK_CORE_EPOCH_BYTES_MAX + 1];
     struct lk_model *model; /* NULL: away */
     lk_audit *audit;
+    struct lk_quotas quotas; /* R22: as they are kept */
+    struct lk_history history;
     uint64_t generation;   /* how many models were given up */
     struct lk_times times; /* of the call in hand */
     bool is_stopping;
 
     struct lk_link sessions; /* rings */
-    struct lk_link watching;
     struct lk_link unsettled;
+    struct lk_link following; /* calls that block for events */
     uint64_t next_session;
     struct lk_session orphans; /* bound to connections that are gone: found in an image */
 
@@ -178,8 +177,18 @@ bool lk_core_lives_under(const struct lk_core *core, const struct lk_ask *ask, u
 /* Answers a session's call. Without a model: an outcome and its sentence. */
 void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
                     enum lk_call_kind kind, const struct lk_answer *answer);
+
+/* The same with more in the reply than that; what is common to all is filled in. */
+void lk_core_reply(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                   struct lk_reply *reply);
 void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t tag,
                     enum lk_call_kind kind, lk_outcome outcome, const char *text);
+
+/* What time has brought about by now. false: the model was given up. */
+bool lk_core_pass_time(struct lk_core *core, enum lk_call_kind kind);
+
+/* What was begun is ended: who waits for work, or follows, and now can be served, is. */
+void lk_core_settle(struct lk_core *core);
 
 /* R18: the request ends with the session. There is room for the tie. */
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request);
@@ -272,11 +281,53 @@ void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue);
 /* Nobody waits any more: forgets what is stirred. */
 void lk_takers_forget(struct lk_core *core);
 
-/* ---- watch.c ---- */
+/* ---- history.c ---- */
 
-void lk_watch_tell(struct lk_core *core, const struct lk_event *event,
-                   const struct lk_effects *effects);
-bool lk_watch_add(struct lk_core *core, struct lk_session *session, const struct lk_path *path);
-void lk_watch_end(struct lk_core *core, struct lk_session *session);
+/* Keeps what a step did, if somebody wants to know, or a bound says so. */
+void lk_history_tell(struct lk_core *core, const struct lk_event *event,
+                     const struct lk_effects *effects);
+
+/* Tells those who follow, once whatever led to it is over. */
+void lk_history_settle(struct lk_core *core);
+
+/* Somebody asks for events, and `stays`: until lk_history_unfollow(). */
+void lk_history_follow(struct lk_core *core, bool stays);
+void lk_history_unfollow(struct lk_core *core);
+
+/* So many are kept at all times; 0: only while somebody follows. */
+void lk_history_bound(struct lk_core *core, size_t kept_max);
+
+/* What a batch says of events. */
+void lk_history_fill(const struct lk_core *core, struct lk_batch_events *ret_events);
+void lk_history_durable(struct lk_core *core, uint64_t batch);
+
+/* What is not durable has not happened. */
+void lk_history_void(struct lk_core *core);
+
+/* Takes over what was loaded. false: memory is exhausted. */
+bool lk_history_restore(struct lk_core *core, struct lk_history_image *image);
+
+/* The service ends. */
+void lk_history_stop(struct lk_core *core);
+void lk_history_done(struct lk_history *history);
+
+/* Whether there is anything for the query behind *looked, which moves on over what is not. */
+bool lk_history_has(const struct lk_core *core, const struct lk_event_query *query,
+                    uint64_t *looked);
+
+/* The answer to a query, for lk_happenings_free(). NULL: memory is exhausted. */
+struct lk_happenings *lk_history_ask(const struct lk_core *core,
+                                     const struct lk_event_query *query);
+
+/* ---- follow.c ---- */
+
+void lk_core_events(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+void lk_core_limits(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+
+/* Answers a blocked call for events with what there is, which may be nothing. */
+void lk_follower_answer(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Answers those for whom there is something. */
+void lk_followers_drain(struct lk_core *core);
 
 #endif

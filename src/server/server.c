@@ -15,6 +15,7 @@
 #include "server/writer.h"
 
 enum { DOOR_RESP, DOOR_UNIX, DOOR_HTTP, DOORS_MAX };
+enum { SIGNALS_MAX = 3 };
 
 #define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
 #define LEAVE_US_MAX INT64_C(10000000) /* how long the doors may take to tell what is left */
@@ -26,7 +27,7 @@ struct lk_server {
     struct event_base *loop;
     struct event *timer;
     struct event *written;
-    struct event *signals[2];
+    struct event *signals[SIGNALS_MAX];
     struct lk_door *doors[DOORS_MAX];
     size_t door_count;
     struct lk_times times;
@@ -196,9 +197,12 @@ static bool turn(struct lk_server *server) {
 static void on_signal(evutil_socket_t number, short what, void *context) {
     struct lk_server *server = context;
 
-    (void)number;
     (void)what;
-    if (!server->is_leaving) {
+    if (number == SIGHUP) {
+        if (server->options.reload != NULL) {
+            server->options.reload(server->options.context);
+        }
+    } else if (!server->is_leaving) {
         struct lk_times times = lk_server_times(server);
 
         server->is_leaving = true;
@@ -211,7 +215,7 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
 }
 
 static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
-    static const int numbers[] = {SIGTERM, SIGINT};
+    static const int numbers[SIGNALS_MAX] = {SIGTERM, SIGINT, SIGHUP};
     bool is_complete;
 
     server->loop = event_base_new();
@@ -220,11 +224,18 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     }
     server->timer = event_new(server->loop, -1, 0, on_timer, server);
     is_complete = server->timer != NULL;
-    for (size_t i = 0; is_complete && i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; is_complete && i < SIGNALS_MAX; i++) {
         server->signals[i] = evsignal_new(server->loop, numbers[i], on_signal, server);
         is_complete = server->signals[i] != NULL && event_add(server->signals[i], NULL) == 0;
     }
     return is_complete ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+}
+
+/* Doors bound their connections; beside these each has a session or two of its own. */
+static uint32_t sessions_max(const struct lk_server_options *options) {
+    int64_t count = (int64_t)DOORS_MAX * ((int64_t)options->connections_max + 2);
+
+    return (uint32_t)smaller(count, UINT32_MAX);
 }
 
 static lk_outcome make_core(struct lk_server *server, lk_error *error) {
@@ -234,7 +245,7 @@ static lk_outcome make_core(struct lk_server *server, lk_error *error) {
         .hash_seed = lk_random_draw(),
         .epoch = epoch,
         .is_ephemeral = server->options.is_ephemeral,
-        .sessions_max = server->options.connections_max,
+        .sessions_max = sessions_max(&server->options),
     };
 
     (void)snprintf(epoch, sizeof epoch, "%" PRIx64, lk_random_draw());
@@ -383,7 +394,7 @@ static void end(struct lk_server *server) {
     }
     lk_writer_stop(server->writer);
     lk_core_free(server->core);
-    for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
+    for (size_t i = 0; i < SIGNALS_MAX; i++) {
         if (server->signals[i] != NULL) {
             event_free(server->signals[i]);
         }
@@ -404,8 +415,20 @@ static const char *address_of_door(char addresses[][LK_ADDRESS_BYTES_MAX], size_
     return addresses[door][0] != '\0' ? addresses[door] : NULL;
 }
 
+static struct lk_server_options complete(const struct lk_server_options *options) {
+    struct lk_server_options completed = *options;
+
+    if (completed.connections_max == 0) {
+        completed.connections_max = LK_CONNECTIONS_MAX_DEFAULT;
+    }
+    if (completed.request_seconds_max == 0) {
+        completed.request_seconds_max = LK_REQUEST_SECONDS_MAX_DEFAULT;
+    }
+    return completed;
+}
+
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
-    struct lk_server server = {.options = *options, .armed_us = LK_NEVER};
+    struct lk_server server = {.options = complete(options), .armed_us = LK_NEVER};
     char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former;

@@ -22,14 +22,19 @@ struct lk_server_options {
     const char *unix_listen;  /* unix:PATH, a second door of this kind; NULL: none */
     const char *http_listen;  /* HOST:PORT or unix:PATH; NULL: no such door */
     struct lk_quotas quotas;  /* R22 */
-    uint32_t connections_max; /* 0: the default */
-    bool is_insecure;         /* may listen where other machines come, without a password */
-    const char *password;     /* to be said first, at either door; NULL: none */
+    uint32_t connections_max; /* at each door; 0: the default */
+    uint32_t request_seconds_max; /* for a request to arrive; 0: the default */
+    bool is_insecure;             /* may listen where other machines come, without a password */
+    const char *password;         /* to be said first, at either door; NULL: none */
     /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
     void (*ready)(void *context, const char *resp_address, const char *unix_address,
                   const char *http_address);
+    /* Called on SIGHUP, by the loop: may change what `password` points to. NULL: ignored. */
+    void (*reload)(void *context);
     void *context;
 };
+
+enum { LK_CONNECTIONS_MAX_DEFAULT = 10000, LK_REQUEST_SECONDS_MAX_DEFAULT = 60 };
 
 /*
  * Serves until SIGTERM or SIGINT, then lets everybody go, writes what is left, and returns LK_OK.

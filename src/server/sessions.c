@@ -11,13 +11,13 @@ static void init(struct lk_session *session) {
     lk_link_init(&session->all);
     lk_link_init(&session->ties);
     lk_link_init(&session->blocked);
-    lk_link_init(&session->watching);
     lk_link_init(&session->unsettled);
 }
 
 void lk_sessions_init(struct lk_core *core) {
     lk_link_init(&core->sessions);
-    lk_link_init(&core->watching);
+    lk_link_init(&core->following);
+    LIST_INIT(&core->history.watchers);
     lk_link_init(&core->unsettled);
     init(&core->orphans);
     core->next_session = 1;
@@ -55,7 +55,6 @@ lk_outcome lk_core_session_open(struct lk_core *core, const struct lk_session_op
 void lk_core_session_close(struct lk_core *core, struct lk_session *session,
                            const struct lk_times *times) {
     core->times = *times;
-    lk_watch_end(core, session);
     lk_link_remove(&session->unsettled);
     lk_link_remove(&session->all);
     while (!lk_link_is_alone(&session->blocked)) {
@@ -66,7 +65,7 @@ void lk_core_session_close(struct lk_core *core, struct lk_session *session,
     lk_ties_leave(core, session);
     core->stats.sessions--;
     free(session);
-    lk_takers_drain(core);
+    lk_core_settle(core);
 }
 
 uint64_t lk_session_number(const struct lk_session *session) {
@@ -88,5 +87,5 @@ void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t t
             break;
         }
     }
-    lk_takers_drain(core);
+    lk_core_settle(core);
 }

@@ -16,9 +16,11 @@
 
 #include "base/error.h"
 #include "engine/reply.h"
+#include "engine/sqlite/events.h"
 #include "engine/sqlite/sqlite.h"
 #include "server/core.h"
 #include "server/store.h"
+#include "sql/counts.h"
 #include "sql/load.h"
 #include "sql/restart.h"
 #include "sql/served.h"
@@ -30,6 +32,7 @@ enum {
     ENDED_MAX = 65536,   /* ended tokens kept (R3), as the model does */
     ENDED_SLACK = 8192,  /* ... give or take so many */
     ENDED_SWEEP = 256,   /* looked at by each batch */
+    EVENTS_SWEEP = 256,  /* forgotten by each batch, and as many again as it brings */
     OPEN_MS_MAX = 10000,
 };
 
@@ -39,6 +42,8 @@ struct store {
     struct lk_sql_meta meta;
     int lock;
     int64_t ended_count;
+    uint64_t forgotten; /* no event up to here is in the file */
+    bool is_ours;       /* nobody but services has changed the file since its mark was set */
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     char path[PATH_MAX];
     struct lk_sql_load_room room;
@@ -94,6 +99,36 @@ static int write_audit(struct store *store, const struct lk_row *row) {
     return lk_sql_audit_save(&store->sql, &audit, LK_CORE_AUDIT_MAX);
 }
 
+static int write_event(struct store *store, const struct lk_kept *kept) {
+    const struct lk_sql_event event = {
+        .sequence = kept->sequence,
+        .at_unix_us = kept->at_unix_us,
+        .event = lk_slice_of(lk_watch_kind_name(kept->kind)),
+        .refusal = lk_slice_of(kept->refusal != LK_OK ? lk_outcome_name(kept->refusal) : ""),
+        .parts = lk_kept_parts(kept),
+        .owner = lk_kept_owner(kept),
+        .note = lk_kept_note(kept),
+        .ticket = kept->ticket,
+        .token = kept->token,
+        .attempt = kept->attempt,
+        .is_of_item = kept->is_of_item,
+        .is_deletion = kept->is_deletion,
+    };
+
+    return lk_sql_event_add(&store->sql, &event);
+}
+
+/* Events that are kept at all times are a promise that programs of former formats would break. */
+static int write_limits(struct store *store, const struct lk_row *row) {
+    int code = row->limits.events_max > 0
+                   ? lk_sql_meta_raise_writable(&store->sql, LK_SQL_FORMAT_OF_EVENTS)
+                   : SQLITE_OK;
+
+    return code == SQLITE_OK
+               ? lk_sql_quotas_save(&store->sql, &row->limits.quotas, row->limits.events_max)
+               : code;
+}
+
 static int write_row(struct store *store, const struct lk_row *row) {
     struct lk_sql *sql = &store->sql;
 
@@ -117,6 +152,10 @@ static int write_row(struct store *store, const struct lk_row *row) {
     case LK_ROW_ENDED:
         store->ended_count++;
         return lk_sql_ended_save(sql, &row->ended.target, row->ended.ended_us);
+    case LK_ROW_EVENT:
+        return write_event(store, row->event);
+    case LK_ROW_LIMITS:
+        return write_limits(store, row);
     case LK_ROW_AUDIT:
         break;
     }
@@ -132,6 +171,31 @@ static int sweep_ended(struct store *store, int64_t now_us) {
         code = lk_sql_ended_bound(&store->sql, ENDED_MAX);
     }
     store->ended_count -= sqlite3_total_changes(store->sql.handle) - before;
+    return code;
+}
+
+/* What the row about the store says of events, and those that are too old. */
+static int keep_events(struct store *store, const struct lk_batch *batch) {
+    const struct lk_batch_events *events = &batch->events;
+    struct lk_sql *sql = &store->sql;
+    int max = EVENTS_SWEEP + (int)batch->row_count;
+    int before = sqlite3_total_changes(sql->handle);
+    int code = SQLITE_OK;
+
+    if (events->last > store->meta.last_event) {
+        store->meta.last_event = events->last;
+        code = lk_sql_events_set_last(sql, events->last);
+    }
+    if (code == SQLITE_OK && events->has_mark) {
+        code = lk_sql_events_set_watched(sql, events->watched_until_us);
+    }
+    if (code == SQLITE_OK && events->forgotten > store->forgotten) {
+        before = sqlite3_total_changes(sql->handle);
+        code = lk_sql_events_forget(sql, events->forgotten, max);
+        if (sqlite3_total_changes(sql->handle) - before < max) {
+            store->forgotten = events->forgotten;
+        }
+    }
     return code;
 }
 
@@ -155,6 +219,9 @@ static int write_batch(struct store *store, const struct lk_batch *batch) {
     }
     if (code == SQLITE_OK) {
         code = lk_sql_meta_raise_floor(&store->sql, &store->meta, batch->draw_floor);
+    }
+    if (code == SQLITE_OK) {
+        code = keep_events(store, batch);
     }
     if (code == SQLITE_OK) {
         code = sweep_ended(store, batch->times.now_us);
@@ -185,6 +252,8 @@ static lk_outcome store_write(struct lk_store_keeper *keeper, const struct lk_ba
                               lk_error *error) {
     struct store *store = store_of(keeper);
     int64_t ended_count = store->ended_count;
+    uint64_t last_event = store->meta.last_event;
+    uint64_t forgotten = store->forgotten;
     lk_outcome outcome;
     int code = write_batch(store, batch);
 
@@ -194,6 +263,8 @@ static lk_outcome store_write(struct lk_store_keeper *keeper, const struct lk_ba
     outcome = explain(store, code, error);
     lk_sql_rollback(&store->sql);
     store->ended_count = ended_count;
+    store->meta.last_event = last_event;
+    store->forgotten = forgotten;
     return outcome;
 }
 
@@ -220,10 +291,44 @@ static int visit_audit(void *context, const struct lk_sql_audit *audit) {
     return lk_audit_add(image->audit, &row) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static bool has_bound(const struct lk_quotas *quotas) {
-    return (quotas->live_max | quotas->live_per_owner_max | quotas->live_per_root_max
-            | quotas->waiters_per_path_max)
-           != 0;
+static int visit_event(void *context, const struct lk_sql_event *row) {
+    struct lk_image *image = context;
+    struct lk_part parts[LK_PARTS_MAX];
+    struct lk_happening happening;
+
+    if (!lk_sqlite_event_read(row, parts, &happening)) {
+        return SQLITE_OK; /* somebody else's doing: its number stays unused, and that is told */
+    }
+    return lk_history_image_add(&image->history,
+                                lk_kept_make(&happening, row->sequence, row->at_unix_us))
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+/*
+ * The last events, and whether all that has happened since is among them: by bound; or because they
+ * were followed until now, which a service that is gone has left in writing, and whoever has
+ * changed the file since would have written as well.
+ */
+static int load_events(struct store *store, const struct lk_times *times, struct lk_image *image) {
+    struct lk_history_image *history = &image->history;
+    const struct lk_sql_meta *meta = &store->meta;
+    int64_t left_us = meta->watched_until_us - times->now_us;
+    uint64_t max = meta->events_max > 0 ? meta->events_max : (uint64_t)LK_WATCHED_EVENTS_MAX;
+    int code = SQLITE_OK;
+
+    history->last = meta->last_event;
+    history->kept_max = (size_t)meta->events_max;
+    history->is_continuous = meta->events_max > 0 || (store->is_ours && meta->watched_until_us != 0)
+                             || (left_us > 0 && left_us <= LK_WATCHED_US);
+    if (!history->is_continuous && meta->watched_until_us != 0) {
+        code = lk_sql_events_set_watched(&store->sql, 0);
+    }
+    store->is_ours = true;
+    store->forgotten = 0;
+    return code == SQLITE_OK ? lk_sql_events_each(
+               &store->sql, meta->last_event > max ? meta->last_event - max : 0, visit_event, image)
+                             : code;
 }
 
 /* Restarts (R11) and loads, in one transaction: what is served is what is in the file. */
@@ -242,6 +347,9 @@ static int load(struct store *store, const struct lk_times *times, struct lk_ima
     }
     if (code == SQLITE_OK) {
         code = lk_sql_audit_each(sql, (struct lk_slice){NULL, 0}, visit_audit, image);
+    }
+    if (code == SQLITE_OK) {
+        code = load_events(store, times, image);
     }
     if (code == SQLITE_OK) {
         code = lk_sql_commit(sql);
@@ -267,9 +375,9 @@ static lk_outcome store_load(struct lk_store_keeper *keeper, const struct lk_mod
         code = load(store, times, image);
     }
     if (code == SQLITE_OK) {
-        if (!has_bound(&config->quotas)) { /* R22: then those that are kept in the file hold */
-            lk_model_set_quotas(image->model, &store->meta.quotas);
-        }
+        struct lk_quotas quotas = lk_quotas_over(&config->quotas, &store->meta.quotas);
+        lk_model_set_quotas(image->model, &quotas);
+        image->quotas = store->meta.quotas;
         *ret_image = image;
         return LK_OK;
     }
@@ -345,6 +453,14 @@ static lk_outcome lock_file(struct store *store, lk_error *error) {
                         strerror(failure), store->path);
 }
 
+/* Whether the last who changed the file was a service: then its mark is there still. */
+static int find_mark(struct store *store) {
+    int code = lk_sql_meta_load(&store->sql, &store->meta);
+
+    store->is_ours = code == SQLITE_OK && store->meta.served[0] != '\0';
+    return code;
+}
+
 static int set_up(struct store *store, const struct lk_store_sqlite_options *options) {
     struct lk_sql *sql = &store->sql;
     char pages[64];
@@ -365,6 +481,9 @@ static int set_up(struct store *store, const struct lk_store_sqlite_options *opt
     }
     if (code == SQLITE_OK) {
         code = lk_sql_begin_write(sql);
+    }
+    if (code == SQLITE_OK) {
+        code = find_mark(store);
     }
     if (code == SQLITE_OK) {
         code = lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_SERVICE);

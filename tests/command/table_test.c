@@ -50,7 +50,9 @@ static void test_complete(void **state) {
     for (size_t i = 0; i < lk_command_count; i++) {
         const struct lk_command *command = &lk_command_table[i];
         assert_true(command->summary != NULL && command->summary[0] != '\0');
-        assert_true(command->usage != NULL && command->usage[0] != '\0');
+        assert_non_null(command->usage);
+        assert_int_equal(command->usage[0] == '\0',
+                         command->operands == LK_OPERANDS_NONE && command->keywords == 0);
         assert_ptr_equal(lk_command_find(lk_slice_of(command->name)), command);
         assert_true((command->method != NULL) == (command->route != NULL));
     }

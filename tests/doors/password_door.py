@@ -4,11 +4,12 @@
 
 import base64
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 
-from service import PATIENCE_S, Closed, Http, Refused, Resp, run
+from service import PATIENCE_S, Closed, Http, Refused, Resp, run, until
 
 PASSWORD = "open sesame"
 
@@ -91,8 +92,20 @@ def elsewhere(service):
     assert refused("--listen", "127.0.0.1:0", "--password-file", "/nowhere/at/all")[0] != 0
 
 
+def changed(service):
+    """SIGHUP reads the password anew, for whoever comes from then on; a bad file changes nothing"""
+    known = Resp(service.resp)
+    assert known.call("AUTH", PASSWORD) == "OK"
+    for text, expected in [("another\n", "another"), ("", "another"), (PASSWORD + "\n", PASSWORD)]:
+        file.write_text(text)
+        service.process.send_signal(signal.SIGHUP)
+        assert known.call("PING") == "PONG"
+        until(lambda said=expected: Resp(service.resp).call("AUTH", said) == "OK")
+    refusal(Resp(service.resp).call("AUTH", "another"), "WRONGPASS")
+
+
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "password"
     file.touch(0o600)
     file.write_text(PASSWORD + "\n")
-    run([said, bounds, over_http, elsewhere], "--password-file", str(file))
+    run([said, bounds, over_http, elsewhere, changed], "--password-file", str(file))

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RESP door (docs/wire.md), through plain sockets: order, pieces, bounds, blocking, events."""
 
+import signal
+
 from service import Closed, Refused, Resp, Wire, as_map, run, until
 
 
@@ -219,10 +221,39 @@ def watching(service):
 
 
 def gap(service):
-    """who comes back for what is not kept any more is told so"""
+    """who comes back from another service's events is told that there is a gap"""
     wire = Resp(service.resp, 3)
-    wire.call("WATCH", "", "AFTER", 1)
+    wire.call("WATCH", "", "AFTER", 1 << 62)
     assert wire.value()[3]["event"] == "gap"
+
+
+def asking(service):
+    """events are asked for behind the last one that was seen, and waited for; bounds keep them"""
+    wire = Resp(service.resp, 3)
+    begin = wire.call("EVENTS", "asked")
+    assert begin[1] == [] and int(begin[0]) > 0, begin
+    waits = Resp(service.resp, 3)
+    waits.send(Resp.request("EVENTS", "asked", "AFTER", begin[0], "WAIT", 20000))
+    wire.call("ACQUIRE", "elsewhere/1", "OWNER", "a")
+    wire.call("ACQUIRE", "asked/1", "OWNER", "a")
+    last, told = waits.value()
+    assert [event["event"] for event in told] == ["granted"] and told[0]["path"] == "asked/1", told
+    assert wire.call("EVENTS", "asked", "AFTER", last, "WAIT", 1) == [last, []]
+    wire.call("RELEASE", "asked/1", "OWNER", "a")
+    one = wire.call("EVENTS", "asked", "AFTER", begin[0], "COUNT", 1)
+    assert [event["event"] for event in one[1]] == ["granted"], one
+    both = wire.call("EVENTS", "asked", "AFTER", begin[0])
+    assert [event["event"] for event in both[1]] == ["granted", "released"], both
+    assert wire.call("LIMIT", "EVENTS", 2)["events"] == 2
+    for _ in range(3):
+        wire.call("PUT", "asked/value", "x")
+    kept = wire.call("EVENTS", "", "AFTER", begin[0])[1]
+    assert [event["event"] for event in kept] == ["gap"] + ["value_written"] * 2, kept
+    assert wire.call("LIMIT", "EVENTS", 0)["events"] == 0
+    assert wire.call("LIMITS")["events"] == 0
+    refusal(wire.call("LIMIT", "EVENTS", 1000001), "INVALID")
+    refusal(wire.call("LIMIT", "COLOUR", 1), "INVALID")
+    refusal(wire.call("EVENTS", "", "AFTER", "x"), "INVALID")
 
 
 def slow_reader(service):
@@ -254,7 +285,8 @@ def introductions(service):
     assert wire.call("CLIENT", "GETNAME") == "me"
     assert wire.call("CLIENT", "SETINFO", "LIB-NAME", "x") == "OK"
     assert wire.call("CLIENT", "ID") == hello["id"]
-    assert "name=me" in wire.call("CLIENT", "LIST")
+    host, port = wire.socket.getsockname()
+    assert f"addr={host}:{port} name=me" in wire.call("CLIENT", "LIST")
     assert wire.call("COMMAND", "COUNT") == len(wire.call("COMMAND"))
     assert wire.call("COMMAND", "DOCS", "acquire")["ACQUIRE"]["summary"]
     assert wire.call("COMMAND", "INFO", "acquire")[0][:2] == ["ACQUIRE", -2]
@@ -270,5 +302,19 @@ def introductions(service):
         pass
 
 
+def hangup(service):
+    """SIGHUP ends neither the service nor what waits there"""
+    holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
+    holder.call("ACQUIRE", "hup", "OWNER", "h")
+    waiter.put("ACQUIRE", "hup", "OWNER", "w", "WAIT", 60000)
+    until(lambda: len(holder.call("LIST", "hup")[1]) == 2)
+    for _ in range(3):
+        service.process.send_signal(signal.SIGHUP)
+        assert holder.call("PING") == "PONG"
+    assert holder.call("RELEASE", "hup", "OWNER", "h") == "OK"
+    assert waiter.value()["status"] == "granted"
+
+
 run([versions, pieces, unknown, broken_protocol, lured_browser, own_owner, blocked, waiter_goes,
-     deadlock, listing, values, work, gap, watching, slow_reader, introductions])
+     deadlock, listing, values, work, gap, asking, watching, slow_reader, introductions,
+     hangup])

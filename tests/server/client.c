@@ -96,12 +96,6 @@ static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_
     }
 }
 
-static void on_notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
-    (void)peer;
-    (void)batch;
-    (void)notice;
-}
-
 static void on_durable(void *peer, uint64_t batch) {
     let_go(peer, batch);
 }
@@ -119,7 +113,6 @@ static void on_failed(void *peer, const char *why) {
 
 const struct lk_session_ops sim_session_ops = {
     .answer = on_answer,
-    .notify = on_notify,
     .durable = on_durable,
     .failed = on_failed,
 };

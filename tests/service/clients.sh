@@ -18,6 +18,9 @@ cli RELEASE a/b OWNER ben | grep -q '^LOST' || complain 'LOST'
 [ "$(cli -3 --json CLAIM q OWNER ana | jq -r .id)" = 1 ] || complain 'CLAIM'
 [ "$(cli DONE q 1 OWNER ana)" = OK ] || complain 'DONE'
 cli ACQUIRE | grep -q '^ERR' || complain 'arity'
+cli CLIENT LIST | grep -Eq '^id=[0-9]+ addr=127\.0\.0\.1:[0-9]+ ' || complain 'CLIENT LIST'
+[ "$(cli COMMAND COUNT)" -gt 20 ] && [ "$(cli -3 HELLO 2 | grep -c lockkeeper)" = 1 ] ||
+    complain 'COMMAND and HELLO'
 cli NONSENSE | grep -q '^ERR unknown command' || complain 'an unknown command'
 # A grant is pushed to who waits.
 cli ACQUIRE x OWNER ana TTL 60000 >/dev/null

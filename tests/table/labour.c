@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ *     labour [URL [ROWS]]
+ *
  * A table of the user's (R17): finders and workers, killed with SIGKILL at random moments and
  * replaced, until every row is done. The statement for what is done marks the row and writes a line
  * of a log, which nothing keeps from having two for a row. In the end:
@@ -20,7 +22,7 @@
 
 #include "../sqlite/ground.h"
 #include "base/clock.h"
-#include "lockkeeper/lockkeeper.h"
+#include "field.h"
 
 enum { ROWS = 20000, FINDERS = 3, WORKERS = 8, CREW = FINDERS + WORKERS, KILLS = 60, TTL_MS = 500 };
 
@@ -33,8 +35,7 @@ struct book {
 };
 
 struct labour {
-    struct ground ground;
-    char url[PATH_MAX];
+    struct field *field;
     int rows;
     struct book *book;
     struct lk_random random;
@@ -82,6 +83,16 @@ static void see(void *context, const lk_work_progress *progress) {
     }
 }
 
+/* Where connections are cut, the first one may be. */
+static lk_outcome open_store(const struct labour *labour, lk_store **ret_store, lk_error *error) {
+    lk_outcome outcome = LK_UNAVAILABLE;
+
+    for (int tries = 0; tries < 20 && outcome == LK_UNAVAILABLE; tries++) {
+        outcome = lk_open(field_url(labour->field), ret_store, error);
+    }
+    return outcome;
+}
+
 static _Noreturn void work(const struct labour *labour, bool is_finder) {
     const lk_work_options options = {
         .size = sizeof options,
@@ -96,7 +107,7 @@ static _Noreturn void work(const struct labour *labour, bool is_finder) {
     lk_store *store;
     lk_error error;
 
-    if (lk_open(labour->url, &store, &error) != LK_OK
+    if (open_store(labour, &store, &error) != LK_OK
         || lk_work(store, &options, NULL, &error) != LK_OK) {
         (void)fprintf(stderr, "%s: %s\n", is_finder ? "finder" : "worker", error.text);
         atomic_fetch_add(&labour->book->failures, 1);
@@ -164,35 +175,21 @@ static void wait_for_all(struct labour *labour) {
 /* ---- the judgement --------------------------------------------------------------------------- */
 
 static void demand(const struct labour *labour, const char *query, int64_t wanted) {
-    int64_t found = ground_sql(labour->ground.file, query);
+    int64_t found = field_number(labour->field, query);
 
     if (found != wanted) {
         ground_fail("%s: %lld, not %lld", query, (long long)found, (long long)wanted);
     }
 }
 
-static void judge_lines(const struct labour *labour) {
-    sqlite3 *handle = NULL;
-    sqlite3_stmt *statement = NULL;
+static void judge_line(void *context, int row, uint64_t token, uint32_t attempt) {
+    const struct book *book = context;
 
-    if (sqlite3_open(labour->ground.file, &handle) != SQLITE_OK
-        || sqlite3_prepare_v2(handle, "SELECT row, token, attempt FROM log", -1, &statement, NULL)
-               != SQLITE_OK) {
-        ground_fail("no log: %s", sqlite3_errmsg(handle));
+    if (token != book->token[row] || attempt != book->attempt[row]) {
+        ground_fail("row %d was completed by claim %llu, attempt %u, after claim %llu, %u", row,
+                    (unsigned long long)token, attempt, (unsigned long long)book->token[row],
+                    book->attempt[row]);
     }
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        int row = sqlite3_column_int(statement, 0);
-        uint64_t token = (uint64_t)sqlite3_column_int64(statement, 1);
-        uint32_t attempt = (uint32_t)sqlite3_column_int64(statement, 2);
-
-        if (token != labour->book->token[row] || attempt != labour->book->attempt[row]) {
-            ground_fail("row %d was completed by claim %llu, attempt %u, after claim %llu, %u", row,
-                        (unsigned long long)token, attempt,
-                        (unsigned long long)labour->book->token[row], labour->book->attempt[row]);
-        }
-    }
-    (void)sqlite3_finalize(statement);
-    (void)sqlite3_close(handle);
 }
 
 static void judge(const struct labour *labour) {
@@ -202,7 +199,7 @@ static void judge(const struct labour *labour) {
     demand(labour, "SELECT count(*) FROM items", 0);
     demand(labour, "SELECT count(*) FROM done_rows", 0);
     demand(labour, "SELECT done FROM queues WHERE path = 'jobs%20to%20do'", labour->rows);
-    judge_lines(labour);
+    field_each_line(labour->field, judge_line, labour->book);
     if (labour->book->failures != 0) {
         ground_fail("%llu failures", (unsigned long long)labour->book->failures);
     }
@@ -210,44 +207,20 @@ static void judge(const struct labour *labour) {
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* The statement writes the row alone; a trigger of the user's writes the log with what it knows. */
-static void make_table(struct labour *labour) {
-    char text[1024];
-
-    (void)snprintf(text, sizeof text,
-                   "CREATE TABLE \"jobs to do\" (\"the id\" INTEGER PRIMARY KEY, state TEXT);"
-                   "CREATE TABLE log (row INTEGER, token INTEGER, attempt INTEGER);"
-                   "CREATE VIEW finish AS SELECT 1 AS row, 1 AS token, 1 AS attempt;"
-                   "CREATE TRIGGER finished INSTEAD OF INSERT ON finish BEGIN"
-                   " UPDATE \"jobs to do\" SET state = 'done' WHERE \"the id\" = NEW.row;"
-                   " INSERT INTO log VALUES (NEW.row, NEW.token, NEW.attempt); END;"
-                   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-                   " INSERT INTO \"jobs to do\" SELECT i, 'new' FROM n;",
-                   labour->rows);
-    sqlite3 *handle = NULL;
-    if (sqlite3_open(labour->ground.file, &handle) != SQLITE_OK
-        || sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
-        ground_fail("no table: %s", sqlite3_errmsg(handle));
-    }
-    (void)sqlite3_close(handle);
-}
-
-int main(void) {
+int main(int argc, char **argv) {
     static struct labour labour;
     int64_t begun_us = lk_clock_now_us();
     unsigned killed;
 
-    labour.ground = ground_make();
     labour.random = ground_random();
-    labour.rows = (int)ground_scaled(ROWS);
-    (void)snprintf(labour.url, sizeof labour.url, "sqlite:%s?durability=relaxed&share=yes",
-                   labour.ground.file);
+    labour.rows = (int)ground_scaled(argc > 2 ? (unsigned)atoi(argv[2]) : ROWS);
+    labour.rows = labour.rows < ROWS ? labour.rows : ROWS;
+    labour.field = field_make(labour.rows, argc > 1 ? argv[1] : NULL);
     labour.book =
         mmap(NULL, sizeof *labour.book, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (labour.book == MAP_FAILED) {
         ground_fail("no memory");
     }
-    make_table(&labour);
     for (size_t place = 0; place < CREW; place++) {
         start(&labour, place);
     }
@@ -256,8 +229,8 @@ int main(void) {
     judge(&labour);
     (void)printf("%d rows, %llu claims, %u killed, %lld duplicates, %lld ms\n", labour.rows,
                  (unsigned long long)labour.book->claims, killed,
-                 (long long)ground_sql(labour.ground.file, "SELECT duplicates FROM queues"),
+                 (long long)field_number(labour.field, "SELECT duplicates FROM queues"),
                  (long long)((lk_clock_now_us() - begun_us) / 1000));
-    ground_remove(&labour.ground);
+    field_remove(labour.field);
     return 0;
 }

@@ -17,6 +17,7 @@ static const struct bound bounds[] = {
     {"live", offsetof(struct lk_server_options, quotas.live_max), false},
     {"live-per-owner", offsetof(struct lk_server_options, quotas.live_per_owner_max), false},
     {"live-per-root", offsetof(struct lk_server_options, quotas.live_per_root_max), false},
+    {"request-seconds", offsetof(struct lk_server_options, request_seconds_max), true},
     {"waiters-per-path", offsetof(struct lk_server_options, quotas.waiters_per_path_max), false},
 };
 

@@ -56,9 +56,16 @@ static void say_door(const struct lk_cli *cli, json_t *object, const char *name,
     }
 }
 
+/* What the server calls back with. */
+struct serving {
+    const struct lk_cli *cli;
+    const char *password_file; /* NULL: none */
+    char password[LK_SERVE_PASSWORD_BYTES];
+};
+
 static void ready(void *context, const char *resp_address, const char *unix_address,
                   const char *http_address) {
-    const struct lk_cli *cli = context;
+    const struct lk_cli *cli = ((const struct serving *)context)->cli;
     json_t *object = cli->json ? lk_form_ok() : NULL;
 
     say_door(cli, object, "resp", "lk://", resp_address);
@@ -69,6 +76,23 @@ static void ready(void *context, const char *resp_address, const char *unix_addr
     }
     (void)fflush(cli->out);
     tell_manager("READY=1\n");
+}
+
+/* SIGHUP: a password may be another one now. Without it the service goes on with what it has. */
+static void reload(void *context) {
+    struct serving *serving = context;
+    char password[LK_SERVE_PASSWORD_BYTES];
+    lk_error error;
+
+    if (serving->password_file == NULL) {
+        return;
+    }
+    if (lk_serve_password_read(serving->password_file, password, &error) == LK_OK) {
+        memcpy(serving->password, password, sizeof password);
+    } else {
+        (void)fprintf(serving->cli->err, "lk: the former password stays: %s\n", error.text);
+    }
+    explicit_bzero(password, sizeof password);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -109,9 +133,10 @@ static lk_outcome fill_options(const struct lk_command_line *line, char unix_add
 }
 
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
-    struct lk_server_options options = {.ready = ready, .context = (void *)(uintptr_t)cli};
+    struct serving serving = {.cli = cli,
+                              .password_file = lk_command_line_text(line, LK_OPTION_PASSWORD_FILE)};
+    struct lk_server_options options = {.ready = ready, .reload = reload, .context = &serving};
     char unix_address[UNIX_BYTES];
-    char password[LK_SERVE_PASSWORD_BYTES] = "";
     char *directory = NULL;
     lk_error error = {.outcome = LK_OK};
     lk_outcome outcome;
@@ -121,10 +146,9 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
                               "a service of this version keeps a file of its own: --dir DIR");
     }
     outcome = fill_options(line, unix_address, &options, &error);
-    if (outcome == LK_OK && lk_command_line_has(line, LK_OPTION_PASSWORD_FILE)) {
-        outcome = lk_serve_password_read(lk_command_line_text(line, LK_OPTION_PASSWORD_FILE),
-                                         password, &error);
-        options.password = password;
+    if (outcome == LK_OK && serving.password_file != NULL) {
+        outcome = lk_serve_password_read(serving.password_file, serving.password, &error);
+        options.password = serving.password;
     }
     if (outcome == LK_OK && !options.is_ephemeral) {
         outcome =
@@ -139,7 +163,7 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (outcome == LK_OK) {
         outcome = lk_server_run(&options, &error);
     }
-    explicit_bzero(password, sizeof password);
+    explicit_bzero(serving.password, sizeof serving.password);
     free(directory);
     return outcome == LK_OK ? 0 : lk_say_failure(cli, outcome, error.text);
 }

@@ -225,7 +225,7 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
 
 /* ---- one exchange ---------------------------------------------------------------------------- */
 
-static lk_outcome lose(const PGconn *connection, lk_error *error) {
+lk_outcome lk_postgresql_lose(const PGconn *connection, lk_error *error) {
     struct lk_slice cause = cause_of(PQerrorMessage(connection));
 
     return lk_error_set(error, LK_UNAVAILABLE,
@@ -233,13 +233,27 @@ static lk_outcome lose(const PGconn *connection, lk_error *error) {
                         cause.size < 200 ? (int)cause.size : 200, cause.bytes);
 }
 
-/* Notifications that a pooler's connection carries for somebody else. */
-static void drop_notifications(PGconn *connection) {
+void lk_postgresql_drop_notifications(PGconn *connection) {
     PGnotify *notification;
 
     while ((notification = PQnotifies(connection)) != NULL) {
         PQfreemem(notification);
     }
+}
+
+lk_outcome lk_postgresql_next(PGconn *connection, const struct lk_patience *patience,
+                              PGresult **ret_result, lk_error *error) {
+    while (PQisBusy(connection)) {
+        lk_outcome outcome = wait_for_socket(connection, POLLIN, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        if (PQconsumeInput(connection) == 0) {
+            return lk_postgresql_lose(connection, error);
+        }
+    }
+    *ret_result = PQgetResult(connection);
+    return LK_OK;
 }
 
 lk_outcome lk_postgresql_receive(PGconn *connection, const struct lk_patience *patience,
@@ -248,18 +262,11 @@ lk_outcome lk_postgresql_receive(PGconn *connection, const struct lk_patience *p
     PGresult *result;
 
     for (;;) {
-        while (PQisBusy(connection)) {
-            lk_outcome outcome = wait_for_socket(connection, POLLIN, patience, error);
-            if (outcome != LK_OK) {
-                PQclear(last);
-                return outcome;
-            }
-            if (PQconsumeInput(connection) == 0) {
-                PQclear(last);
-                return lose(connection, error);
-            }
+        lk_outcome outcome = lk_postgresql_next(connection, patience, &result, error);
+        if (outcome != LK_OK) {
+            PQclear(last);
+            return outcome;
         }
-        result = PQgetResult(connection);
         if (result == NULL) {
             break;
         }
@@ -270,10 +277,10 @@ lk_outcome lk_postgresql_receive(PGconn *connection, const struct lk_patience *p
             PQclear(result);
         }
     }
-    drop_notifications(connection);
+    lk_postgresql_drop_notifications(connection);
     if (last == NULL || PQstatus(connection) != CONNECTION_OK) {
         PQclear(last);
-        return lose(connection, error);
+        return lk_postgresql_lose(connection, error);
     }
     *ret_result = last;
     return LK_OK;
@@ -286,7 +293,7 @@ lk_outcome lk_postgresql_execute(PGconn *connection, const char *sql, const char
     lk_outcome outcome;
 
     if (PQsendQuery(connection, sql) == 0) {
-        return lose(connection, error);
+        return lk_postgresql_lose(connection, error);
     }
     outcome = lk_postgresql_receive(connection, patience, &result, error);
     if (outcome == LK_OK && PQresultStatus(result) != PGRES_COMMAND_OK

@@ -62,7 +62,7 @@ static void *decode_bytea(struct lk_slice text, size_t *ret_size) {
     return copy;
 }
 
-static struct lk_rows *make_rows(PGresult *result) {
+struct lk_rows *lk_postgresql_rows(PGresult *result) {
     struct lk_rows *rows = lk_rows_new(PQntuples(result), PQnfields(result));
     struct lk_slice *cell;
 
@@ -94,7 +94,7 @@ static lk_outcome take_answer(const struct lk_postgresql *store, PGresult *resul
         PQclear(result);
         return outcome;
     }
-    rows = make_rows(result);
+    rows = lk_postgresql_rows(result);
     if (rows == NULL) {
         PQclear(result);
         return lk_error_set(error, LK_INTERNAL, "no memory for an answer");
@@ -159,4 +159,6 @@ const struct lk_database lk_postgresql_database = {
     .disconnect = disconnect,
     .exchange = exchange,
     .version = version,
+    .table_open = lk_postgresql_table_open,
+    .transact = lk_postgresql_transact,
 };

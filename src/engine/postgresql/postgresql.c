@@ -8,6 +8,7 @@
 #include "engine/postgresql/store.h"
 
 static void free_store(struct lk_postgresql *store) {
+    lk_postgresql_shapes_done(store);
     lk_procedures_done(&store->common);
     lk_postgresql_place_done(&store->place);
     free(store);
@@ -51,7 +52,7 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .scheme = "postgresql",
     .title = "a PostgreSQL database",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE | LK_CAN_PERSIST,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_procedures_ask,
@@ -71,5 +72,9 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .items = lk_procedures_items,
     .stats = lk_procedures_stats,
     .await_work = lk_postgresql_await_work,
+    .table_check = lk_postgresql_table_check,
+    .table_announce = lk_procedures_table_announce,
+    .table_take = lk_procedures_table_take,
+    .table_finish = lk_procedures_table_finish,
     .examine = lk_postgresql_examine,
 };

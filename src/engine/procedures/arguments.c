@@ -135,6 +135,15 @@ static struct lk_slice path_of(const struct lk_part *part) {
     return (struct lk_slice){part->path.bytes, part->path.size};
 }
 
+void lk_arguments_add_texts(struct lk_arguments *arguments, const struct lk_slice *texts,
+                            size_t count) {
+    begin_list(arguments);
+    for (size_t i = 0; i < count; i++) {
+        put_element(arguments, i == 0, texts[i]);
+    }
+    end_list(arguments);
+}
+
 void lk_arguments_add_paths(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count) {
     begin_list(arguments);

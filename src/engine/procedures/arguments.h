@@ -12,7 +12,7 @@
 
 #include "model/model.h"
 
-enum { LK_ARGUMENTS_MAX = 13, LK_ARGUMENTS_BYTES = 128 * 1024 };
+enum { LK_ARGUMENTS_MAX = 24, LK_ARGUMENTS_BYTES = 128 * 1024 };
 
 enum lk_list_form {
     LK_LISTS_ARRAYS, /* as PostgreSQL has them, in and out */
@@ -51,6 +51,9 @@ void lk_arguments_add_identity(struct lk_arguments *arguments, const struct lk_p
                                size_t count);
 /* Their roots, each once, in byte order: the order in which they are locked. */
 void lk_arguments_add_roots(struct lk_arguments *arguments, const struct lk_part *parts,
+                            size_t count);
+/* Texts as a list. */
+void lk_arguments_add_texts(struct lk_arguments *arguments, const struct lk_slice *texts,
                             size_t count);
 /* The path and all paths that contain it, for procedures that do not find these themselves: those
  * that read arrays. */

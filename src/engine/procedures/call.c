@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "engine/procedures/procedures.h"
+#include "engine/procedures/table.h"
 
 #define BACK_OFF_MIN_US INT64_C(2000)
 #define BACK_OFF_MAX_US INT64_C(500000)
@@ -89,9 +89,28 @@ static lk_outcome take_connection(struct lk_procedures *store, const struct lk_p
 
 /* ---- one try --------------------------------------------------------------------------------- */
 
-static enum lk_fate try_once(struct lk_procedures *store, const struct lk_call *call,
-                             const struct lk_patience *patience, struct lk_rows **ret_rows,
-                             lk_outcome *ret_outcome, lk_error *error) {
+/* What is sent: a call and where its rows go, or a transaction. */
+struct sending {
+    const struct lk_call *call;
+    struct lk_rows **ret_rows;
+    struct lk_transaction *transaction;
+    enum lk_repeat repeat;
+};
+
+static enum lk_fate send_once(struct lk_procedures *store, const struct sending *sending,
+                              void *connection, const struct lk_patience *patience,
+                              lk_outcome *ret_outcome, lk_error *error) {
+    if (sending->transaction != NULL) {
+        return store->database->transact(store, connection, sending->transaction, patience,
+                                         ret_outcome, error);
+    }
+    return store->database->exchange(store, connection, sending->call, patience, sending->ret_rows,
+                                     ret_outcome, error);
+}
+
+static enum lk_fate try_once(struct lk_procedures *store, const struct sending *sending,
+                             const struct lk_patience *patience, lk_outcome *ret_outcome,
+                             lk_error *error) {
     void *connection = NULL;
     enum lk_fate fate;
 
@@ -99,8 +118,7 @@ static enum lk_fate try_once(struct lk_procedures *store, const struct lk_call *
     if (*ret_outcome != LK_OK) {
         return *ret_outcome == LK_UNAVAILABLE ? LK_FATE_UNREACHED : LK_FATE_ANSWERED;
     }
-    fate =
-        store->database->exchange(store, connection, call, patience, ret_rows, ret_outcome, error);
+    fate = send_once(store, sending, connection, patience, ret_outcome, error);
     if (fate == LK_FATE_ANSWERED || fate == LK_FATE_CONFLICTED) {
         give_back(store, connection);
     } else {
@@ -141,9 +159,8 @@ bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_u
     return !is_thrown;
 }
 
-static lk_outcome perform(struct lk_procedures *store, const struct lk_call *call,
-                          const struct lk_patience *patience, struct lk_rows **ret_rows,
-                          lk_error *error) {
+static lk_outcome perform(struct lk_procedures *store, const struct sending *sending,
+                          const struct lk_patience *patience, lk_error *error) {
     int64_t delay_us = 0;
     lk_outcome outcome = LK_OK;
     enum lk_fate fate;
@@ -152,8 +169,8 @@ static lk_outcome perform(struct lk_procedures *store, const struct lk_call *cal
         return LK_INTERNAL;
     }
     do {
-        fate = try_once(store, call, patience, ret_rows, &outcome, error);
-    } while (is_tried_again(fate, call->repeat) && lk_procedures_back_off(patience, &delay_us));
+        fate = try_once(store, sending, patience, &outcome, error);
+    } while (is_tried_again(fate, sending->repeat) && lk_procedures_back_off(patience, &delay_us));
     return outcome;
 }
 
@@ -161,12 +178,13 @@ lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enu
                               struct lk_arguments *arguments, const struct lk_patience *patience,
                               struct lk_rows **ret_rows, lk_error *error) {
     const struct lk_call call = {.name = name, .repeat = repeat, .arguments = arguments};
+    const struct sending sending = {.call = &call, .ret_rows = ret_rows, .repeat = repeat};
     lk_outcome outcome;
 
     if (arguments->is_broken) {
         outcome = lk_error_set(error, LK_INTERNAL, "no memory for a call");
     } else {
-        outcome = perform(store, &call, patience, ret_rows, error);
+        outcome = perform(store, &sending, patience, error);
     }
     lk_arguments_done(arguments);
     return outcome;
@@ -176,6 +194,21 @@ lk_outcome lk_procedures_ask_sql(struct lk_procedures *store, const char *sql,
                                  const struct lk_patience *patience, struct lk_rows **ret_rows,
                                  lk_error *error) {
     const struct lk_call call = {.sql = sql, .repeat = LK_READING};
+    const struct sending sending = {.call = &call, .ret_rows = ret_rows, .repeat = LK_READING};
 
-    return perform(store, &call, patience, ret_rows, error);
+    return perform(store, &sending, patience, error);
+}
+
+lk_outcome lk_procedures_transact(struct lk_procedures *store, struct lk_transaction *transaction,
+                                  const struct lk_patience *patience, lk_error *error) {
+    const struct sending sending = {.transaction = transaction, .repeat = transaction->repeat};
+    lk_outcome outcome;
+
+    if (transaction->arguments.is_broken) {
+        outcome = lk_error_set(error, LK_INTERNAL, "no memory for a call");
+    } else {
+        outcome = perform(store, &sending, patience, error);
+    }
+    lk_arguments_done(&transaction->arguments);
+    return outcome;
 }

@@ -33,6 +33,8 @@ enum lk_fate {
 };
 
 struct lk_procedures;
+struct lk_table;       /* table.h */
+struct lk_transaction; /* likewise */
 
 /* One call of a procedure, or one statement of SQL. */
 struct lk_call {
@@ -58,6 +60,15 @@ struct lk_database {
                              struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error);
 
     uint64_t (*version)(struct lk_procedures *store); /* for stands; NULL: none */
+
+    /* R17, table.h. NULL where LK_CAN_TABLE is missing. */
+    lk_outcome (*table_open)(struct lk_procedures *store, const struct lk_source *source,
+                             const struct lk_patience *patience, struct lk_table *ret_table,
+                             lk_error *error);
+    /* Runs a transaction: LK_FATE_ANSWERED, when it was committed or has failed for good. */
+    enum lk_fate (*transact)(struct lk_procedures *store, void *connection,
+                             struct lk_transaction *transaction, const struct lk_patience *patience,
+                             lk_outcome *ret_outcome, lk_error *error);
 };
 
 /* A store that is open. The first member of each kind's own. */
@@ -68,7 +79,8 @@ struct lk_procedures {
     pthread_mutex_t mutex;
     void *idle[LK_PROCEDURES_IDLE_MAX];
     size_t idle_count;
-    uint64_t calls; /* releases so far: every so many it is swept */
+    uint64_t calls;                             /* releases so far: every so many it is swept */
+    char mark_looked[LK_SEGMENT_BYTES_MAX + 1]; /* R17: the last mark looked at; by the mutex */
 };
 
 static inline struct lk_procedures *lk_procedures_of(struct lk_engine *engine) {
@@ -106,11 +118,22 @@ lk_outcome lk_procedures_ask_sql(struct lk_procedures *store, const char *sql,
                                  const struct lk_patience *patience, struct lk_rows **ret_rows,
                                  lk_error *error);
 
+/* Runs a transaction, and again where it may be. Ends its arguments. */
+lk_outcome lk_procedures_transact(struct lk_procedures *store, struct lk_transaction *transaction,
+                                  const struct lk_patience *patience, lk_error *error);
+
 /*
  * Sleeps before another try, longer each time; *delay_us begins with 0. false: patience is over,
  * or the waker was thrown.
  */
 bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_us);
+
+/* ---- work.c ---------------------------------------------------------------------------------- */
+
+/* What lk_take() answers, or what begins like that. `version` goes into *ret_stand. */
+lk_outcome lk_procedures_taken(const struct lk_rows *rows, const struct lk_take *take,
+                               uint64_t version, lk_claim_info **ret_claim,
+                               struct lk_stand *ret_stand, lk_error *error);
 
 /* ---- look.c ---------------------------------------------------------------------------------- */
 
@@ -158,6 +181,16 @@ lk_outcome lk_procedures_unpark(struct lk_engine *engine, const struct lk_unpark
 lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_item_list **ret_list,
                                lk_error *error);
+lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct lk_source *source,
+                                        size_t max, const struct lk_patience *patience,
+                                        struct lk_announcement *ret_announcement, lk_error *error);
+lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_source *source,
+                                    const struct lk_take *take, const struct lk_patience *patience,
+                                    lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                                    lk_error *error);
+lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
+                                      const struct lk_finish *finish,
+                                      const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error);

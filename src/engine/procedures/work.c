@@ -154,9 +154,9 @@ static bool fill_claim(const struct lk_rows *rows, const struct lk_take *take,
     return claim->queue != NULL && claim->id != NULL && claim->owner != NULL;
 }
 
-static lk_outcome take_answer(const struct lk_rows *rows, const struct lk_take *take,
-                              uint64_t version, lk_claim_info **ret_claim,
-                              struct lk_stand *ret_stand, lk_error *error) {
+lk_outcome lk_procedures_taken(const struct lk_rows *rows, const struct lk_take *take,
+                               uint64_t version, lk_claim_info **ret_claim,
+                               struct lk_stand *ret_stand, lk_error *error) {
     lk_outcome outcome = lk_row_outcome(rows, 0, TAKE_OUTCOME);
     lk_claim_info *claim;
 
@@ -204,7 +204,7 @@ lk_outcome lk_procedures_take(struct lk_engine *engine, const struct lk_take *ta
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = take_answer(rows, take, version, ret_claim, ret_stand, error);
+    outcome = lk_procedures_taken(rows, take, version, ret_claim, ret_stand, error);
     lk_rows_free(rows);
     return outcome;
 }

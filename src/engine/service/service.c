@@ -71,7 +71,7 @@ static void close_service(struct lk_engine *engine) {
 
 #define SERVICE_CAPABILITIES                                                                       \
     (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE               \
-     | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK)
+     | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS)
 
 /* All schemes differ in their opening only. */
 #define SERVICE_OPERATIONS                                                                         \
@@ -81,7 +81,9 @@ static void close_service(struct lk_engine *engine) {
     .audit = lk_service_audit, .value_get = lk_service_value_get,                                  \
     .value_put = lk_service_value_put, .push = lk_service_push, .take = lk_service_take,           \
     .finish = lk_service_finish, .unpark = lk_service_unpark, .items = lk_service_items,           \
-    .stats = lk_service_stats, .await_work = lk_service_await_work, .examine = lk_service_examine
+    .stats = lk_service_stats, .await_work = lk_service_await_work, .events = lk_service_events,   \
+    .await_events = lk_service_await_events, .limits_get = lk_service_limits_get,                  \
+    .limits_set = lk_service_limits_set, .examine = lk_service_examine
 
 const struct lk_engine_ops lk_engine_service = {
     .scheme = "lk",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operations of the engine that speaks to a service (`lk serve`), by subject: service.c opens
- * and closes, asks.c asks and waits, look.c looks and breaks, work.c is about values and items.
+ * and closes, asks.c asks and waits, look.c looks and breaks, work.c is about values and items,
+ * follow.c about events and bounds.
  * What they mean is said in engine/engine.h, what they send in docs/service.md.
  */
 #ifndef LK_ENGINE_SERVICE_SERVICE_H
@@ -65,5 +66,15 @@ lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queu
 lk_outcome lk_service_await_work(struct lk_engine *engine, const struct lk_path *queue,
                                  const struct lk_stand *stand, int64_t until_us,
                                  struct lk_waker *waker);
+
+lk_outcome lk_service_events(struct lk_engine *engine, const struct lk_event_query *query,
+                             const struct lk_patience *patience,
+                             struct lk_happenings **ret_happenings, lk_error *error);
+lk_outcome lk_service_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                   struct lk_waker *waker);
+lk_outcome lk_service_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                                 lk_limits *ret_limits, lk_error *error);
+lk_outcome lk_service_limits_set(struct lk_engine *engine, const lk_limits *limits,
+                                 const struct lk_patience *patience, lk_error *error);
 
 #endif

@@ -2,9 +2,6 @@
 /* Events as rows, written in the turn of the decision that they tell of. */
 #include "engine/sqlite/events.h"
 
-#include "engine/happening.h"
-#include "sql/events.h"
-
 struct keeping {
     struct lk_sqlite_turn *turn;
     int count;
@@ -82,4 +79,40 @@ int lk_sqlite_events_upkeep(struct lk_sqlite_turn *turn) {
         return SQLITE_OK;
     }
     return lk_sql_events_forget(&turn->store->sql, turn->meta.last_event, LK_SQLITE_SWEEP_EVENTS);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool parse_outcome(struct lk_slice name, lk_outcome *ret_outcome) {
+    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+        if (lk_slice_equal(name, lk_slice_of(lk_outcome_name((lk_outcome)outcome)))) {
+            *ret_outcome = (lk_outcome)outcome;
+            return true;
+        }
+    }
+    return name.size == 0;
+}
+
+bool lk_sqlite_event_read(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
+                          struct lk_happening *ret_happening) {
+    struct lk_happening happening = {
+        .refusal = LK_OK,
+        .parts = parts,
+        .owner = row->owner,
+        .note = row->note,
+        .ticket = row->ticket,
+        .token = row->token,
+        .attempt = row->attempt,
+        .is_of_item = row->is_of_item,
+        .is_deletion = row->is_deletion,
+    };
+
+    if (!lk_watch_kind_parse(row->event, &happening.kind)
+        || !parse_outcome(row->refusal, &happening.refusal)
+        || !lk_parts_read(row->parts, parts, LK_PARTS_MAX, &happening.part_count)
+        || happening.part_count == 0) {
+        return false;
+    }
+    *ret_happening = happening;
+    return true;
 }

@@ -3,7 +3,9 @@
 #ifndef LK_ENGINE_SQLITE_EVENTS_H
 #define LK_ENGINE_SQLITE_EVENTS_H
 
+#include "engine/happening.h"
 #include "engine/sqlite/store.h"
+#include "sql/events.h"
 
 /* A mark that lies further ahead than anybody sets one is no mark. */
 static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_turn *turn) {
@@ -16,6 +18,10 @@ static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_turn *tur
 static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_turn *turn) {
     return turn->meta.events_max > 0 || lk_sqlite_events_are_watched(turn);
 }
+
+/* Reads a row, of any origin, which the happening borrows. false: no rule could have made it. */
+bool lk_sqlite_event_read(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
+                          struct lk_happening *ret_happening);
 
 /* Keeps what the step did, if events are kept. Returns SQLite's code. */
 int lk_sqlite_events_keep(struct lk_sqlite_turn *turn, const struct lk_model *model,

@@ -9,11 +9,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "engine/happening.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/lookout.h"
-#include "sql/events.h"
 
 #define LOOK_FIRST_US INT64_C(5000)  /* when something just happened */
 #define LOOK_QUIET_US INT64_C(50000) /* when all has long been quiet */
@@ -90,41 +88,6 @@ struct collecting {
     struct lk_happenings *happenings;
 };
 
-static bool parse_outcome(struct lk_slice name, lk_outcome *ret_outcome) {
-    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
-        if (lk_slice_equal(name, lk_slice_of(lk_outcome_name((lk_outcome)outcome)))) {
-            *ret_outcome = (lk_outcome)outcome;
-            return true;
-        }
-    }
-    return name.size == 0;
-}
-
-/* false: no rule could have made it. */
-static bool decode(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
-                   struct lk_happening *ret_happening) {
-    struct lk_happening happening = {
-        .refusal = LK_OK,
-        .parts = parts,
-        .owner = row->owner,
-        .note = row->note,
-        .ticket = row->ticket,
-        .token = row->token,
-        .attempt = row->attempt,
-        .is_of_item = row->is_of_item,
-        .is_deletion = row->is_deletion,
-    };
-
-    if (!lk_watch_kind_parse(row->event, &happening.kind)
-        || !parse_outcome(row->refusal, &happening.refusal)
-        || !lk_parts_read(row->parts, parts, LK_PARTS_MAX, &happening.part_count)
-        || happening.part_count == 0) {
-        return false;
-    }
-    *ret_happening = happening;
-    return true;
-}
-
 static int collect(void *context, const struct lk_sql_event *row) {
     struct collecting *collecting = context;
     struct lk_part parts[LK_PARTS_MAX];
@@ -135,7 +98,7 @@ static int collect(void *context, const struct lk_sql_event *row) {
         collecting->happenings->has_more = true;
         return SQLITE_DONE;
     }
-    if (!decode(row, parts, &happening)) {
+    if (!lk_sqlite_event_read(row, parts, &happening)) {
         (void)snprintf(collecting->sql->complaint, sizeof collecting->sql->complaint,
                        "event %llu: no rule could have made it", (unsigned long long)row->sequence);
         return SQLITE_CORRUPT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP door from within, on evhttp. Connections, their bytes and their bounds are evhttp's;
- * what is here is who may ask, which command a route is, and when a reply may leave.
+ * The HTTP door from within, on evhttp. Connections and their bytes are evhttp's; what is here is
+ * how many there may be and for how long, who may ask, which command a route is, and when a reply
+ * may leave.
  *
  * All requests share one session of the core, told apart by their tags: nothing is bound to a
  * connection of HTTP. A request is either with the core (it blocks), or holds a reply back until
@@ -15,7 +16,6 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/doors/history.h"
 #include "server/doors/listen.h"
 
 struct evhttp;
@@ -25,7 +25,8 @@ struct evhttp_request;
 enum {
     LK_HTTP_BODY_BYTES_MAX = 256 * 1024,
     LK_HTTP_HEADER_BYTES_MAX = 16 * 1024,
-    LK_HTTP_IDLE_SECONDS_MAX = 60, /* to finish a request, or to begin the next one */
+    LK_HTTP_REPLY_SECONDS_MAX = 600, /* for a reply to be read */
+    LK_HTTP_SURPLUS_MAX = 64,        /* connections beyond the bound, which are told so */
     LK_HTTP_REPLY_BYTES_MAX = 64 * 1024 * 1024,
     LK_HTTP_HOST_BYTES_MAX = 256,
 };
@@ -53,14 +54,38 @@ struct lk_http_exchange {
 
 TAILQ_HEAD(lk_http_exchanges, lk_http_exchange);
 
-/* A reply that is on its way; forgotten when it has been written, or its connection is gone. */
-struct lk_http_sending {
+TAILQ_HEAD(lk_http_streams, lk_http_stream);
+TAILQ_HEAD(lk_http_line, lk_http_client);
+
+/* A connection. */
+struct lk_http_client {
     struct lk_http_door *door;
-    TAILQ_ENTRY(lk_http_sending) list;
+    struct bufferevent *buffers;          /* NULL once it is: */
+    struct evhttp_connection *connection; /* met */
+    int socket;
+    bool is_surplus;               /* one too many: is told so, and no more */
+    struct lk_http_line *line;     /* the one it stands in */
+    int64_t due_us;                /* in asking and reading: the connection ends */
+    struct lk_http_stream *stream; /* the events that it follows; NULL: it does not */
+    TAILQ_ENTRY(lk_http_client) list;
 };
 
-TAILQ_HEAD(lk_http_sendings, lk_http_sending);
-TAILQ_HEAD(lk_http_streams, lk_http_stream);
+/* All of them. */
+struct lk_http_clients {
+    struct lk_http_door *door;
+    struct lk_http_line coming;  /* accepted in this turn */
+    struct lk_http_line asking;  /* the next request is to come */
+    struct lk_http_line reading; /* the reply is on its way */
+    struct lk_http_line busy;    /* neither: with the core, held back, or following */
+    uint32_t count;
+    uint32_t count_max;
+    uint32_t request_s;            /* for a request to arrive, and between two requests */
+    struct event timer;            /* the first that is due */
+    struct event exhausted;        /* nobody can be accepted just now */
+    struct event retry;            /* accepting again */
+    struct lk_http_client **slots; /* by socket */
+    size_t slot_count;
+};
 
 struct lk_http_door {
     struct lk_door door;
@@ -71,8 +96,7 @@ struct lk_http_door {
     struct lk_session *session;
     struct lk_http_exchanges blocked; /* with the core */
     struct lk_http_exchanges held;    /* answered; in the order of their batches */
-    struct lk_http_sendings sending;
-    struct lk_history history;
+    struct lk_http_clients clients;
     struct lk_http_streams streams;
     struct lk_http_streams stirred; /* ... with something to tell, perhaps */
     unsigned stream_count;
@@ -86,6 +110,25 @@ struct lk_http_door {
     struct lk_understood understood;
     struct lk_echo echo;
 };
+
+/* ---- http_clients.c ---- */
+
+void lk_http_clients_begin(struct lk_http_door *door, uint32_t count_max, uint32_t request_s);
+
+/* Around the time in which new ones are accepted. */
+void lk_http_clients_invite(struct lk_http_clients *clients);
+void lk_http_clients_uninvite(struct lk_http_clients *clients);
+void lk_http_clients_end(struct lk_http_clients *clients); /* when none is left */
+
+/* To be called at the end of turns, for those that came in it. */
+void lk_http_clients_meet(struct lk_http_clients *clients);
+
+/* Whose request it is; NULL: the connection is about to be ended. */
+struct lk_http_client *lk_http_client_of(struct lk_http_door *door, struct evhttp_request *request);
+
+/* The request is whole; its reply is about to be sent. */
+void lk_http_client_asked(struct lk_http_client *client);
+void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request);
 
 /* ---- http_door.c ---- */
 
@@ -102,6 +145,7 @@ void lk_http_handle(struct evhttp_request *request, void *door);
 /* GET /v1/events. LK_OK: the reply has begun; else an outcome with its sentence. */
 lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
                                const char *prefix, const char *after, lk_error *error);
+void lk_http_stream_closed(struct lk_http_stream *stream); /* its connection goes */
 void lk_http_events_end_turn(struct lk_http_door *door);
 void lk_http_events_close(struct lk_http_door *door);
 

@@ -125,12 +125,6 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     }
 }
 
-static void notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
-    (void)peer;
-    (void)batch;
-    (void)notice;
-}
-
 /* Held replies stand in the order of their batches. */
 static void durable(void *peer, uint64_t batch) {
     struct lk_http_door *door = peer;
@@ -153,7 +147,6 @@ static void failed(void *peer, const char *why) {
 
 static const struct lk_session_ops session_ops = {
     .answer = answer,
-    .notify = notify,
     .durable = durable,
     .failed = failed,
 };
@@ -190,6 +183,7 @@ void lk_http_call(struct lk_http_door *door, struct evhttp_request *request) {
 
 /* Replies leave by evhttp's own events. */
 static bool turn_end(struct lk_door *of) {
+    lk_http_clients_meet(&http_door(of)->clients);
     lk_http_events_end_turn(http_door(of));
     return false;
 }
@@ -203,6 +197,7 @@ static void stop(struct lk_door *of) {
     struct lk_http_door *door = http_door(of);
 
     if (door->bound != NULL) {
+        lk_http_clients_uninvite(&door->clients);
         evhttp_del_accept_socket(door->http, door->bound);
         door->bound = NULL;
         lk_listener_close(&door->listener);
@@ -213,7 +208,8 @@ static void stop(struct lk_door *of) {
 static bool is_quiet(const struct lk_door *of) {
     const struct lk_http_door *door = (const struct lk_http_door *)(const void *)of;
 
-    return TAILQ_EMPTY(&door->blocked) && TAILQ_EMPTY(&door->held) && TAILQ_EMPTY(&door->sending);
+    return TAILQ_EMPTY(&door->blocked) && TAILQ_EMPTY(&door->held)
+           && TAILQ_EMPTY(&door->clients.reading);
 }
 
 static void close_door(struct lk_door *of) {
@@ -227,13 +223,13 @@ static void close_door(struct lk_door *of) {
     while (!TAILQ_EMPTY(&door->held)) {
         free_exchange(TAILQ_FIRST(&door->held));
     }
-    lk_history_done(&door->history);
     if (door->session != NULL) {
         lk_core_session_close(lk_server_core(door->server), door->session, &times);
     }
     if (door->http != NULL) {
         evhttp_free(door->http);
     }
+    lk_http_clients_end(&door->clients);
     lk_listener_close(&door->listener);
     free(door);
 }
@@ -254,7 +250,6 @@ static bool begin_http(struct lk_http_door *door) {
     }
     evhttp_set_max_body_size(door->http, LK_HTTP_BODY_BYTES_MAX);
     evhttp_set_max_headers_size(door->http, LK_HTTP_HEADER_BYTES_MAX);
-    evhttp_set_timeout(door->http, LK_HTTP_IDLE_SECONDS_MAX);
     evhttp_set_default_content_type(door->http, NULL);
     evhttp_set_allowed_methods(door->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_PUT
                                                | EVHTTP_REQ_DELETE | EVHTTP_REQ_HEAD
@@ -266,6 +261,7 @@ static bool begin_http(struct lk_http_door *door) {
     door->bound = evhttp_accept_socket_with_handle(door->http, door->listener.socket);
     if (door->bound != NULL) {
         door->listener.socket = -1;
+        lk_http_clients_invite(&door->clients);
     }
     return door->bound != NULL;
 }
@@ -284,10 +280,9 @@ lk_outcome lk_door_http_open(struct lk_server *server, const char *listen,
     door->server = server;
     TAILQ_INIT(&door->blocked);
     TAILQ_INIT(&door->held);
-    TAILQ_INIT(&door->sending);
     TAILQ_INIT(&door->streams);
     TAILQ_INIT(&door->stirred);
-    lk_history_init(&door->history, server);
+    lk_http_clients_begin(door, options->connections_max, options->request_seconds_max);
     door->listener.socket = -1;
     outcome = lk_listener_open(options, listen, &door->listener, ret_address, error);
     if (outcome == LK_OK) {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "form/form.h"
 #include "server/doors/http.h"
+#include "server/history.h"
 
 enum {
     PIECE_BYTES_MAX = 64 * 1024,
@@ -47,15 +48,15 @@ static void hear(struct lk_watcher *watcher) {
  * The connection goes, whoever ended it. If evhttp did, it has left the request to whoever was
  * still answering it.
  */
-static void hear_closed(struct evhttp_connection *connection, void *context) {
-    struct lk_http_stream *stream = context;
+void lk_http_stream_closed(struct lk_http_stream *stream) {
+    struct lk_server *server = stream->door->server;
+    struct lk_times times = lk_server_times(server);
 
-    (void)connection;
     if (evhttp_request_get_connection(stream->request) == NULL) {
         evhttp_request_free(stream->request);
     }
     (void)event_del(&stream->gone);
-    lk_history_unwatch(&stream->door->history, &stream->watcher);
+    lk_watcher_end(lk_server_core(server), &stream->watcher, &times);
     TAILQ_REMOVE(&stream->door->streams, stream, list);
     if (stream->is_stirred) {
         TAILQ_REMOVE(&stream->door->stirred, stream, stirred);
@@ -110,9 +111,11 @@ static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *pi
 static void tell(struct lk_http_stream *stream) {
     struct lk_buffer piece = {.max = 0};
     const lk_watch_event *event = NULL;
+    struct lk_core *core = lk_server_core(stream->door->server);
+    struct lk_times times = lk_server_times(stream->door->server);
 
     while (!stream->is_sending && piece.size < PIECE_BYTES_MAX
-           && (event = lk_history_next(&stream->door->history, &stream->watcher)) != NULL) {
+           && (event = lk_watcher_next(core, &stream->watcher, &times)) != NULL) {
         write_event(&piece, event);
     }
     if (piece.failed) {
@@ -130,7 +133,6 @@ void lk_http_events_end_turn(struct lk_http_door *door) {
         stream->is_stirred = false;
         tell(stream);
     }
-    lk_history_end_turn(&door->history);
 }
 
 void lk_http_events_close(struct lk_http_door *door) {
@@ -161,10 +163,11 @@ static void begin_stream(struct evhttp_request *request, uint64_t place) {
 static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *request,
                               const struct lk_path *prefix, uint64_t after, lk_error *error) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    struct lk_times times = lk_server_times(door->server);
+    struct lk_http_client *client = lk_http_client_of(door, request);
     struct lk_http_stream *stream;
-    lk_outcome outcome;
 
-    if (door->stream_count == STREAMS_MAX) {
+    if (door->stream_count == STREAMS_MAX || client == NULL) {
         return lk_error_set(error, LK_FULL, "too many follow already");
     }
     stream = calloc(1, sizeof *stream);
@@ -174,18 +177,14 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
     stream->door = door;
     stream->request = request;
     stream->watcher.stirred = hear;
-    outcome = lk_history_watch(&door->history, &stream->watcher, prefix, after, error);
-    if (outcome != LK_OK) {
-        free(stream);
-        return outcome;
-    }
+    lk_watcher_begin(lk_server_core(door->server), &stream->watcher, prefix, after, &times);
     TAILQ_INSERT_TAIL(&door->streams, stream, list);
     door->stream_count++;
     (void)event_assign(&stream->gone, lk_server_loop(door->server),
                        bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
                        hear_gone, stream);
     (void)event_add(&stream->gone, NULL);
-    evhttp_connection_set_closecb(connection, hear_closed, stream);
+    client->stream = stream;
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
     begin_stream(request, stream->watcher.after);

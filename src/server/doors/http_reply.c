@@ -3,7 +3,6 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/text.h"
 #include "engine/reply.h"
@@ -25,36 +24,9 @@ static void add_header(struct evhttp_request *request, const char *name, const c
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
 }
 
-/* The reply has been written, or its connection is gone. */
-static void forget(struct lk_http_sending *sending) {
-    TAILQ_REMOVE(&sending->door->sending, sending, list);
-    free(sending);
-}
-
-static void hear_written(struct evhttp_request *request, void *context) {
-    evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
-    forget(context);
-}
-
-static void hear_closed(struct evhttp_connection *connection, void *context) {
-    (void)connection;
-    forget(context);
-}
-
-/* So that nobody stops before all is told. Without memory for it, somebody may. */
-static void remember(struct lk_http_door *door, struct evhttp_request *request) {
-    struct lk_http_sending *sending = malloc(sizeof *sending);
-
-    if (sending != NULL) {
-        sending->door = door;
-        TAILQ_INSERT_TAIL(&door->sending, sending, list);
-        evhttp_request_set_on_complete_cb(request, hear_written, sending);
-        evhttp_connection_set_closecb(evhttp_request_get_connection(request), hear_closed, sending);
-    }
-}
-
 void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
                         struct lk_http_reply *reply) {
+    struct lk_http_client *client = lk_http_client_of(door, request);
     struct evbuffer *body = evbuffer_new();
     int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
 
@@ -70,7 +42,12 @@ void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *reques
     if (status == HTTP_STATUS_UNAUTHORIZED) {
         add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
     }
-    remember(door, request);
+    if (client != NULL) {
+        lk_http_client_told(client, request);
+        if (client->is_surplus) {
+            add_header(request, "Connection", "close");
+        }
+    }
     evhttp_send_reply(request, status, NULL, body);
     if (body != NULL) {
         evbuffer_free(body);
@@ -116,7 +93,7 @@ static void fill_metrics(const struct lk_http_door *door, const struct lk_reply 
     add_metric(&text, "owners", "gauge", "Owners with a live request.", model.owners);
     add_metric(&text, "sessions", "gauge", "Connections, and one for HTTP.", core.sessions);
     add_metric(&text, "calls_blocked", "gauge", "Calls that wait for a grant.", core.blocked);
-    add_metric(&text, "watches", "gauge", "Prefixes that are watched.", core.watches);
+    add_metric(&text, "followers", "gauge", "Who follows events just now.", core.followers);
     add_metric(&text, "calls_total", "counter", "Calls since the start.", core.calls);
     add_metric(&text, "batches_total", "counter", "Transactions since the start.", core.batches);
     add_metric(&text, "batches_failed_total", "counter", "Transactions that failed.",

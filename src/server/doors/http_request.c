@@ -20,6 +20,7 @@ enum {
     STATUS_FORBIDDEN = 403,
     STATUS_TOO_LARGE = 413,
     STATUS_UNSUPPORTED_TYPE = 415,
+    STATUS_TOO_MANY = 429,
     OWNER_BYTES_MAX = 64,
     CREDENTIAL_BYTES_MAX = 1024,
 };
@@ -326,8 +327,14 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     const char *password = lk_server_options_of(door->server)->password;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+    struct lk_http_client *client = lk_http_client_of(door, request);
 
-    if (path == NULL) {
+    if (client != NULL) {
+        lk_http_client_asked(client);
+    }
+    if (client == NULL || client->is_surplus) {
+        lk_http_refuse(door, request, STATUS_TOO_MANY, LK_FULL, "too many connections");
+    } else if (path == NULL) {
         lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
     } else if (!is_from_here(door, request)) {
         lk_http_refuse(door, request, STATUS_FORBIDDEN, LK_DENIED,

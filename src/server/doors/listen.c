@@ -145,18 +145,15 @@ static bool look_up(const char *host, const char *port, struct place *ret_place)
     return true;
 }
 
-static void tell_place(int socket, char ret_address[LK_ADDRESS_BYTES_MAX]) {
-    struct place place = {.size = sizeof place.address};
+static void tell_place(const struct place *place, char ret_address[LK_ADDRESS_BYTES_MAX]) {
+    bool is_six = place->address.ss_family == AF_INET6;
     char host[HOST_BYTES_MAX] = "";
     char port[PORT_BYTES_MAX] = "";
 
-    if (getsockname(socket, (struct sockaddr *)&place.address, &place.size) == 0) {
-        (void)getnameinfo((struct sockaddr *)&place.address, place.size, host, sizeof host, port,
-                          sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-    }
-    (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s%s:%s",
-                   place.address.ss_family == AF_INET6 ? "[" : "", host,
-                   place.address.ss_family == AF_INET6 ? "]" : "", port);
+    (void)getnameinfo((const struct sockaddr *)&place->address, place->size, host, sizeof host,
+                      port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s%s:%s", is_six ? "[" : "", host,
+                   is_six ? "]" : "", port);
 }
 
 static lk_outcome open_port(const struct lk_server_options *options, const char *address,
@@ -204,9 +201,23 @@ lk_outcome lk_listener_open(const struct lk_server_options *options, const char 
     if (outcome == LK_OK && is_unix) {
         (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s", address);
     } else if (outcome == LK_OK) {
-        tell_place(ret_listener->socket, ret_address);
+        struct place place = {.size = sizeof place.address};
+        (void)getsockname(ret_listener->socket, (struct sockaddr *)&place.address, &place.size);
+        tell_place(&place, ret_address);
     }
     return outcome;
+}
+
+void lk_listener_name_peer(const struct lk_listener *listener, int socket,
+                           char ret_address[LK_ADDRESS_BYTES_MAX]) {
+    struct place place = {.size = sizeof place.address};
+
+    if (listener->path != NULL) {
+        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listener->path);
+    } else {
+        (void)getpeername(socket, (struct sockaddr *)&place.address, &place.size);
+        tell_place(&place, ret_address);
+    }
 }
 
 void lk_listener_close(struct lk_listener *listener) {

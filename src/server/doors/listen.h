@@ -28,4 +28,8 @@ void lk_listener_close(struct lk_listener *listener);
  */
 int lk_listener_accept(const struct lk_listener *listener, bool *ret_is_exhausted);
 
+/* Where a connection comes from; one by a Unix socket comes from there. */
+void lk_listener_name_peer(const struct lk_listener *listener, int socket,
+                           char ret_address[LK_ADDRESS_BYTES_MAX]);
+
 #endif

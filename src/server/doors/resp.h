@@ -17,7 +17,6 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/doors/history.h"
 #include "server/doors/listen.h"
 #include "server/doors/outbox.h"
 #include "wire/resp.h"
@@ -29,9 +28,7 @@ enum {
     LK_RESP_STRANGER_COMMANDS_MAX = 16,          /* ... and so many of them */
     LK_RESP_OUTPUT_PAUSE_BYTES = 1024 * 1024,    /* untold answers at which nothing more is taken */
     LK_RESP_OUTPUT_BYTES_MAX = 64 * 1024 * 1024, /* ... at which the connection ends */
-    LK_RESP_REQUEST_SECONDS_MAX = 60,            /* from a request's first byte to its last */
     LK_RESP_NAME_BYTES_MAX = 64,
-    LK_RESP_CONNECTIONS_MAX_DEFAULT = 10000,
 };
 
 struct lk_resp_connection {
@@ -60,7 +57,6 @@ struct lk_resp_connection {
     bool is_ending;          /* takes up nothing more; ends when all is told */
     bool is_dead;            /* ends at once */
     char name[LK_RESP_NAME_BYTES_MAX + 1];
-    char peer[LK_ADDRESS_BYTES_MAX];
 };
 
 TAILQ_HEAD(lk_resp_connections, lk_resp_connection);
@@ -75,7 +71,7 @@ struct lk_resp_door {
     struct lk_resp_connections stirred;
     uint32_t count;
     uint32_t count_max;
-    struct lk_history history;
+    uint32_t request_s; /* from a request's first byte to its last, at most */
     bool is_choked;
     bool is_stopping;
     /* One of each is enough: what blocks keeps a copy. */

@@ -44,13 +44,6 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     lk_resp_connection_stir(connection);
 }
 
-/* Events come by the door's history. */
-static void notify(void *peer, uint64_t batch, const struct lk_notice *notice) {
-    (void)peer;
-    (void)batch;
-    (void)notice;
-}
-
 static void durable(void *peer, uint64_t batch) {
     struct lk_resp_connection *connection = peer;
 
@@ -71,7 +64,6 @@ static void failed(void *peer, const char *why) {
 
 const struct lk_session_ops lk_resp_session_ops = {
     .answer = answer,
-    .notify = notify,
     .durable = durable,
     .failed = failed,
 };

@@ -2,7 +2,6 @@
 /* One connection of the RESP door: bytes in, requests out of them, bytes out. */
 #include <errno.h>
 #include <event2/event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -126,7 +125,7 @@ static void take_input(struct lk_resp_connection *connection, struct lk_slice in
 
 /* Watches how long a request takes to become whole, and looks away when none is begun. */
 static void watch_request(struct lk_resp_connection *connection) {
-    static const struct timeval patience = {.tv_sec = LK_RESP_REQUEST_SECONDS_MAX};
+    const struct timeval patience = {.tv_sec = connection->door->request_s};
     bool is_begun = connection->input.size > 0 && may_take(connection);
     bool was_begun = connection->begun_us != 0;
 
@@ -144,7 +143,7 @@ static void watch_request(struct lk_resp_connection *connection) {
 
 static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
     return connection->begun_us != 0
-           && now_us - connection->begun_us >= LK_RESP_REQUEST_SECONDS_MAX * INT64_C(1000000);
+           && now_us - connection->begun_us >= connection->door->request_s * INT64_C(1000000);
 }
 
 /* The other side says nothing more: what it was promised is told, what blocks is given up. */
@@ -249,10 +248,6 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void name_peer(struct lk_resp_connection *connection) {
-    (void)snprintf(connection->peer, sizeof connection->peer, "socket-%d", connection->socket);
-}
-
 void lk_resp_connection_open(struct lk_resp_door *door, int socket) {
     struct lk_resp_connection *connection = calloc(1, sizeof *connection);
     lk_error error;
@@ -266,7 +261,6 @@ void lk_resp_connection_open(struct lk_resp_door *door, int socket) {
     connection->version = 2;
     connection->is_known = lk_server_options_of(door->server)->password == NULL;
     connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
-    name_peer(connection);
     (void)event_assign(&connection->readable, lk_server_loop(door->server), socket,
                        EV_READ | EV_PERSIST, read_some, connection);
     (void)event_assign(&connection->writable, lk_server_loop(door->server), socket, EV_WRITE,

@@ -68,7 +68,6 @@ static bool turn_end(struct lk_door *of) {
         connection->is_stirred = false;
         has_called = lk_resp_connection_end_turn(connection) || has_called;
     }
-    lk_history_end_turn(&door->history);
     return has_called;
 }
 
@@ -117,7 +116,6 @@ static void close_door(struct lk_door *of) {
         lk_resp_connection_stir(connection);
     }
     (void)turn_end(of);
-    lk_history_done(&door->history);
     free(door);
 }
 
@@ -146,11 +144,10 @@ lk_outcome lk_door_resp_open(struct lk_server *server, const char *listen,
     }
     door->door.ops = &ops;
     door->server = server;
-    door->count_max =
-        options->connections_max != 0 ? options->connections_max : LK_RESP_CONNECTIONS_MAX_DEFAULT;
+    door->count_max = options->connections_max;
+    door->request_s = options->request_seconds_max;
     TAILQ_INIT(&door->all);
     TAILQ_INIT(&door->stirred);
-    lk_history_init(&door->history, server);
     (void)event_assign(&door->acceptable, lk_server_loop(server), door->listener.socket,
                        EV_READ | EV_PERSIST, accept_some, door);
     (void)evtimer_assign(&door->retry, lk_server_loop(server), accept_again, door);

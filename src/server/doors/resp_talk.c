@@ -11,7 +11,7 @@
 #include "server/doors/resp.h"
 #include "wire/line.h"
 
-enum { INFO_BYTES_MAX = 2048, LIST_LINE_BYTES_MAX = 512 };
+enum { INFO_BYTES_MAX = 2048, LIST_LINE_BYTES_MAX = 768 };
 
 typedef void talk_handler(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                           size_t count);
@@ -143,11 +143,13 @@ static void write_client_list(struct lk_resp_connection *connection) {
 
     TAILQ_FOREACH(each, &connection->door->all, all) {
         char bytes[LIST_LINE_BYTES_MAX];
+        char address[LK_ADDRESS_BYTES_MAX];
         struct lk_text line = lk_text_in(bytes, sizeof bytes);
         struct lk_slice owner =
             each->session != NULL ? lk_session_owner(each->session) : lk_slice_of("");
+        lk_listener_name_peer(&each->door->listener, each->socket, address);
         lk_text_format(&line, "id=%" PRIu64 " addr=%s name=%s owner=%.*s resp=%d flags=%s\n",
-                       each->session != NULL ? lk_session_number(each->session) : 0, each->peer,
+                       each->session != NULL ? lk_session_number(each->session) : 0, address,
                        each->name, (int)owner.size, owner.bytes, each->version,
                        each->blocked != NULL ? "b" : "N");
         lk_buffer_add(&list, bytes, line.size);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "form/form.h"
 #include "server/doors/resp.h"
+#include "server/history.h"
 #include "wire/line.h"
 
 enum { WATCHES_MAX = 64 }; /* of one connection */
@@ -27,10 +28,13 @@ static void hear(struct lk_watcher *watcher) {
 }
 
 void lk_resp_unwatch(struct lk_resp_connection *connection) {
+    struct lk_server *server = connection->door->server;
+    struct lk_times times = lk_server_times(server);
+
     while (!SLIST_EMPTY(&connection->watches)) {
         struct lk_resp_watch *watch = SLIST_FIRST(&connection->watches);
         SLIST_REMOVE_HEAD(&connection->watches, list);
-        lk_history_unwatch(&connection->door->history, &watch->watcher);
+        lk_watcher_end(lk_server_core(server), &watch->watcher, &times);
         free(watch);
     }
     connection->watch_count = 0;
@@ -38,8 +42,9 @@ void lk_resp_unwatch(struct lk_resp_connection *connection) {
 
 static lk_outcome watch(struct lk_resp_connection *connection, const struct lk_path *prefix,
                         uint64_t after, lk_error *error) {
+    struct lk_server *server = connection->door->server;
+    struct lk_times times = lk_server_times(server);
     struct lk_resp_watch *added;
-    lk_outcome outcome;
 
     if (connection->watch_count == WATCHES_MAX) {
         return lk_error_set(error, LK_FULL, "a connection watches at most %d prefixes",
@@ -51,11 +56,7 @@ static lk_outcome watch(struct lk_resp_connection *connection, const struct lk_p
     }
     added->connection = connection;
     added->watcher.stirred = hear;
-    outcome = lk_history_watch(&connection->door->history, &added->watcher, prefix, after, error);
-    if (outcome != LK_OK) {
-        free(added);
-        return outcome;
-    }
+    lk_watcher_begin(lk_server_core(server), &added->watcher, prefix, after, &times);
     SLIST_INSERT_HEAD(&connection->watches, added, list);
     connection->watch_count++;
     return LK_OK;
@@ -105,12 +106,14 @@ static void write_event(struct lk_resp_connection *connection, const struct lk_w
 }
 
 void lk_resp_tell_events(struct lk_resp_connection *connection) {
+    struct lk_core *core = lk_server_core(connection->door->server);
+    struct lk_times times = lk_server_times(connection->door->server);
     struct lk_resp_watch *each;
 
     SLIST_FOREACH(each, &connection->watches, list) {
         const lk_watch_event *event = NULL;
         while (connection->outbox.bytes.size < LK_RESP_OUTPUT_PAUSE_BYTES
-               && (event = lk_history_next(&connection->door->history, &each->watcher)) != NULL) {
+               && (event = lk_watcher_next(core, &each->watcher, &times)) != NULL) {
             write_event(connection, &each->watcher, event);
         }
     }

@@ -122,6 +122,13 @@ CREATE TABLE lockkeeper.item_values (
     bytes bytea NOT NULL
 );
 
+-- R17: rows of the owner's tables that are done, and fit their queue's query still.
+CREATE TABLE lockkeeper.done_rows (
+    queue text COLLATE "C" NOT NULL,
+    id    text COLLATE "C" NOT NULL, -- as items.id
+    PRIMARY KEY (queue, id)
+);
+
 -- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
 CREATE TABLE lockkeeper.ended (
     token    bigint NOT NULL,

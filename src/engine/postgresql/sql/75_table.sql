@@ -1,0 +1,406 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Work that lives in a table of the owner's (R17). Nothing of his SQL is run in here: it stands in
+-- plain statements of the engine (source.c), around these functions and in their transaction.
+--
+-- Errors of these codes undo such a transaction: LK001, this very call has ended the claim before
+-- (R3); LK002, the claim is lost; LK003, the owner's statement has ended the transaction.
+
+-- ---- the ids of rows, and segments of paths ----
+
+-- An id as the segment of a path, as engine/row_id.h has it. NULL: it cannot be one.
+CREATE OR REPLACE FUNCTION lockkeeper.row_id_encoded(id text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    segment text;
+BEGIN
+    SELECT string_agg(
+        CASE WHEN id IN ('.', '..')
+                  OR c.letter ~ '[%/?{}\u0001-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
+             THEN regexp_replace(upper(encode(convert_to(c.letter, 'UTF8'), 'hex')), '(..)',
+                                 '%\1', 'g')
+             ELSE c.letter END, '' ORDER BY c.n) INTO segment
+    FROM regexp_split_to_table(id, '') WITH ORDINALITY AS c (letter, n);
+    RETURN CASE WHEN octet_length(segment) <= 255 THEN segment END;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.row_id(id text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+SELECT CASE WHEN id IS NULL OR octet_length(id) NOT BETWEEN 1 AND 255 THEN NULL
+            WHEN id ~ '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*$' THEN id
+            ELSE lockkeeper.row_id_encoded(id) END $$;
+
+-- The id that a segment stands for; NULL: none does.
+CREATE OR REPLACE FUNCTION lockkeeper.row_text_decoded(segment text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+    piece text;
+    bytes bytea := '';
+BEGIN
+    IF segment !~ '^([^%]|%[0-9A-F][0-9A-F])+$' THEN
+        RETURN NULL;
+    END IF;
+    FOR piece IN SELECT m[1] FROM regexp_matches(segment, '(%..|[^%]+)', 'g') AS m LOOP
+        bytes := bytes || CASE WHEN starts_with(piece, '%') THEN decode(substr(piece, 2), 'hex')
+                               ELSE convert_to(piece, 'UTF8') END;
+    END LOOP;
+    RETURN convert_from(bytes, 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.row_text(segment text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+SELECT CASE WHEN position('%' IN segment) = 0 THEN segment
+            ELSE lockkeeper.row_text_decoded(segment) END $$;
+
+-- The same for ids of other types: what could not be one is NULL, and never an error.
+CREATE OR REPLACE FUNCTION lockkeeper.row_integer(segment text) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+SELECT CASE WHEN segment ~ '^-?[0-9]{1,18}$' THEN segment::bigint
+            WHEN segment ~ '^-?[0-9]{19}$'
+                 AND segment::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
+            THEN segment::bigint END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.row_numeric(segment text) RETURNS numeric
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN segment ~ '^-?[0-9]+(\.[0-9]+)?$' THEN segment::numeric END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.row_uuid(segment text) RETURNS uuid
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN segment ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+               THEN segment::uuid END $$;
+
+-- ---- announcing ----
+
+-- How many items are ready; counts no further than `most`.
+CREATE OR REPLACE FUNCTION lockkeeper.ready_count(the_queue text, most bigint) RETURNS bigint
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+SELECT count(*) FROM (SELECT FROM lockkeeper.items AS i
+                      WHERE i.queue = the_queue AND i.state = 'ready' LIMIT most) AS r $$;
+
+-- Marks of rows that are done, in portions.
+CREATE OR REPLACE FUNCTION lockkeeper.marks_after(the_queue text, the_id text, most bigint)
+RETURNS TABLE (id text)
+LANGUAGE sql STABLE ROWS 256
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+SELECT d.id FROM lockkeeper.done_rows AS d WHERE d.queue = the_queue AND d.id > the_id
+ORDER BY d.id LIMIT most $$;
+
+-- Pushes the rows of these ids, segments, but for those that are done.
+CREATE OR REPLACE FUNCTION lockkeeper.announce(
+    the_queue text, the_root text, ids text[], OUT pushed bigint, OUT duplicates bigint)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+BEGIN
+    WITH wanted AS (
+        SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
+        WHERE NOT EXISTS (SELECT FROM lockkeeper.done_rows AS d
+                          WHERE d.queue = the_queue AND d.id = u.id)
+    ), added AS (
+        INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths,
+            need_limits, need_units, need_roots)
+        SELECT the_queue, w.id, turn.draw + w.n - 1, 'ready', 0, '{}', '{}', '{}', '{}'
+        FROM wanted AS w
+        ON CONFLICT (queue, id) DO NOTHING
+        RETURNING i.number
+    )
+    SELECT (SELECT count(*) FROM added),
+           (SELECT count(*) FROM wanted) - (SELECT count(*) FROM added) INTO pushed, duplicates;
+    UPDATE lockkeeper.roots AS r SET last_draw = greatest(r.last_draw, turn.draw + cardinality(ids))
+    WHERE r.root = the_root;
+    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    VALUES (the_queue, announce.pushed, announce.duplicates)
+    ON CONFLICT (path) DO UPDATE
+    SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
+    IF announce.pushed > 0 THEN
+        PERFORM lockkeeper.wake_workers(turn);
+    END IF;
+END $$;
+
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_announce(
+    queue text, root text, ids text[], INOUT pushed bigint DEFAULT NULL,
+    INOUT duplicates bigint DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    SELECT a.pushed, a.duplicates INTO pushed, duplicates
+    FROM lockkeeper.announce(queue, root, ids) AS a;
+    CALL lockkeeper.let_go();
+END $$;
+
+-- Forgets marks of rows that do not fit any more.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_forget(
+    the_queue text, ids text[], INOUT forgotten bigint DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM lockkeeper.done_rows AS d WHERE d.queue = the_queue AND d.id = ANY (ids);
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+END $$;
+
+-- ---- in a transaction that the engine begins and commits ----
+
+-- What let_go() is for the procedures: a decision that was begun then and had to wait commits without
+-- waiting for the disk. A second transaction, which the engine sends along, does.
+CREATE OR REPLACE FUNCTION lockkeeper.let_go_soon(begun timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF clock_timestamp() > begun + interval '1 ms'
+       AND current_setting('synchronous_commit') <> 'off' THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+        PERFORM set_config('lockkeeper.owes', 'a flush', false);
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.flush_what_is_owed() RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('lockkeeper.owes', true) = 'a flush' THEN
+        PERFORM set_config('lockkeeper.owes', '', false);
+        PERFORM pg_logical_emit_message(true, 'lockkeeper', '');
+    END IF;
+END $$;
+
+-- Before rows are looked at: items whose claim has perished or whose time has come are ready.
+CREATE OR REPLACE FUNCTION lockkeeper.table_ripen(the_queue text, the_root text) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    turn lockkeeper.turn;
+    now_us bigint := lockkeeper.now_us();
+BEGIN
+    IF NOT EXISTS (SELECT FROM lockkeeper.roots AS r
+                   WHERE r.root = the_root AND r.due_us <= now_us)
+       AND NOT EXISTS (SELECT FROM lockkeeper.items AS i
+                       WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us)
+    THEN
+        RETURN;
+    END IF;
+    turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
+    WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
+END $$;
+
+-- The oldest ready items behind one of them.
+CREATE OR REPLACE FUNCTION lockkeeper.ready_items(the_queue text, behind bigint, most bigint)
+RETURNS TABLE (number bigint, id text, sequence bigint)
+LANGUAGE sql STABLE ROWS 8
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+SELECT i.number, i.id, i.sequence FROM lockkeeper.items AS i
+WHERE i.queue = the_queue AND i.state = 'ready' AND i.sequence > behind
+ORDER BY i.sequence LIMIT most $$;
+
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.taken_row AS (
+        taken       lockkeeper.taken,
+        looked      integer, -- busy: candidates
+        portion_end bigint   -- busy: the last item that was looked at; NULL: there was none
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+
+-- take(), of these items alone: their rows fit, and are locked by this transaction. An item is known
+-- by its number: one that is pushed anew meanwhile has another, and has not been looked at.
+CREATE OR REPLACE FUNCTION lockkeeper.take_row(
+    the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts integer, the_ask_number bigint, the_note text, behind bigint, most bigint,
+    candidates bigint[]) RETURNS lockkeeper.taken_row
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    begun timestamptz := clock_timestamp();
+    result lockkeeper.taken_row;
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        ARRAY[the_root], lockkeeper.now_us() + the_ttl_ms * 1000);
+    item lockkeeper.items;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    IF the_ask_number <> 0 THEN
+        result.taken := lockkeeper.take_again(the_queue, the_owner, the_ask_number, the_ttl_ms,
+                                              turn.now_us);
+        IF (result.taken).outcome IS NOT NULL THEN
+            RETURN result;
+        END IF;
+    END IF;
+    IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
+        result.taken := lockkeeper.nothing_to_take(the_queue,
+            'R16: a lock on the queue, held or in line, pauses all claiming', true, turn);
+        RETURN result;
+    END IF;
+    FOR item IN
+        SELECT i.* FROM lockkeeper.items AS i
+        WHERE i.number = ANY (candidates) AND i.state = 'ready' ORDER BY i.sequence
+    LOOP
+        result.taken := lockkeeper.take_item(item, the_root, the_owner, the_ttl_ms,
+            the_max_attempts, the_ask_number, the_note, turn);
+        IF (result.taken).outcome IS NOT NULL THEN
+            PERFORM lockkeeper.let_go_soon(begun);
+            RETURN result;
+        END IF;
+    END LOOP;
+    SELECT max(r.sequence) INTO result.portion_end
+    FROM lockkeeper.ready_items(the_queue, behind, most) AS r;
+    result.looked := cardinality(candidates);
+    result.taken := lockkeeper.nothing_to_take(the_queue,
+        'R16: there is nothing to claim now', behind > 0 OR result.portion_end IS NOT NULL, turn);
+    RETURN result;
+END $$;
+
+-- Claims an item, if its parts are free.
+CREATE OR REPLACE FUNCTION lockkeeper.take_item(
+    item lockkeeper.items, the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts integer, the_ask_number bigint, the_note text, turn lockkeeper.turn)
+RETURNS lockkeeper.taken
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    taken lockkeeper.taken;
+    claim lockkeeper.requests;
+    stolen boolean := item.was_lost;
+    paths text[] := (item.queue || '/' || item.id) || item.need_paths;
+    limits integer[] := 0 || item.need_limits;
+    counts integer[] := 0 || item.need_units;
+    all_roots text[] := ARRAY[the_root];
+    judged record;
+BEGIN
+    IF NOT item.need_roots <@ turn.roots THEN
+        turn := lockkeeper.widen_turn(turn, item.need_roots);
+        IF NOT item.need_roots <@ turn.roots THEN
+            RETURN NULL;
+        END IF;
+        all_roots := ARRAY(SELECT DISTINCT t.root COLLATE "C"
+                           FROM unnest(the_root || item.need_roots) AS t (root) ORDER BY 1);
+    END IF;
+    SELECT * INTO judged
+    FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, paths, limits, counts,
+                          turn.now_us);
+    IF judged.verdict <> 'grant' THEN
+        RETURN NULL;
+    END IF;
+    IF turn.is_bounded THEN
+        taken.sentence := lockkeeper.full_bound(the_owner, paths, false, turn.now_us);
+        IF taken.sentence IS NOT NULL THEN
+            taken.outcome := 'full';
+            taken.sentence := format('R22: the store''s bound on %s is reached', taken.sentence);
+            RETURN taken;
+        END IF;
+    END IF;
+    claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner, the_note,
+                                   the_ttl_ms, turn);
+    IF claim.id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    UPDATE lockkeeper.items AS i
+    SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
+        ask_number = the_ask_number, max_attempts = the_max_attempts
+    WHERE i.number = item.number
+    RETURNING i.* INTO item;
+    UPDATE lockkeeper.queues AS q SET claims = q.claims + 1, steals = q.steals + stolen::integer
+    WHERE q.path = item.queue;
+    RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
+END $$;
+
+-- Drops ready items: their rows do not fit any more.
+CREATE OR REPLACE FUNCTION lockkeeper.drop_items(the_root text, numbers bigint[]) RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+AS $$
+DECLARE
+    dropped bigint := 0;
+BEGIN
+    IF cardinality(numbers) > 0 THEN
+        PERFORM lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+        WITH gone AS (
+            DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
+            RETURNING i.number
+        ), their_values AS (
+            DELETE FROM lockkeeper.item_values AS v USING gone AS g WHERE v.item = g.number
+        )
+        SELECT count(*) INTO dropped FROM gone;
+    END IF;
+    RETURN dropped;
+END $$;
+
+-- Before the owner's statement: whether there is anything to finish. No lock is held while the
+-- statement runs; finish_row() looks again.
+CREATE OR REPLACE FUNCTION lockkeeper.begin_finish(
+    the_queue text, the_id text, the_owner text, the_token bigint) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    the_attempt integer;
+BEGIN
+    SELECT i.attempts INTO the_attempt
+    FROM lockkeeper.items AS i JOIN lockkeeper.requests AS r ON r.id = i.claim
+    WHERE i.queue = the_queue AND i.id = the_id AND r.owner = the_owner AND r.token = the_token
+      AND r.deadline_us > lockkeeper.now_us();
+    IF NOT FOUND THEN
+        IF lockkeeper.has_ended(lockkeeper.identity(the_owner, the_queue || '/' || the_id),
+                                the_token, lockkeeper.now_us()) THEN
+            RAISE EXCEPTION 'the claim was ended by this very call' USING ERRCODE = 'LK001';
+        END IF;
+        RAISE EXCEPTION 'R16: the item is not claimed by this owner (any more)'
+            USING ERRCODE = 'LK002';
+    END IF;
+    PERFORM set_config('lockkeeper.attempt', the_attempt::text, true),
+            set_config('lockkeeper.finishes', the_token::text, true);
+END $$;
+
+-- Behind it: ends the claim, in the same transaction or not at all. A call that is repeated may find
+-- that it has done so already, even just now: then this transaction must not be, lest the
+-- statement take effect twice. What has ended the claim is written down with it: by whom, its
+-- xmin says. A row that `still_fits` is remembered as done.
+CREATE OR REPLACE FUNCTION lockkeeper.finish_row(
+    the_queue text, the_id text, the_root text, the_owner text, the_token bigint,
+    still_fits boolean) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+    the_identity bytea := lockkeeper.identity(the_owner, the_queue || '/' || the_id);
+    answer lockkeeper.answer;
+BEGIN
+    IF current_setting('lockkeeper.finishes', true) IS DISTINCT FROM the_token::text THEN
+        RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = 'LK003';
+    END IF;
+    answer := lockkeeper.finish(the_queue, the_id, the_root, the_owner, the_identity, the_token,
+                                NULL);
+    IF answer.outcome <> 'ok' THEN
+        RAISE EXCEPTION '%', answer.sentence USING ERRCODE = 'LK002';
+    END IF;
+    IF NOT EXISTS (SELECT FROM lockkeeper.ended AS e
+                   WHERE e.token = the_token AND e.identity = the_identity
+                     AND e.xmin = pg_current_xact_id()::xid) THEN
+        RAISE EXCEPTION 'the claim was ended by this very call' USING ERRCODE = 'LK001';
+    END IF;
+    IF still_fits THEN
+        INSERT INTO lockkeeper.done_rows (queue, id) VALUES (the_queue, the_id)
+        ON CONFLICT (queue, id) DO NOTHING;
+    END IF;
+    PERFORM lockkeeper.let_go_soon(begun);
+END $$;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transactions in libpq's pipeline mode: one round trip. With a single Sync, so any pooler will do.
+ *
+ * All arguments are declared, so that none need be used: numbers bigint, all else text.
+ */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "engine/postgresql/store.h"
+
+enum {
+    SQL_BYTES_MAX = 128,
+    LEADING = 1, /* the BEGIN */
+    OID_INT8 = 20,
+    OID_TEXT = 25,
+};
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static bool send_text(PGconn *connection, const char *sql) {
+    return PQsendQueryParams(connection, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
+}
+
+static bool send_step(PGconn *connection, const struct lk_arguments *arguments,
+                      const struct lk_step *step) {
+    const char *values[LK_ARGUMENTS_MAX];
+    Oid types[LK_ARGUMENTS_MAX];
+
+    for (int i = 0; i < step->count; i++) {
+        int at = step->first + i;
+        values[i] = arguments->values[at].bytes;
+        types[i] = arguments->kinds[at] == LK_ARGUMENT_NUMBER ? OID_INT8 : OID_TEXT;
+    }
+    return PQsendQueryParams(connection, step->sql, step->count, types, values, NULL, NULL, 0) == 1;
+}
+
+static bool send_all(const char *schema, PGconn *connection,
+                     const struct lk_transaction *transaction) {
+    bool is_reading = transaction->repeat == LK_READING;
+    char flush[SQL_BYTES_MAX];
+    bool is_sent =
+        PQenterPipelineMode(connection) == 1
+        && send_text(connection, is_reading ? "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+                                            : "BEGIN ISOLATION LEVEL READ COMMITTED");
+
+    for (size_t i = 0; i < transaction->step_count && is_sent; i++) {
+        is_sent = send_step(connection, &transaction->arguments, &transaction->steps[i]);
+    }
+    is_sent = is_sent && send_text(connection, "COMMIT");
+    if (is_sent && !is_reading) {
+        (void)snprintf(flush, sizeof flush, "SELECT %s.flush_what_is_owed()", schema);
+        is_sent = send_text(connection, flush);
+    }
+    return is_sent && PQpipelineSync(connection) == 1;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+/* Keeps a step's rows in their place, and the first error. `number` counts what was sent. */
+static bool keep(struct lk_transaction *transaction, size_t number, PGresult *result,
+                 PGresult **failure) {
+    ExecStatusType status = PQresultStatus(result);
+    bool is_step = number >= LEADING && number - LEADING < transaction->step_count;
+
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        if (is_step && transaction->rows[number - LEADING] == NULL) {
+            struct lk_rows *rows = lk_postgresql_rows(result);
+
+            transaction->rows[number - LEADING] = rows;
+            if (rows != NULL) {
+                return true;
+            }
+            PQclear(result);
+            return false;
+        }
+    } else if (status != PGRES_PIPELINE_ABORTED && *failure == NULL) {
+        *failure = result;
+        return true;
+    }
+    PQclear(result);
+    return true;
+}
+
+/* LK_OK: the Sync was reached. */
+static lk_outcome receive_all(PGconn *connection, struct lk_transaction *transaction,
+                              const struct lk_patience *patience, PGresult **failure,
+                              lk_error *error) {
+    size_t number = 0;
+    bool is_whole = true;
+
+    while (PQstatus(connection) == CONNECTION_OK) {
+        PGresult *result = NULL;
+        lk_outcome outcome = lk_postgresql_next(connection, patience, &result, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        if (result == NULL) {
+            number++;
+        } else if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+            PQclear(result);
+            lk_postgresql_drop_notifications(connection);
+            if (PQexitPipelineMode(connection) != 1) {
+                break;
+            }
+            return is_whole ? LK_OK : lk_error_set(error, LK_INTERNAL, "no memory for an answer");
+        } else {
+            is_whole = keep(transaction, number, result, failure) && is_whole;
+        }
+    }
+    return lk_postgresql_lose(connection, error);
+}
+
+/* Ends what an error has left open. */
+static bool roll_back(struct lk_postgresql *store, PGconn *connection,
+                      const struct lk_patience *patience) {
+    PGresult *result = NULL;
+
+    if (PQtransactionStatus(connection) != PQTRANS_IDLE
+        && lk_postgresql_execute(connection, "ROLLBACK", store->place.schema, patience, &result,
+                                 NULL)
+               == LK_OK) {
+        PQclear(result);
+    }
+    return PQtransactionStatus(connection) == PQTRANS_IDLE;
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static bool begins(const char *code, const char *with) {
+    return strncmp(code, with, strlen(with)) == 0;
+}
+
+/* Errors of the server's own: of the connection, rollbacks, its means, its operators. */
+static bool is_of_server(const char *code) {
+    return (begins(code, "08") && strcmp(code, "08P01") != 0) || begins(code, "40")
+           || begins(code, "53") || begins(code, "58") || begins(code, "XX") || begins(code, "57P");
+}
+
+/* The codes that begin with LK are of sql/75_table.sql. */
+static enum lk_failure failure_of(const char *code) {
+    if (strcmp(code, "LK001") == 0) {
+        return LK_FAILURE_ENDED;
+    }
+    if (strcmp(code, "LK002") == 0) {
+        return LK_FAILURE_LOST;
+    }
+    if (strcmp(code, "42501") == 0) {
+        return LK_FAILURE_DENIED;
+    }
+    return is_of_server(code) ? LK_FAILURE_NONE : LK_FAILURE_WRONG;
+}
+
+static void blame(struct lk_transaction *transaction, const PGresult *failure) {
+    const char *code = PQresultErrorField(failure, PG_DIAG_SQLSTATE);
+    const char *words = PQresultErrorField(failure, PG_DIAG_MESSAGE_PRIMARY);
+
+    transaction->failure = LK_FAILURE_NONE;
+    if (code == NULL || words == NULL) {
+        return;
+    }
+    transaction->failure = failure_of(code);
+    if (strcmp(code, "08P01") == 0 || strcmp(code, "42P02") == 0) {
+        words = "it has parameters ($1) that nobody gives it";
+    }
+    (void)snprintf(transaction->words, sizeof transaction->words, "%s", words);
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connection,
+                                    struct lk_transaction *transaction,
+                                    const struct lk_patience *patience, lk_outcome *ret_outcome,
+                                    lk_error *error) {
+    struct lk_postgresql *store = lk_postgresql_of(&common->engine);
+    PGresult *failure = NULL;
+    enum lk_fate fate = LK_FATE_ANSWERED;
+
+    lk_transaction_done(transaction);
+    if (!send_all(store->place.schema, connection, transaction)) {
+        *ret_outcome = lk_postgresql_lose(connection, error);
+        return LK_FATE_UNKNOWN;
+    }
+    *ret_outcome = receive_all(connection, transaction, patience, &failure, error);
+    if (*ret_outcome != LK_OK) {
+        PQclear(failure);
+        lk_transaction_done(transaction);
+        return *ret_outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
+    }
+    if (failure != NULL) {
+        lk_transaction_done(transaction);
+        *ret_outcome = lk_postgresql_explain(failure, store->place.schema, error);
+        blame(transaction, failure);
+        fate = lk_postgresql_is_conflict(failure) ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
+        PQclear(failure);
+    }
+    if (!roll_back(store, connection, patience)) {
+        /* Of no use any more; what failed has failed all the same. */
+        return fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
+    }
+    return fate;
+}

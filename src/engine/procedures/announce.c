@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Announcing the rows of a table (R17): looking in a transaction that can only read and has nobody
+ * wait, then pushing some at a time.
+ *
+ * What the look found may be old by the time that it is pushed. A row that is done meanwhile and
+ * marked so is left out, under the lock of the queue's root; one that fits no more is dropped by
+ * whoever would take it; and one that somebody else has pushed is a duplicate.
+ */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "engine/procedures/table.h"
+
+enum {
+    PUSHED_TOGETHER = 128, /* in one transaction: their ids fit into one call */
+    READY_ENOUGH = 4096,   /* ready items: no more are looked for */
+    MARKS_LOOKED = 256,    /* marks looked at in a round */
+};
+
+_Static_assert(MARKS_LOOKED *(LK_SEGMENT_BYTES_MAX + 3) < LK_ARGUMENTS_BYTES - 2048,
+               "ids fit; bytes that a list would escape are rare in segments");
+
+struct round {
+    struct lk_procedures *store;
+    const struct lk_source *source;
+    const struct lk_patience *patience;
+    struct lk_table table;
+    struct lk_announcement result;
+};
+
+static void begin_arguments(const struct round *round, struct lk_arguments *arguments) {
+    lk_arguments_init(arguments, round->store->database->lists);
+    lk_arguments_add_path(arguments, &round->source->queue);
+}
+
+/* Runs one of the table's texts, which reads; *ret_rows for lk_rows_free(). */
+static lk_outcome read_rows(const struct round *round, enum lk_table_text text,
+                            struct lk_arguments *arguments, const char *what,
+                            struct lk_rows **ret_rows, lk_error *error) {
+    struct lk_transaction transaction = {
+        .steps = {{round->table.texts[text], 0, arguments->count}},
+        .step_count = 1,
+        .repeat = LK_READING,
+        .arguments = *arguments,
+    };
+    lk_outcome outcome = lk_procedures_transact(round->store, &transaction, round->patience, error);
+
+    if (outcome == LK_OK) {
+        *ret_rows = transaction.rows[0];
+        transaction.rows[0] = NULL;
+    } else {
+        outcome = lk_transaction_blame(&transaction, what, outcome, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* max 0: one row is enough to know. */
+static lk_outcome find(struct round *round, size_t max, struct lk_rows **ret_rows,
+                       lk_error *error) {
+    struct lk_arguments arguments;
+
+    begin_arguments(round, &arguments);
+    lk_arguments_add_integer(&arguments, max > 0 ? (int64_t)max : 1);
+    lk_arguments_add_integer(&arguments, max > 0 ? READY_ENOUGH : 0);
+    return read_rows(round, LK_TABLE_FIND, &arguments, "looking for rows failed", ret_rows, error);
+}
+
+/* Those from `from` on, as many as go together. */
+static lk_outcome push_some(struct round *round, const struct lk_rows *rows, int from,
+                            lk_error *error) {
+    struct lk_slice ids[PUSHED_TOGETHER];
+    struct lk_arguments arguments;
+    struct lk_rows *answer = NULL;
+    size_t count = 0;
+    lk_outcome outcome;
+
+    for (int row = from; row < rows->count && count < PUSHED_TOGETHER; row++) {
+        ids[count++] = lk_row_text(rows, row, 0);
+    }
+    begin_arguments(round, &arguments);
+    lk_arguments_add_root(&arguments, &round->source->queue);
+    lk_arguments_add_texts(&arguments, ids, count);
+    outcome = lk_procedures_call(round->store, "lk_announce", LK_ONCE, &arguments, round->patience,
+                                 &answer, error);
+    if (outcome == LK_OK) {
+        round->result.pushed += (size_t)lk_row_integer(answer, 0, 0);
+        round->result.duplicates += (size_t)lk_row_integer(answer, 0, 1);
+        lk_rows_free(answer);
+    }
+    return outcome;
+}
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+/* Some marks in each round, all of them in time. */
+static lk_outcome look_at_marks(struct round *round, struct lk_rows **ret_rows, lk_error *error) {
+    struct lk_procedures *store = round->store;
+    struct lk_arguments arguments;
+
+    begin_arguments(round, &arguments);
+    pthread_mutex_lock(&store->mutex);
+    lk_arguments_add_text(&arguments, lk_slice_of(store->mark_looked));
+    pthread_mutex_unlock(&store->mutex);
+    lk_arguments_add_integer(&arguments, MARKS_LOOKED);
+    return read_rows(round, LK_TABLE_MARKS, &arguments, "looking at a row again failed", ret_rows,
+                     error);
+}
+
+/* From the beginning, next time, when these were the last. */
+static void remember_mark(struct lk_procedures *store, const struct lk_rows *rows) {
+    struct lk_slice last = {"", 0};
+
+    if (rows->count == MARKS_LOOKED) {
+        last = lk_row_text(rows, rows->count - 1, 0);
+    }
+    pthread_mutex_lock(&store->mutex);
+    (void)snprintf(store->mark_looked, sizeof store->mark_looked, "%.*s", (int)last.size,
+                   last.bytes);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+static lk_outcome forget_marks(struct round *round, lk_error *error) {
+    struct lk_slice ids[MARKS_LOOKED];
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    struct lk_rows *answer = NULL;
+    size_t count = 0;
+    lk_outcome outcome = look_at_marks(round, &rows, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    for (int row = 0; row < rows->count && count < MARKS_LOOKED; row++) {
+        if (!lk_row_boolean(rows, row, 1)) {
+            ids[count++] = lk_row_text(rows, row, 0);
+        }
+    }
+    if (count > 0) {
+        begin_arguments(round, &arguments);
+        lk_arguments_add_texts(&arguments, ids, count);
+        outcome = lk_procedures_call(round->store, "lk_forget", LK_REPEATABLE, &arguments,
+                                     round->patience, &answer, error);
+        lk_rows_free(answer);
+    }
+    if (outcome == LK_OK) {
+        remember_mark(round->store, rows);
+        round->result.forgotten = count;
+    }
+    lk_rows_free(rows);
+    return outcome;
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+static lk_outcome has_enough(struct round *round, lk_error *error) {
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome;
+
+    begin_arguments(round, &arguments);
+    lk_arguments_add_integer(&arguments, READY_ENOUGH);
+    outcome = lk_procedures_call(round->store, "ready_count", LK_READING, &arguments,
+                                 round->patience, &rows, error);
+    if (outcome == LK_OK) {
+        round->result.has_enough = lk_row_integer(rows, 0, 0) == READY_ENOUGH;
+        lk_rows_free(rows);
+    }
+    return outcome;
+}
+
+static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome = find(round, max, &rows, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    round->result.found = (size_t)rows->count;
+    if (max > 0 && rows->count == 0) {
+        outcome = has_enough(round, error); /* or there are none */
+    }
+    for (int from = 0; max > 0 && from < rows->count && outcome == LK_OK; from += PUSHED_TOGETHER) {
+        outcome = push_some(round, rows, from, error);
+    }
+    lk_rows_free(rows);
+    return max > 0 && outcome == LK_OK ? forget_marks(round, error) : outcome;
+}
+
+lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct lk_source *source,
+                                        size_t max, const struct lk_patience *patience,
+                                        struct lk_announcement *ret_announcement, lk_error *error) {
+    struct round round = {
+        .store = lk_procedures_of(engine), .source = source, .patience = patience};
+    lk_outcome outcome =
+        round.store->database->table_open(round.store, source, patience, &round.table, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = perform(&round, max, error);
+    lk_table_done(&round.table);
+    if (outcome == LK_OK) {
+        *ret_announcement = round.result;
+        (void)lk_error_clear(error, LK_OK);
+    }
+    return outcome;
+}

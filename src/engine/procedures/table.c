@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claiming rows of the owner's table, and ending such claims (R17).
+ *
+ * A take is one transaction: the owner's condition finds the row of the oldest ready item and locks
+ * it, and behind that the store's procedure looks again, under the lock of the queue's root, if the
+ * item may be claimed. Whoever holds the root's lock waits for no row, so nobody waits in a
+ * circle. Items whose rows do not fit any more are dropped by who finds nothing better.
+ *
+ * The end of a claim that is done is one, too: is the claim held - the owner's statement - end the
+ * claim, or undo it all.
+ */
+#include "engine/procedures/table.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/row_id.h"
+
+enum { PORTION = 64 }; /* items looked at in one transaction */
+
+/* Columns of a take, behind those of lk_take(). */
+enum { TAKEN_LOOKED = 11, TAKEN_PORTION_END };
+
+static const char looking_failed[] = "looking at a row again failed";
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+struct taking {
+    struct lk_procedures *store;
+    const struct lk_take *take;
+    const struct lk_patience *patience;
+    struct lk_table table;
+    int64_t behind;      /* items up to this one have been looked at */
+    int64_t wanted;      /* rows locked at a time */
+    int64_t looked;      /* of the last answer */
+    int64_t portion_end; /* likewise; 0: there was nothing to look at */
+};
+
+static void add_arguments(const struct taking *taking, struct lk_arguments *arguments) {
+    const struct lk_take *take = taking->take;
+
+    lk_arguments_init(arguments, taking->store->database->lists);
+    lk_arguments_add_path(arguments, &take->queue);
+    lk_arguments_add_root(arguments, &take->queue);
+    lk_arguments_add_above(arguments, &take->queue);
+    lk_arguments_add_text(arguments, take->owner);
+    lk_arguments_add_integer(arguments, take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS);
+    lk_arguments_add_integer(arguments, take->max_attempts);
+    lk_arguments_add_integer(arguments, (int64_t)take->ask_number);
+    lk_arguments_add_text(arguments, take->note_given ? take->note : (struct lk_slice){"", 0});
+    lk_arguments_add_integer(arguments, taking->behind);
+    lk_arguments_add_integer(arguments, PORTION);
+    lk_arguments_add_integer(arguments, taking->wanted);
+}
+
+static lk_outcome take_once(struct taking *taking, lk_claim_info **ret_claim,
+                            struct lk_stand *ret_stand, lk_error *error) {
+    struct lk_transaction transaction = {
+        .steps = {{taking->table.texts[LK_TABLE_RIPEN], 0, 2},
+                  {taking->table.texts[LK_TABLE_TAKE], 0, 11}},
+        .step_count = 2,
+        .repeat = taking->take->ask_number != 0 ? LK_REPEATABLE : LK_ONCE,
+    };
+    uint64_t version = lk_procedures_version(taking->store);
+    lk_outcome outcome;
+
+    add_arguments(taking, &transaction.arguments);
+    outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
+    if (outcome == LK_OK) {
+        const struct lk_rows *rows = transaction.rows[1];
+
+        outcome = lk_procedures_taken(rows, taking->take, version, ret_claim, ret_stand, error);
+        taking->looked = lk_row_integer(rows, 0, TAKEN_LOOKED);
+        taking->portion_end = lk_row_integer(rows, 0, TAKEN_PORTION_END);
+    } else {
+        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome;
+}
+
+/* Of the portion in which no row fits, or could be locked. */
+static lk_outcome drop(struct taking *taking, lk_error *error) {
+    struct lk_transaction transaction = {
+        .steps = {{taking->table.texts[LK_TABLE_DROP], 0, 4}},
+        .step_count = 1,
+        .repeat = LK_REPEATABLE,
+    };
+    lk_outcome outcome;
+
+    lk_arguments_init(&transaction.arguments, taking->store->database->lists);
+    lk_arguments_add_path(&transaction.arguments, &taking->take->queue);
+    lk_arguments_add_root(&transaction.arguments, &taking->take->queue);
+    lk_arguments_add_integer(&transaction.arguments, taking->behind);
+    lk_arguments_add_integer(&transaction.arguments, PORTION);
+    outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
+    if (outcome != LK_OK) {
+        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome;
+}
+
+/*
+ * Portion by portion. Where rows fit but none of those locked could be claimed (a lock by hand is
+ * in the way, or what the work needs), more are locked in the same portion.
+ */
+static lk_outcome take_any(struct taking *taking, lk_claim_info **ret_claim,
+                           struct lk_stand *ret_stand, lk_error *error) {
+    taking->wanted = 1;
+    for (;;) {
+        lk_outcome outcome = take_once(taking, ret_claim, ret_stand, error);
+
+        if (outcome != LK_BUSY || taking->portion_end == 0) {
+            return outcome;
+        }
+        if (taking->looked >= taking->wanted && taking->wanted < PORTION) {
+            taking->wanted *= 2;
+            continue;
+        }
+        if (taking->looked == 0) {
+            outcome = drop(taking, error);
+            if (outcome != LK_OK) {
+                return outcome;
+            }
+        }
+        taking->behind = taking->portion_end;
+        taking->wanted = 1;
+    }
+}
+
+static bool add_row_id(lk_claim_info *claim) {
+    struct lk_row_id id;
+
+    if (!lk_row_id_decode(lk_slice_of(claim->id), &id)) {
+        return true;
+    }
+    claim->row_id = lk_text_copy((struct lk_slice){id.bytes, id.size});
+    return claim->row_id != NULL;
+}
+
+lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_source *source,
+                                    const struct lk_take *take, const struct lk_patience *patience,
+                                    lk_claim_info **ret_claim, struct lk_stand *ret_stand,
+                                    lk_error *error) {
+    struct taking taking = {.store = lk_procedures_of(engine), .take = take, .patience = patience};
+    lk_claim_info *claim = NULL;
+    lk_outcome outcome =
+        taking.store->database->table_open(taking.store, source, patience, &taking.table, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = take_any(&taking, &claim, ret_stand, error);
+    lk_table_done(&taking.table);
+    if (outcome == LK_GRANTED && !add_row_id(claim)) {
+        lk_claim_free(claim);
+        return lk_error_set(error, LK_INTERNAL, "no memory for the claim");
+    }
+    if (outcome == LK_GRANTED) {
+        *ret_claim = claim;
+    }
+    return outcome;
+}
+
+/* ---- finishing ------------------------------------------------------------------------------- */
+
+struct finishing {
+    struct lk_procedures *store;
+    const struct lk_finish *finish;
+    const struct lk_patience *patience;
+    struct lk_table table;
+    struct lk_row_id id;
+};
+
+/* One of what the owner's statement is told. The attempt is known to the step before it. */
+static bool add_parameter(const struct finishing *finishing, enum lk_parameter which,
+                          struct lk_arguments *arguments) {
+    switch (which) {
+    case LK_PARAMETER_ID:
+        lk_arguments_add_text(arguments,
+                              (struct lk_slice){finishing->id.bytes, finishing->id.size});
+        return true;
+    case LK_PARAMETER_TOKEN:
+        lk_arguments_add_integer(arguments, (int64_t)finishing->finish->token);
+        return true;
+    case LK_PARAMETER_OWNER:
+        lk_arguments_add_text(arguments, finishing->finish->owner);
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum { CLAIM_ARGUMENTS = 5 };
+
+/* Those of the claim, the row's id, and what the owner's statement is told: so many. */
+static int add_finish(const struct finishing *finishing, struct lk_arguments *arguments) {
+    const struct lk_finish *finish = finishing->finish;
+    const struct lk_statement *done = &finishing->table.done;
+    int told = 0;
+
+    lk_arguments_init(arguments, finishing->store->database->lists);
+    lk_arguments_add_path(arguments, &finish->queue);
+    lk_arguments_add_text(arguments, finish->id);
+    lk_arguments_add_root(arguments, &finish->queue);
+    lk_arguments_add_text(arguments, finish->owner);
+    lk_arguments_add_integer(arguments, (int64_t)finish->token);
+    (void)add_parameter(finishing, LK_PARAMETER_ID, arguments);
+    for (size_t i = 0; i < done->count; i++) {
+        told += add_parameter(finishing, done->parameters[i], arguments);
+    }
+    return told;
+}
+
+/* LK_NONE: this very call has ended the claim before (R3). */
+static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome, lk_error *error) {
+    switch (transaction->failure) {
+    case LK_FAILURE_ENDED:
+        return lk_error_clear(error, LK_NONE);
+    case LK_FAILURE_LOST:
+        return lk_error_set(error, LK_LOST, "%s", transaction->words);
+    case LK_FAILURE_DENIED: /* which was allowed when it was looked at */
+        transaction->failure = LK_FAILURE_WRONG;
+        break;
+    default:
+        break;
+    }
+    return lk_transaction_blame(transaction, "the statement for what is done failed", outcome,
+                                error);
+}
+
+/* All steps; or the first one alone, which only looks. */
+static lk_outcome perform(const struct finishing *finishing, bool is_look, lk_error *error) {
+    const struct lk_table *table = &finishing->table;
+    struct lk_transaction transaction = {.repeat = is_look ? LK_READING : LK_REPEATABLE};
+    struct lk_step *step = transaction.steps;
+    int told = add_finish(finishing, &transaction.arguments);
+    lk_outcome outcome;
+
+    *step++ = (struct lk_step){table->texts[LK_TABLE_BEGIN], 0, CLAIM_ARGUMENTS};
+    if (table->done.text != NULL && !is_look) {
+        *step++ = (struct lk_step){table->done.text, CLAIM_ARGUMENTS + 1, told};
+    }
+    if (!is_look) {
+        *step++ = (struct lk_step){table->texts[LK_TABLE_END], 0, CLAIM_ARGUMENTS + 1};
+    }
+    transaction.step_count = (size_t)(step - transaction.steps);
+    outcome = lk_procedures_transact(finishing->store, &transaction, finishing->patience, error);
+    if (outcome != LK_OK) {
+        outcome = explain(&transaction, outcome, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome;
+}
+
+/*
+ * A statement that fails may do so because this very call, sent before and not answered, has taken
+ * effect meanwhile; or because the claim is lost and whoever has it now is done. So it is looked
+ * once more.
+ */
+static lk_outcome finish_done(const struct finishing *finishing, lk_error *error) {
+    lk_outcome outcome = perform(finishing, false, error);
+
+    if (outcome == LK_INVALID) {
+        lk_error cause;
+        lk_outcome found = perform(finishing, true, &cause);
+
+        if (found != LK_OK) {
+            outcome = lk_error_set(error, found, "%s", cause.text);
+        }
+    }
+    return outcome == LK_NONE ? LK_OK : outcome;
+}
+
+lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
+                                      const struct lk_finish *finish,
+                                      const struct lk_patience *patience, lk_error *error) {
+    struct finishing finishing = {
+        .store = lk_procedures_of(engine), .finish = finish, .patience = patience};
+    lk_outcome outcome;
+
+    if (finish->kind != LK_FINISH_DONE) {
+        return lk_procedures_finish(engine, finish, patience, error);
+    }
+    if (!lk_row_id_decode(finish->id, &finishing.id)) {
+        return lk_error_set(error, LK_LOST, "R17: the item is no row's");
+    }
+    outcome = finishing.store->database->table_open(finishing.store, source, patience,
+                                                    &finishing.table, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = finish_done(&finishing, error);
+    lk_table_done(&finishing.table);
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables and transactions: their ends, and failures in words. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/procedures/table.h"
+
+void lk_table_done(struct lk_table *table) {
+    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+        free(table->texts[i]);
+    }
+    free(table->done.text);
+}
+
+void lk_transaction_done(struct lk_transaction *transaction) {
+    for (size_t i = 0; i < LK_STEPS_MAX; i++) {
+        lk_rows_free(transaction->rows[i]);
+        transaction->rows[i] = NULL;
+    }
+    transaction->failure = LK_FAILURE_NONE;
+}
+
+lk_outcome lk_transaction_blame(const struct lk_transaction *transaction, const char *what,
+                                lk_outcome outcome, lk_error *error) {
+    switch (transaction->failure) {
+    case LK_FAILURE_WRONG:
+        return lk_error_set(error, LK_INVALID, "R17: %s: %.400s", what, transaction->words);
+    case LK_FAILURE_DENIED:
+        return lk_error_set(error, LK_DENIED,
+                            "R17: %s: %.300s; the table's owner grants SELECT, and what the "
+                            "statement for what is done needs",
+                            what, transaction->words);
+    default:
+        return outcome;
+    }
+}

@@ -1,0 +1,211 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""What strangers, dawdlers and the greedy may take of either door, and that nobody else suffers."""
+
+import os
+import resource
+import socket
+import time
+
+from service import PATIENCE_S, Closed, Http, Refused, Resp, Wire, run, until
+
+CONNECTIONS = 8
+SURPLUS = 64  # let in over HTTP only to be told that they are too many
+REQUEST_S = 1
+LISTENING = 2  # sockets of a service that nobody has come to
+
+
+class Following(Http):
+    """A connection that is busy as long as it likes."""
+
+    def __init__(self, service, path="/v1/events"):
+        super().__init__(service.http)
+        self.ask("GET", path)
+        assert self.head()[0] == 200
+
+
+def is_well(service):
+    wire = Http(service.http)
+    reply = wire.call("GET", "/healthz")[2]
+    wire.close()
+    return reply == b"ok\n" and Resp(service.resp).call("PING") == "PONG"
+
+
+def sockets(service):
+    """How many the service has open."""
+    count = 0
+    for name in os.listdir(f"/proc/{service.process.pid}/fd"):
+        try:
+            link = os.readlink(f"/proc/{service.process.pid}/fd/{name}")
+            count += link.startswith("socket:")
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return count
+
+
+def field(service, name):
+    with open(f"/proc/{service.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name + ":"))
+
+
+def processor_s(service):
+    with open(f"/proc/{service.process.pid}/stat", encoding="ascii") as stat:
+        times = stat.read().rsplit(")", 1)[1].split()[11:13]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
+def is_closed(wire):
+    """Whether the service has ended the connection; what it said before does not matter."""
+    try:
+        while True:
+            wire.fill()
+    except (Closed, ConnectionError):
+        return True
+
+
+def too_many(service):
+    """one connection too many is told so, at both doors, and the next is served when one has gone"""
+    guests = [Following(service) for _ in range(CONNECTIONS)]
+    status, headers, body = Http(service.http).call("GET", "/v1/requests")
+    assert status == 429 and body["status"] == "full" and body["error"], (status, body)
+    assert headers["connection"] == "close"
+    guests.pop().close()
+    until(lambda: Http(service.http).call("GET", "/healthz")[0] == 200)
+    wires = [Resp(service.resp) for _ in range(CONNECTIONS)]
+    assert all(wire.call("PING") == "PONG" for wire in wires)
+    answer = Resp(service.resp).value()
+    assert isinstance(answer, Refused) and str(answer).startswith("FULL"), answer
+    for wire in guests + wires:
+        wire.close()
+    until(lambda: is_well(service))
+
+
+def flood(service):
+    """a flood of connections beyond that waits to be let in, and costs nobody anything"""
+    guests = [Following(service) for _ in range(CONNECTIONS)]
+    before = sockets(service)
+    silent = [Wire(service.http) for _ in range(SURPLUS + 20)]
+    assert max(sockets(service) for _ in range(300)) <= before + SURPLUS
+    late = Http(service.http)
+    late.ask("GET", "/healthz")
+    assert late.reply()[0] in (200, 429)
+    assert all(is_closed(wire) for wire in silent)
+    for wire in guests:
+        wire.close()
+    until(lambda: is_well(service))
+
+
+def no_files(service):
+    """when no more files can be opened, those who are there are served, and the others wait"""
+    present = Resp(service.resp)
+    guest = Following(service)
+    place = f"/proc/{service.process.pid}/fd"
+    limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
+    highest = max(int(name) for name in os.listdir(place))
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (highest + 1, limits[1]))
+    late = [Http(service.http) for _ in range(3)]
+    for wire in late:
+        wire.ask("GET", "/healthz")
+    assert present.call("PING") == "PONG"
+    spent = processor_s(service)
+    assert late[-1].is_silent()
+    assert processor_s(service) - spent < 0.15, "it spins"
+    assert present.call("PING") == "PONG"
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, limits)
+    assert all(wire.reply()[2] == b"ok\n" for wire in late)
+    guest.close()
+
+
+def dawdlers(service):
+    """a request that comes byte by byte is not waited for for ever, however steadily it comes"""
+    body = (b"POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100000\r\n\r\n")
+    endless = b"PUT /v1/values/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"
+    for address, start in [(service.http, b"GET /healthz HTTP/1.1\r\nX: "), (service.http, body),
+                           (service.http, endless), (service.http, b""),
+                           (service.resp, b"*1\r\n$1000\r\n"), (service.resp, b"PIN")]:
+        wire = Wire(address)
+        wire.send(start)
+        end = time.monotonic() + PATIENCE_S
+        wire.socket.settimeout(0.02)
+        while True:
+            assert time.monotonic() < end, f"still there after {start[:20]!r}"
+            try:
+                wire.send(b"x")
+                wire.fill()
+            except TimeoutError:
+                continue
+            except (Closed, ConnectionError):
+                break
+    assert is_well(service)
+
+
+def idlers(service):
+    """a connection that asks nothing more is ended, one that waits or follows is not"""
+    holder = Resp(service.resp)
+    holder.call("ACQUIRE", "idle", "OWNER", "h")
+    waiting, following, idle = Http(service.http), Following(service), Http(service.http)
+    waiting.ask("POST", "/v1/acquire", {"parts": ["idle"], "owner": "w", "mode": "wait"})
+    assert idle.call("GET", "/healthz")[0] == 200
+    assert is_closed(idle)
+    another = Http(service.http)  # by its end the others have been silent for twice the time
+    assert another.call("GET", "/healthz")[0] == 200
+    assert is_closed(another)
+    assert holder.call("RELEASE", "idle", "OWNER", "h") == "OK"
+    assert waiting.reply()[2]["status"] == "granted"
+    while b"released" not in following.bytes:
+        following.fill()
+
+
+def too_large(service):
+    """heads and bodies beyond their bounds are refused, and the connection ends"""
+    heads = [b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 40000 + b"\r\n\r\n",
+             b"GET /" + b"x" * 40000 + b" HTTP/1.1\r\n\r\n",
+             b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n", b"\0" * 40000]
+    for head in heads:
+        wire = Http(service.http)
+        try:
+            wire.send(head)
+            assert wire.head()[0] in (400, 413, 501)
+        except (Closed, ConnectionError):
+            pass
+        assert is_closed(wire)
+    assert is_well(service)
+
+
+def deaf_socket(service, path):
+    """Asks, and reads nothing of what comes but its beginning."""
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    deaf.connect(service.http)
+    deaf.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    deaf.settimeout(PATIENCE_S)
+    assert deaf.recv(12) == b"HTTP/1.1 200"
+    return deaf
+
+
+def deaf(service):
+    """who does not read what it asked for is given up, and so is a follower who does not"""
+    until(lambda: sockets(service) == LISTENING)
+    wire = Resp(service.resp)
+    following = deaf_socket(service, "/v1/events")
+    before_kb = field(service, "VmRSS")
+    path = f"{'x' * 240}/{'y' * 240}"
+    for number in range(0, 8000, 100):
+        wire.send(b"".join(Resp.request("ACQUIRE", f"{each}/{path}", "OWNER", "o", "NOTE", "n" * 250)
+                           for each in range(number, number + 100)))
+        answers = [wire.value() for _ in range(100)]
+        assert all(isinstance(answer, list) for answer in answers), answers[0]
+    until(lambda: sockets(service) == LISTENING + 1)
+    following.close()
+    for _ in range(3):
+        asking = deaf_socket(service, "/v1/requests?count=8000")
+        until(lambda: sockets(service) == LISTENING + 1)
+        asking.close()
+    grown_kb = field(service, "VmRSS") - before_kb
+    assert grown_kb < 150000, f"{grown_kb} KB more"
+    assert is_well(service)
+
+
+run([too_many, flood, no_files, dawdlers, idlers, too_large, deaf],
+    "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The labour's table in an SQLite file, shared with the store. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../sqlite/ground.h"
+#include "field.h"
+
+struct field {
+    struct ground ground;
+    char url[PATH_MAX];
+};
+
+static sqlite3 *open_file(const struct field *field) {
+    sqlite3 *handle = NULL;
+
+    if (sqlite3_open(field->ground.file, &handle) != SQLITE_OK) {
+        ground_fail("no database: %s", sqlite3_errmsg(handle));
+    }
+    return handle;
+}
+
+struct field *field_make(int rows, const char *url) {
+    struct field *field = calloc(1, sizeof *field);
+    char text[1024];
+    sqlite3 *handle;
+
+    (void)url;
+    if (field == NULL) {
+        ground_fail("no memory");
+    }
+    field->ground = ground_make();
+    (void)snprintf(field->url, sizeof field->url, "sqlite:%s?durability=relaxed&share=yes",
+                   field->ground.file);
+    (void)snprintf(text, sizeof text,
+                   "CREATE TABLE \"jobs to do\" (\"the id\" INTEGER PRIMARY KEY, state TEXT);"
+                   "CREATE TABLE log (row INTEGER, token INTEGER, attempt INTEGER);"
+                   "CREATE VIEW finish AS SELECT 1 AS row, 1 AS token, 1 AS attempt;"
+                   "CREATE TRIGGER finished INSTEAD OF INSERT ON finish BEGIN"
+                   " UPDATE \"jobs to do\" SET state = 'done' WHERE \"the id\" = NEW.row;"
+                   " INSERT INTO log VALUES (NEW.row, NEW.token, NEW.attempt); END;"
+                   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+                   " INSERT INTO \"jobs to do\" SELECT i, 'new' FROM n;",
+                   rows);
+    handle = open_file(field);
+    if (sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
+        ground_fail("no table: %s", sqlite3_errmsg(handle));
+    }
+    (void)sqlite3_close(handle);
+    return field;
+}
+
+void field_remove(struct field *field) {
+    ground_remove(&field->ground);
+    free(field);
+}
+
+const char *field_url(const struct field *field) {
+    return field->url;
+}
+
+int64_t field_number(const struct field *field, const char *query) {
+    return ground_sql(field->ground.file, query);
+}
+
+void field_each_line(const struct field *field, field_visit_line *visit, void *context) {
+    sqlite3 *handle = open_file(field);
+    sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(handle, "SELECT row, token, attempt FROM log", -1, &statement, NULL)
+        != SQLITE_OK) {
+        ground_fail("no log: %s", sqlite3_errmsg(handle));
+    }
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        visit(context, sqlite3_column_int(statement, 0),
+              (uint64_t)sqlite3_column_int64(statement, 1),
+              (uint32_t)sqlite3_column_int64(statement, 2));
+    }
+    (void)sqlite3_finalize(statement);
+    (void)sqlite3_close(handle);
+}
