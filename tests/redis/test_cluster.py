@@ -26,6 +26,7 @@ class Cluster(Servers):
         self.number = 0
         self.cluster()
         self.ports = [int(name) for name in os.listdir(self.folder) if name.isdigit()]
+        self.url = "redis://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
     def lk(self, *words, url=None, owner="me"):
         result = subprocess.run([self.program, "-S", url or self.url, *words, "--json"],
@@ -202,6 +203,25 @@ def slots_move_under_load(cluster):
                                                                      range(WORKERS)]))
 
 
+def calls_wait_while_their_slot_moves(cluster):
+    """Some of a root's keys may be here and some there: nobody is answered until it is over."""
+    cluster.lk("acquire", "--try", "moving/one", "--owner", "holder")
+    slot = cluster.any("CLUSTER", "KEYSLOT", "moving")
+    source = cluster.master_of("moving")
+    target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
+    cluster.at(target["port"], "CLUSTER", "SETSLOT", slot, "IMPORTING", source["id"])
+    cluster.at(source["port"], "CLUSTER", "SETSLOT", slot, "MIGRATING", target["id"])
+    asker = subprocess.Popen([cluster.program, "-S", cluster.url, "acquire", "--try", "moving/two",
+                              "--json"], stdout=subprocess.PIPE, text=True)
+    cluster.wait("a refusal", lambda: "errorstat_TRYAGAIN"
+                 in cluster.at(source["port"], "INFO", "errorstats"))
+    wrong = "the call was answered" if asker.poll() is not None else None
+    for node in (source, target):
+        cluster.at(node["port"], "CLUSTER", "SETSLOT", slot, "STABLE")
+    got = json.loads(asker.communicate(timeout=PATIENCE_S)[0])
+    return wrong or (None if got["status"] == "granted" else f"{got}")
+
+
 # ---- who waits ----
 
 
@@ -348,6 +368,7 @@ def main():
         ("waiters are told plainly where there are no shards",
          waiters_are_told_plainly_without_shards),
         ("waiters follow their slot", waiters_follow_their_slot),
+        ("calls wait while their slot moves", calls_wait_while_their_slot_moves),
         ("slots move under load", slots_move_under_load),
         ("a forgetful fail-over does not turn tokens back", a_forgetful_fail_over),
         ("a node dies under load", a_node_dies_under_load),

@@ -14,7 +14,9 @@ struct lk_redis_call {
     struct lk_slice root; /* whose slot it goes to */
     bool is_repeatable;   /* R3: where an answer was lost, it is asked again */
     bool grants;          /* ?replicas: its grants are waited for there */
+    int boot_at;          /* the word that names the server's run, which the link knows */
     char key[LK_PATH_BYTES_MAX + 16];
+    char absent[LK_PATH_BYTES_MAX + 16];
     char channel[LK_REDIS_CHANNEL_BYTES_MAX + 1];
     char said[LK_REDIS_CHANNEL_BYTES_MAX + 32];
     char identity[LK_OWNER_BYTES_MAX + 1 + LK_PATH_BYTES_MAX];

@@ -37,7 +37,7 @@ function L.root(name)
     R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot = 0, NEVER, 0,
         0, 0, 0, 0, 0, boot
     local x = call('HGET', R.H, 'x')
-    local mark = x and x:byte()
+    local mark = x and (x:byte() or 0)
     if mark == EMPTY_MARK then
         mark, R.draw, R.expiry, R.ended, R.boot = read(EMPTY, x)
     elseif mark == LONE_MARK then
