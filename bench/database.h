@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the benchmarks of stores in databases share: the same things done by the library and by hand,
- * in turns. Each client is a thread with a connection of its own.
+ * What the benchmarks of stores in databases share: the same things done by the library and by
+ * hand, in turns. Each client is a thread with a connection of its own.
  */
 #ifndef LK_BENCH_DATABASE_H
 #define LK_BENCH_DATABASE_H

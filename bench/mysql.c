@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store in MariaDB costs, beside what one would write by hand, on the same server in the same
- * run, with commits that are flushed.
+ * What a store in MariaDB costs, beside what one would write by hand, on the same server in the
+ * same run, with commits that are flushed.
  *
  *     bench-mysql [WORD]   starts itself anew beside a private server (tests/mysql)
  *

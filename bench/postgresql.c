@@ -151,7 +151,7 @@ static void fill_queues(void) {
                    " FROM generate_series(1, %d) AS n",
                    ITEMS);
     execute(sql);
-    execute("INSERT INTO lockkeeper.queues (path) VALUES ('work')");
+    execute("INSERT INTO lockkeeper.queue_counts (path) VALUES ('work')");
 }
 
 /* The flush made longer, as on a disk that is slow. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the program begins: three open descriptors, and on to lk_cli_main(). */
+/* Where the program begins: three open descriptors, no password to see, and lk_cli_main(). */
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/title.h"
 
 /*
  * A descriptor that the caller has closed would be given to the next file we open, and what we
@@ -15,7 +16,7 @@ static bool occupy(int descriptor, int flags) {
 
 int main(int argc, char **argv) {
     if (!occupy(STDIN_FILENO, O_WRONLY) || !occupy(STDOUT_FILENO, O_RDONLY)
-        || !occupy(STDERR_FILENO, O_RDONLY)) {
+        || !occupy(STDERR_FILENO, O_RDONLY) || !lk_title_hide_passwords(argv)) {
         return lk_outcome_exit_code(LK_INTERNAL);
     }
     return lk_cli_main(argc, argv, stdout, stderr);

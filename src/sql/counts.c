@@ -17,12 +17,61 @@ static int count(sqlite3_stmt *statement, int64_t now_us, uint64_t max, uint64_t
     return lk_sql_done(statement, code);
 }
 
-int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t *ret_count) {
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_COUNT_LIVE_TO, &statement);
+/* ---- all ------------------------------------------------------------------------------------- */
 
-    return code == SQLITE_OK ? count(statement, now_us, max, ret_count) : code;
+/* Programs that know nothing of the count keep it all the same: it is the file that counts. */
+static const char begin_counting[] =
+    "CREATE TABLE IF NOT EXISTS lk_request_count (requests INTEGER NOT NULL);"
+    "DELETE FROM lk_request_count;"
+    "INSERT INTO lk_request_count SELECT count(*) FROM requests;"
+    "CREATE TRIGGER IF NOT EXISTS lk_request_came AFTER INSERT ON requests"
+    " BEGIN UPDATE lk_request_count SET requests = requests + 1; END;"
+    "CREATE TRIGGER IF NOT EXISTS lk_request_went AFTER DELETE ON requests"
+    " BEGIN UPDATE lk_request_count SET requests = requests - 1; END;";
+
+static const char end_counting[] = "DROP TRIGGER IF EXISTS lk_request_came;"
+                                   "DROP TRIGGER IF EXISTS lk_request_went;"
+                                   "DROP TABLE IF EXISTS lk_request_count;";
+
+/* How many rows there are. SQLITE_NOTFOUND: nobody has counted them. */
+static int count_kept(struct lk_sql *sql, uint64_t *ret_count) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_COUNT_KEPT_REQUESTS, &statement);
+
+    if (code != SQLITE_OK) {
+        return code == SQLITE_ERROR ? SQLITE_NOTFOUND : code; /* there is no such table */
+    }
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        int64_t kept = sqlite3_column_int64(statement, 0);
+        *ret_count = kept > 0 ? (uint64_t)kept : 0;
+        return lk_sql_done(statement, code);
+    }
+    (void)lk_sql_done(statement, code);
+    return code == SQLITE_ERROR || code == SQLITE_DONE ? SQLITE_NOTFOUND : code;
 }
+
+int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t *ret_count) {
+    uint64_t kept = 0;
+    uint64_t overdue = 0;
+    sqlite3_stmt *statement;
+    int code = count_kept(sql, &kept);
+
+    if (code == SQLITE_NOTFOUND) { /* the bound was set by a program that did not count */
+        code = lk_sql_execute(sql, begin_counting);
+        code = code == SQLITE_OK ? count_kept(sql, &kept) : code;
+    }
+    if (code == SQLITE_OK && kept >= max) {
+        code = lk_sql_statement(sql, LK_SQL_COUNT_OVERDUE_TO, &statement);
+        code = code == SQLITE_OK ? count(statement, now_us, kept - max + 1, &overdue) : code;
+    }
+    if (code == SQLITE_OK) {
+        *ret_count = kept - overdue;
+    }
+    return code;
+}
+
+/* ---- some ------------------------------------------------------------------------------------ */
 
 int lk_sql_count_owned(struct lk_sql *sql, struct lk_slice owner, int64_t now_us, uint64_t max,
                        uint64_t *ret_count) {
@@ -51,6 +100,8 @@ int lk_sql_count_rooted(struct lk_sql *sql, struct lk_slice root, int64_t now_us
     return count(statement, now_us, max, ret_count);
 }
 
+/* ---- setting --------------------------------------------------------------------------------- */
+
 int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint64_t events_max) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_META_SET_QUOTAS, &statement);
@@ -64,6 +115,9 @@ int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint6
     (void)lk_sql_bind_integer(statement, 4, (int64_t)quotas->waiters_per_path_max);
     (void)lk_sql_bind_integer(statement, 5, (int64_t)events_max);
     code = lk_sql_run(statement);
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, quotas->live_max != 0 ? begin_counting : end_counting);
+    }
     if (code != SQLITE_OK) {
         return code;
     }

@@ -110,9 +110,10 @@ static const char *const texts[] = {
     [LK_SQL_COUNT_KEPT] = "SELECT (SELECT count(*) FROM queues), (SELECT count(*) FROM items),"
                           " (SELECT count(*) FROM path_values), (SELECT count(*) FROM events)",
 
-    /* R22: for bounds; no further than ?2. The index of owners is there when it is needed. */
-    [LK_SQL_COUNT_LIVE_TO] =
-        "SELECT count(*) FROM (SELECT 1 FROM requests WHERE deadline_us > ?1 LIMIT ?2)",
+    /* R22: for bounds; to ?2 at most. What counting needs comes with its bound (counts.c). */
+    [LK_SQL_COUNT_KEPT_REQUESTS] = "SELECT requests FROM lk_request_count",
+    [LK_SQL_COUNT_OVERDUE_TO] =
+        "SELECT count(*) FROM (SELECT 1 FROM requests WHERE deadline_us <= ?1 LIMIT ?2)",
     [LK_SQL_COUNT_OWNED_TO] = "SELECT count(*) FROM (SELECT 1 FROM requests"
                               " WHERE owner = ?3 AND deadline_us > ?1 LIMIT ?2)",
     [LK_SQL_COUNT_ROOTED_TO] =

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh --durable with_restarts.sh COMMAND [ARGUMENT...]
+# usage: with_server.sh with_restarts.sh COMMAND [ARGUMENT...]
 #
 # Runs a command while the server is killed (SIGKILL) and started again, over and over.
 set -u
@@ -11,7 +11,7 @@ set -u
 child=$!
 trap 'kill "$child" 2>/dev/null' TERM INT HUP
 restarts=0
-while sleep 1 && kill -0 "$child" 2>/dev/null; do
+while sleep 2 && kill -0 "$child" 2>/dev/null; do
     server=$(cat "$LK_TEST_SERVER/pid")
     kill -9 "$server"
     while kill -0 "$server" 2>/dev/null; do

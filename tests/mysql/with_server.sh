@@ -31,11 +31,10 @@ while :; do
 done
 
 room_kib=$(df -Pk "${memory:-/}" 2>/dev/null | awk 'NR == 2 { print $4 }')
-if [ -n "$memory" ] && [ -w "$memory" ] && [ "${room_kib:-0}" -ge 1000000 ]; then
-    TMPDIR=$memory
-    export TMPDIR
+if [ -z "$memory" ] || [ ! -w "$memory" ] || [ "${room_kib:-0}" -lt 1000000 ]; then
+    memory=${TMPDIR:-/tmp}
 fi
-server=$(mktemp -d) || exit 1
+server=$(mktemp -d -p "$memory") || exit 1
 child=''
 
 # shellcheck disable=SC2317 # called by the trap

@@ -25,6 +25,7 @@ seed = int(os.environ.get("LK_TEST_SEED") or secrets.randbits(32))
 rng = random.Random(seed)
 server = pathlib.Path(os.environ["LK_TEST_SERVER"]) / sys.argv[1]
 cuts = 0
+connections = set()  # what asyncio itself refers to weakly only
 
 
 class Budget:
@@ -47,17 +48,21 @@ async def pass_on(reader, writer, budget, ends):
 
 
 async def serve(reader, writer):
+    connections.add(asyncio.current_task())
     try:
         far_reader, far_writer = await asyncio.open_unix_connection(str(server))
+        budget, ends = Budget(), (writer, far_writer)
+        await asyncio.gather(
+            pass_on(reader, far_writer, budget, ends),
+            pass_on(far_reader, writer, budget, ends),
+            return_exceptions=True,
+        )
     except OSError:
         writer.close()
-        return
-    budget, ends = Budget(), (writer, far_writer)
-    await asyncio.gather(
-        pass_on(reader, far_writer, budget, ends),
-        pass_on(far_reader, writer, budget, ends),
-        return_exceptions=True,
-    )
+    except asyncio.CancelledError:
+        pass  # the command has ended before this connection
+    finally:
+        connections.discard(asyncio.current_task())
 
 
 async def main():

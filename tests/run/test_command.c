@@ -45,6 +45,22 @@ static void the_environment_names_the_lease(void **state) {
     assert_non_null(strstr(out, "\"owner\":\"me\""));
 }
 
+/* The guard and the workers are forks, which have the same title. */
+static void no_password_is_in_the_title(void **state) {
+    struct stage *stage = *state;
+    const char *script = "tr '\\0' ' ' </proc/$PPID/cmdline; \"$0\" ls --json x";
+
+    assert_int_equal(STAGE_RUN(stage, "run", "x", "--note=redis://:hush@h/?a=b&password=hush", "--",
+                               "sh", "-c", script, getenv("LK_TEST_LK"), "pg://me:mine@h"),
+                     0);
+    const char *out = stage_read(stage, stage_path(stage, "out"));
+    const char *listing = strchr(out, '{');
+    assert_non_null(strstr(out, "--note=redis://@h/?a=b "));
+    assert_non_null(strstr(out, " pg://me:mine@h ")); /* the command's own */
+    assert_non_null(listing);
+    assert_non_null(strstr(listing, "\"note\":\"redis://:hush@h/?a=b&password=hush\""));
+}
+
 static void each_run_is_another_owner(void **state) {
     struct stage *stage = *state;
     const char *out = stage_path(stage, "out");
@@ -179,6 +195,7 @@ int main(void) {
         STORY(exit_codes_are_those_of_the_command),
         STORY(a_command_that_cannot_start_is_told_apart),
         STORY(the_environment_names_the_lease),
+        STORY(no_password_is_in_the_title),
         STORY(each_run_is_another_owner),
         STORY(nothing_leaks_into_the_command),
         STORY(what_was_ignored_stays_ignored),

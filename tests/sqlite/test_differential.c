@@ -364,6 +364,10 @@ static void play_history(const struct variant *variant, struct lk_random *random
     for (size_t i = 0; i < PLAY_STORES; i++) {
         ground_close(play.engines[i]);
     }
+    if (variant->quotas.live_max != 0) { /* the first ask began to count */
+        assert_int_equal(ground_sql(play.ground.file, "SELECT requests FROM lk_request_count"),
+                         ground_sql(play.ground.file, "SELECT count(*) FROM requests"));
+    }
     ground_remove(&play.ground);
 }
 

@@ -63,6 +63,11 @@ static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
     return LK_OK;
 }
 
+/* Missing, or of a format before this program's: the script brings it up to date. */
+static bool is_to_be_made(const struct present *present) {
+    return !present->has_meta || (present->format >= 1 && present->format < LK_MYSQL_FORMAT);
+}
+
 static lk_outcome check(const struct lk_mysql *store, const struct present *present,
                         lk_error *error) {
     if (!present->has_meta || present->format < 1) {
@@ -82,7 +87,7 @@ static lk_outcome check(const struct lk_mysql *store, const struct present *pres
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* Takes back what the first `size` bytes of the script have made. What cannot be stays. */
+/* Takes back what this part of the script has made. What cannot be stays. */
 static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
                       struct lk_slice script, const struct lk_patience *patience) {
     struct lk_slice statement;
@@ -102,7 +107,7 @@ static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
     }
 }
 
-/* *ret_new: this very run has made its first table, so that all there is of a store is its own. */
+/* Whoever fails takes back what he has made, if all that there is is his. */
 static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link *link,
                              struct lk_slice script, const struct lk_patience *patience,
                              lk_error *error) {
@@ -149,11 +154,24 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
     if (outcome == LK_OK) {
         outcome = look(store, link, patience, &present, error);
     }
-    if (outcome == LK_OK && !present.has_meta) {
+    if (outcome == LK_OK && is_to_be_made(&present)) {
         outcome = run_script(store, link, lk_slice_of(script), patience, error);
     }
     free(script);
     return outcome; /* the lock goes with the connection */
+}
+
+/* Who may not bring a store up to date is told who may. */
+static lk_outcome explain_step(const struct lk_mysql *store, const struct present *present,
+                               lk_outcome outcome, lk_error *error) {
+    if (outcome != LK_DENIED || !present->has_meta) {
+        return outcome;
+    }
+    return lk_error_set(error, LK_DENIED,
+                        "the store %s... has format %ld, and this user may not bring it to format "
+                        "%d; whoever made it runs `lk schema mysql`, or opens the store with this "
+                        "program",
+                        store->place.prefix, present->format, LK_MYSQL_FORMAT);
 }
 
 /* The making has settings of its own: its connection is not used for calls. */
@@ -162,9 +180,9 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
     struct present present;
     lk_outcome outcome = look(store, link, patience, &present, error);
 
-    *ret_made = outcome == LK_OK && !present.has_meta;
+    *ret_made = outcome == LK_OK && is_to_be_made(&present);
     if (*ret_made) {
-        outcome = make(store, link, patience, error);
+        outcome = explain_step(store, &present, make(store, link, patience, error), error);
         if (outcome == LK_OK) {
             outcome = look(store, link, patience, &present, error);
         }

@@ -42,14 +42,16 @@ static int count_all(struct tally *tally, const struct lk_quotas *quotas) {
     int code = SQLITE_OK;
 
     if (quotas->live_max != 0) {
-        code = lk_sql_count_live(sql, hood->now_us, quotas->live_max + tally->live, &live);
+        code = lk_sql_count_live(sql, hood->now_us, quotas->live_max, &live);
     }
     if (code == SQLITE_OK && quotas->live_per_owner_max != 0) {
         code = lk_sql_count_owned(sql, tally->owner, hood->now_us,
                                   quotas->live_per_owner_max + tally->owned, &owned);
     }
     if (code == SQLITE_OK) {
-        lk_model_restore_elsewhere(hood->model, live - tally->live, owned - tally->owned);
+        /* The count of all is kept in a row: rows are hostile. */
+        lk_model_restore_elsewhere(hood->model, live > tally->live ? live - tally->live : 0,
+                                   owned - tally->owned);
     }
     return code;
 }

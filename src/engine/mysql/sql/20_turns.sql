@@ -27,13 +27,18 @@ BEGIN
     DECLARE alive_us BIGINT DEFAULT 0;
     DECLARE start_us BIGINT;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    IF VERSION() LIKE '%MariaDB%' THEN
-        SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED) INTO present
-        FROM information_schema.GLOBAL_STATUS AS s WHERE s.VARIABLE_NAME = 'UPTIME';
-    ELSE
-        SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED) INTO present
-        FROM performance_schema.global_status AS s WHERE s.VARIABLE_NAME = 'Uptime';
-    END IF;
+    BEGIN -- who may not read it goes without: in MySQL that takes a right of its own
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION SET present = NULL;
+        IF VERSION() LIKE '%MariaDB%' THEN
+            SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED)
+            INTO present
+            FROM information_schema.GLOBAL_STATUS AS s WHERE s.VARIABLE_NAME = 'UPTIME';
+        ELSE
+            SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED)
+            INTO present
+            FROM performance_schema.global_status AS s WHERE s.VARIABLE_NAME = 'Uptime';
+        END IF;
+    END;
     SELECT m.server_start INTO known FROM lk_meta AS m;
     IF known <> present THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -52,7 +57,7 @@ BEGIN
         END IF;
         COMMIT;
     END IF;
-    SET @lk_server_start = present;
+    SET @lk_server_start = COALESCE(present, 0);
 END
 //
 

@@ -94,6 +94,8 @@ BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE now_us BIGINT;
     DECLARE its_ticket BIGINT;
+    DECLARE above_1, above_2, above_3, above_4 VARBINARY(512);
+    DECLARE is_hard BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE in_use BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -114,22 +116,24 @@ BEGIN
             IF ROW_COUNT() > 0 THEN
                 SET its_ticket = LAST_INSERT_ID();
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-                SELECT MAX(IF(p.owner = asker, p.path = paths,
-                              p.units = 0 OR counts = '0')) IS NOT TRUE
-                       AND (limits = '0'
-                            OR COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts <= limits)
-                       AND m.live_max + m.live_per_owner_max + m.live_per_root_max
-                           + m.waiters_per_path_max = 0,
+                IF LOCATE('/', paths) > 0 THEN
+                    SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
+                        above_2 = SUBSTRING_INDEX(paths, '/', 2),
+                        above_3 = SUBSTRING_INDEX(paths, '/', 3),
+                        above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                END IF;
+                SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
+                                       p.units = 0 OR counts = '0')), FALSE)
+                       OR (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
+                                  + m.waiters_per_path_max
+                           FROM lk_meta AS m WHERE m.only_row = 1) > 0,
                        COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
-                INTO is_free, in_use
-                FROM lk_meta AS m
-                LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-                  ON (p.path IN (paths, SUBSTRING_INDEX(paths, '/', 1),
-                                 SUBSTRING_INDEX(paths, '/', 2), SUBSTRING_INDEX(paths, '/', 3),
-                                 SUBSTRING_INDEX(paths, '/', 4))
-                      OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
-                     AND p.deadline_us > now_us
-                WHERE m.only_row = 1;
+                INTO is_hard, in_use
+                FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
+                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                  AND p.deadline_us > now_us;
+                SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
             END IF;
         END IF;
         IF is_free THEN
@@ -522,119 +526,6 @@ BEGIN
         COMMIT;
     END;
     SELECT outcome, sentence;
-END
-//
-
--- R11: what is overdue below a root (NULL: anywhere) takes effect, each root in a transaction of
--- its own. Writes nothing where nothing is.
-DROP PROCEDURE IF EXISTS lk_tick
-//
-CREATE PROCEDURE lk_tick(IN the_root VARBINARY(255))
-SQL SECURITY INVOKER MODIFIES SQL DATA
-BEGIN
-    DECLARE locked VARBINARY(20000);
-    DECLARE has_waiting BOOLEAN;
-    DECLARE is_due BOOLEAN;
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    DECLARE its_root VARBINARY(255) DEFAULT '';
-    DECLARE its_due_us BIGINT DEFAULT -1;
-    DECLARE rounds INT DEFAULT 1024;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    IF @lk_server_start IS NULL THEN
-        CALL lk_awake();
-    END IF;
-    WHILE its_root IS NOT NULL AND rounds > 0 DO
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-        BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-            DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_root = NULL;
-            IF the_root IS NULL THEN
-                SELECT r.root, r.due_us INTO its_root, its_due_us
-                FROM lk_roots AS r FORCE INDEX (roots_by_due)
-                WHERE r.due_us <= now_us AND (r.due_us > its_due_us
-                                              OR (r.due_us = its_due_us AND r.root > its_root))
-                ORDER BY r.due_us, r.root LIMIT 1;
-            ELSE
-                SELECT r.root INTO its_root FROM lk_roots AS r
-                WHERE r.root = the_root AND r.due_us <= now_us;
-                SET rounds = 1;
-            END IF;
-            IF its_root IS NOT NULL THEN
-                CALL lk_turn_begin(its_root, locked, now_us, is_due, has_waiting);
-                CALL lk_perish(locked, has_waiting, now_us, 256);
-            END IF;
-            COMMIT;
-        END;
-        SET rounds = rounds - 1;
-    END WHILE;
-END
-//
-
--- Sweeping: whoever comes by does a little of it now and then, after his own call. Bounded, and out
--- of everybody's way: what is locked is skipped.
-DROP PROCEDURE IF EXISTS lk_sweep
-//
-CREATE PROCEDURE lk_sweep()
-SQL SECURITY INVOKER MODIFIES SQL DATA
-BEGIN
-    DECLARE locked VARBINARY(20000);
-    DECLARE has_waiting BOOLEAN;
-    DECLARE is_due BOOLEAN;
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    DECLARE its_root VARBINARY(255);
-    DECLARE its_token BIGINT;
-    DECLARE its_identity BINARY(32);
-    DECLARE its_draw BIGINT;
-    DECLARE is_used BOOLEAN;
-    DECLARE rounds INT DEFAULT 64;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    IF @lk_server_start IS NULL THEN
-        CALL lk_awake();
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    END IF;
-    START TRANSACTION;
-    BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        DECLARE CONTINUE HANDLER FOR NOT FOUND
-            SET its_root = NULL, its_token = NULL, its_identity = NULL;
-        SELECT r.root INTO its_root FROM lk_roots AS r FORCE INDEX (roots_by_due)
-        WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
-        IF its_root IS NOT NULL THEN
-            SELECT r.root INTO its_root FROM lk_roots AS r
-            WHERE r.root = its_root FOR UPDATE SKIP LOCKED;
-        END IF;
-        IF its_root IS NOT NULL THEN
-            CALL lk_turn_begin(its_root, locked, now_us, is_due, has_waiting);
-            CALL lk_perish(locked, has_waiting, now_us, 64);
-        END IF;
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-        -- What is old here has an old token as well: a lease's end comes behind its grant.
-        SET its_token = 0, its_identity = '';
-        WHILE rounds > 0 AND its_token IS NOT NULL DO
-            SELECT e.token, e.identity INTO its_token, its_identity FROM lk_ended AS e
-            WHERE e.token <= now_us - 300000000 AND e.ended_us <= now_us - 300000000
-            ORDER BY e.token LIMIT 1 FOR UPDATE SKIP LOCKED;
-            DELETE e FROM lk_ended AS e FORCE INDEX (PRIMARY)
-            WHERE e.token = its_token AND e.identity = its_identity;
-            SET rounds = rounds - 1;
-        END WHILE;
-        -- R4: a root that nobody has used for a minute is forgotten; draws never fall below it.
-        SELECT r.root INTO its_root FROM lk_roots AS r FORCE INDEX (roots_by_due)
-        WHERE r.due_us = 9223372036854775807 AND r.last_draw < now_us - 60000000 LIMIT 1;
-        IF its_root IS NOT NULL THEN
-            SELECT r.root, r.last_draw INTO its_root, its_draw FROM lk_roots AS r
-            WHERE r.root = its_root AND r.due_us = 9223372036854775807 FOR UPDATE SKIP LOCKED;
-        END IF;
-        SELECT EXISTS (SELECT 1 FROM lk_requests AS q WHERE q.root = its_root) INTO is_used;
-        IF its_root IS NOT NULL AND NOT is_used THEN
-            UPDATE lk_meta AS m SET m.draw_floor = GREATEST(m.draw_floor, its_draw);
-            DELETE r FROM lk_roots AS r FORCE INDEX (PRIMARY) WHERE r.root = its_root;
-        END IF;
-        COMMIT;
-    END;
 END
 //
 

@@ -41,3 +41,17 @@ SELECT items.queue,
 FROM lockkeeper.items
 LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;
+
+-- What was counted of each queue: what its row has, its items, and those that were done just now.
+CREATE OR REPLACE VIEW lockkeeper.queues AS
+SELECT q.path, q.pushed, q.duplicates, q.claims + i.claims + e.claims AS claims,
+       q.steals + i.steals + e.steals AS steals, q.done + e.done AS done, q.retried, q.parked
+FROM lockkeeper.queue_counts AS q
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(x.claims), 0)::bigint AS claims,
+           coalesce(sum(x.steals), 0)::bigint AS steals
+    FROM lockkeeper.items AS x WHERE x.queue = q.path) AS i
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(x.claims), 0)::bigint AS claims,
+           coalesce(sum(x.steals), 0)::bigint AS steals, count(*) AS done
+    FROM lockkeeper.ended AS x WHERE x.queue = q.path) AS e;

@@ -23,7 +23,7 @@ DECLARE
     is_attended boolean;
 BEGIN
     UPDATE lockkeeper.requests AS r
-    SET held = true, token = lockkeeper.draw(r.roots),
+    SET held = true, token = lockkeeper.draw(),
         deadline_us = CASE WHEN r.attended AND NOT r.fixed -- R10
                            THEN greatest(moment_us + r.ttl_ms * 1000, r.deadline_us)
                            ELSE r.deadline_us END
@@ -136,7 +136,7 @@ BEGIN
     PERFORM lockkeeper.wake_workers(turn);
     WHILE turn.has_waiting LOOP
         SELECT (s.turn).*, s.granted_owner, s.saw_waiting
-        INTO turn.roots, turn.now_us, turn.draw, turn.is_due, turn.has_waiting, turn.is_awaited,
+        INTO turn.roots, turn.now_us, turn.is_due, turn.has_waiting, turn.is_awaited,
              turn.is_bounded, turn.planned_us, granted_owner, saw_waiting
         FROM lockkeeper.settle_once(turn, touched, owners, moment_us) AS s;
         IF NOT saw_waiting THEN
@@ -184,7 +184,7 @@ BEGIN
       AND i.claim = lost.id
     RETURNING i.* INTO item;
     IF item.state = 'parked' THEN
-        UPDATE lockkeeper.queues AS q SET parked = q.parked + 1 WHERE q.path = item.queue;
+        UPDATE lockkeeper.queue_counts AS q SET parked = q.parked + 1 WHERE q.path = item.queue;
     END IF;
 END $$;
 

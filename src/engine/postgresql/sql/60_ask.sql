@@ -165,6 +165,7 @@ DECLARE
     judged record;
     granted boolean;
     new_id bigint;
+    drawn bigint;
     owner_lives boolean;
     owner_waits boolean;
     found record;
@@ -187,13 +188,13 @@ BEGIN
             RETURN answer;
         END IF;
     END IF;
-    turn := lockkeeper.keep_draw(turn, asked.roots);
+    drawn := lockkeeper.draw();
     WITH request AS (
         INSERT INTO lockkeeper.requests AS r (identity, owner, note, held, attended, fixed, ticket,
             token, ttl_ms, deadline_us, wants_value, root, roots)
         VALUES (asked.identity, asked.owner, coalesce(asked.note, ''), granted,
-            asked.style = 'wait', asked.until_us > 0, turn.draw,
-            CASE WHEN granted THEN turn.draw ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
+            asked.style = 'wait', asked.until_us > 0, drawn,
+            CASE WHEN granted THEN drawn ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
             lockkeeper.deadline_of(asked, turn.now_us), asked.wants_value, asked.roots[1],
             asked.roots)
         RETURNING r.id
@@ -227,8 +228,8 @@ BEGIN
     IF granted AND NOT asked.wants_value THEN -- as state_of(), without looking
         answer.outcome := 'granted';
         answer.request := new_id;
-        answer.ticket := turn.draw;
-        answer.token := turn.draw;
+        answer.ticket := drawn;
+        answer.token := drawn;
         answer.ttl_ms := lockkeeper.ttl_of(asked, turn.now_us);
         answer.left_us := lockkeeper.deadline_of(asked, turn.now_us) - turn.now_us;
         answer.fixed := asked.until_us > 0;
@@ -316,7 +317,7 @@ BEGIN
     SELECT array_agg(p.path), array_agg(p.unit_limit), array_agg(p.units)
     INTO former.paths, former.limits, former.counts
     FROM lockkeeper.parts AS p WHERE p.request = self.id;
-    new_token := lockkeeper.draw(self.roots);
+    new_token := lockkeeper.draw();
     PERFORM lockkeeper.convert(asked, self.id, self.ticket, new_token);
     SELECT * INTO found FROM lockkeeper.find_cycle(self.id, turn.now_us);
     IF found.cycle IS NOT NULL THEN
@@ -391,7 +392,7 @@ BEGIN
     END IF;
     IF change <> 'same' THEN
         PERFORM lockkeeper.convert(asked, self.id, CASE WHEN change = 'stronger'
-            THEN lockkeeper.draw(self.roots) ELSE self.ticket END, 0);
+            THEN lockkeeper.draw() ELSE self.ticket END, 0);
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
     SELECT * INTO judged

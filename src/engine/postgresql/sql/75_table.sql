@@ -106,16 +106,14 @@ BEGIN
     ), added AS (
         INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths,
             need_limits, need_units, need_roots)
-        SELECT the_queue, w.id, turn.draw + w.n - 1, 'ready', 0, '{}', '{}', '{}', '{}'
-        FROM wanted AS w
+        SELECT the_queue, w.id, lockkeeper.draw(), 'ready', 0, '{}', '{}', '{}', '{}'
+        FROM (SELECT o.id FROM wanted AS o ORDER BY o.n) AS w
         ON CONFLICT (queue, id) DO NOTHING
         RETURNING i.number
     )
     SELECT (SELECT count(*) FROM added),
            (SELECT count(*) FROM wanted) - (SELECT count(*) FROM added) INTO pushed, duplicates;
-    UPDATE lockkeeper.roots AS r SET last_draw = greatest(r.last_draw, turn.draw + cardinality(ids))
-    WHERE r.root = the_root;
-    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
     VALUES (the_queue, announce.pushed, announce.duplicates)
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
@@ -136,7 +134,9 @@ BEGIN
     END IF;
     SELECT a.pushed, a.duplicates INTO pushed, duplicates
     FROM lockkeeper.announce(queue, root, ids) AS a;
-    CALL lockkeeper.let_go();
+    IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
+        CALL lockkeeper.let_go();
+    END IF;
 END $$;
 
 -- Forgets marks of rows that do not fit any more.
@@ -313,11 +313,10 @@ BEGIN
     END IF;
     UPDATE lockkeeper.items AS i
     SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
-        ask_number = the_ask_number, max_attempts = the_max_attempts
+        ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
+        steals = i.steals + stolen::integer
     WHERE i.number = item.number
     RETURNING i.* INTO item;
-    UPDATE lockkeeper.queues AS q SET claims = q.claims + 1, steals = q.steals + stolen::integer
-    WHERE q.path = item.queue;
     RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
 END $$;
 
@@ -333,9 +332,15 @@ BEGIN
         PERFORM lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
-            RETURNING i.number
+            RETURNING i.number, i.queue, i.claims, i.steals
         ), their_values AS (
             DELETE FROM lockkeeper.item_values AS v USING gone AS g WHERE v.item = g.number
+        ), counted AS (
+            UPDATE lockkeeper.queue_counts AS q
+            SET claims = q.claims + c.claims, steals = q.steals + c.steals
+            FROM (SELECT g.queue, sum(g.claims) AS claims, sum(g.steals) AS steals
+                  FROM gone AS g GROUP BY g.queue) AS c
+            WHERE q.path = c.queue AND c.claims > 0
         )
         SELECT count(*) INTO dropped FROM gone;
     END IF;
