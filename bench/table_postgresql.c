@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What work in a table of PostgreSQL's costs (R17), beside the loop that one would write by hand, on
- * the same table of the same server in the same run, with commits that are flushed.
+ * What work in a table of PostgreSQL's costs (R17), beside the loop that one would write by hand,
+ * on the same table of the same server in the same run, with commits that are flushed.
  *
  *     bench-table-postgresql     starts itself anew beside a private server (tests/postgresql)
  *

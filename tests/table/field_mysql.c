@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The labour's table in a private MariaDB server (tests/mysql/with_server.sh). A view there takes no
- * trigger, so the statement writes into a table of lines, whose trigger marks the row.
+ * The labour's table in a private MariaDB server (tests/mysql/with_server.sh). A view there takes
+ * no trigger, so the statement writes into a table of lines, whose trigger marks the row.
  */
 #include <mysql.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static void make_table(MYSQL *mysql, int rows) {
                                  " WHERE `the id` = NEW.row_id"));
     mysql_free_result(run(mysql, "CREATE VIEW log AS SELECT row_id AS job, token, attempt"
                                  " FROM finish"));
-    (void)snprintf(text, sizeof text,
-                   "INSERT INTO `jobs to do` SELECT seq, 'new' FROM seq_1_to_%d", rows);
+    (void)snprintf(text, sizeof text, "INSERT INTO `jobs to do` SELECT seq, 'new' FROM seq_1_to_%d",
+                   rows);
     mysql_free_result(run(mysql, text));
 }
 

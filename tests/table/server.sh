@@ -29,7 +29,7 @@ app() {
         ;;
     mysql)
         # Making a store takes seconds: there is one, which is emptied.
-        place=test
+        place='test'
         mariadb --no-defaults -fS "$LK_TEST_SERVER/socket" -u root test 2>/dev/null <<-END
 			DROP TABLE IF EXISTS orders, journal, t, one;
 			DELETE FROM lk_items; DELETE FROM lk_requests; DELETE FROM lk_queues;

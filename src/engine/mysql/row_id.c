@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids of rows and segments of paths (engine/row_id.h) as expressions of SQL. There is no function of
- * the store's for it: making one takes rights that making a procedure does not.
+ * Ids of rows and segments of paths (engine/row_id.h) as expressions of SQL. There is no function
+ * of the store's for it: making one takes rights that making a procedure does not.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -90,8 +90,8 @@ static lk_outcome ask_shape(struct lk_mysql *store, struct lk_slice schema, stru
     lk_arguments_add_text(&transaction.arguments, column);
     outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
     if (outcome == LK_OK && transaction.rows[0]->count != 1) {
-        outcome = lk_error_set(error, LK_INVALID, "R17: no such column: %.*s.%.*s",
-                               (int)table.size, table.bytes, (int)column.size, column.bytes);
+        outcome = lk_error_set(error, LK_INVALID, "R17: no such column: %.*s.%.*s", (int)table.size,
+                               table.bytes, (int)column.size, column.bytes);
     } else if (outcome == LK_OK) {
         quote(shape->column, table, lk_row_text(transaction.rows[0], 0, COLUMN));
         outcome = read_type(transaction.rows[0], shape, error);
@@ -200,8 +200,9 @@ lk_outcome lk_mysql_shape_get(struct lk_mysql *store, const struct lk_source *so
 static lk_outcome explain(struct lk_mysql *store, const char *what, const char *sql,
                           const struct lk_patience *patience, struct lk_rows **ret_plan,
                           lk_error *error) {
-    struct lk_transaction transaction = {
-        .steps = {{sql, 0, 6}}, .step_count = 1, .repeat = LK_REPEATABLE}; /* READ ONLY refuses it */
+    struct lk_transaction transaction = {.steps = {{sql, 0, 6}},
+                                         .step_count = 1,
+                                         .repeat = LK_REPEATABLE}; /* READ ONLY refuses it */
     lk_outcome outcome;
 
     lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);

@@ -37,9 +37,9 @@ static bool make_parts(struct making *making) {
 
     making->own = lk_mysql_encoded(shape);
     if (making->own != NULL && id != NULL) {
-        making->item = format("FROM %s WHERE %s = %s AND %s = lk_item.id AND (\n%.*s\n)",
-                              shape->table, shape->column, id, making->own,
-                              (int)making->where.size, making->where.bytes);
+        making->item =
+            format("FROM %s WHERE %s = %s AND %s = lk_item.id AND (\n%.*s\n)", shape->table,
+                   shape->column, id, making->own, (int)making->where.size, making->where.bytes);
     }
     free(id);
     return making->item != NULL;
@@ -110,10 +110,11 @@ static char *drop_text(const struct making *making) {
 }
 
 static char *end_text(const struct making *making) {
-    return format("SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)\2"
-                  "CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)",
-                  making->prefix, making->shape->table, making->shape->column,
-                  (int)making->where.size, making->where.bytes, making->prefix, making->prefix);
+    return format(
+        "SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)\2"
+        "CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)",
+        making->prefix, making->shape->table, making->shape->column, (int)making->where.size,
+        making->where.bytes, making->prefix, making->prefix);
 }
 
 lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_source *source,

@@ -93,9 +93,9 @@ static lk_outcome run_all(const struct lk_mysql *store, struct lk_mysql_link *li
     lk_outcome outcome;
 
     (void)snprintf(begin, sizeof begin, "CALL %sbegin()", store->place.prefix);
-    outcome = run_step(
-        link, transaction->repeat == LK_READING ? "START TRANSACTION READ ONLY" : begin,
-        &transaction->arguments, patience, &ignored, error);
+    outcome =
+        run_step(link, transaction->repeat == LK_READING ? "START TRANSACTION READ ONLY" : begin,
+                 &transaction->arguments, patience, &ignored, error);
     lk_rows_free(ignored);
     for (size_t i = 0; i < transaction->step_count && outcome == LK_OK; i++) {
         outcome = run_step(link, transaction->steps[i].sql, &transaction->arguments, patience,
@@ -107,8 +107,7 @@ static lk_outcome run_all(const struct lk_mysql *store, struct lk_mysql_link *li
     }
     if (outcome == LK_OK) {
         ignored = NULL;
-        outcome =
-            run_step(link, "COMMIT", &transaction->arguments, patience, &ignored, error);
+        outcome = run_step(link, "COMMIT", &transaction->arguments, patience, &ignored, error);
         lk_rows_free(ignored);
     }
     return outcome;
