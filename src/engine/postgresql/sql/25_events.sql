@@ -78,8 +78,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
-        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     IF EXISTS (SELECT FROM lockkeeper.meta AS m WHERE m.watched_until_us < now_us + 20000000) THEN
