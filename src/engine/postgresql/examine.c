@@ -37,7 +37,8 @@ static const char question[] =
     " current_setting('synchronous_commit'), current_setting('fsync'),"
     " current_database(), current_user, m.events_max,"
     " m.watched_until_us > extract(epoch FROM clock_timestamp()) * 1000000,"
-    " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max FROM lockkeeper.meta AS m";
+    " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max"
+    " FROM lockkeeper.meta AS m";
 
 static const char *text_of(const struct lk_rows *rows, int column) {
     return lk_row_text(rows, 0, column).bytes;

@@ -134,6 +134,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.pushed, a.duplicates INTO pushed, duplicates

@@ -54,6 +54,7 @@ DECLARE
 BEGIN
     COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -157,6 +158,7 @@ DECLARE
 BEGIN
     COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
@@ -219,6 +221,7 @@ DECLARE
 BEGIN
     COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
@@ -315,6 +318,7 @@ DECLARE
 BEGIN
     COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)

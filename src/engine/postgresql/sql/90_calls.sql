@@ -13,6 +13,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.outcome, a.sentence, a.ticket, a.token, a.ttl_ms, a.left_us, a.fixed
@@ -33,6 +34,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     broken := lockkeeper.break(path, root, asker, at_once, by, why);
@@ -50,6 +52,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
@@ -68,6 +71,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     added := lockkeeper.push(queue, id, root, value, delay_ms, needs, limits, counts, roots);
@@ -85,6 +89,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
@@ -103,6 +108,7 @@ DECLARE
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     FOR due IN SELECT r.root FROM lockkeeper.roots AS r
