@@ -3,7 +3,9 @@
  * What a store in PostgreSQL costs, beside what one would write by hand, on the same server in the
  * same run, with commits that are flushed.
  *
- *     bench-postgresql      starts itself anew beside a private server (tests/postgresql)
+ *     bench-postgresql [WORD]   starts itself anew beside a private server (tests/postgresql)
+ *
+ * WORD: only what is so called, "key" or "queue".
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
@@ -22,7 +24,7 @@
 #include "bench.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { CLIENTS_MAX = 25, ROUNDS = 3, KEYS = 100, SLOTS = 30, ITEMS = 20000 };
+enum { CLIENTS_MAX = 25, ROUNDS = 3, KEYS = 100, SLOTS = 30, ITEMS = 100000 };
 
 #define ROUND_NS INT64_C(2000000000)
 
@@ -35,6 +37,7 @@ struct client {
 };
 
 static atomic_llong end_ns;
+static const char *only = "";
 
 static bool is_time(void) {
     return bench_now_ns() < atomic_load(&end_ns);
@@ -236,6 +239,9 @@ static void compare(const char *what, void (*hand)(struct client *),
     double ratios[ROUNDS];
     char text[128];
 
+    if (strstr(what, only) == NULL) {
+        return;
+    }
     bench_progress("%s, %u clients", what, count);
     for (unsigned i = 0; i < ROUNDS; i++) {
         by_hands[i] = play(hand, count, keys);
@@ -264,15 +270,15 @@ static void fill_queues(void) {
                    " FROM generate_series(1, %d) AS n",
                    ITEMS);
     execute(sql);
-    execute("INSERT INTO lockkeeper.queues (path) VALUES ('work')");
+    execute("INSERT INTO lockkeeper.queue_counts (path) VALUES ('work')");
 }
 
 int main(int argc, char **argv) {
-    (void)argc;
     if (getenv("LK_TEST_SERVER") == NULL) {
-        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], (char *)NULL);
+        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
+    only = argc > 1 ? argv[1] : only;
     printf("A store in PostgreSQL, beside procedures and loops by hand\n");
     bench_machine_print();
     execute(by_hand);

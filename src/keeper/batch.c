@@ -8,6 +8,8 @@
 #include "engine/reply.h"
 
 #define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing stays */
+#define FIRST_US_MAX                                                                               \
+    INT64_C(1000000) /* for each place at first, so that a dead one keeps none up */
 
 /* The parts of one place, in the order of the ask. */
 struct group {
@@ -286,9 +288,83 @@ static void merge(lk_result *one, bool is_first, lk_result *result) {
     lk_result_clear(one);
 }
 
+/* One place's renewal or release. */
+typedef lk_outcome call_place(struct lk_engine *engine, const struct split *split, size_t at,
+                              const void *call, const struct lk_patience *patience,
+                              lk_result *result);
+
+/* A share of what is left of the patience, with `left` places to come. */
+static struct lk_patience share_of(const struct lk_patience *whole, size_t left, int64_t max_us) {
+    int64_t now_us = lk_clock_now_us();
+    int64_t share_us = (whole->until_us - now_us) / ((int64_t)left + 1);
+
+    share_us = share_us < max_us ? share_us : max_us;
+    return (struct lk_patience){.until_us = now_us + share_us, .waker = whole->waker};
+}
+
+/*
+ * Every place is called, although one fails (R14): first each for a short time, then those that
+ * were not reached for as long as the patience lasts. A release that may have been carried out the
+ * first time, and is LOST then, is as unknown as before.
+ */
+static lk_outcome call_places(struct lk_engine *engine, const struct split *split,
+                              call_place *call_one, bool is_ending, const void *call,
+                              const struct lk_patience *patience, lk_result *result) {
+    lk_result answers[LK_PARTS_MAX];
+
+    for (size_t i = 0; i < split->count; i++) {
+        const struct lk_patience share = share_of(patience, split->count - i, FIRST_US_MAX);
+
+        answers[i] = (lk_result){.outcome = LK_OK, .expires_in_ms = -1};
+        answers[i].outcome = call_one(engine, split, i, call, &share, &answers[i]);
+    }
+    for (size_t i = 0; i < split->count; i++) {
+        lk_result again = {.outcome = LK_OK, .expires_in_ms = -1};
+
+        if (answers[i].outcome != LK_UNAVAILABLE || lk_clock_now_us() >= patience->until_us) {
+            continue;
+        }
+        again.outcome = call_one(engine, split, i, call, patience, &again);
+        if (is_ending && again.outcome == LK_LOST) {
+            lk_result_clear(&again);
+        } else {
+            lk_result_clear(&answers[i]);
+            answers[i] = again;
+        }
+    }
+    result->outcome = LK_OK;
+    result->expires_in_ms = -1;
+    for (size_t i = 0; i < split->count; i++) {
+        merge(&answers[i], i == split->first, result);
+    }
+    return result->outcome;
+}
+
+static lk_outcome renew_place(struct lk_engine *engine, const struct split *split, size_t at,
+                              const void *call, const struct lk_patience *patience,
+                              lk_result *result) {
+    const struct lk_renew *whole = call;
+    const struct lk_renew one = {.target = target_of(split, at, &whole->target),
+                                 .ttl_ms = whole->ttl_ms};
+
+    return engine->ops->renew(engine, &one, patience, result);
+}
+
+static lk_outcome release_place(struct lk_engine *engine, const struct split *split, size_t at,
+                                const void *call, const struct lk_patience *patience,
+                                lk_result *result) {
+    const struct lk_release *whole = call;
+    const struct lk_release one = {.target = target_of(split, at, &whole->target),
+                                   .puts = whole->puts && at == split->first,
+                                   .put = whole->put};
+
+    return engine->ops->release(engine, &one, patience, result);
+}
+
 lk_outcome lk_batch_renew(struct lk_engine *engine, const struct lk_renew *renew,
                           const struct lk_patience *patience, lk_result *result) {
     struct split *split;
+    lk_outcome outcome;
 
     if (!lk_batch_is_split(engine, renew->target.parts, renew->target.part_count)) {
         return engine->ops->renew(engine, renew, patience, result);
@@ -297,23 +373,15 @@ lk_outcome lk_batch_renew(struct lk_engine *engine, const struct lk_renew *renew
     if (split == NULL) {
         return no_memory(result);
     }
-    result->outcome = LK_OK;
-    result->expires_in_ms = -1;
-    for (size_t i = 0; i < split->count; i++) {
-        const struct lk_renew one = {.target = target_of(split, i, &renew->target),
-                                     .ttl_ms = renew->ttl_ms};
-        lk_result answer = {.outcome = LK_OK, .expires_in_ms = -1};
-
-        answer.outcome = engine->ops->renew(engine, &one, patience, &answer);
-        merge(&answer, i == split->first, result);
-    }
+    outcome = call_places(engine, split, renew_place, false, renew, patience, result);
     free(split);
-    return result->outcome;
+    return outcome;
 }
 
 lk_outcome lk_batch_release(struct lk_engine *engine, const struct lk_release *release,
                             const struct lk_patience *patience, lk_result *result) {
     struct split *split;
+    lk_outcome outcome;
 
     if (!lk_batch_is_split(engine, release->target.parts, release->target.part_count)) {
         return engine->ops->release(engine, release, patience, result);
@@ -322,18 +390,7 @@ lk_outcome lk_batch_release(struct lk_engine *engine, const struct lk_release *r
     if (split == NULL) {
         return no_memory(result);
     }
-    result->outcome = LK_OK;
-    result->expires_in_ms = -1;
-    for (size_t i = 0; i < split->count; i++) {
-        bool is_first = i == split->first;
-        const struct lk_release one = {.target = target_of(split, i, &release->target),
-                                       .puts = release->puts && is_first,
-                                       .put = release->put};
-        lk_result answer = {.outcome = LK_OK, .expires_in_ms = -1};
-
-        answer.outcome = engine->ops->release(engine, &one, patience, &answer);
-        merge(&answer, is_first, result);
-    }
+    outcome = call_places(engine, split, release_place, true, release, patience, result);
     free(split);
-    return result->outcome;
+    return outcome;
 }

@@ -584,6 +584,9 @@ bool lk_core_is_idle(const struct lk_core *core) {
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
     *ret_stats = core->stats;
     ret_stats->followers = core->history.followed;
+    ret_stats->events = core->history.count;
+    ret_stats->events_max = core->history.kept_max;
+    ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
     ret_stats->bytes = sizeof *core + core->tie_capacity * sizeof(*core->ties)
                        + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
                        + core->timed_capacity * sizeof(*core->timed);

@@ -150,9 +150,12 @@ bool lk_core_is_choked(const struct lk_core *core);
 
 struct lk_core_stats {
     uint64_t sessions;
-    uint64_t blocked;        /* calls that block just now */
-    uint64_t bound;          /* live requests that end with their session */
-    uint64_t followers;      /* of events */
+    uint64_t blocked;   /* calls that block just now */
+    uint64_t bound;     /* live requests that end with their session */
+    uint64_t followers; /* of events */
+    uint64_t events;    /* kept */
+    uint64_t events_max;
+    struct lk_quotas quotas; /* R22: that hold */
     uint64_t calls;          /* since the start */
     uint64_t batches;        /* durable ones since the start */
     uint64_t batches_failed; /* ... and those that were not */

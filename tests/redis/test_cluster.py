@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a cluster, and what the store makes of it: test_cluster.py LK
+"""What happens to a cluster, and what the store makes of it: test_cluster.py LK [CASE]
 
 Nodes die, slots move, replication stops. Clients are the program `lk`, a process a call; workers are
 loops of them, each at a root of its own, that must never be refused and whose tokens must only grow.
@@ -26,6 +26,7 @@ class Cluster(Servers):
         self.number = 0
         self.cluster()
         self.ports = [int(name) for name in os.listdir(self.folder) if name.isdigit()]
+        self.url = "redis://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
     def lk(self, *words, url=None, owner="me"):
         result = subprocess.run([self.program, "-S", url or self.url, *words, "--json"],
@@ -179,25 +180,111 @@ def replicas_are_waited_for(cluster):
     return None if got["status"] == "unavailable" else f"five replicas: {got}"
 
 
-def slots_move_under_load(cluster):
-    """The lowest slots of a master, with a worker's root among them, but not all of them."""
-    def move(cluster):
-        for root in (f"worker{i}" for i in range(WORKERS)):
-            source = cluster.master_of(root)
-            low, high = (int(each) for each in source["slots"][0].split("-"))
-            count = int(cluster.any("CLUSTER", "KEYSLOT", root)) - low + 1
-            if count < (high - low) * 3 // 4:
-                break
-        else:
-            return "no worker is among the lower slots"
-        target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
-        done = cluster.cli("--cluster", "reshard", f"127.0.0.1:{cluster.ports[0]}",
-                           "--cluster-from", source["id"], "--cluster-to", target["id"],
-                           "--cluster-slots", str(count), "--cluster-yes")
-        moved = cluster.master_of(root)
-        return None if moved and moved["port"] == target["port"] else f"not moved: {done[-300:]}"
+def move_one_of(cluster, roots):
+    """Moves the lowest slots of a master, with one of the roots among them, but not all of them."""
+    for root in roots:
+        source = cluster.master_of(root)
+        low, high = (int(each) for each in source["slots"][0].split("-"))
+        count = int(cluster.any("CLUSTER", "KEYSLOT", root)) - low + 1
+        if count < (high - low) * 3 // 4:
+            break
+    else:
+        return "no root is among the lower slots"
+    target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
+    done = cluster.cli("--cluster", "reshard", f"127.0.0.1:{cluster.ports[0]}",
+                       "--cluster-from", source["id"], "--cluster-to", target["id"],
+                       "--cluster-slots", str(count), "--cluster-yes")
+    moved = cluster.master_of(root)
+    return None if moved and moved["port"] == target["port"] else f"not moved: {done[-300:]}"
 
-    return under_load(cluster, move)
+
+def slots_move_under_load(cluster):
+    return under_load(cluster, lambda cluster: move_one_of(cluster, [f"worker{i}" for i in
+                                                                     range(WORKERS)]))
+
+
+def calls_wait_while_their_slot_moves(cluster):
+    """Some of a root's keys may be here and some there: nobody is answered until it is over."""
+    cluster.lk("acquire", "--try", "moving/one", "--owner", "holder")
+    slot = cluster.any("CLUSTER", "KEYSLOT", "moving")
+    source = cluster.master_of("moving")
+    target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
+    cluster.at(target["port"], "CLUSTER", "SETSLOT", slot, "IMPORTING", source["id"])
+    cluster.at(source["port"], "CLUSTER", "SETSLOT", slot, "MIGRATING", target["id"])
+    asker = subprocess.Popen([cluster.program, "-S", cluster.url, "acquire", "--try", "moving/two",
+                              "--json"], stdout=subprocess.PIPE, text=True)
+    cluster.wait("a refusal", lambda: "errorstat_TRYAGAIN"
+                 in cluster.at(source["port"], "INFO", "errorstats"))
+    wrong = "the call was answered" if asker.poll() is not None else None
+    for node in (source, target):
+        cluster.at(node["port"], "CLUSTER", "SETSLOT", slot, "STABLE")
+    got = json.loads(asker.communicate(timeout=PATIENCE_S)[0])
+    return wrong or (None if got["status"] == "granted" else f"{got}")
+
+
+# ---- who waits ----
+
+
+def start_waiter(cluster, root):
+    return subprocess.Popen([cluster.program, "-S", cluster.url, "acquire", root, "--wait", "60s",
+                             "--owner", "waiter", "--json"], stdout=subprocess.PIPE, text=True)
+
+
+def is_told_by(cluster, words):
+    """The ports of the nodes where PUBSUB ... says that somebody listens to a channel of ours."""
+    return [port for port in cluster.ports if cluster.at(port, "PUBSUB", words, "lk:e:*")]
+
+
+def release_to(cluster, root, waiter):
+    cluster.lk("release", root, "--owner", "holder")
+    got = json.loads(waiter.communicate(timeout=PATIENCE_S)[0])
+    if got["status"] != "granted":
+        return f"{got}"
+    cluster.lk("release", root, "--owner", "waiter")
+    return None
+
+
+def waiters_are_told_in_their_slot(cluster):
+    cluster.lk("acquire", "--try", "line", "--owner", "holder")
+    waiter = start_waiter(cluster, "line")
+    cluster.wait("a sharded channel", lambda: is_told_by(cluster, "SHARDCHANNELS"))
+    where = is_told_by(cluster, "SHARDCHANNELS")
+    if where != [cluster.master_of("line")["port"]] or is_told_by(cluster, "CHANNELS"):
+        return f"told by {where}, and plainly by {is_told_by(cluster, 'CHANNELS')}"
+    return release_to(cluster, "line", waiter)
+
+
+def waiters_are_told_plainly_without_shards(cluster):
+    for word in ("-ssubscribe", "-spublish"):
+        for port in cluster.ports:
+            cluster.at(port, "ACL", "SETUSER", "default", word)
+        cluster.lk("acquire", "--try", "line", "--owner", "holder")
+        waiter = start_waiter(cluster, "line")
+        cluster.wait("a plain channel", lambda: is_told_by(cluster, "CHANNELS"))
+        wrong = "both" if is_told_by(cluster, "SHARDCHANNELS") else None
+        wrong = release_to(cluster, "line", waiter) or wrong
+        for port in cluster.ports:
+            cluster.at(port, "ACL", "SETUSER", "default", word.replace("-", "+"))
+        if wrong:
+            return f"{word}: {wrong}"
+    return None
+
+
+def waiters_follow_their_slot(cluster):
+    roots = [f"line{i}" for i in range(8)]
+    waiters = {}
+    for root in roots:
+        cluster.lk("acquire", "--try", root, "--owner", "holder")
+        waiters[root] = start_waiter(cluster, root)
+    def told():
+        return all(cluster.at(cluster.master_of(root)["port"], "PUBSUB", "SHARDCHANNELS",
+                              f"lk:e:*{{{root}}}") for root in roots)
+    cluster.wait("the sharded channels", told)
+    wrong = move_one_of(cluster, roots)
+    cluster.wait("the sharded channels, where the slots are now", told)
+    for root in roots:
+        wrong = release_to(cluster, root, waiters[root]) or wrong
+    return wrong
 
 
 def a_forgetful_fail_over(cluster):
@@ -237,16 +324,57 @@ def a_node_dies_under_load(cluster):
     return under_load(cluster, kill)
 
 
+def a_node_dies_in_a_batch(cluster):
+    """The roots of a batch on the other nodes are released although one fails (R14)."""
+    held = [f"part{i}" for i in range(12)]
+    got = cluster.lk("acquire", "--try", *held, "--ttl", "60s", "--owner", "batch")
+    if got["status"] != "granted":
+        return f"{got}"
+    victim = cluster.master_of(held[0])
+    dead = [root for root in held if cluster.master_of(root)["port"] == victim["port"]]
+    replica = cluster.replica_of(victim)
+    if replica:  # so that nobody takes over
+        cluster.kill(replica["port"])
+    cluster.kill(victim["port"])
+    for port in cluster.ports:
+        cluster.at(port, "CONFIG", "SET", "cluster-require-full-coverage", "no")
+    released = cluster.lk("release", *held, "--owner", "batch")
+    if released["status"] != "unavailable":
+        return f"released: {released}"
+    for root in set(held) - set(dead):
+        got = cluster.lk("acquire", "--try", root, "--owner", "other")
+        if got["status"] != "granted":
+            return f"{root} was not released: {got}"
+        cluster.lk("release", root, "--owner", "other")
+    # A part that cannot be reached: the others are given back.
+    alive = sorted(set(held) - set(dead))
+    got = cluster.lk("acquire", "--try", alive[0], dead[0], alive[-1], "--owner", "second")
+    if got["status"] != "unavailable":
+        return f"{got}"
+    for root in (alive[0], alive[-1]):
+        got = cluster.lk("acquire", "--try", root, "--owner", "third")
+        if got["status"] != "granted":
+            return f"{root} was not given back: {got}"
+    return None
+
+
 def main():
     cluster = Cluster(os.path.abspath(sys.argv[1]))
     cases = [
         ("lock and value live in one slot, in one call each", lock_and_value_live_together),
         ("batches cross slots", batches_cross_slots),
         ("replicas are waited for", replicas_are_waited_for),
+        ("waiters are told in their own slot", waiters_are_told_in_their_slot),
+        ("waiters are told plainly where there are no shards",
+         waiters_are_told_plainly_without_shards),
+        ("waiters follow their slot", waiters_follow_their_slot),
+        ("calls wait while their slot moves", calls_wait_while_their_slot_moves),
         ("slots move under load", slots_move_under_load),
         ("a forgetful fail-over does not turn tokens back", a_forgetful_fail_over),
         ("a node dies under load", a_node_dies_under_load),
+        ("a node dies in the middle of a batch", a_node_dies_in_a_batch),
     ]
+    cases = [case for case in cases if len(sys.argv) < 3 or sys.argv[2] in case[0]]
     print(f"1..{len(cases)}", flush=True)
     try:
         good = [cluster.case(*case) for case in cases]

@@ -67,9 +67,10 @@ class Servers:
                 fail(f"{what} takes too long")
             time.sleep(0.02)
 
-    def single(self):
+    def single(self, *options):
         path = os.path.join(self.folder, "socket")
-        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "1024")
+        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "1024",
+                   *options)
         self.url = f"redis://{path}"
         self.flush = [f"redis-cli -s {path} FLUSHALL"]
         self.wait("the server", lambda: "PONG" in self.cli("-s", path, "PING"))

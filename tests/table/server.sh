@@ -8,6 +8,7 @@
 . "${0%/*}/../cli/harness.sh"
 
 dialect=${1:?postgresql}
+counts=queues # the table that they are kept in
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 log=$work/log
 export log
@@ -19,6 +20,7 @@ app() {
     place=app$scenarios
     case $dialect in
     postgresql)
+        counts=queue_counts
         psql -h "$LK_TEST_SERVER" -U postgres -qc "CREATE SCHEMA $place" postgres
         LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER&schema=lk$scenarios"
         LK_STORE="$LK_STORE&options=-csearch_path%3D$place"
@@ -192,7 +194,7 @@ app 'more workers than the work needs are told of'
 orders 1
 sql "UPDATE orders SET sent = 0"
 lk work --table orders --where 'sent = 0' --announce-only --drain
-sql 'UPDATE queues SET claims = 100, steals = 50'
+sql "UPDATE $counts SET claims = 100, steals = 50"
 lk work --table orders --where 'sent = 0' --drain --done "$done" -- true
 expect_code 0
 expect_err 'lk: HINT: *stolen*'

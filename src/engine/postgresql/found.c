@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Founding a store: its schema is made by whoever comes first and may make one, in one transaction,
- * and looked at by everybody who opens it.
+ * Founding a store: its schema is made by whoever comes first and may make one, and looked at by
+ * everybody who opens it. One of an older format is brought to the present one in the same way: by
+ * the same text, which is one transaction and does nothing where there is nothing to do.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,50 +72,47 @@ static lk_outcome check(const struct lk_postgresql *store, const struct present 
     return LK_OK;
 }
 
-/* In a transaction of its own; others who want to make it wait for the lock and find it made. */
+/* Who may not bring a store up to date is told who may. */
+static lk_outcome explain_step(const struct lk_postgresql *store, const struct present *present,
+                               lk_outcome outcome, lk_error *error) {
+    if (outcome != LK_DENIED || !present->has_meta) {
+        return outcome;
+    }
+    return lk_error_set(error, LK_DENIED,
+                        "the store in schema %s has format %ld, and this user may not bring it to "
+                        "format %d; whoever made it runs `lk schema postgresql | psql`, or opens "
+                        "the store with this program",
+                        store->place.schema, present->format, LK_POSTGRESQL_FORMAT);
+}
+
+/* Others who want to make it wait for the lock that the text begins with, and find it made. */
 static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
-                       const struct lk_patience *patience, lk_error *error) {
+                       const struct present *present, const struct lk_patience *patience,
+                       lk_error *error) {
     char *sql = lk_postgresql_schema_for(lk_sql_schema_postgresql(), store->place.schema);
-    struct present present;
     PGresult *result = NULL;
     lk_outcome outcome;
 
     if (sql == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a schema");
     }
-    outcome = lk_postgresql_execute(connection,
-                                    "BEGIN ISOLATION LEVEL READ COMMITTED;"
-                                    "SELECT pg_catalog.pg_advisory_xact_lock(7161685046)",
-                                    store->place.schema, patience, &result, error);
-    if (outcome == LK_OK) {
-        PQclear(result);
-        outcome = look(store, connection, patience, &present, error);
-    }
-    if (outcome == LK_OK && !present.has_meta) {
-        outcome =
-            lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
-        if (outcome == LK_OK) {
-            PQclear(result);
-        }
-    }
+    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
     free(sql);
-    if (outcome == LK_OK) {
-        outcome = lk_postgresql_execute(connection, "COMMIT", store->place.schema, patience,
-                                        &result, error);
-        if (outcome == LK_OK) {
-            PQclear(result);
-        }
+    if (outcome != LK_OK) { /* a connection that failed is closed, which undoes everything */
+        return explain_step(store, present, outcome, error);
     }
-    return outcome; /* a connection that failed is closed, which undoes everything */
+    PQclear(result);
+    return LK_OK;
 }
 
 static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
                              const struct lk_patience *patience, lk_error *error) {
     struct present present;
     lk_outcome outcome = look(store, connection, patience, &present, error);
+    bool is_old = present.has_meta && present.format >= 1 && present.format < LK_POSTGRESQL_FORMAT;
 
-    if (outcome == LK_OK && !present.has_meta) {
-        outcome = make(store, connection, patience, error);
+    if (outcome == LK_OK && (!present.has_meta || is_old)) {
+        outcome = make(store, connection, &present, patience, error);
         if (outcome == LK_OK) {
             outcome = look(store, connection, patience, &present, error);
         }

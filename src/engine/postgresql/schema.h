@@ -3,7 +3,7 @@
 #ifndef LK_ENGINE_POSTGRESQL_SCHEMA_H
 #define LK_ENGINE_POSTGRESQL_SCHEMA_H
 
-enum { LK_POSTGRESQL_FORMAT = 1 };
+enum { LK_POSTGRESQL_FORMAT = 2 };
 
 /* The text for another schema than "lockkeeper", for free(). NULL: memory is exhausted. */
 char *lk_postgresql_schema_for(const char *text, const char *schema);

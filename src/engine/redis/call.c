@@ -16,7 +16,7 @@
 #define PAUSE_FIRST_US INT64_C(5000)
 #define PAUSE_MAX_US INT64_C(200000)
 #define REPLICAS_US_MAX INT64_C(1000000)
-enum { REDIRECTS_MAX = 16, AGAIN = 100 /* opening.lua */, FIXED_WORDS = 9, BOOT_AT = 5 };
+enum { REDIRECTS_MAX = 16, AGAIN = 100 /* plain.lua */ };
 
 /* ---- putting together ------------------------------------------------------------------------ */
 
@@ -31,46 +31,62 @@ void lk_redis_call_number(struct lk_redis_call *call, int64_t number) {
     lk_redis_say(&call->words, lk_slice_of(room));
 }
 
-/* EVALSHA sha 1 {root}:lk:h operation boot shift ... */
+static void say_key(struct lk_redis_call *call, const char *suffix, char *room) {
+    room[0] = '{';
+    memcpy(room + 1, call->root.bytes, call->root.size);
+    memcpy(room + 1 + call->root.size, suffix, strlen(suffix) + 1);
+    lk_redis_call_say(call, lk_slice_of(room));
+}
+
+/* EVALSHA sha 1 {root}:lk:h operation boot shift ...; in a cluster also {root}:lk:- */
 static void begin(const struct lk_redis *store, const char *operation, const struct lk_path *path,
                   struct lk_redis_call *call) {
-    static const char suffix[] = "}:lk:h";
+    bool is_cluster = store->fleet.is_cluster;
 
     call->words.count = 0;
     call->is_repeatable = false;
     call->grants = false;
     call->root = lk_path_root(path);
-    call->key[0] = '{';
-    memcpy(call->key + 1, call->root.bytes, call->root.size);
-    memcpy(call->key + 1 + call->root.size, suffix, sizeof suffix);
     lk_redis_call_say(call, lk_slice_of("EVALSHA"));
     lk_redis_call_say(call, lk_slice_of(lk_redis_script_sha));
-    lk_redis_call_say(call, lk_slice_of("1"));
-    lk_redis_call_say(call, lk_slice_of(call->key));
+    lk_redis_call_say(call, lk_slice_of(is_cluster ? "2" : "1"));
+    say_key(call, "}:lk:h", call->key);
+    if (is_cluster) {
+        say_key(call, "}:lk:-", call->absent);
+    }
     lk_redis_call_say(call, lk_slice_of(operation));
-    lk_redis_call_say(call, lk_slice_of("")); /* BOOT_AT: the link's */
+    call->boot_at = call->words.count;
+    lk_redis_call_say(call, lk_slice_of("")); /* the link's */
     lk_redis_call_number(call, store->shift_us);
 }
 
 /* ... channel alone ... */
-void lk_redis_call_begin(const struct lk_redis *store, const char *operation,
-                         const struct lk_path *path, bool is_attended, struct lk_redis_call *call) {
+void lk_redis_call_begin(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                         bool is_attended, struct lk_redis_call *call) {
     begin(store, operation, path, call);
-    lk_redis_call_say(call, lk_slice_of(is_attended ? store->channel : ""));
+    call->channel[0] = '\0';
+    if (is_attended) {
+        lk_redis_listener_channel(&store->listener, call->root, call->channel);
+    }
+    lk_redis_call_say(call, lk_slice_of(call->channel));
     lk_redis_call_say(call, lk_slice_of(store->fleet.is_cluster ? "0" : "1"));
 }
 
 /* ... ALONE STYLE NOTE_GIVEN BLOCKERS channel ... */
-void lk_redis_call_begin_plain(const struct lk_redis *store, const char *operation,
+void lk_redis_call_begin_plain(struct lk_redis *store, const char *operation,
                                const struct lk_path *path, const struct lk_ask *ask,
                                struct lk_redis_call *call) {
     int size;
 
     begin(store, operation, path, call);
-    size = ask == NULL ? snprintf(call->said, sizeof call->said, "%d000 ", !store->fleet.is_cluster)
-                       : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s",
-                                  !store->fleet.is_cluster, (int)ask->style, ask->note_given,
-                                  ask->blockers_max, ask->style == LK_WAIT ? store->channel : "");
+    call->channel[0] = '\0';
+    if (ask != NULL && ask->style == LK_WAIT) {
+        lk_redis_listener_channel(&store->listener, call->root, call->channel);
+    }
+    size = ask == NULL
+               ? snprintf(call->said, sizeof call->said, "%d000 ", !store->fleet.is_cluster)
+               : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s", !store->fleet.is_cluster,
+                          (int)ask->style, ask->note_given, ask->blockers_max, call->channel);
     lk_redis_call_say(call, (struct lk_slice){call->said, (size_t)size});
 }
 
@@ -162,7 +178,9 @@ static enum verdict judge_error(const char *text, lk_outcome *ret_outcome) {
             return VERDICT_ELSEWHERE; /* also where a script met it */
         }
     }
-    if (starts_with(text, "NOAUTH") || starts_with(text, "NOPERM") || starts_with(text, "WRONGP")) {
+    if (starts_with(text, "NOAUTH") || starts_with(text, "NOPERM") || starts_with(text, "WRONGP")
+        || strstr(text, "ACL failure") != NULL
+        || strstr(text, "user executing the script") != NULL) {
         *ret_outcome = LK_DENIED;
     } else if (strstr(text, "OOM ") != NULL) {
         *ret_outcome = LK_FULL;
@@ -197,7 +215,8 @@ struct attempt {
     int asked_node; /* ASK: this time there; else LK_REDIS_NO_NODE */
     int redirects;
     int64_t pause_us;
-    bool is_repeated; /* it may have been carried out already */
+    lk_error said; /* by a server that was not ready */
+    bool has_said;
 };
 
 /* Sleeps a little before the next attempt. false: there is no time left, or the waker is thrown. */
@@ -301,8 +320,8 @@ static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
     struct lk_redis_words *words = &attempt->call->words;
     lk_outcome outcome = say_asking(attempt, link, error);
 
-    words->bytes[BOOT_AT] = link->boot;
-    words->sizes[BOOT_AT] = strlen(link->boot);
+    words->bytes[attempt->call->boot_at] = link->boot;
+    words->sizes[attempt->call->boot_at] = strlen(link->boot);
     if (outcome == LK_OK) {
         outcome = lk_redis_exchange(link, words, attempt->patience, ret_reply, error);
     }
@@ -344,8 +363,18 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
     case VERDICT_LATER:
         lk_redis_fleet_doubt(fleet);
         (void)lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s", text);
+        attempt->said = *error;
+        attempt->has_said = true;
         return pause(attempt) ? LK_OK : LK_UNAVAILABLE;
     default:
+        if (failed == LK_INTERNAL) {
+            return lk_error_set(
+                error, failed,
+                "what stands in keys of {%.*s}:lk: is damaged, or not Lockkeeper's: "
+                "when nobody holds a lock there, delete them. The Redis server "
+                "says: %.300s",
+                (int)attempt->call->root.size, attempt->call->root.bytes, text);
+        }
         return lk_error_set(error, failed, "the Redis server says: %.300s", text);
     }
 }
@@ -399,6 +428,9 @@ lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call
     do {
         outcome = try_call(&attempt, ret_reply, error);
     } while (outcome == LK_WAITING);
+    if (outcome == LK_UNAVAILABLE && attempt.has_said) {
+        *error = attempt.said; /* says more than that the time is up */
+    }
     if (outcome == LK_UNAVAILABLE && patience->waker != NULL
         && lk_waker_is_thrown(patience->waker)) {
         outcome = lk_error_set(error, LK_CANCELLED, "the wait was cancelled");

@@ -14,21 +14,24 @@ struct lk_redis_call {
     struct lk_slice root; /* whose slot it goes to */
     bool is_repeatable;   /* R3: where an answer was lost, it is asked again */
     bool grants;          /* ?replicas: its grants are waited for there */
+    int boot_at;          /* the word that names the server's run, which the link knows */
     char key[LK_PATH_BYTES_MAX + 16];
+    char absent[LK_PATH_BYTES_MAX + 16];
+    char channel[LK_REDIS_CHANNEL_BYTES_MAX + 1];
     char said[LK_REDIS_CHANNEL_BYTES_MAX + 32];
     char identity[LK_OWNER_BYTES_MAX + 1 + LK_PATH_BYTES_MAX];
     char room[LK_REDIS_ARGUMENTS_MAX][24];
 };
 
 /* Begins a call: the operation, and the path whose root decides on the node. */
-void lk_redis_call_begin(const struct lk_redis *store, const char *operation,
-                         const struct lk_path *path, bool is_attended, struct lk_redis_call *call);
+void lk_redis_call_begin(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                         bool is_attended, struct lk_redis_call *call);
 
 /*
  * Begins one of the plain calls (plain.lua) about one path: an ask, a release or a renewal. Each
  * argument costs the server time: these have few. `ask` is NULL but for an ask.
  */
-void lk_redis_call_begin_plain(const struct lk_redis *store, const char *operation,
+void lk_redis_call_begin_plain(struct lk_redis *store, const char *operation,
                                const struct lk_path *path, const struct lk_ask *ask,
                                struct lk_redis_call *call);
 /* Owner and path in one. */

@@ -113,7 +113,7 @@ lk_outcome lk_redis_ask(struct lk_engine *engine, const struct lk_ask *ask,
         return refuse_slots(result);
     }
     if (is_attended) {
-        lk_redis_listener_start(&store->listener);
+        lk_redis_listener_start(&store->listener, lk_path_root(&ask->parts[0].path));
         version = lk_redis_listener_version(&store->listener);
     }
     if (is_plain(ask)) {

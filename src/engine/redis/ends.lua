@@ -6,8 +6,8 @@
 -- one's place.
 local function remember_ended(R, token, identity)
     local key, written = R.H .. span, string.format('%.0f', token)
-    call('HSET', key, written:sub(-3), written .. ' ' .. identity)
-    if R.ended ~= span + 0 then
+    if redis.pcall('HSET', key, written:sub(-3), written .. ' ' .. identity) == 1
+        and R.ended ~= span + 0 then
         R.ended = span + 0
         R.dirty = true
         call('PEXPIRE', key, SPAN_KEPT_MS)

@@ -39,18 +39,15 @@ if has_company and plain == 'r' then
         end
         if simple then
             local base = H:sub(1, -2)
-            if named ~= 0 then -- R3
-                local key = H .. span
-                call('HSET', key, ARGV[5]:sub(-3), ARGV[5] .. ' ' .. identity)
-                if ended ~= span + 0 then
-                    ended = span
-                    call('PEXPIRE', key, SPAN_KEPT_MS)
-                end
+            call(unpack(gone)) -- comes first: where memory is full, what follows such a write may pass
+            if named ~= 0 and redis.pcall('HSET', H .. span, ARGV[5]:sub(-3), ARGV[5] .. ' '
+                .. identity) == 1 and ended ~= span + 0 then -- R3
+                ended = span
+                call('PEXPIRE', H .. span, SPAN_KEPT_MS)
             end
-            written[4] = write(ROOT, ROOT_MARK, draw, first, expiry, kept, live - 1, sleepers, crowded,
-                ended, boot)
+            written[4] = write(ROOT, ROOT_MARK, draw, first, expiry, kept, live - 1, sleepers,
+                crowded, ended, boot)
             call(unpack(written))
-            call(unpack(gone))
             call('ZREM', base .. 't', identity)
             -- A token that was drawn with the grant is the ticket in writing.
             local place = named == ticket and ARGV[5] or string.format('%016.0f', ticket)

@@ -258,9 +258,9 @@ lk_outcome lk_redis_fleet_discover(struct lk_redis_fleet *fleet, const struct lk
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-lk_outcome lk_redis_fleet_take(struct lk_redis_fleet *fleet, unsigned slot,
-                               const struct lk_patience *patience, struct lk_redis_link **ret_link,
-                               lk_error *error) {
+lk_outcome lk_redis_fleet_node_of(struct lk_redis_fleet *fleet, unsigned slot,
+                                  const struct lk_patience *patience, int *ret_node,
+                                  lk_error *error) {
     bool is_stale;
     int node;
 
@@ -283,7 +283,18 @@ lk_outcome lk_redis_fleet_take(struct lk_redis_fleet *fleet, unsigned slot,
     if (node == LK_REDIS_NO_NODE) {
         return lk_error_set(error, LK_UNAVAILABLE, "no node of the cluster has the slot %u", slot);
     }
-    return lk_redis_fleet_take_node(fleet, node, patience, ret_link, error);
+    *ret_node = node;
+    return LK_OK;
+}
+
+lk_outcome lk_redis_fleet_take(struct lk_redis_fleet *fleet, unsigned slot,
+                               const struct lk_patience *patience, struct lk_redis_link **ret_link,
+                               lk_error *error) {
+    int node = LK_REDIS_NO_NODE;
+    lk_outcome outcome = lk_redis_fleet_node_of(fleet, slot, patience, &node, error);
+
+    return outcome == LK_OK ? lk_redis_fleet_take_node(fleet, node, patience, ret_link, error)
+                            : outcome;
 }
 
 int lk_redis_fleet_redirect(struct lk_redis_fleet *fleet, const char *words,

@@ -45,6 +45,11 @@ lk_outcome lk_redis_fleet_discover(struct lk_redis_fleet *fleet, const struct lk
 /* The slot of the keys of this root, as CLUSTER KEYSLOT has it. */
 unsigned lk_redis_slot_of(struct lk_slice root);
 
+/* The node that has the slot, or any (slot LK_REDIS_SLOTS). */
+lk_outcome lk_redis_fleet_node_of(struct lk_redis_fleet *fleet, unsigned slot,
+                                  const struct lk_patience *patience, int *ret_node,
+                                  lk_error *error);
+
 /* A connection to the node that has the slot, or any (slot LK_REDIS_SLOTS). */
 lk_outcome lk_redis_fleet_take(struct lk_redis_fleet *fleet, unsigned slot,
                                const struct lk_patience *patience, struct lk_redis_link **ret_link,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening and sleeping. Lock order: listener, waker. */
+/* Sleepers, and what is told to them; ears.c has the thread. Lock order: listener, waker. */
 #include "engine/redis/listener.h"
 
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,10 +12,8 @@
 #include "base/random.h"
 
 #define START_US_MAX INT64_C(500000) /* for the first connection */
-#define AGAIN_US INT64_C(200000)     /* between attempts to connect */
 #define LOOK_US INT64_C(2000000)     /* sleepers look by themselves, about this often... */
 #define LOOK_DEAF_US INT64_C(100000) /* ...and when nobody listens */
-#define PATIENCE_US INT64_C(2000000) /* for one attempt */
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -38,7 +36,9 @@ static uint64_t id_of(struct lk_slice text) {
     return strtoull(digits, NULL, 10);
 }
 
-static void tell(struct lk_redis_listener *listener, uint64_t id) {
+void lk_redis_listener_tell(struct lk_redis_listener *listener, struct lk_slice text) {
+    uint64_t id = id_of(text);
+
     pthread_mutex_lock(&listener->mutex);
     listener->recent[listener->version++ % LK_REDIS_RECENT_MAX] = id;
     for (struct lk_redis_sleeper *s = listener->sleepers; s != NULL; s = s->next) {
@@ -50,24 +50,11 @@ static void tell(struct lk_redis_listener *listener, uint64_t id) {
     pthread_mutex_unlock(&listener->mutex);
 }
 
-/* "message", channel, text. */
-static void take_message(struct lk_redis_listener *listener, const redisReply *reply) {
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3
-        && reply->element[0]->type == REDIS_REPLY_STRING
-        && strcmp(reply->element[0]->str, "message") == 0
-        && reply->element[2]->type == REDIS_REPLY_STRING) {
-        tell(listener,
-             id_of((struct lk_slice){reply->element[2]->str, (size_t)reply->element[2]->len}));
-    }
-}
-
-/* ---- the thread ------------------------------------------------------------------------------ */
-
-static void set_connected(struct lk_redis_listener *listener, bool is_connected) {
+void lk_redis_listener_set_connected(struct lk_redis_listener *listener, bool is_connected,
+                                     bool has_lost) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_connected = is_connected;
-    /* What was told meanwhile is lost: everybody looks. */
-    for (struct lk_redis_sleeper *s = listener->sleepers; s != NULL; s = s->next) {
+    for (struct lk_redis_sleeper *s = listener->sleepers; has_lost && s != NULL; s = s->next) {
         s->is_woken = true;
         lk_waker_nudge(s->waker);
     }
@@ -75,126 +62,145 @@ static void set_connected(struct lk_redis_listener *listener, bool is_connected)
     pthread_mutex_unlock(&listener->mutex);
 }
 
-static bool is_stopping(struct lk_redis_listener *listener) {
-    bool stopping;
-
-    pthread_mutex_lock(&listener->mutex);
-    stopping = listener->is_stopping;
-    pthread_mutex_unlock(&listener->mutex);
-    return stopping;
-}
-
-/* Waits until the socket can be read or the thread shall end; at most `time_ms`. */
-static bool wait_until_readable(const struct lk_redis_listener *listener, int socket, int time_ms) {
-    struct pollfd files[] = {{.fd = listener->stop, .events = POLLIN},
-                             {.fd = socket, .events = POLLIN}};
-
-    return poll(files, socket >= 0 ? 2 : 1, time_ms) > 0 && socket >= 0 && files[1].revents != 0;
-}
-
-static struct lk_redis_link *subscribe(struct lk_redis_listener *listener) {
-    const char *const words[] = {"SUBSCRIBE", listener->channel};
-    const struct lk_patience patience = {.until_us = lk_clock_now_us() + PATIENCE_US};
-    struct lk_redis_link *link = NULL;
-    redisReply *reply = NULL;
-    lk_error error;
-
-    if (lk_redis_fleet_take(listener->fleet, LK_REDIS_SLOTS, &patience, &link, &error) != LK_OK) {
-        lk_redis_fleet_doubt(listener->fleet);
-        return NULL;
-    }
-    if (lk_redis_exchange_text(link, words, 2, &patience, &reply, &error) != LK_OK) {
-        lk_redis_fleet_drop(listener->fleet, link);
-        return NULL;
-    }
-    freeReplyObject(reply);
-    return link;
-}
-
-/* Until the connection breaks or the thread shall end. */
-static void listen_on(struct lk_redis_listener *listener, struct lk_redis_link *link) {
-    while (!is_stopping(listener)) {
-        void *reply = NULL;
-
-        if (redisGetReplyFromReader(link->context, &reply) != REDIS_OK) {
-            return;
-        }
-        if (reply != NULL) {
-            take_message(listener, reply);
-            freeReplyObject(reply);
-            continue;
-        }
-        if (wait_until_readable(listener, link->context->fd, -1)
-            && redisBufferRead(link->context) != REDIS_OK) {
-            return;
-        }
-    }
-}
-
-static void *run(void *context) {
-    struct lk_redis_listener *listener = context;
-
-    while (!is_stopping(listener)) {
-        struct lk_redis_link *link = subscribe(listener);
-
-        if (link == NULL) {
-            (void)wait_until_readable(listener, -1, (int)(AGAIN_US / 1000));
-            continue;
-        }
-        set_connected(listener, true);
-        listen_on(listener, link);
-        set_connected(listener, false);
-        lk_redis_fleet_drop(listener->fleet, link);
-    }
-    return NULL;
-}
-
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
 bool lk_redis_listener_init(struct lk_redis_listener *listener, struct lk_redis_fleet *fleet,
-                            const char *channel) {
-    *listener = (struct lk_redis_listener){.fleet = fleet, .channel = channel};
-    listener->stop = eventfd(0, EFD_CLOEXEC);
-    if (listener->stop < 0) {
+                            const char *name) {
+    *listener = (struct lk_redis_listener){.fleet = fleet, .name = name};
+    listener->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (listener->nudge < 0) {
         return false;
     }
     if (pthread_mutex_init(&listener->mutex, NULL) != 0) {
-        (void)close(listener->stop);
+        (void)close(listener->nudge);
         return false;
     }
     if (!lk_condition_init(&listener->changed)) {
         (void)pthread_mutex_destroy(&listener->mutex);
-        (void)close(listener->stop);
+        (void)close(listener->nudge);
         return false;
     }
     return true;
 }
 
-void lk_redis_listener_done(struct lk_redis_listener *listener) {
+static void nudge(const struct lk_redis_listener *listener) {
     const uint64_t one = 1;
 
+    (void)!write(listener->nudge, &one, sizeof one); /* fails only where it is nudged already */
+}
+
+void lk_redis_listener_done(struct lk_redis_listener *listener) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_stopping = true;
     pthread_mutex_unlock(&listener->mutex);
-    if (listener->is_running && write(listener->stop, &one, sizeof one) == sizeof one) {
+    if (listener->is_running) {
+        nudge(listener);
         (void)pthread_join(listener->thread, NULL);
     }
     (void)pthread_cond_destroy(&listener->changed);
     (void)pthread_mutex_destroy(&listener->mutex);
-    (void)close(listener->stop);
+    (void)close(listener->nudge);
 }
 
-void lk_redis_listener_start(struct lk_redis_listener *listener) {
+/* ---- roots ----------------------------------------------------------------------------------- */
+
+static struct lk_redis_heard *find_root(struct lk_redis_listener *listener, struct lk_slice root) {
+    for (size_t i = 0; i < LK_REDIS_HEARD_MAX; i++) {
+        struct lk_redis_heard *heard = &listener->heard[i];
+
+        if (heard->state != LK_REDIS_UNUSED && heard->size == root.size
+            && memcmp(heard->root, root.bytes, root.size) == 0) {
+            return heard;
+        }
+    }
+    return NULL;
+}
+
+/* One that is free; or NULL, and the one that nobody has waited for longest is left. */
+static struct lk_redis_heard *find_room(struct lk_redis_listener *listener, int64_t now_us) {
+    struct lk_redis_heard *oldest = NULL;
+
+    for (size_t i = 0; i < LK_REDIS_HEARD_MAX; i++) {
+        struct lk_redis_heard *heard = &listener->heard[i];
+
+        if (heard->state == LK_REDIS_UNUSED) {
+            return heard;
+        }
+        if (heard->state == LK_REDIS_HEARD
+            && (oldest == NULL || heard->used_us < oldest->used_us)) {
+            oldest = heard;
+        }
+    }
+    if (oldest != NULL && oldest->used_us < now_us - LK_REDIS_UNUSED_US) {
+        oldest->state = LK_REDIS_UNWANTED;
+    }
+    return NULL;
+}
+
+/* Sees to it that the root is among those that are listened to; NULL where there is no room. */
+static const struct lk_redis_heard *want_root(struct lk_redis_listener *listener,
+                                              struct lk_slice root) {
+    int64_t now_us = lk_clock_now_us();
+    struct lk_redis_heard *heard = find_root(listener, root);
+
+    if (heard == NULL && root.size <= LK_SEGMENT_BYTES_MAX) {
+        heard = find_room(listener, now_us);
+        nudge(listener);
+        if (heard != NULL) {
+            *heard = (struct lk_redis_heard){.state = LK_REDIS_WANTED, .size = root.size};
+            memcpy(heard->root, root.bytes, root.size);
+        }
+    } else if (heard != NULL && heard->state == LK_REDIS_UNWANTED) {
+        heard->state = LK_REDIS_HEARD;
+    }
+    if (heard != NULL) {
+        heard->used_us = now_us;
+    }
+    return heard;
+}
+
+static bool is_ready(const struct lk_redis_listener *listener, const struct lk_redis_heard *heard) {
+    return listener->manner == LK_REDIS_PLAIN
+               ? listener->is_connected
+               : listener->manner == LK_REDIS_SHARDED
+                     && (heard == NULL || heard->state == LK_REDIS_HEARD);
+}
+
+void lk_redis_listener_start(struct lk_redis_listener *listener, struct lk_slice root) {
+    const struct lk_redis_heard *heard;
+    bool is_new;
+
     pthread_mutex_lock(&listener->mutex);
-    if (!listener->is_running && pthread_create(&listener->thread, NULL, run, listener) == 0) {
+    is_new = listener->manner == LK_REDIS_MANNER_UNKNOWN
+             || (listener->manner == LK_REDIS_SHARDED && find_root(listener, root) == NULL);
+    heard = listener->manner != LK_REDIS_PLAIN ? want_root(listener, root) : NULL;
+    if (!listener->is_running
+        && pthread_create(&listener->thread, NULL, lk_redis_listener_run, listener) == 0) {
+        listener->is_running = true;
+    }
+    if (is_new) {
         const struct timespec until = lk_condition_instant(START_US_MAX);
 
-        listener->is_running = true;
-        while (!listener->is_connected
+        while (!is_ready(listener, heard)
                && pthread_cond_timedwait(&listener->changed, &listener->mutex, &until) == 0) {
         }
     }
     pthread_mutex_unlock(&listener->mutex);
+}
+
+void lk_redis_listener_channel(struct lk_redis_listener *listener, struct lk_slice root,
+                               char ret_channel[LK_REDIS_CHANNEL_BYTES_MAX + 1]) {
+    bool is_sharded;
+
+    pthread_mutex_lock(&listener->mutex);
+    is_sharded = listener->manner == LK_REDIS_SHARDED;
+    pthread_mutex_unlock(&listener->mutex);
+    if (is_sharded) { /* in the root's slot; the script knows it by the brace */
+        (void)snprintf(ret_channel, LK_REDIS_CHANNEL_BYTES_MAX + 1, "%s:{%.*s}", listener->name,
+                       (int)root.size, root.bytes);
+    } else {
+        (void)snprintf(ret_channel, LK_REDIS_CHANNEL_BYTES_MAX + 1, "%s", listener->name);
+    }
 }
 
 uint64_t lk_redis_listener_version(struct lk_redis_listener *listener) {

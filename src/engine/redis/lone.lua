@@ -27,22 +27,29 @@ if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sle
             -- another's, or another one
         elseif operation == 'r' and expiry <= now + 3600000000 then
             if token ~= '0' then -- R3
-                local key = H .. span
-                call('HSET', key, token:sub(-3), token .. ' ' .. identity)
-                if ended ~= span + 0 then
+                if redis.pcall('HSET', H .. span, token:sub(-3), token .. ' ' .. identity) == 1
+                    and ended ~= span + 0 then
                     ended = span
-                    call('PEXPIRE', key, SPAN_KEPT_MS)
+                    call('PEXPIRE', H .. span, SPAN_KEPT_MS)
                 end
             end
-            call('HSET', H, 'x', write(EMPTY, EMPTY_MARK, draw, expiry, ended, boot))
+            local gone = write(EMPTY, EMPTY_MARK, draw, expiry, ended, boot)
+            if redis.pcall('HSET', H, 'x', gone) ~= 0 then
+                call('HDEL', H, '') -- where memory is full, what follows such a write may pass
+                call('HSET', H, 'x', gone)
+            end
             return now
         elseif operation == 'n' then
             local flags, ttl, limit, units = read('<BdI4I4', x, rest)
             ttl = ARGV[7] == '0' and ttl or tonumber(ARGV[7])
             local deadline = now + ttl * 1000
             if expiry >= deadline + MARGIN then
-                call('HSET', H, 'x', write(LONE, LONE_MARK, draw, deadline, expiry, ended, boot)
-                    .. write('<BdI4I4', flags, ttl, limit, units) .. x:sub(rest + LONE_REST))
+                local renewed = write(LONE, LONE_MARK, draw, deadline, expiry, ended, boot)
+                    .. write('<BdI4I4', flags, ttl, limit, units) .. x:sub(rest + LONE_REST)
+                if redis.pcall('HSET', H, 'x', renewed) ~= 0 then
+                    call('HDEL', H, '')
+                    call('HSET', H, 'x', renewed)
+                end
                 return {0, now, draw, ttl}
             end
         end

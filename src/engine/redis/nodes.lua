@@ -37,7 +37,7 @@ function L.root(name)
     R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot = 0, NEVER, 0,
         0, 0, 0, 0, 0, boot
     local x = call('HGET', R.H, 'x')
-    local mark = x and x:byte()
+    local mark = x and (x:byte() or 0)
     if mark == EMPTY_MARK then
         mark, R.draw, R.expiry, R.ended, R.boot = read(EMPTY, x)
     elseif mark == LONE_MARK then
@@ -276,6 +276,15 @@ local function flush_root(R)
     end
 end
 
+-- A channel with a root in it is sharded: told in the root's slot only. How many were told.
+function L.publish(where, what)
+    if not where:find('{', 1, true) then
+        return call('PUBLISH', where, what)
+    end
+    local told = redis.pcall('SPUBLISH', where, what) -- an older server has not got it
+    return tonumber(told) or 0
+end
+
 -- Everything that this call has changed, and who is to be told.
 function L.flush()
     for identity, r in pairs(L.requests) do
@@ -290,7 +299,7 @@ function L.flush()
         flush_root(R)
     end
     for _, message in ipairs(L.messages) do
-        call('PUBLISH', message[1], message[2])
+        L.publish(message[1], message[2])
     end
 end
 

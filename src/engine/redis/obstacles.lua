@@ -108,8 +108,13 @@ local function conflicting_path(r, part)
     return part.path
 end
 
--- All in the way, each once, in the order in which the walks meet them.
-local function collect(claim)
+-- An explanation walks so far, and all those of one call together: the server is there for others,
+-- too. Where more are in the way, `position` is a lower bound, and those named are among them.
+local EXPLAINED_MAX, EXPLAINED_IN_ALL_MAX, EXPLAINED_MIN = 1000, 20000, 32
+local steps_left = EXPLAINED_IN_ALL_MAX
+
+-- Those in the way, each once, in the order in which the walks meet them, up to `max`.
+local function collect(claim, max)
     local found, seen = {}, {}
     local is_covered = L.is_covered(claim)
     for _, part in ipairs(claim.parts) do
@@ -121,19 +126,19 @@ local function collect(claim)
                 found[#found + 1] = {ticket = ticket, identity = identity, held = held, root = R,
                     part = part, counts = counts}
             end
+            return #found >= max
         end
         if not is_covered then
             L.walk_conflicts(claim, part, nil, function(owner, ...)
-                if owner ~= claim.owner then
-                    note(owner, ...)
-                end
+                return owner ~= claim.owner and note(owner, ...)
             end)
         end
-        if not L.fits(claim, part) then
+        if #found < max and not L.fits(claim, part) then
             counts = true
             L.walk_counting(claim, part, note)
         end
     end
+    steps_left = steps_left - #found
     return found
 end
 
@@ -141,7 +146,8 @@ end
 -- earliest of their deadlines among those named.
 function L.explain(claim, max)
     local named, due = {}, NEVER
-    local found = collect(claim)
+    local found = collect(claim, max == 0 and EXPLAINED_MIN
+        or math.max(EXPLAINED_MIN, math.min(EXPLAINED_MAX, steps_left)))
     table.sort(found, function(a, b)
         if a.held ~= b.held then
             return a.held

@@ -17,6 +17,8 @@
 --     {root}:lk:d   values in doubt      {root}:lk:a   what was broken, and why
 --     {root}:lk:i   items                {root}:lk:q   items by queue and age
 -- and the value of a path is the plain string key `root` or `{root}/rest`.
+-- In a cluster a second key is named that is never there: while the slot is moved, its absence makes
+-- the server refuse the call (TRYAGAIN) that would find some of these here, and some elsewhere.
 local call, read, write = redis.call, struct.unpack, struct.pack
 local operation, boot, H = ARGV[1], ARGV[2], KEYS[1]
 local time = call('TIME')
@@ -45,7 +47,7 @@ local LONE_MARK, LONE, LONE_REST = 76, '<Bdddds', 17
 local EMPTY_MARK, EMPTY = 69, '<Bddds'
 
 local x = call('HGET', H, 'x')
-local mark = x and x:byte()
+local mark = x and (x:byte() or 0)
 local draw, first, expiry, kept, live, sleepers, crowded, ended, known = 0, NEVER, 0, 0, 0, 0, 0, 0,
     boot
 local rest

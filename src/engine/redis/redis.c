@@ -18,9 +18,9 @@ static lk_outcome set_up(struct lk_redis *store, const struct lk_redis_place *pl
     if (outcome != LK_OK) {
         return outcome;
     }
-    (void)snprintf(store->channel, sizeof store->channel, "lk:e:%016" PRIx64 "%016" PRIx64,
+    (void)snprintf(store->name, sizeof store->name, "lk:e:%016" PRIx64 "%016" PRIx64,
                    lk_random_draw(), lk_random_draw());
-    if (!lk_redis_listener_init(&store->listener, &store->fleet, store->channel)) {
+    if (!lk_redis_listener_init(&store->listener, &store->fleet, store->name)) {
         lk_redis_fleet_done(&store->fleet);
         return lk_error_set(error, LK_INTERNAL, "the system has no more of what threads need");
     }

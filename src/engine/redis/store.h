@@ -6,15 +6,13 @@
 #include "engine/redis/fleet.h"
 #include "engine/redis/listener.h"
 
-enum { LK_REDIS_CHANNEL_BYTES_MAX = 40 };
-
 struct lk_redis {
     struct lk_engine engine;
     struct lk_redis_fleet fleet;
     struct lk_redis_listener listener;
-    char channel[LK_REDIS_CHANNEL_BYTES_MAX + 1]; /* where this process is told of grants */
-    _Atomic int64_t shift_us;                     /* tests: added to the servers' clock */
-    _Atomic int64_t last_now_us;                  /* the servers' time at the last answer */
+    char name[LK_REDIS_NAME_BYTES_MAX + 1]; /* what the channels of this process begin with */
+    _Atomic int64_t shift_us;               /* tests: added to the servers' clock */
+    _Atomic int64_t last_now_us;            /* the servers' time at the last answer */
 };
 
 static inline struct lk_redis *lk_redis_of(struct lk_engine *engine) {

@@ -254,8 +254,7 @@ lk_outcome lk_redis_await_work(struct lk_engine *engine, const struct lk_path *q
     struct lk_waker own;
     lk_outcome outcome;
 
-    (void)queue;
-    lk_redis_listener_start(&store->listener);
+    lk_redis_listener_start(&store->listener, lk_path_root(queue));
     look_us = look_us < now_us + WORK_LOOK_US ? look_us : now_us + WORK_LOOK_US;
     look_us = look_us > now_us + WORK_LOOK_MIN_US ? look_us : now_us + WORK_LOOK_MIN_US;
     until_us = until_us < look_us ? until_us : look_us;

@@ -74,7 +74,7 @@ local function tell_worker(R, queue)
     local key = R.base .. 's:' .. queue
     for _ = 1, 8 do
         local sleeper = call('ZPOPMIN', key)[1]
-        if not sleeper or call('PUBLISH', sleeper, 'q' .. queue) > 0 then
+        if not sleeper or L.publish(sleeper, 'q' .. queue) > 0 then
             return
         end
     end

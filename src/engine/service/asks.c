@@ -89,6 +89,10 @@ static lk_outcome read_result(struct lk_service_answer *answer, lk_result *resul
         return lk_result_fail(result, error.outcome, "%s", error.text);
     }
     result->fixed = result->expires_in_ms >= 0 && result->ttl_ms == 0;
+    if (result->error != NULL && strcmp(result->error, lk_outcome_text(result->outcome)) == 0) {
+        free(result->error); /* a sentence that says no more than the outcome */
+        result->error = NULL;
+    }
     return result->outcome;
 }
 

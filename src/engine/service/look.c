@@ -276,6 +276,18 @@ lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *pref
 
 /* ---- examining ------------------------------------------------------------------------------- */
 
+/* What is said for clients of Redis, and what clocks are compared by, tells people nothing. */
+static bool is_for_people(struct lk_slice name) {
+    static const char *const others[] = {"redis_version", "redis_mode", "role", "time_us"};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (lk_slice_equal(name, lk_slice_of(others[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Lines of `name:value`, between headings and empty lines, become `name: value`. */
 static void write_report(struct lk_slice info, struct lk_text *report) {
     while (info.size > 0) {
@@ -284,8 +296,10 @@ static void write_report(struct lk_slice info, struct lk_text *report) {
         size_t line = size > 0 && info.bytes[size - 1] == '\r' ? size - 1 : size;
         const char *colon = line > 0 ? memchr(info.bytes, ':', line) : NULL;
 
-        if (colon != NULL && info.bytes[0] != '#') {
-            int name_size = (int)(colon - info.bytes);
+        int name_size = colon != NULL ? (int)(colon - info.bytes) : 0;
+
+        if (name_size > 0 && info.bytes[0] != '#'
+            && is_for_people((struct lk_slice){info.bytes, (size_t)name_size})) {
             lk_text_format(report, "%.*s: %.*s\n", name_size, info.bytes, (int)line - name_size - 1,
                            colon + 1);
         }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/reply.h"
 #include "server/doors/resp.h"
 #include "wire/line.h"
 
@@ -256,6 +257,20 @@ static void talk_unwatch(struct lk_resp_connection *connection, const struct lk_
 
 const struct lk_command lk_resp_info = {.name = "INFO", .kind = LK_CALL_INFO};
 
+/* Lines of `name: text` as INFO has them. */
+static void add_limits(struct lk_text *text, const struct lk_core_stats *core) {
+    char bytes[INFO_BYTES_MAX / 2];
+    struct lk_text lines = lk_text_in(bytes, sizeof bytes);
+
+    lk_limits_report(&lines, &core->quotas, core->events_max, core->followers > 0);
+    for (const char *at = bytes; *at != '\0'; at = strchr(at, '\n') + 1) {
+        int name_size = (int)strcspn(at, ":");
+        const char *value = at + name_size + 2;
+        lk_text_format(text, "%.*s:%.*s\r\n", name_size, at, (int)strcspn(value, "\n"), value);
+    }
+    lk_text_format(text, "events_kept:%" PRIu64 "\r\n", core->events);
+}
+
 void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_reply *reply) {
     char bytes[INFO_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
@@ -286,6 +301,7 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
     lk_text_format(&text, "owners:%" PRIu64 "\r\nbound:%" PRIu64 "\r\n", model.owners, core.bound);
     lk_text_format(&text, "calls:%" PRIu64 "\r\nmemory_bytes:%" PRIu64 "\r\n", core.calls,
                    core.bytes);
+    add_limits(&text, &core);
     lk_resp_put_bulk(out_of(connection), (struct lk_slice){bytes, text.size});
 }
 

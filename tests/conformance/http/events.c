@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/events: a stream of server-sent events, which goes on from one question to the next as
- * long as each continues the one before. One follower at a time.
+ * GET /v1/events: a stream of server-sent events. It goes on from one question to the next where
+ * each continues the one before, and nobody can have gone away and come back meanwhile; else a
+ * stream begins anew behind the last id, as browsers do it. One follower at a time.
  */
 #include <stdlib.h>
 
@@ -11,7 +12,12 @@
 #include "engine/happening.h"
 #include "http.h"
 
-enum { PREFIX_BYTES_MAX = LK_PATH_BYTES_MAX + 1, HEADER_BYTES_MAX = 64, POLL_MS_MAX = 1000 };
+enum {
+    PREFIX_BYTES_MAX = LK_PATH_BYTES_MAX + 1,
+    HEADER_BYTES_MAX = 64,
+    POLL_MS_MAX = 1000,
+    BACKLOG_MS = 20
+};
 
 struct http_stream {
     CURLM *multi;
@@ -21,6 +27,7 @@ struct http_stream {
     uint64_t position; /* the last id that was said */
     bool has_position; /* one was */
     bool is_over;
+    bool is_left; /* the last question found nothing, and nobody waits for more */
     char prefix[PREFIX_BYTES_MAX];
 };
 
@@ -241,12 +248,12 @@ static bool continues(const struct http_stream *stream, const struct lk_event_qu
     char prefix[PREFIX_BYTES_MAX];
 
     name_prefix(query->prefix, prefix);
-    return stream != NULL && !stream->is_over && query->after != LK_EVENTS_FROM_NOW
-           && stream->has_position && query->after == stream->position
-           && strcmp(prefix, stream->prefix) == 0;
+    return stream != NULL && !stream->is_over && !stream->is_left
+           && query->after != LK_EVENTS_FROM_NOW && stream->has_position
+           && query->after == stream->position && strcmp(prefix, stream->prefix) == 0;
 }
 
-/* The stream says where it is before anything else. */
+/* The stream says where it is before anything else; what has happened since comes right behind. */
 static lk_outcome open_stream(struct http_store *store, const struct lk_event_query *query,
                               const struct lk_patience *patience, lk_error *error) {
     lk_outcome outcome;
@@ -257,6 +264,7 @@ static lk_outcome open_stream(struct http_store *store, const struct lk_event_qu
         return lk_error_set(error, LK_INTERNAL, "no stream can be made");
     }
     outcome = await_event(store->stream, patience);
+    (void)curl_multi_poll(store->stream->multi, NULL, 0, BACKLOG_MS, NULL);
     return outcome == LK_OK ? LK_OK
                             : lk_error_set(error, outcome == LK_TIMEOUT ? LK_UNAVAILABLE : outcome,
                                            "the stream has not begun");
@@ -286,6 +294,7 @@ lk_outcome http_events(struct lk_engine *engine, const struct lk_event_query *qu
     }
     if (outcome == LK_OK) {
         happenings->has_more = has_whole_event(store->stream);
+        store->stream->is_left = happenings->count == 0;
         *ret_happenings = happenings;
     } else {
         lk_happenings_free(happenings);
@@ -303,6 +312,7 @@ lk_outcome http_await_events(struct lk_engine *engine, uint64_t after, int64_t u
     (void)after; /* where the stream is */
     pthread_mutex_lock(&store->following);
     if (store->stream != NULL) {
+        store->stream->is_left = false;
         outcome = await_event(store->stream, &patience);
     }
     pthread_mutex_unlock(&store->following);

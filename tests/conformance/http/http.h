@@ -168,6 +168,10 @@ lk_outcome http_events(struct lk_engine *engine, const struct lk_event_query *qu
                        lk_error *error);
 lk_outcome http_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                              struct lk_waker *waker);
+lk_outcome http_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                           lk_limits *ret_limits, lk_error *error);
+lk_outcome http_limits_set(struct lk_engine *engine, const lk_limits *limits,
+                           const struct lk_patience *patience, lk_error *error);
 void http_stream_free(struct http_stream *stream); /* accepts NULL */
 
 #endif

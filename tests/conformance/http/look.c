@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /v1/requests, /v1/break, /v1/audit: looking and administering. */
+/* /v1/requests, /v1/break, /v1/audit, /v1/limits: looking and administering. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -201,4 +201,54 @@ lk_outcome http_audit(struct lk_engine *engine, const struct lk_path *prefix,
     }
     http_answer_done(&answer);
     return outcome;
+}
+
+static lk_outcome call_for_limits(struct lk_engine *engine, struct http_call *call,
+                                  const struct lk_patience *patience, lk_limits *ret_limits,
+                                  lk_error *error) {
+    struct http_reader reader = {.is_damaged = false};
+    struct http_answer answer;
+    lk_outcome outcome = http_exchange(engine, call, patience, &answer, error);
+
+    if (outcome == LK_OK) {
+        lk_limits limits = {
+            .size = sizeof limits,
+            .live = http_read_count(&reader, answer.json, "live"),
+            .live_per_owner = http_read_count(&reader, answer.json, "live_per_owner"),
+            .live_per_root = http_read_count(&reader, answer.json, "live_per_root"),
+            .waiters_per_path = http_read_count(&reader, answer.json, "waiters_per_path"),
+            .events = http_read_count(&reader, answer.json, "events"),
+        };
+        outcome = http_read_end(&reader, error);
+        *ret_limits = outcome == LK_OK ? limits : *ret_limits;
+    }
+    http_answer_done(&answer);
+    return outcome;
+}
+
+lk_outcome http_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                           lk_limits *ret_limits, lk_error *error) {
+    struct http_call call = {.method = "GET", .target = http_target("/v1/limits", NULL, "")};
+
+    return call_for_limits(engine, &call, patience, ret_limits, error);
+}
+
+static void add_limit(json_t *body, const char *name, uint64_t limit) {
+    if (limit != LK_LIMIT_AS_IS) {
+        http_add(body, name, json_integer((json_int_t)limit));
+    }
+}
+
+lk_outcome http_limits_set(struct lk_engine *engine, const lk_limits *limits,
+                           const struct lk_patience *patience, lk_error *error) {
+    struct http_call call = {
+        .method = "POST", .target = http_target("/v1/limits", NULL, ""), .body = json_object()};
+    lk_limits set;
+
+    add_limit(call.body, "live", limits->live);
+    add_limit(call.body, "live_per_owner", limits->live_per_owner);
+    add_limit(call.body, "live_per_root", limits->live_per_root);
+    add_limit(call.body, "waiters_per_path", limits->waiters_per_path);
+    add_limit(call.body, "events", limits->events);
+    return call_for_limits(engine, &call, patience, &set, error);
 }

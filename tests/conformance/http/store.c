@@ -35,7 +35,7 @@ static const struct lk_engine_ops lk_engine_http = {
     .scheme = "http+unix",
     .title = "a Lockkeeper service, over HTTP",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS,
+                    | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS,
     .open = open_store,
     .close = close_store,
     .ask = http_ask,
@@ -57,6 +57,8 @@ static const struct lk_engine_ops lk_engine_http = {
     .await_work = http_await_work,
     .events = http_events,
     .await_events = http_await_events,
+    .limits_get = http_limits_get,
+    .limits_set = http_limits_set,
 };
 
 /* Takes the place of the table that the library brings: nothing but HTTP can be spoken here. */

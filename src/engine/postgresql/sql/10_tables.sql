@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 1.
+-- The tables of a Lockkeeper store in PostgreSQL, format 2.
 --
--- Made for reading by people too:  SELECT * FROM lockkeeper.lk_locks  (or lk_items)
+-- Made for reading by people too:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
 -- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
 -- hand that changes one changes what somebody was promised.
 --
@@ -9,11 +9,24 @@
 -- GRANT USAGE ON SCHEMA lockkeeper TO app;
 -- GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lockkeeper TO app;
 --
+-- Running all of this makes a store, or brings an older one to this format (12_steps); with the
+-- present one it changes nothing that anybody would notice. It is one transaction.
+--
 -- All times `..._us` are microseconds of Unix time on the database's clock (clock_timestamp()).
 -- There are no foreign keys: each would cost a trigger at every ask, and only the functions here
 -- write, each request together with its parts.
 
-CREATE SCHEMA IF NOT EXISTS lockkeeper;
+BEGIN ISOLATION LEVEL READ COMMITTED;
+
+DO $do$ BEGIN
+PERFORM pg_catalog.pg_advisory_xact_lock(7161685046); -- one at a time
+IF pg_catalog.to_regclass('lockkeeper.meta') IS NOT NULL THEN
+    RETURN; -- it is there
+END IF;
+
+IF pg_catalog.to_regnamespace('lockkeeper') IS NULL THEN
+    CREATE SCHEMA lockkeeper;
+END IF;
 
 -- One row about the store itself.
 CREATE TABLE lockkeeper.meta (
@@ -21,21 +34,30 @@ CREATE TABLE lockkeeper.meta (
     format         integer NOT NULL, -- of these tables and functions
     writable_from  integer NOT NULL, -- the oldest format whose programs may still use them
     server_start   timestamptz NOT NULL, -- R11: another one means that the server has restarted
-    draw_floor     bigint  NOT NULL DEFAULT 0, -- R4: no draw of a forgotten root was greater
     live_max             bigint NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   bigint NOT NULL DEFAULT 0,
     live_per_root_max    bigint NOT NULL DEFAULT 0,
-    waiters_per_path_max bigint NOT NULL DEFAULT 0
-);
+    waiters_per_path_max bigint NOT NULL DEFAULT 0,
+    is_bounded boolean NOT NULL GENERATED ALWAYS AS
+        (live_max + live_per_owner_max + live_per_root_max + waiters_per_path_max > 0) STORED,
+    events_max       bigint NOT NULL DEFAULT 0, -- R21: kept at all times; 0: only while watched
+    watched_until_us bigint NOT NULL DEFAULT 0, -- R21: somebody watches, until then
+    last_event       bigint NOT NULL DEFAULT 0  -- R21: the last number drawn
+) WITH (fillfactor = 10);
 
--- A root is the first segment of paths. Whoever decides about anything below it first updates its
--- row: decisions about one root follow each other, different roots never wait for each other.
+-- R4: the last number drawn for a ticket or token, kept at the clock. Nobody sees it who may not use
+-- the schema.
+CREATE SEQUENCE lockkeeper.draws;
+GRANT SELECT, USAGE, UPDATE ON SEQUENCE lockkeeper.draws TO public;
+
+-- A root is the first segment of paths; what is true of all that is below it. Decisions about one
+-- root follow each other (20_turns), different roots never wait for each other.
 CREATE TABLE lockkeeper.roots (
     root        text COLLATE "C" PRIMARY KEY,
-    last_draw   bigint  NOT NULL, -- R4: the last ticket or token
     due_us      bigint  NOT NULL, -- no deadline of a request here is earlier
     has_waiting boolean NOT NULL DEFAULT false, -- false: nobody waits below it
-    awaited_us  bigint  NOT NULL DEFAULT 0 -- until then somebody may be waiting for work here
+    awaited_us  bigint  NOT NULL DEFAULT 0, -- until then somebody may be waiting for work here
+    hurried_us  bigint  NOT NULL DEFAULT 0 -- until then whoever locks it is likely to be waited for
 ) WITH (fillfactor = 50);
 CREATE INDEX roots_by_due ON lockkeeper.roots (due_us);
 
@@ -82,8 +104,10 @@ CREATE TABLE lockkeeper."values" (
     bytes    bytea   NOT NULL
 );
 
--- R16: the queues that something was ever pushed to, and what was counted of each.
-CREATE TABLE lockkeeper.queues (
+-- R16: the queues that something was ever pushed to, and what was counted of each. Claims and what
+-- came of them are counted with each item first, and here once the item is gone, and its last claim
+-- forgotten (`ended`): so workers do not wait for each other to count.
+CREATE TABLE lockkeeper.queue_counts (
     path       text COLLATE "C" PRIMARY KEY,
     pushed     bigint NOT NULL DEFAULT 0,
     duplicates bigint NOT NULL DEFAULT 0, -- pushes of what was there
@@ -110,7 +134,9 @@ CREATE TABLE lockkeeper.items (
     need_paths   text[] COLLATE "C" NOT NULL, -- parts that a claim takes along
     need_limits  integer[] NOT NULL,
     need_units   integer[] NOT NULL,
-    need_roots   text[] COLLATE "C" NOT NULL
+    need_roots   text[] COLLATE "C" NOT NULL,
+    claims       integer NOT NULL DEFAULT 0, -- counted
+    steals       integer NOT NULL DEFAULT 0  -- counted
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX items_by_id ON lockkeeper.items (queue, id);
 CREATE INDEX items_ready ON lockkeeper.items (queue, sequence) WHERE state = 'ready';
@@ -134,6 +160,9 @@ CREATE TABLE lockkeeper.ended (
     token    bigint NOT NULL,
     identity bytea  NOT NULL,
     ended_us bigint NOT NULL,
+    queue    text COLLATE "C", -- R16: of an item that is done, and what was counted with it
+    claims   integer,
+    steals   integer,
     PRIMARY KEY (token, identity)
 );
 CREATE INDEX ended_by_age ON lockkeeper.ended (ended_us);
@@ -151,5 +180,23 @@ CREATE TABLE lockkeeper.audit (
     token     bigint NOT NULL -- 0: it was waiting
 );
 
+-- R21: what happened, as long as somebody watches or so many are to be kept.
+CREATE TABLE lockkeeper.events (
+    sequence    bigint  PRIMARY KEY, -- in the order in which they were committed, without gaps
+    at_us       bigint  NOT NULL,
+    event       text    NOT NULL,
+    refusal     text    NOT NULL, -- of what was refused: how; else empty
+    parts       text    NOT NULL, -- where: parts (R2), with a space between
+    owner       text    NOT NULL, -- empty: nobody is named
+    note        text    NOT NULL,
+    ticket      bigint  NOT NULL,
+    token       bigint  NOT NULL,
+    attempt     integer NOT NULL, -- of an item
+    is_of_item  boolean NOT NULL, -- the first path is QUEUE/ID
+    is_deletion boolean NOT NULL  -- the value is gone
+);
+
 INSERT INTO lockkeeper.meta (format, writable_from, server_start)
-VALUES (1, 1, pg_postmaster_start_time());
+VALUES (2, 1, pg_postmaster_start_time());
+
+END $do$;

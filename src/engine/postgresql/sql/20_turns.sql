@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A turn: one decision, from locking its roots to its answer.
 --
--- Every decision updates the rows of its roots first, in byte order, and then reads: at READ
--- COMMITTED each statement behind the update sees all that earlier decisions about these roots
--- have committed. The same update draws (R4), so that an ask needs no second one.
+-- Each root has a lock of its own, an advisory one that ends with the transaction. Every decision
+-- takes the locks of its roots first, in byte order, and then reads: at READ COMMITTED each
+-- statement behind that sees all that earlier decisions about these roots have committed. What
+-- cannot get in each other's way shares the lock (85_short); everything else has it alone.
 
 -- Microseconds of Unix time, now.
 CREATE OR REPLACE FUNCTION lockkeeper.now_us() RETURNS bigint
@@ -39,12 +40,43 @@ UNION ALL
 SELECT p.* FROM lockkeeper.parts AS p
 WHERE p.path > the_path || '/' AND p.path < the_path || '0' $$;
 
+-- R4: a number greater than all drawn before, for a ticket or a token. The sequence gives each
+-- number once and never an earlier one, whoever rolls back, and catch_up() keeps it at the clock.
+CREATE OR REPLACE FUNCTION lockkeeper.draw() RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint := nextval('lockkeeper.draws');
+BEGIN
+    IF drawn < lockkeeper.now_us() - 10000 THEN
+        RETURN lockkeeper.catch_up(drawn);
+    END IF;
+    RETURN drawn;
+END $$;
+
+-- Moves the sequence on to the clock, and draws there. One at a time, and whoever finds somebody at
+-- it goes on with what he has drawn: a little less than the clock does no harm, the same twice
+-- would. It is ten milliseconds back at least, so that what others draw between a look at the clock
+-- and the move, one each, stays behind it.
+CREATE OR REPLACE FUNCTION lockkeeper.catch_up(drawn bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM lockkeeper.meta AS m -- R11: restart() wants to know where it stood
+                   WHERE m.server_start = pg_postmaster_start_time())
+       OR NOT pg_try_advisory_xact_lock(hashtextextended('lockkeeper', 0)) THEN
+        RETURN drawn;
+    END IF;
+    drawn := nextval('lockkeeper.draws');
+    IF drawn < lockkeeper.now_us() - 10000 THEN
+        RETURN setval('lockkeeper.draws', lockkeeper.now_us());
+    END IF;
+    RETURN drawn;
+END $$;
+
 -- What a turn knows. `roots` are those it has locked.
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.turn AS (
         roots       text[],
         now_us      bigint,
-        draw        bigint,  -- greater than all drawn before in these roots; nobody has it yet
         is_due      boolean, -- a deadline may have passed
         has_waiting boolean, -- somebody may wait
         is_awaited  boolean, -- somebody may be waiting for work
@@ -65,30 +97,24 @@ DECLARE
     found_awaited_us bigint := 0;
     known record;
 BEGIN
-    turn.draw := 0;
     turn.has_waiting := false;
     FOREACH the_root IN ARRAY the_roots LOOP
+        PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
         LOOP
-            UPDATE lockkeeper.roots AS r
-            SET last_draw = greatest(r.last_draw + 1, lockkeeper.now_us()),
-                due_us = least(r.due_us, the_due_us)
-            FROM lockkeeper.meta AS m
-            WHERE r.root = the_root
-            RETURNING r.last_draw, r.due_us, r.has_waiting, r.awaited_us, m.server_start,
-                m.live_max + m.live_per_owner_max + m.live_per_root_max
-                + m.waiters_per_path_max > 0 AS is_bounded INTO known;
+            SELECT r.due_us, r.has_waiting, r.awaited_us, m.server_start, m.is_bounded INTO known
+            FROM lockkeeper.roots AS r CROSS JOIN lockkeeper.meta AS m WHERE r.root = the_root;
             EXIT WHEN FOUND;
-            INSERT INTO lockkeeper.roots AS r (root, last_draw, due_us)
-            SELECT the_root, m.draw_floor, 9223372036854775807 FROM lockkeeper.meta AS m
-            ON CONFLICT (root) DO NOTHING;
+            INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, 9223372036854775807);
         END LOOP;
-        turn.draw := greatest(turn.draw, known.last_draw);
+        IF known.due_us > the_due_us THEN
+            UPDATE lockkeeper.roots AS r SET due_us = the_due_us WHERE r.root = the_root;
+        END IF;
         turn.has_waiting := turn.has_waiting OR known.has_waiting;
         found_due_us := least(found_due_us, known.due_us);
         found_awaited_us := greatest(found_awaited_us, known.awaited_us);
     END LOOP;
     IF known.server_start <> pg_postmaster_start_time() THEN
-        PERFORM lockkeeper.restart(the_roots);
+        PERFORM lockkeeper.restart();
     END IF;
     turn.roots := the_roots;
     turn.now_us := lockkeeper.now_us();
@@ -109,53 +135,21 @@ DECLARE
 BEGIN
     FOREACH the_root IN ARRAY wanted LOOP
         CONTINUE WHEN the_root = ANY (turn.roots);
-        INSERT INTO lockkeeper.roots AS r (root, last_draw, due_us)
-        SELECT the_root, m.draw_floor, 9223372036854775807 FROM lockkeeper.meta AS m
-        WHERE NOT EXISTS (SELECT FROM lockkeeper.roots AS k WHERE k.root = the_root)
+        CONTINUE WHEN NOT pg_try_advisory_xact_lock(
+            hashtextextended('lockkeeper/' || the_root, 0));
+        INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, 9223372036854775807)
         ON CONFLICT (root) DO NOTHING;
-        PERFORM FROM lockkeeper.roots AS r WHERE r.root = the_root FOR UPDATE SKIP LOCKED;
-        CONTINUE WHEN NOT FOUND;
-        UPDATE lockkeeper.roots AS r
-        SET last_draw = greatest(r.last_draw + 1, lockkeeper.now_us())
-        WHERE r.root = the_root
-        RETURNING r.last_draw, r.has_waiting, r.awaited_us INTO known;
+        SELECT r.has_waiting, r.awaited_us INTO known
+        FROM lockkeeper.roots AS r WHERE r.root = the_root;
         turn.roots := turn.roots || the_root;
-        turn.draw := greatest(turn.draw, known.last_draw);
         turn.has_waiting := turn.has_waiting OR known.has_waiting;
         turn.is_awaited := turn.is_awaited OR known.awaited_us > turn.now_us;
     END LOOP;
 END $$;
 
--- R4: a number of its own for a request with these roots, remembered by each of them.
-CREATE OR REPLACE FUNCTION lockkeeper.draw(the_roots text[]) RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-    drawn bigint;
-BEGIN
-    SELECT greatest(max(r.last_draw) + 1, lockkeeper.now_us()) INTO drawn
-    FROM lockkeeper.roots AS r WHERE r.root = ANY (the_roots);
-    UPDATE lockkeeper.roots AS r SET last_draw = drawn WHERE r.root = ANY (the_roots);
-    RETURN drawn;
-END $$;
-
--- Makes turn.draw a number that may be given away: the one it began with, unless the turn has drawn
--- others since. All of its roots remember it.
-CREATE OR REPLACE FUNCTION lockkeeper.keep_draw(INOUT turn lockkeeper.turn, the_roots text[])
-LANGUAGE plpgsql AS $$
-DECLARE
-    last bigint;
-BEGIN
-    SELECT max(r.last_draw) INTO last FROM lockkeeper.roots AS r WHERE r.root = ANY (the_roots);
-    IF last <> turn.draw THEN
-        turn.draw := lockkeeper.draw(the_roots);
-    ELSIF cardinality(the_roots) > 1 THEN
-        UPDATE lockkeeper.roots AS r SET last_draw = turn.draw WHERE r.root = ANY (the_roots);
-    END IF;
-END $$;
-
 -- R11: the server was away. What lived when it went down lives on for a while, once. It lived if its
 -- deadline lies behind the last sign of life that the store has kept. `until` ends when it says.
-CREATE OR REPLACE FUNCTION lockkeeper.restart(locked text[]) RETURNS void
+CREATE OR REPLACE FUNCTION lockkeeper.restart() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     start_us bigint := lockkeeper.now_us();
@@ -167,7 +161,7 @@ BEGIN
         RETURN; -- somebody else was first
     END IF;
     SELECT greatest(
-        (SELECT max(r.last_draw) FROM lockkeeper.roots AS r WHERE r.root <> ALL (locked)),
+        (SELECT s.last_value FROM lockkeeper.draws AS s),
         (SELECT max(q.deadline_us - q.ttl_ms * 1000) FROM lockkeeper.requests AS q
          WHERE NOT q.fixed)) INTO alive_us;
     UPDATE lockkeeper.requests AS q

@@ -165,6 +165,7 @@ DECLARE
     judged record;
     granted boolean;
     new_id bigint;
+    drawn bigint;
     owner_lives boolean;
     owner_waits boolean;
     found record;
@@ -187,13 +188,13 @@ BEGIN
             RETURN answer;
         END IF;
     END IF;
-    turn := lockkeeper.keep_draw(turn, asked.roots);
+    drawn := lockkeeper.draw();
     WITH request AS (
         INSERT INTO lockkeeper.requests AS r (identity, owner, note, held, attended, fixed, ticket,
             token, ttl_ms, deadline_us, wants_value, root, roots)
         VALUES (asked.identity, asked.owner, coalesce(asked.note, ''), granted,
-            asked.style = 'wait', asked.until_us > 0, turn.draw,
-            CASE WHEN granted THEN turn.draw ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
+            asked.style = 'wait', asked.until_us > 0, drawn,
+            CASE WHEN granted THEN drawn ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
             lockkeeper.deadline_of(asked, turn.now_us), asked.wants_value, asked.roots[1],
             asked.roots)
         RETURNING r.id
@@ -218,6 +219,7 @@ BEGIN
             RETURN answer;
         END IF;
     END IF;
+    PERFORM lockkeeper.tell_request(CASE WHEN granted THEN 'granted' ELSE 'queued' END, new_id);
     IF NOT granted THEN
         UPDATE lockkeeper.roots AS r SET has_waiting = true
         WHERE r.root = ANY (asked.roots) AND NOT r.has_waiting;
@@ -227,8 +229,8 @@ BEGIN
     IF granted AND NOT asked.wants_value THEN -- as state_of(), without looking
         answer.outcome := 'granted';
         answer.request := new_id;
-        answer.ticket := turn.draw;
-        answer.token := turn.draw;
+        answer.ticket := drawn;
+        answer.token := drawn;
         answer.ttl_ms := lockkeeper.ttl_of(asked, turn.now_us);
         answer.left_us := lockkeeper.deadline_of(asked, turn.now_us) - turn.now_us;
         answer.fixed := asked.until_us > 0;
@@ -265,6 +267,9 @@ BEGIN
                                       WHERE b.request = self.id AND b.position >= p.position
                                         AND b.path <> asked.paths[1]) END
         WHERE p.request = self.id AND p.position < 0;
+        IF FOUND THEN
+            PERFORM lockkeeper.tell_request('converted', self.id);
+        END IF;
     END IF;
 END $$;
 
@@ -316,7 +321,7 @@ BEGIN
     SELECT array_agg(p.path), array_agg(p.unit_limit), array_agg(p.units)
     INTO former.paths, former.limits, former.counts
     FROM lockkeeper.parts AS p WHERE p.request = self.id;
-    new_token := lockkeeper.draw(self.roots);
+    new_token := lockkeeper.draw();
     PERFORM lockkeeper.convert(asked, self.id, self.ticket, new_token);
     SELECT * INTO found FROM lockkeeper.find_cycle(self.id, turn.now_us);
     IF found.cycle IS NOT NULL THEN
@@ -329,6 +334,7 @@ BEGIN
         RETURN answer;
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    PERFORM lockkeeper.tell_request('converted', self.id);
     turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
@@ -348,6 +354,7 @@ BEGIN
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
     IF change = 'weaker' THEN
+        PERFORM lockkeeper.tell_request('converted', self.id);
         turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     END IF;
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
@@ -367,6 +374,7 @@ BEGIN
     IF found.cycle IS NULL OR NOT (has_changed OR found.gives_way) THEN
         RETURN NULL;
     END IF;
+    PERFORM lockkeeper.tell_request('withdrawn', self.id);
     paths := lockkeeper.remove_request(self, false);
     turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
     RETURN found.cycle;
@@ -391,9 +399,12 @@ BEGIN
     END IF;
     IF change <> 'same' THEN
         PERFORM lockkeeper.convert(asked, self.id, CASE WHEN change = 'stronger'
-            THEN lockkeeper.draw(self.roots) ELSE self.ticket END, 0);
+            THEN lockkeeper.draw() ELSE self.ticket END, 0);
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    IF change <> 'same' THEN
+        PERFORM lockkeeper.tell_request('converted', self.id);
+    END IF;
     SELECT * INTO judged
     FROM lockkeeper.judge(self.owner, self.id, self.ticket, false, asked.paths, asked.limits,
                           asked.counts, turn.now_us);
@@ -411,12 +422,9 @@ BEGIN
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
 
--- Decides one ask. The roots are in byte order.
-CREATE OR REPLACE FUNCTION lockkeeper.ask(asked lockkeeper.asked) RETURNS lockkeeper.answer
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
-AS $$
+-- The roots are in byte order.
+CREATE OR REPLACE FUNCTION lockkeeper.decide(asked lockkeeper.asked) RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
 DECLARE
     answer lockkeeper.answer;
     turn lockkeeper.turn;
@@ -436,7 +444,7 @@ BEGIN
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.identity = asked.identity;
     IF self.id IS NOT NULL AND self.deadline_us <= turn.now_us THEN
-        paths := lockkeeper.lose_request(self);
+        paths := lockkeeper.lose_request(self, 'perished');
         turn := lockkeeper.settle(turn, paths, NULL, self.deadline_us);
         self := NULL;
     END IF;
@@ -456,4 +464,18 @@ BEGIN
         RETURN lockkeeper.ask_held(asked, self, turn);
     END IF;
     RETURN lockkeeper.ask_waiting(asked, self, turn);
+END $$;
+
+-- Decides one ask.
+CREATE OR REPLACE FUNCTION lockkeeper.ask(asked lockkeeper.asked) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer := lockkeeper.decide(asked);
+BEGIN
+    PERFORM lockkeeper.tell_refusal(answer.outcome, asked.paths, asked.limits, asked.counts,
+                                    asked.owner, coalesce(asked.note, ''));
+    RETURN answer;
 END $$;

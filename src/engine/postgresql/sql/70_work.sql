@@ -17,7 +17,7 @@ DECLARE
 BEGIN
     INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths, need_limits,
         need_units, need_roots)
-    VALUES (the_queue, the_id, turn.draw, CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
+    VALUES (the_queue, the_id, lockkeeper.draw(), CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
         CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
         the_needs, the_limits, the_counts, the_roots)
     ON CONFLICT (queue, id) DO NOTHING
@@ -25,11 +25,13 @@ BEGIN
     IF new_number IS NOT NULL AND the_value IS NOT NULL THEN
         INSERT INTO lockkeeper.item_values (item, bytes) VALUES (new_number, the_value);
     END IF;
-    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
     VALUES (the_queue, (new_number IS NOT NULL)::integer, (new_number IS NULL)::integer)
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
     IF new_number IS NOT NULL THEN
+        PERFORM lockkeeper.tell('pushed', the_queue || '/' || the_id, '', '', 0, 0,
+                                is_of_item => true);
         PERFORM lockkeeper.wake_workers(turn);
     END IF;
     RETURN new_number IS NOT NULL;
@@ -114,12 +116,12 @@ RETURNS lockkeeper.requests
 LANGUAGE plpgsql AS $$
 DECLARE
     claim lockkeeper.requests;
+    drawn bigint := lockkeeper.draw();
     found record;
 BEGIN
-    turn := lockkeeper.keep_draw(turn, the_roots);
     INSERT INTO lockkeeper.requests AS r (owner, note, held, attended, fixed, ticket, token, ttl_ms,
         deadline_us, wants_value, is_claim, root, roots)
-    VALUES (the_owner, the_note, true, false, false, turn.draw, turn.draw, the_ttl_ms,
+    VALUES (the_owner, the_note, true, false, false, drawn, drawn, the_ttl_ms,
         turn.now_us + the_ttl_ms * 1000, false, true, the_roots[1], the_roots)
     RETURNING r.* INTO claim;
     INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
@@ -160,7 +162,7 @@ BEGIN
     WHERE r.root = ANY (turn.roots) AND r.awaited_us < turn.now_us + 1500000;
     taken.outcome := 'busy';
     taken.sentence := CASE
-        WHEN EXISTS (SELECT FROM lockkeeper.queues AS q WHERE q.path = the_queue) THEN why
+        WHEN EXISTS (SELECT FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue) THEN why
         ELSE 'R16: nothing was ever pushed to this queue' END;
     taken.has_held := saw_items;
     SELECT least(
@@ -251,6 +253,8 @@ BEGIN
                 taken.outcome := 'full';
                 taken.sentence :=
                     format('R22: the store''s bound on %s is reached', taken.sentence);
+                PERFORM lockkeeper.tell_refusal('full', ARRAY[the_queue], '{0}', '{0}', the_owner,
+                                                '');
                 RETURN taken;
             END IF;
         END IF;
@@ -260,12 +264,12 @@ BEGIN
         stolen := item.was_lost;
         UPDATE lockkeeper.items AS i
         SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
-            ask_number = the_ask_number, max_attempts = the_max_attempts
+            ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
+            steals = i.steals + stolen::integer
         WHERE i.number = item.number
         RETURNING i.* INTO item;
-        UPDATE lockkeeper.queues AS q
-        SET claims = q.claims + 1, steals = q.steals + stolen::integer
-        WHERE q.path = the_queue;
+        PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
+                                        item.attempts);
         RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
     END LOOP;
     RETURN lockkeeper.nothing_to_take(the_queue, 'R16: there is nothing to claim now', saw_items,
@@ -291,7 +295,7 @@ DECLARE
     item lockkeeper.items;
     self lockkeeper.requests;
     paths text[];
-    parks boolean := false;
+    parks boolean;
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
@@ -310,18 +314,20 @@ BEGIN
     IF NOT self.roots <@ turn.roots THEN
         turn := lockkeeper.widen_turn(turn, self.roots);
     END IF;
-    IF the_token <> 0 THEN
-        INSERT INTO lockkeeper.ended AS e (token, identity, ended_us)
-        VALUES (the_token, the_identity, turn.now_us)
-        ON CONFLICT (token, identity) DO UPDATE SET ended_us = excluded.ended_us;
+    IF the_token <> 0 OR delay_ms IS NULL THEN
+        INSERT INTO lockkeeper.ended AS e (token, identity, ended_us, queue, claims, steals)
+        VALUES (self.token, the_identity, turn.now_us,
+            CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
+    parks := delay_ms IS NOT NULL AND item.max_attempts > 0 AND item.attempts >= item.max_attempts;
+    PERFORM lockkeeper.tell_request(
+        CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked' ELSE 'retried' END,
+        self.id, item.attempts);
     paths := lockkeeper.remove_request(self, false);
     IF delay_ms IS NULL THEN
         DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
         DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
-        UPDATE lockkeeper.queues AS q SET done = q.done + 1 WHERE q.path = the_queue;
     ELSE
-        parks := item.max_attempts > 0 AND item.attempts >= item.max_attempts;
         UPDATE lockkeeper.items AS i
         SET claim = 0, ask_number = 0, was_lost = false,
             due_us = CASE WHEN delay_ms > 0 AND NOT parks
@@ -329,7 +335,7 @@ BEGIN
             state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                          ELSE 'ready' END
         WHERE i.number = item.number;
-        UPDATE lockkeeper.queues AS q
+        UPDATE lockkeeper.queue_counts AS q
         SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
     END IF;
     turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
@@ -355,6 +361,8 @@ BEGIN
     IF NOT FOUND THEN
         RETURN lockkeeper.lost('R16: there is no such parked item');
     END IF;
+    PERFORM lockkeeper.tell('unparked', the_queue || '/' || the_id, '', '', 0, 0,
+                            is_of_item => true);
     PERFORM lockkeeper.wake_workers(turn);
     answer.outcome := 'ok';
     RETURN answer;

@@ -106,16 +106,18 @@ BEGIN
     ), added AS (
         INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths,
             need_limits, need_units, need_roots)
-        SELECT the_queue, w.id, turn.draw + w.n - 1, 'ready', 0, '{}', '{}', '{}', '{}'
-        FROM wanted AS w
+        SELECT the_queue, w.id, lockkeeper.draw(), 'ready', 0, '{}', '{}', '{}', '{}'
+        FROM (SELECT o.id FROM wanted AS o ORDER BY o.n) AS w
         ON CONFLICT (queue, id) DO NOTHING
-        RETURNING i.number
+        RETURNING i.id, i.sequence
+    ), told AS (
+        SELECT count(lockkeeper.tell('pushed', the_queue || '/' || a.id, '', '', 0, 0,
+                                     is_of_item => true) IS NULL) AS count
+        FROM (SELECT n.id FROM added AS n ORDER BY n.sequence) AS a
     )
-    SELECT (SELECT count(*) FROM added),
+    SELECT (SELECT t.count FROM told AS t),
            (SELECT count(*) FROM wanted) - (SELECT count(*) FROM added) INTO pushed, duplicates;
-    UPDATE lockkeeper.roots AS r SET last_draw = greatest(r.last_draw, turn.draw + cardinality(ids))
-    WHERE r.root = the_root;
-    INSERT INTO lockkeeper.queues AS q (path, pushed, duplicates)
+    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
     VALUES (the_queue, announce.pushed, announce.duplicates)
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
@@ -130,13 +132,16 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_announce(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.pushed, a.duplicates INTO pushed, duplicates
     FROM lockkeeper.announce(queue, root, ids) AS a;
-    CALL lockkeeper.let_go();
+    IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
+        CALL lockkeeper.let_go();
+    END IF;
 END $$;
 
 -- Forgets marks of rows that do not fit any more.
@@ -303,6 +308,7 @@ BEGIN
         IF taken.sentence IS NOT NULL THEN
             taken.outcome := 'full';
             taken.sentence := format('R22: the store''s bound on %s is reached', taken.sentence);
+            PERFORM lockkeeper.tell_refusal('full', ARRAY[item.queue], '{0}', '{0}', the_owner, '');
             RETURN taken;
         END IF;
     END IF;
@@ -313,11 +319,12 @@ BEGIN
     END IF;
     UPDATE lockkeeper.items AS i
     SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
-        ask_number = the_ask_number, max_attempts = the_max_attempts
+        ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
+        steals = i.steals + stolen::integer
     WHERE i.number = item.number
     RETURNING i.* INTO item;
-    UPDATE lockkeeper.queues AS q SET claims = q.claims + 1, steals = q.steals + stolen::integer
-    WHERE q.path = item.queue;
+    PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
+                                    item.attempts);
     RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
 END $$;
 
@@ -333,9 +340,15 @@ BEGIN
         PERFORM lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
-            RETURNING i.number
+            RETURNING i.number, i.queue, i.claims, i.steals
         ), their_values AS (
             DELETE FROM lockkeeper.item_values AS v USING gone AS g WHERE v.item = g.number
+        ), counted AS (
+            UPDATE lockkeeper.queue_counts AS q
+            SET claims = q.claims + c.claims, steals = q.steals + c.steals
+            FROM (SELECT g.queue, sum(g.claims) AS claims, sum(g.steals) AS steals
+                  FROM gone AS g GROUP BY g.queue) AS c
+            WHERE q.path = c.queue AND c.claims > 0
         )
         SELECT count(*) INTO dropped FROM gone;
     END IF;

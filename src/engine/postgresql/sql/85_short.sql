@@ -1,97 +1,370 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The short way, for what is common: one part, one root, an owner who has nothing else; a release
--- that puts no value. It decides as ask() and release() do, with the same two steps in two
--- statements: lock the root, then judge and write at once. Whatever is not simple is left to them,
--- who begin anew: then nothing has been done here but a draw that nobody got.
+-- The four procedures that the engine calls most, and their short ways: for what is common, one
+-- statement decides and writes, as ask(), release(), take() and finish() would. Whatever is not
+-- simple is left to these, who begin anew: then nothing has been done here but a draw that nobody got.
+--
+-- Each procedure is one decision, which it commits itself. It begins with a COMMIT, so none can be
+-- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is decided
+-- at READ COMMITTED, whatever the default is. What is overdue is swept on long ways only: where
+-- nobody waits it is in nobody's way.
+--
+-- A short ask has its root's lock alone. The others share it with each other: README.md says why
+-- they may. They let go of it before they go the long way, since two that wait for each other's
+-- share would wait for ever.
 
--- The granted request's ticket, which is its token; NULL: not this way. `above` are the path and
--- all paths that contain it.
-CREATE OR REPLACE FUNCTION lockkeeper.ask_short(
-    the_identity bytea, asker text, the_path text, above text[], the_limit integer,
-    the_units integer, the_root text, is_attended boolean, the_ttl_ms bigint, the_note text,
-    OUT id bigint, OUT ticket bigint, OUT in_use bigint)
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
-AS $$
-#variable_conflict use_column
-DECLARE
-    started_us bigint := lockkeeper.now_us();
-    due bigint;
-    is_simple boolean;
-    now_us bigint;
+-- Lets go the locks of the roots without waiting for the disk; a second commit behind it waits, as
+-- the server is set up to (synchronous_commit), before anybody hears the answer. So those who decide
+-- about one root do not queue for the disk, and share its flushes. For where others are waiting: who
+-- has waited himself takes it that they do.
+CREATE OR REPLACE PROCEDURE lockkeeper.let_go()
+LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE lockkeeper.roots AS r
-    SET last_draw = greatest(r.last_draw + 1, started_us),
-        due_us = least(r.due_us, started_us + the_ttl_ms * 1000)
-    FROM lockkeeper.meta AS m
-    WHERE r.root = the_root
-    RETURNING r.last_draw, r.due_us,
-        m.server_start = pg_postmaster_start_time()
-        AND m.live_max + m.live_per_owner_max + m.live_per_root_max + m.waiters_per_path_max = 0
-    INTO ticket, due, is_simple;
-    now_us := lockkeeper.now_us();
-    IF NOT FOUND OR NOT is_simple OR due <= now_us THEN
-        RETURN;
+    SET LOCAL synchronous_commit = off;
+    COMMIT;
+    PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+END $$;
+
+-- R3, R7-R10, R13. `sorted_paths`: in byte order, with a space between; `roots` in byte order;
+-- `above`: the first path and all paths that contain it.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_ask(
+    asker text, paths text[], limits integer[], counts integer[], sorted_paths text,
+    roots text[], style text, ttl_ms bigint, until_us bigint, note text, blockers_max integer,
+    wants_value boolean, above text[],
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL,
+    INOUT request bigint DEFAULT NULL, INOUT ticket bigint DEFAULT NULL,
+    INOUT token bigint DEFAULT NULL, INOUT new_ttl_ms bigint DEFAULT NULL,
+    INOUT left_us bigint DEFAULT NULL, INOUT in_use bigint DEFAULT NULL,
+    INOUT in_the_way integer DEFAULT NULL, INOUT created boolean DEFAULT NULL,
+    INOUT fixed boolean DEFAULT NULL, INOUT value bytea DEFAULT NULL,
+    INOUT in_doubt boolean DEFAULT NULL, INOUT blockers text[] DEFAULT NULL,
+    INOUT cycle text[] DEFAULT NULL, INOUT look_us bigint DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    identity bytea;
+    setting text;
+    moment_us bigint;
+    has_waited boolean;
+    is_hurried boolean := false;
+    lanes integer; -- 0: the root's lock alone
+    the_path text := paths[1];
+    the_root text := roots[1];
+    the_limit integer := limits[1];
+    the_count integer := counts[1];
+BEGIN
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    WITH near AS (
-        SELECT coalesce(bool_or((p.units = 0 OR the_units = 0) AND r.owner <> asker), false)
-                   AS is_blocked,
-               coalesce(sum(p.units) FILTER (WHERE p.path = the_path), 0) AS taken,
-               coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND r.held), 0) AS held
-        FROM lockkeeper.parts_near(the_path, above) AS p
-        JOIN lockkeeper.requests AS r ON r.id = p.request
-        WHERE r.deadline_us > now_us
-    ), request AS (
-        INSERT INTO lockkeeper.requests AS q (identity, owner, note, held, attended, fixed, ticket,
-            token, ttl_ms, deadline_us, wants_value, root, roots)
-        SELECT the_identity, asker, the_note, true, is_attended, false, ticket, ticket, the_ttl_ms,
-            now_us + the_ttl_ms * 1000, false, the_root, ARRAY[the_root]
-        FROM near
-        WHERE NOT near.is_blocked AND (the_limit = 0 OR near.taken + the_units <= the_limit)
+    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
+    lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
+    WHILE cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value LOOP
+        setting := set_config('search_path', 'pg_catalog, pg_temp', true)
+            || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+            || set_config('enable_bitmapscan', 'off', true)
+            || set_config('plan_cache_mode', 'force_generic_plan', true);
+        IF lanes > 0 THEN
+            PERFORM pg_advisory_xact_lock(
+                hashtextextended('lockkeeper/' || the_path, 1 + pg_backend_pid() % lanes));
+            PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
+        ELSE
+            PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
+        END IF;
+        ticket := nextval('lockkeeper.draws');
+        moment_us := lockkeeper.now_us();
+        has_waited := clock_timestamp() > statement_timestamp() + interval '1 ms';
+        IF ticket < moment_us - 10000 THEN
+            ticket := lockkeeper.catch_up(ticket);
+        END IF;
+        WITH root AS (
+            SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+            WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
+              AND k.due_us <= moment_us + ttl_ms * 1000
+              AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
+              AND m.events_max = 0 AND m.watched_until_us <= moment_us
+              AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
+                    SELECT FROM lockkeeper.queue_counts AS q
+                    WHERE q.path = ANY (above)
+                       OR (q.path > the_path || '/' AND q.path < the_path || '0'))))
+        ), near AS (
+            SELECT coalesce(bool_or((p.units = 0 OR the_count = 0) AND r.owner <> asker), false)
+                       AS is_blocked,
+                   coalesce(sum(p.units) FILTER (WHERE p.path = the_path), 0) AS taken,
+                   coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND r.held), 0) AS held
+            FROM lockkeeper.parts_near(the_path, above) AS p
+            JOIN lockkeeper.requests AS r ON r.id = p.request
+            WHERE r.deadline_us > moment_us
+        ), made AS (
+            INSERT INTO lockkeeper.requests AS q (identity, owner, note, held, attended, fixed,
+                ticket, token, ttl_ms, deadline_us, wants_value, root, roots)
+            SELECT identity, asker, coalesce(note, ''), true, style = 'wait', false, ticket,
+                ticket, ttl_ms, moment_us + ttl_ms * 1000, false, the_root, roots
+            FROM root CROSS JOIN near
+            WHERE NOT near.is_blocked
+              AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
+              AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
+            ON CONFLICT DO NOTHING -- the same ask at the same time: it will be found there
+            RETURNING q.id
+        ), part AS (
+            INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
+            SELECT made.id, 1, the_path, the_limit, the_count FROM made
+        )
+        SELECT made.id, near.held + the_count, root.hurried_us > moment_us
+        INTO request, in_use, is_hurried FROM made, near, root;
+        EXIT WHEN request IS NOT NULL OR lanes = 0;
+        ROLLBACK;
+        lanes := 0;
+    END LOOP;
+    IF request IS NOT NULL AND has_waited AND NOT is_hurried THEN
+        UPDATE lockkeeper.roots AS k SET hurried_us = moment_us + 3000000
+        WHERE k.root = the_root AND k.hurried_us < moment_us;
+        is_hurried := true;
+    END IF;
+    IF request IS NOT NULL THEN
+        outcome := 'granted';
+        token := ticket;
+        new_ttl_ms := ttl_ms;
+        left_us := ttl_ms * 1000;
+        created := true;
+        fixed := false;
+    ELSE
+        SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
+            in_the_way, created, fixed, value, in_doubt, blockers, cycle, look_us
+        FROM lockkeeper.ask((identity, asker, paths, limits, counts, roots, style, ttl_ms,
+            until_us, note, blockers_max, wants_value)) AS a;
+    END IF;
+    IF is_hurried OR pg_catalog.clock_timestamp()
+                     > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+        setting := pg_catalog.set_config('synchronous_commit', 'off', true);
+        COMMIT;
+        PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+    END IF;
+END $$;
+
+-- R12, R15. `value` NULL: none is put at `path`, the first one.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_release(
+    asker text, path text, sorted_paths text, roots text[], the_token bigint, value bytea,
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    the_identity bytea;
+    setting text;
+    moment_us bigint;
+    is_hurried boolean := false;
+    the_root text := roots[1];
+BEGIN
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
+        || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+        || set_config('enable_bitmapscan', 'off', true)
+        || set_config('plan_cache_mode', 'force_generic_plan', true);
+    the_identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
+    IF value IS NULL AND cardinality(roots) = 1 THEN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
+        moment_us := lockkeeper.now_us();
+        WITH root AS (
+            SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+            WHERE k.root = the_root AND NOT k.has_waiting
+              AND k.awaited_us <= moment_us AND m.server_start = pg_postmaster_start_time()
+              AND m.events_max = 0 AND m.watched_until_us <= moment_us
+        ), gone AS (
+            DELETE FROM lockkeeper.requests AS r USING root
+            WHERE r.identity = the_identity AND r.held AND r.deadline_us > moment_us
+              AND (the_token = 0 OR r.token = the_token)
+            RETURNING r.id, root.hurried_us
+        ), parts AS (
+            DELETE FROM lockkeeper.parts AS p USING gone WHERE p.request = gone.id
+        ), ended AS (
+            INSERT INTO lockkeeper.ended (token, identity, ended_us)
+            SELECT the_token, the_identity, moment_us FROM gone WHERE the_token <> 0
+        )
+        SELECT 'ok', gone.hurried_us > moment_us INTO outcome, is_hurried FROM gone;
+        IF outcome IS NULL THEN
+            ROLLBACK;
+        END IF;
+    END IF;
+    IF outcome IS NULL THEN
+        SELECT a.outcome, a.sentence INTO outcome, sentence
+        FROM lockkeeper.release(the_identity, path, roots, the_token, value) AS a;
+    END IF;
+    IF is_hurried OR pg_catalog.clock_timestamp()
+                     > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+        setting := pg_catalog.set_config('synchronous_commit', 'off', true);
+        COMMIT;
+        PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+    END IF;
+END $$;
+
+-- R16.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_take(
+    queue text, above text[], root text, asker text, ttl_ms bigint, max_attempts integer,
+    ask_number bigint, note text, INOUT outcome text DEFAULT NULL,
+    INOUT sentence text DEFAULT NULL, INOUT id text DEFAULT NULL,
+    INOUT token bigint DEFAULT NULL, INOUT attempt integer DEFAULT NULL,
+    INOUT stolen boolean DEFAULT NULL, INOUT new_ttl_ms bigint DEFAULT NULL,
+    INOUT left_us bigint DEFAULT NULL, INOUT value bytea DEFAULT NULL,
+    INOUT look_us bigint DEFAULT NULL, INOUT has_held boolean DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    setting text;
+    moment_us bigint;
+    drawn bigint;
+    is_hurried boolean := false;
+BEGIN
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
+        || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+        || set_config('enable_bitmapscan', 'off', true)
+        || set_config('plan_cache_mode', 'force_generic_plan', true);
+    PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper//' || asker, 0)); -- R3
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || root, 0));
+    drawn := nextval('lockkeeper.draws');
+    moment_us := lockkeeper.now_us();
+    IF drawn < moment_us - 10000 THEN
+        drawn := lockkeeper.catch_up(drawn);
+    END IF;
+    WITH ready AS (
+        SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+        WHERE k.root = root AND k.due_us > moment_us AND k.due_us <= moment_us + ttl_ms * 1000
+          AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
+          AND m.events_max = 0 AND m.watched_until_us <= moment_us
           AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
+          AND NOT EXISTS (SELECT FROM lockkeeper.parts AS p
+                          JOIN lockkeeper.requests AS r ON r.id = p.request
+                          WHERE p.path = ANY (above) AND r.deadline_us > moment_us)
+          AND NOT EXISTS (SELECT FROM lockkeeper.items AS i
+                          WHERE i.queue = queue AND i.state = 'delayed' AND i.due_us <= moment_us)
+          AND NOT EXISTS (SELECT FROM lockkeeper.queue_counts AS q
+                          WHERE (q.path = ANY (above) AND q.path <> queue)
+                             OR (q.path > queue || '/' AND q.path < queue || '0'))
+    ), first AS (
+        SELECT i.number, i.id, i.need_paths, i.was_lost, ready.hurried_us
+        FROM ready CROSS JOIN LATERAL (
+            SELECT x.number, x.id, x.need_paths, x.was_lost FROM lockkeeper.items AS x
+            WHERE x.queue = queue AND x.state = 'ready'
+            ORDER BY x.sequence LIMIT 1 FOR UPDATE SKIP LOCKED) AS i
+    ), free AS (
+        SELECT f.number, f.id, f.was_lost, f.hurried_us FROM first AS f
+        WHERE f.need_paths = '{}'
+          AND NOT EXISTS (SELECT FROM lockkeeper.parts AS p
+                          JOIN lockkeeper.requests AS r ON r.id = p.request
+                          WHERE r.deadline_us > moment_us
+                            AND (p.path = queue || '/' || f.id
+                                 OR (p.path > queue || '/' || f.id || '/'
+                                     AND p.path < queue || '/' || f.id || '0')))
+    ), made AS (
+        INSERT INTO lockkeeper.requests AS q (owner, note, held, attended, fixed, ticket, token,
+            ttl_ms, deadline_us, wants_value, is_claim, root, roots)
+        SELECT asker, note, true, false, false, drawn, drawn, ttl_ms, moment_us + ttl_ms * 1000,
+            false, true, root, ARRAY[root]
+        FROM free
         RETURNING q.id
     ), part AS (
         INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-        SELECT request.id, 1, the_path, the_limit, the_units FROM request
+        SELECT made.id, 1, queue || '/' || free.id, 0, 0 FROM made CROSS JOIN free
+    ), item AS (
+        UPDATE lockkeeper.items AS i
+        SET state = 'claimed', claim = made.id, attempts = i.attempts + 1, was_lost = false,
+            ask_number = ask_number, max_attempts = max_attempts, claims = i.claims + 1,
+            steals = i.steals + i.was_lost::integer
+        FROM made CROSS JOIN free WHERE i.number = free.number
+        RETURNING i.number, i.id, i.attempts, free.was_lost, free.hurried_us
     )
-    SELECT request.id, near.held + the_units INTO id, in_use FROM request, near;
+    SELECT 'granted', item.id, item.attempts, item.was_lost, item.hurried_us > moment_us,
+        (SELECT v.bytes FROM lockkeeper.item_values AS v WHERE v.item = item.number)
+    INTO outcome, id, attempt, stolen, is_hurried, value FROM item;
+    IF outcome IS NOT NULL THEN
+        token := drawn;
+        new_ttl_ms := ttl_ms;
+        left_us := ttl_ms * 1000;
+    ELSE
+        ROLLBACK;
+        SELECT a.* INTO outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value,
+            look_us, has_held
+        FROM lockkeeper.take(queue, above, root, asker, ttl_ms, max_attempts, ask_number, note)
+            AS a;
+    END IF;
+    IF is_hurried OR pg_catalog.clock_timestamp()
+                     > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+        setting := pg_catalog.set_config('synchronous_commit', 'off', true);
+        COMMIT;
+        PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+    END IF;
 END $$;
 
--- Whether it was released.
-CREATE OR REPLACE FUNCTION lockkeeper.release_short(
-    the_identity bytea, the_root text, the_token bigint) RETURNS boolean
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
-AS $$
-#variable_conflict use_column
+-- R16. `delay_ms` NULL: done; else given back.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish(
+    queue text, id text, root text, asker text, the_token bigint, delay_ms bigint,
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
 DECLARE
-    is_simple boolean;
-    now_us bigint;
+    the_identity bytea;
+    setting text;
+    moment_us bigint;
+    is_hurried boolean := false;
 BEGIN
-    UPDATE lockkeeper.roots AS r SET last_draw = r.last_draw
-    FROM lockkeeper.meta AS m
-    WHERE r.root = the_root
-    RETURNING NOT r.has_waiting
-        AND r.awaited_us <= lockkeeper.now_us()
-        AND m.server_start = pg_postmaster_start_time()
-        AND r.due_us > lockkeeper.now_us() INTO is_simple;
-    now_us := lockkeeper.now_us();
-    IF NOT FOUND OR NOT is_simple THEN
-        RETURN false;
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    WITH gone AS (
-        DELETE FROM lockkeeper.requests AS r
-        WHERE r.identity = the_identity AND r.held AND r.deadline_us > now_us
-          AND (the_token = 0 OR r.token = the_token)
-        RETURNING r.id
-    ), parts AS (
-        DELETE FROM lockkeeper.parts AS p USING gone WHERE p.request = gone.id
-    ), ended AS (
-        INSERT INTO lockkeeper.ended (token, identity, ended_us)
-        SELECT the_token, the_identity, now_us FROM gone WHERE the_token <> 0
-    )
-    SELECT true INTO is_simple FROM gone;
-    RETURN FOUND;
+    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
+        || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+        || set_config('enable_bitmapscan', 'off', true)
+        || set_config('plan_cache_mode', 'force_generic_plan', true);
+    the_identity := sha256(convert_to(queue || '/' || id || E'\n' || asker, 'UTF8'));
+    IF delay_ms IS NULL THEN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || root, 0));
+        moment_us := lockkeeper.now_us();
+        WITH item AS (
+            SELECT i.number, i.claim, i.claims, i.steals, k.hurried_us
+            FROM lockkeeper.items AS i CROSS JOIN lockkeeper.roots AS k
+            CROSS JOIN lockkeeper.meta AS m
+            WHERE i.queue = queue AND i.id = id AND i.need_paths = '{}'
+              AND k.root = root AND NOT k.has_waiting
+              AND m.server_start = pg_postmaster_start_time()
+              AND m.events_max = 0 AND m.watched_until_us <= moment_us
+        ), gone AS (
+            DELETE FROM lockkeeper.requests AS r USING item
+            WHERE r.id = item.claim AND r.deadline_us > moment_us AND r.owner = asker
+              AND (the_token = 0 OR r.token = the_token)
+            RETURNING r.id, r.token, item.number, item.claims, item.steals, item.hurried_us
+        ), parts AS (
+            DELETE FROM lockkeeper.parts AS p USING gone WHERE p.request = gone.id
+        ), done AS (
+            DELETE FROM lockkeeper.items AS i USING gone WHERE i.number = gone.number
+        ), bytes AS (
+            DELETE FROM lockkeeper.item_values AS v USING gone WHERE v.item = gone.number
+        ), ended AS (
+            INSERT INTO lockkeeper.ended (token, identity, ended_us, queue, claims, steals)
+            SELECT gone.token, the_identity, moment_us, queue, gone.claims, gone.steals FROM gone
+        )
+        SELECT 'ok', gone.hurried_us > moment_us INTO outcome, is_hurried FROM gone;
+        IF outcome IS NULL THEN
+            ROLLBACK;
+        END IF;
+    END IF;
+    IF outcome IS NULL THEN
+        SELECT a.outcome, a.sentence INTO outcome, sentence
+        FROM lockkeeper.finish(queue, id, root, asker, the_identity, the_token, delay_ms) AS a;
+    END IF;
+    IF is_hurried OR pg_catalog.clock_timestamp()
+                     > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+        setting := pg_catalog.set_config('synchronous_commit', 'off', true);
+        COMMIT;
+        PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+    END IF;
 END $$;

@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Steps from one format of the tables to the next, for stores of older programs.
+--
+-- The functions of the older format are dropped, and made anew by what follows. Programs that run
+-- meanwhile wait, and find the new ones under the same names; what of an old function is running
+-- already fails for want of a column, having done nothing.
+
+DO $do$
+DECLARE
+    found integer;
+    old record;
+BEGIN
+    SELECT m.format INTO found FROM lockkeeper.meta AS m;
+    IF found > 2 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 2', found
+            USING ERRCODE = 'feature_not_supported',
+                  HINT = 'Use the newer program that has made it.';
+    END IF;
+    IF found = 2 THEN
+        RETURN;
+    END IF;
+    LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.items, lockkeeper.ended
+        IN ACCESS EXCLUSIVE MODE; -- decisions that go on end first
+    FOR old IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
+               WHERE p.pronamespace = 'lockkeeper'::regnamespace
+    LOOP
+        EXECUTE 'DROP ROUTINE ' || old.name || ' CASCADE';
+    END LOOP;
+    FOR old IN SELECT t.oid::regtype AS name FROM pg_catalog.pg_type AS t
+               JOIN pg_catalog.pg_class AS c ON c.oid = t.typrelid
+               WHERE t.typnamespace = 'lockkeeper'::regnamespace AND c.relkind = 'c'
+    LOOP
+        EXECUTE 'DROP TYPE ' || old.name || ' CASCADE';
+    END LOOP;
+
+    IF found = 1 THEN
+        -- Draws come from a sequence; the root's row is not written at each decision any more.
+        CREATE SEQUENCE lockkeeper.draws;
+        GRANT SELECT, USAGE, UPDATE ON SEQUENCE lockkeeper.draws TO public;
+        PERFORM setval('lockkeeper.draws', greatest(1,
+            (SELECT max(r.last_draw) FROM lockkeeper.roots AS r),
+            (SELECT m.draw_floor FROM lockkeeper.meta AS m)));
+        ALTER TABLE lockkeeper.roots DROP COLUMN last_draw;
+        ALTER TABLE lockkeeper.roots ADD COLUMN hurried_us bigint NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.meta DROP COLUMN draw_floor;
+        ALTER TABLE lockkeeper.meta ADD COLUMN is_bounded boolean NOT NULL GENERATED ALWAYS AS
+            (live_max + live_per_owner_max + live_per_root_max + waiters_per_path_max > 0) STORED;
+        ALTER TABLE lockkeeper.queues RENAME TO queue_counts;
+        ALTER TABLE lockkeeper.items ADD COLUMN claims integer NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.items ADD COLUMN steals integer NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.ended ADD COLUMN queue text COLLATE "C";
+        ALTER TABLE lockkeeper.ended ADD COLUMN claims integer;
+        ALTER TABLE lockkeeper.ended ADD COLUMN steals integer;
+        -- Events (R21).
+        ALTER TABLE lockkeeper.meta ADD COLUMN events_max bigint NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.meta ADD COLUMN watched_until_us bigint NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.meta ADD COLUMN last_event bigint NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.meta SET (fillfactor = 10);
+        CREATE TABLE lockkeeper.events (
+            sequence    bigint  PRIMARY KEY,
+            at_us       bigint  NOT NULL,
+            event       text    NOT NULL,
+            refusal     text    NOT NULL,
+            parts       text    NOT NULL,
+            owner       text    NOT NULL,
+            note        text    NOT NULL,
+            ticket      bigint  NOT NULL,
+            token       bigint  NOT NULL,
+            attempt     integer NOT NULL,
+            is_of_item  boolean NOT NULL,
+            is_deletion boolean NOT NULL
+        );
+        -- Work in tables (R17).
+        CREATE TABLE IF NOT EXISTS lockkeeper.done_rows (
+            queue text COLLATE "C" NOT NULL,
+            id    text COLLATE "C" NOT NULL,
+            PRIMARY KEY (queue, id)
+        );
+        found := 2;
+    END IF;
+    UPDATE lockkeeper.meta SET format = found;
+END $do$;

@@ -1,0 +1,145 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Events (R21): told where something happens, in the transaction in which it does, and kept only
+-- while somebody watches or bounds say so. Each costs a row, and its number is the next of the
+-- store's: whoever tells something has all others who do wait until he has committed, so that
+-- numbers stand in the order of the commits, without gaps.
+
+-- A part as R2 writes it.
+CREATE OR REPLACE FUNCTION lockkeeper.part_text(path text, unit_limit integer, units integer)
+RETURNS text
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN units = 0 THEN path
+               WHEN unit_limit = 0 THEN path || '?shared'
+               ELSE path || '?limit=' || unit_limit || '&units=' || units END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.tell(
+    event text, parts text, owner text, note text, ticket bigint, token bigint,
+    attempt integer DEFAULT 0, is_of_item boolean DEFAULT false, refusal text DEFAULT '',
+    is_deletion boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    kept_max bigint;
+    number bigint;
+BEGIN
+    UPDATE lockkeeper.meta AS m SET last_event = m.last_event + 1
+    WHERE m.events_max > 0 OR m.watched_until_us > lockkeeper.now_us()
+    RETURNING m.last_event, CASE WHEN m.events_max > 0 THEN m.events_max ELSE 10000 END
+    INTO number, kept_max;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    INSERT INTO lockkeeper.events AS e
+    VALUES (number, lockkeeper.now_us(), event, refusal, parts, owner, note, ticket, token, attempt,
+        is_of_item, is_deletion);
+    DELETE FROM lockkeeper.events AS e -- two for one, so that it ends however many there were
+    WHERE e.sequence IN (SELECT o.sequence FROM lockkeeper.events AS o
+                         WHERE o.sequence <= number - kept_max ORDER BY o.sequence LIMIT 2);
+    PERFORM pg_notify('lockkeeper', '!');
+END $$;
+
+-- Of a request as it stands now.
+CREATE OR REPLACE FUNCTION lockkeeper.tell_request(
+    event text, self bigint, attempt integer DEFAULT 0) RETURNS void
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    IF EXISTS (SELECT FROM lockkeeper.meta AS m
+               WHERE m.events_max > 0 OR m.watched_until_us > lockkeeper.now_us()) THEN
+        PERFORM lockkeeper.tell(event, (
+                SELECT string_agg(lockkeeper.part_text(p.path, p.unit_limit, p.units), ' '
+                                  ORDER BY p.position)
+                FROM lockkeeper.parts AS p WHERE p.request = self),
+            r.owner, r.note, r.ticket, r.token, attempt, r.is_claim)
+        FROM lockkeeper.requests AS r WHERE r.id = self;
+    END IF;
+END $$;
+
+-- R21: BUSY, DEADLOCK and FULL are told; other answers change nothing that is worth it.
+CREATE OR REPLACE FUNCTION lockkeeper.tell_refusal(
+    outcome text, paths text[], limits integer[], counts integer[], owner text, note text)
+RETURNS void
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    IF outcome IN ('busy', 'deadlock', 'full') THEN
+        PERFORM lockkeeper.tell('refused', (
+                SELECT string_agg(lockkeeper.part_text(a.path, a.unit_limit, a.units), ' '
+                                  ORDER BY a.n)
+                FROM unnest(paths, limits, counts) WITH ORDINALITY
+                    AS a (path, unit_limit, units, n)),
+            owner, note, 0, 0, 0, false, outcome);
+    END IF;
+END $$;
+
+-- Somebody watches, for half a minute more; what is overdue happens.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_watch()
+LANGUAGE plpgsql AS $$
+DECLARE
+    now_us bigint := lockkeeper.now_us();
+BEGIN
+    COMMIT;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    IF EXISTS (SELECT FROM lockkeeper.meta AS m WHERE m.watched_until_us < now_us + 20000000) THEN
+        -- Where nothing was kept, something may have happened: the number says so.
+        UPDATE lockkeeper.meta AS m
+        SET watched_until_us = now_us + 30000000,
+            last_event = m.last_event
+                + (m.events_max = 0 AND m.watched_until_us <= now_us)::integer;
+        COMMIT;
+    END IF;
+    CALL lockkeeper.lk_tick(NULL);
+END $$;
+
+-- The events behind `after`, up to `most`; one row without an event where there is none.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_events_after(after bigint, most bigint)
+RETURNS TABLE (now_us bigint, last_event bigint, sequence bigint, at_us bigint, event text,
+    refusal text, parts text, owner text, note text, ticket bigint, token bigint,
+    attempt integer, is_of_item boolean, is_deletion boolean)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+SELECT lockkeeper.now_us(), m.last_event, e.*
+FROM lockkeeper.meta AS m
+LEFT JOIN LATERAL (SELECT x.* FROM lockkeeper.events AS x WHERE x.sequence > after
+                   ORDER BY x.sequence LIMIT most) AS e ON true
+ORDER BY e.sequence $$;
+
+-- For who waits: the last event, and in how many microseconds something is due.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_events_due()
+RETURNS TABLE (last_event bigint, due_in_us bigint)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+SELECT m.last_event, nullif((SELECT r.due_us FROM lockkeeper.roots AS r
+                             ORDER BY r.due_us LIMIT 1), 9223372036854775807)
+                     - lockkeeper.now_us()
+FROM lockkeeper.meta AS m $$;
+
+-- ---- bounds (R22) ----
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_limits()
+RETURNS TABLE (live bigint, live_per_owner bigint, live_per_root bigint, waiters_per_path bigint,
+    events bigint)
+LANGUAGE sql STABLE AS $$
+SELECT m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max
+FROM lockkeeper.meta AS m $$;
+
+-- NULL leaves a bound as it is.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_set_limits(
+    live bigint, live_per_owner bigint, live_per_root bigint, waiters_per_path bigint,
+    events bigint)
+LANGUAGE sql AS $$
+UPDATE lockkeeper.meta AS m
+SET live_max = coalesce(live, m.live_max),
+    live_per_owner_max = coalesce(live_per_owner, m.live_per_owner_max),
+    live_per_root_max = coalesce(live_per_root, m.live_per_root_max),
+    waiters_per_path_max = coalesce(waiters_per_path, m.waiters_per_path_max),
+    events_max = coalesce(events, m.events_max),
+    last_event = m.last_event + (coalesce(events, 0) > 0 AND m.events_max = 0
+                                 AND m.watched_until_us <= lockkeeper.now_us())::integer $$;

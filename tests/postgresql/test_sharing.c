@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What may share a root's lock (src/engine/postgresql/README.md), all at once: workers who claim
+ * and complete, with somebody who locks the whole queue again and again; users of limits that are
+ * wide, narrow or become full. Each client is a thread with a store of its own; what must never be
+ * is counted in this process, from within the leases.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../sqlite/ground.h"
+#include "lockkeeper/lockkeeper.h"
+#include "lockkeeper/work.h"
+
+enum { CLIENTS = 10, ITEMS = 300, ROUNDS = 45, TURNS = 3 };
+
+struct client {
+    pthread_t thread;
+    unsigned number;
+};
+
+static atomic_int handled[ITEMS];
+static atomic_int done;
+static atomic_int claims; /* held now */
+static atomic_int pauses; /* of the queue, now */
+static atomic_int users;  /* of the pool, now */
+static pthread_barrier_t gate;
+static atomic_int broken; /* times that something was which must not be */
+static atomic_bool is_over;
+
+static const int limits[] = {3, 6, 40}; /* alone; shared, then alone; shared */
+
+static lk_store *open_store(void) {
+    char url[512];
+    lk_store *store = NULL;
+    lk_error error;
+
+    (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s&schema=sharing",
+                   getenv("LK_TEST_SERVER"));
+    if (lk_open(url, &store, &error) != LK_OK) {
+        ground_fail("%s", error.text);
+    }
+    return store;
+}
+
+static void must(lk_outcome outcome, lk_outcome expected, const lk_error *error) {
+    if (outcome != expected) {
+        ground_fail("%s instead of %s: %s", lk_outcome_name(outcome), lk_outcome_name(expected),
+                    error->text);
+    }
+}
+
+/* Some time with a lease, as long as a call of the store takes. */
+static void stay(lk_store *store) {
+    lk_queue_stats stats;
+    lk_error error;
+
+    must(lk_stats(store, "shop/nothing", &stats, &error), LK_OK, &error);
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+/* Until nothing is left. A claim that is granted while the queue is locked is one too many. */
+static void *work(void *context) {
+    const struct client *client = context;
+    lk_store *store = open_store();
+    char owner[32];
+    int left = 1;
+
+    (void)snprintf(owner, sizeof owner, "worker-%u", client->number);
+    while (left > 0) {
+        lk_claim_request request = {.size = sizeof request, .queue = "shop/work", .owner = owner};
+        lk_queue_stats stats = {.pushed = 0};
+        lk_claim_info *claim = NULL;
+        lk_error error;
+        lk_outcome outcome = lk_claim_next(store, &request, &claim, &error);
+
+        if (outcome == LK_GRANTED) {
+            atomic_fetch_add(&claims, 1);
+            atomic_fetch_add(&broken, atomic_load(&pauses) != 0);
+            atomic_fetch_add(&handled[atoi(claim->id)], 1);
+            stay(store);
+            atomic_fetch_add(&broken, atomic_load(&pauses) != 0);
+            atomic_fetch_sub(&claims, 1);
+            must(lk_done(store, "shop/work", claim->id, owner, claim->token, &error), LK_OK,
+                 &error);
+            lk_claim_free(claim);
+            atomic_fetch_add(&done, 1);
+        } else {
+            must(outcome, LK_BUSY, &error);
+            must(lk_stats(store, "shop/work", &stats, &error), LK_OK, &error);
+            left = (int)(stats.ready_now + stats.delayed_now + stats.claimed_now);
+        }
+    }
+    lk_close(store);
+    return NULL;
+}
+
+/* Locks the whole queue, in line: has its turn, and then nobody works. */
+static void *pause_work(void *context) {
+    const char *const parts[] = {"shop/work"};
+    lk_store *store = open_store();
+    int count = 0;
+
+    while (!atomic_load(&is_over)) {
+        lk_request request = lk_request_init(parts, 1);
+        lk_result *result = NULL;
+        lk_error error;
+
+        request.owner = "pauser";
+        request.style = LK_WAIT;
+        request.wait_ms = 60000;
+        must(lk_ask(store, &request, &result, &error), LK_GRANTED, &error);
+        atomic_fetch_add(&pauses, 1);
+        stay(store);
+        atomic_fetch_add(&broken, atomic_load(&claims) != 0);
+        atomic_fetch_sub(&pauses, 1);
+        must(lk_release(store, &request, result->token, NULL, &error), LK_OK, &error);
+        lk_result_free(result);
+        count++;
+        if (count == TURNS) { /* those who work have not gone first for long */
+            atomic_fetch_add(&broken, atomic_load(&done) > ITEMS / 2);
+        }
+    }
+    atomic_fetch_add(&broken, count < TURNS);
+    lk_close(store);
+    (void)context;
+    return NULL;
+}
+
+static void begin(pthread_t *thread, void *(*run)(void *context), void *context) {
+    if (pthread_create(thread, NULL, run, context) != 0) {
+        ground_fail("no thread");
+    }
+}
+
+static void work_and_pauses_exclude_each_other(void **state) {
+    struct client clients[CLIENTS];
+    lk_store *store = open_store();
+    lk_queue_stats stats = {.pushed = 0};
+    pthread_t pauser;
+    lk_error error;
+
+    (void)state;
+    for (int i = 0; i < ITEMS; i++) {
+        char id[16];
+        bool added = false;
+        lk_push_request push = {.size = sizeof push, .queue = "shop/work", .id = id};
+        (void)snprintf(id, sizeof id, "%d", i);
+        must(lk_push(store, &push, &added, &error), LK_OK, &error);
+    }
+    begin(&pauser, pause_work, NULL);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        clients[i].number = i;
+        begin(&clients[i].thread, work, &clients[i]);
+    }
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        (void)pthread_join(clients[i].thread, NULL);
+    }
+    atomic_store(&is_over, true);
+    (void)pthread_join(pauser, NULL);
+    for (int i = 0; i < ITEMS; i++) {
+        assert_int_equal(atomic_load(&handled[i]), 1);
+    }
+    assert_int_equal(atomic_load(&broken), 0);
+    assert_int_equal(atomic_load(&done), ITEMS);
+    must(lk_stats(store, "shop/work", &stats, &error), LK_OK, &error);
+    assert_int_equal(stats.pushed, ITEMS);
+    assert_int_equal(stats.claims, ITEMS);
+    assert_int_equal(stats.done, ITEMS);
+    assert_int_equal(stats.steals, 0);
+    lk_close(store);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* All ask at once; when all have been answered, as many have it as may. */
+static void *use(void *context) {
+    const struct client *client = context;
+    lk_store *store = open_store();
+    char owner[32];
+    char part[64];
+    const char *const parts[] = {part};
+
+    (void)snprintf(owner, sizeof owner, "user-%u", client->number);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        int limit = limits[i % 3];
+        lk_request request = lk_request_init(parts, 1);
+        lk_result *result = NULL;
+        lk_error error;
+        lk_outcome outcome;
+
+        (void)snprintf(part, sizeof part, "pools/%d?limit=%d", limit, limit);
+        request.owner = owner;
+        request.style = LK_TRY;
+        (void)pthread_barrier_wait(&gate);
+        outcome = lk_ask(store, &request, &result, &error);
+        atomic_fetch_add(&users, outcome == LK_GRANTED);
+        (void)pthread_barrier_wait(&gate);
+        atomic_fetch_add(&broken, atomic_load(&users) != (limit < CLIENTS ? limit : CLIENTS));
+        (void)pthread_barrier_wait(&gate);
+        if (outcome == LK_GRANTED) {
+            atomic_fetch_sub(&users, 1);
+            must(lk_release(store, &request, result->token, NULL, &error), LK_OK, &error);
+        } else {
+            must(outcome, LK_BUSY, &error);
+        }
+        lk_result_free(result);
+    }
+    lk_close(store);
+    return NULL;
+}
+
+static void limits_hold(void **state) {
+    struct client clients[CLIENTS];
+
+    (void)state;
+    (void)pthread_barrier_init(&gate, NULL, CLIENTS);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        clients[i].number = i;
+        begin(&clients[i].thread, use, &clients[i]);
+    }
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        (void)pthread_join(clients[i].thread, NULL);
+    }
+    (void)pthread_barrier_destroy(&gate);
+    assert_int_equal(atomic_load(&broken), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_and_pauses_exclude_each_other),
+        cmocka_unit_test(limits_hold),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
