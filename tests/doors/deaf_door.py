@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks over HTTP and does not read what comes: given up, and nobody else suffers."""
+"""Who asks and does not read what comes: given up, and nobody else suffers."""
 
 import socket
 
@@ -11,15 +11,20 @@ LISTENING = 2  # sockets of a service that nobody has come to
 REQUESTS = 8000  # enough that no kernel keeps all of what is told of them
 
 
-def deaf_socket(service, path):
+def deaf_socket(address, request, beginning):
     """Asks, and reads nothing of what comes but its beginning."""
     deaf = socket.socket()
     deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    deaf.connect(service.http)
-    deaf.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    deaf.connect(address)
+    deaf.sendall(request)
     deaf.settimeout(PATIENCE_S)
-    assert deaf.recv(12) == b"HTTP/1.1 200"
+    assert deaf.recv(len(beginning)) == beginning
     return deaf
+
+
+def deaf_client(service, path):
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    return deaf_socket(service.http, request, b"HTTP/1.1 200")
 
 
 def take_many(service):
@@ -36,18 +41,20 @@ def take_many(service):
 
 
 def follower(service):
-    """a follower who does not read is given up, and costs little until then"""
+    """followers who do not read are given up, at both doors, and cost little until then"""
     before_kb = service.resident_kb()
-    deaf = deaf_socket(service, "/v1/events")
+    deaf = [deaf_client(service, "/v1/events"),
+            deaf_socket(service.resp, Resp.request("WATCH"), b"+OK\r\n")]
     take_many(service)
     until(lambda: service.sockets() == LISTENING)
-    deaf.close()
+    for each in deaf:
+        each.close()
     assert service.resident_kb() - before_kb < 150000
 
 
 def asker(service):
     """so is who does not read a reply, while others are answered"""
-    deaf = deaf_socket(service, f"/v1/requests?count={REQUESTS}")
+    deaf = deaf_client(service, f"/v1/requests?count={REQUESTS}")
     wire = Http(service.http)
     assert wire.call("GET", "/healthz")[2] == b"ok\n"
     wire.close()
