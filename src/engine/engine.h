@@ -35,6 +35,9 @@ enum lk_capability {
 
     /* What it cannot: a lease ends with the process that took it, and only that can end it. */
     LK_BINDS_TO_PROCESS = 1u << 12,
+
+    /* How it waits: await_work() takes, and the take that follows finds what it got (R3). */
+    LK_TAKES_IN_AWAIT = 1u << 13,
 };
 
 /* How long a call may wait for the store itself (file lock, network), and what ends that. */

@@ -79,6 +79,7 @@ static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
     if (outcome == LK_BUSY) {
         slept = ops->await_work(claiming->store->engine, &claiming->take.queue, stand, until_us,
                                 claiming->waker);
+        claiming->is_unknown = (ops->capabilities & LK_TAKES_IN_AWAIT) != 0;
     }
     if (slept != LK_OK && slept != LK_CANCELLED) {
         int64_t pause_us = outcome == LK_FULL ? LOOK_DRAIN_US : PAUSE_US;
@@ -130,10 +131,36 @@ static lk_outcome take(struct lk_claiming *claiming, lk_claim_info **ret_claim,
     if (outcome == LK_GRANTED) {
         *ret_claim = claim;
     }
-    if (outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED) {
+    claiming->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+    if (!claiming->is_unknown) {
         lk_absence_end(&claiming->absence);
     }
     return outcome;
+}
+
+/*
+ * The waker was thrown, and what was asked last may have got an item all the same. It is found by
+ * its number (R3) and given back, so that nobody has to wait for its ttl.
+ */
+static void give_back(struct lk_claiming *claiming) {
+    const struct lk_engine_ops *ops = claiming->store->engine->ops;
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_FAREWELL_US};
+    lk_claim_info *claim = NULL;
+    struct lk_stand stand;
+
+    if (!claiming->is_unknown
+        || take_once(claiming, &patience, &claim, &stand, NULL) != LK_GRANTED) {
+        return;
+    }
+    const struct lk_finish finish = {
+        .queue = claiming->take.queue,
+        .id = lk_slice_of(claim->id),
+        .owner = claiming->take.owner,
+        .token = claim->token,
+        .kind = LK_FINISH_RETRY,
+    };
+    (void)ops->finish(claiming->store->engine, &finish, &patience, NULL);
+    lk_claim_free(claim);
 }
 
 /* Nothing to claim now. Whether that is final; the outcome is in *ret_outcome then. */
@@ -176,10 +203,13 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
             }
             sleep_until_work(claiming, outcome, &stand);
             break;
+        case LK_CANCELLED:
+            break; /* the waker was thrown */
         default:
             return outcome;
         }
     }
+    give_back(claiming);
     return lk_error_clear(error, LK_CANCELLED);
 }
 

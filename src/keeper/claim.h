@@ -13,6 +13,7 @@ struct lk_claiming {
     const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_absence absence;
+    bool is_unknown;     /* whether what was asked last has got an item */
     int64_t end_us;      /* until when work is waited for; 0: a try; LK_NEVER */
     int64_t away_end_us; /* until when a store that is away is waited for; LK_NEVER */
     int64_t patience_ms; /* the same, from when it went away; 0: any */

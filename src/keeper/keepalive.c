@@ -2,8 +2,9 @@
 /*
  * The thread that keeps leases alive.
  *
- * It sleeps until the next thing is due: a renewal, a deadline, a callback. Everything is found by
- * walking the list of leases, which is short work beside a renewal. The mutex is never held while
+ * It sleeps until the next thing is due: a renewal, a deadline, a callback; a lease that comes and
+ * goes before that does not wake it. Everything is found by walking the list of leases, which is
+ * short work beside a renewal. The mutex is never held while
  * the store is asked or a callback runs; `is_busy` keeps the lease in place meanwhile.
  *
  * A store that does not answer is tried again after a while (`retry_at_us`), for one lease at a
@@ -41,6 +42,7 @@ struct lk_keepalive {
     size_t use_count;  /* the store and each lease */
     size_t call_count; /* leases' own calls to the engine under way */
     int64_t retry_at_us;
+    int64_t asleep_until_us; /* nothing is due before; 0: the thread is up, and will look itself */
     struct lk_lease *leases;
 };
 
@@ -145,7 +147,9 @@ struct lk_engine *lk_keepalive_begin_call(struct lk_keepalive *keepalive) {
 void lk_keepalive_end_call(struct lk_keepalive *keepalive) {
     pthread_mutex_lock(&keepalive->mutex);
     keepalive->call_count--;
-    pthread_cond_broadcast(&keepalive->changed);
+    if (keepalive->is_closed) {
+        pthread_cond_broadcast(&keepalive->changed);
+    }
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
@@ -281,6 +285,7 @@ static void *run(void *context) {
         struct lk_lease *lease = first_due(keepalive, &first_due_us);
         int64_t now_us = lk_clock_now_us();
 
+        keepalive->asleep_until_us = first_due_us;
         if (lease == NULL) {
             pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
         } else if (first_due_us > now_us) {
@@ -289,6 +294,7 @@ static void *run(void *context) {
 
             (void)pthread_cond_timedwait(&keepalive->changed, &keepalive->mutex, &end);
         } else {
+            keepalive->asleep_until_us = 0;
             attend(keepalive, lease);
         }
     }
@@ -324,7 +330,9 @@ void lk_keepalive_add(struct lk_keepalive *keepalive, struct lk_lease *lease) {
         lease->next->previous = lease;
     }
     keepalive->leases = lease;
-    pthread_cond_broadcast(&keepalive->changed);
+    if (due_us(keepalive, lease) < keepalive->asleep_until_us) {
+        pthread_cond_broadcast(&keepalive->changed);
+    }
     pthread_mutex_unlock(&keepalive->mutex);
 }
 

@@ -139,6 +139,7 @@ static const char *name_of(enum lk_capability capability) {
     case LK_CAN_RETRY:
         return "be waited for";
     case LK_BINDS_TO_PROCESS:
+    case LK_TAKES_IN_AWAIT:
     case LK_CAN_PERSIST:
         break;
     }

@@ -17,6 +17,8 @@ static int count(sqlite3_stmt *statement, int64_t now_us, uint64_t max, uint64_t
     return lk_sql_done(statement, code);
 }
 
+enum { EXACT_BELOW = 1024 }; /* how far below a bound a count of all is exact */
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* Programs that know nothing of the count keep it all the same: it is the file that counts. */
@@ -61,12 +63,14 @@ int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t
         code = lk_sql_execute(sql, begin_counting);
         code = code == SQLITE_OK ? count_kept(sql, &kept) : code;
     }
-    if (code == SQLITE_OK && kept >= max) {
+    if (code == SQLITE_OK) {
         code = lk_sql_statement(sql, LK_SQL_COUNT_OVERDUE_TO, &statement);
-        code = code == SQLITE_OK ? count(statement, now_us, kept - max + 1, &overdue) : code;
     }
     if (code == SQLITE_OK) {
-        *ret_count = kept - overdue;
+        code = count(statement, now_us, (kept > max ? kept - max : 0) + EXACT_BELOW, &overdue);
+    }
+    if (code == SQLITE_OK) {
+        *ret_count = kept > overdue ? kept - overdue : 0; /* it is a row, and rows are hostile */
     }
     return code;
 }

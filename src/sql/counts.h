@@ -12,8 +12,8 @@
 #include "sql/database.h"
 
 /*
- * Live: with a deadline behind `now_us`. In all, exact from `max` on, and below `max` if that is
- * what lives; needs the right to write.
+ * Live: with a deadline behind `now_us`. In all: exact from a good way below `max` on, and further
+ * below too much but still below, if so few live. Needs the right to write.
  */
 int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t *ret_count);
 

@@ -287,16 +287,30 @@ int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
                : code;
 }
 
-int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us) {
+/* One of the two about what is ripe; *ret_found: there is a row. */
+static int run_on_ripe(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice queue,
+                       int64_t now_us, bool *ret_found) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_QUEUE_RIPEN, &statement);
+    int code = lk_sql_statement(sql, which, &statement);
 
     if (code != SQLITE_OK) {
         return code;
     }
     (void)lk_sql_bind_text(statement, 1, queue);
     (void)lk_sql_bind_integer(statement, 2, now_us);
-    return lk_sql_run(statement);
+    code = sqlite3_step(statement);
+    *ret_found = code == SQLITE_ROW;
+    return lk_sql_done(statement, code);
+}
+
+/* Mostly nothing is: a look costs less than a change of no row. */
+int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us) {
+    bool is_found;
+    int code = run_on_ripe(sql, LK_SQL_QUEUE_HAS_RIPE, queue, now_us, &is_found);
+
+    return code == SQLITE_OK && is_found
+               ? run_on_ripe(sql, LK_SQL_QUEUE_RIPEN, queue, now_us, &is_found)
+               : code;
 }
 
 int lk_sql_items_move(struct lk_sql *sql, const struct lk_times *times, int64_t known_us) {

@@ -151,6 +151,8 @@ static const char *const texts[] = {
         " (SELECT min(due_us) FROM items WHERE queue = ?1 AND state = 'delayed'),"
         " (SELECT min(deadline_us) FROM parts CROSS JOIN requests ON requests.id = parts.request"
         "  WHERE path > ?2 AND path < ?3 AND position = 0 AND is_claim)",
+    [LK_SQL_QUEUE_HAS_RIPE] = "SELECT 1 FROM items"
+                              " WHERE queue = ?1 AND state = 'delayed' AND due_us <= ?2 LIMIT 1",
     [LK_SQL_QUEUE_RIPEN] = "UPDATE items SET state = 'ready', due_us = 0, due_unix_us = 0"
                            " WHERE queue = ?1 AND state = 'delayed' AND due_us <= ?2",
 

@@ -62,6 +62,7 @@ enum lk_sql_statement {
     LK_SQL_QUEUE_SAVE,
     LK_SQL_QUEUE_COUNT,
     LK_SQL_QUEUE_LOOK,
+    LK_SQL_QUEUE_HAS_RIPE,
     LK_SQL_QUEUE_RIPEN,
 
     LK_SQL_ITEM_LOAD,

@@ -189,6 +189,11 @@ def deaf(service):
     until(lambda: sockets(service) == LISTENING)
     wire = Resp(service.resp)
     following = deaf_socket(service, "/v1/events")
+    watching = socket.socket()
+    watching.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    watching.connect(service.resp)
+    watching.sendall(Resp.request("WATCH"))
+    assert watching.recv(5) == b"+OK\r\n"
     before_kb = field(service, "VmRSS")
     path = f"{'x' * 240}/{'y' * 240}"
     for number in range(0, 8000, 100):
@@ -198,6 +203,7 @@ def deaf(service):
         assert all(isinstance(answer, list) for answer in answers), answers[0]
     until(lambda: sockets(service) == LISTENING + 1)
     following.close()
+    watching.close()
     for _ in range(3):
         asking = deaf_socket(service, "/v1/requests?count=8000")
         until(lambda: sockets(service) == LISTENING + 1)

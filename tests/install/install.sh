@@ -43,7 +43,8 @@ is_there() { # NAME: a file below the staged installation
 check "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$stage/root"
 for file in lk liblockkeeper.so liblockkeeper.a lockkeeper.h terms.h watch.h work.h \
     canal.h liblockkeeper-canal.so liblockkeeper-canal.a lockkeeper-canal.pc \
-    lockkeeper.pc lk.1 lk-run.1 liblockkeeper.3 lockkeeper-rules.7 lk.bash _lk lk.fish; do
+    lockkeeper.pc lk.1 lk-run.1 liblockkeeper.3 lockkeeper-rules.7 lk.bash _lk lk.fish \
+    lockkeeper.service; do
     check "$file is installed" is_there "$file"
 done
 

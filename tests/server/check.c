@@ -130,6 +130,8 @@ void check_told(struct sim *sim, struct sim_client *client, const struct sim_tol
         add_lease(sim, client, told, item, 1);
     } else if (told->kind == LK_CALL_RENEW && told->outcome == LK_OK) {
         renew_lease(sim, client, told);
+    } else if (told->kind == LK_CALL_EVENTS && told->outcome == LK_OK) {
+        check_events(sim, client, told);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "engine/happening.h"
 #include "sim.h"
 
 static const char *const paths[] = {"a", "a/b", "a/c", "d", "pool"};
@@ -57,6 +58,37 @@ static bool is_covered(const struct lk_model *model, lk_ref request,
     return search.is_found;
 }
 
+static uint64_t add_to_sum(uint64_t sum, const char *text) {
+    for (; text != NULL && *text != '\0'; text++) {
+        sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return sum;
+}
+
+static uint64_t sum_of(const lk_watch_event *event) {
+    uint64_t sum = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)event->kind ^ event->ticket << 8
+                   ^ event->token << 16 ^ (uint64_t)event->at_unix_ms << 24;
+
+    if (event->kind == LK_WATCH_GAP) {
+        return 0;
+    }
+    for (size_t i = 0; i < event->part_count; i++) {
+        sum = add_to_sum(sum, event->parts[i]);
+    }
+    sum = add_to_sum(add_to_sum(sum, event->owner), event->note);
+    return sum != 0 ? sum : 1;
+}
+
+static void keep_events(const struct lk_happenings *happenings, struct sim_told *told) {
+    assert(happenings->count <= SIM_EVENTS_TOLD_MAX);
+    told->last = happenings->last;
+    told->event_count = happenings->count;
+    for (size_t i = 0; i < happenings->count; i++) {
+        told->events[i].sequence = happenings->events[i].sequence;
+        told->events[i].sum = sum_of(&happenings->events[i]);
+    }
+}
+
 static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
     struct sim_connection *connection = peer;
     struct sim *sim = connection->sim;
@@ -89,6 +121,9 @@ static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_
         static struct lk_item_record item;
         lk_model_item_record(reply->model, reply->answer->item, &item);
         sim_write(told->id, "%.*s", (int)item.id.size, item.id.bytes);
+    }
+    if (reply->happenings != NULL) {
+        keep_events(reply->happenings, told);
     }
     connection->told_count++;
     if (batch == 0 || sim->flaw == SIM_ANSWERS_EARLY) {
@@ -322,6 +357,15 @@ static void say_something(struct sim *sim, struct sim_client *client) {
     } else if (kind < 97) {
         say_break(sim, client);
     }
+    if (sim->has_followers && client->connection.client < 2 && sim_chance(sim, 40)) {
+        client->call = (struct lk_call){
+            .kind = LK_CALL_EVENTS,
+            .after = client->followed,
+            .count = SIM_EVENTS_TOLD_MAX - 1,
+            .wait_ms = sim_chance(sim, 50) ? sim_between(sim, 1, 2000) : 0,
+        };
+        client->is_bound = false;
+    }
 }
 
 /* The last phase: waits for a path that others want, and gives it back. */
@@ -434,6 +478,9 @@ void client_reply(struct sim *sim, int index, uint64_t generation, const struct 
         return;
     }
     client->is_waiting = false;
+    if (told->kind == LK_CALL_EVENTS && told->outcome == LK_OK) {
+        client->followed = told->last;
+    }
     if (!sim->has_faults) {
         client->healed = told->kind == LK_CALL_ASK && told->outcome == LK_GRANTED ? 1
                          : told->kind == LK_CALL_RELEASE && client->healed == 1

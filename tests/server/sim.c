@@ -112,6 +112,16 @@ static void forget_bound(struct sim *sim) {
     }
 }
 
+static void lose_events(struct sim *sim) {
+    for (struct lk_row *row = sim->writing->first; row != NULL && row->next != NULL;
+         row = row->next) {
+        while (row->next != NULL && row->next->kind == LK_ROW_EVENT) {
+            row->next = row->next->next;
+        }
+    }
+    ((struct lk_batch *)(uintptr_t)sim->writing)->events.last = 0;
+}
+
 static void written(struct sim *sim) {
     bool fails = sim->has_faults && sim_chance(sim, sim->fail_percent);
 
@@ -120,6 +130,9 @@ static void written(struct sim *sim) {
     }
     if (sim->flaw == SIM_FORGETS_BOUND) {
         forget_bound(sim);
+    }
+    if (sim->flaw == SIM_LOSES_EVENTS) {
+        lose_events(sim);
     }
     if (!fails) {
         apply(sim);
@@ -298,6 +311,7 @@ static void begin(struct sim *sim) {
     sim->cut_percent = (unsigned)sim_between(sim, 0, 6);
     sim->fail_percent = sim_chance(sim, 50) ? (unsigned)sim_between(sim, 0, 8) : 0;
     sim->crash_per_10000 = (unsigned)sim_between(sim, 0, 60);
+    sim->has_followers = sim_chance(sim, 50);
     sim->disk_us_max = sim_chance(sim, 50) ? 2000 : 50000;
     for (int i = 0; i < SIM_CLIENTS; i++) {
         client_init(sim, i);
@@ -355,11 +369,14 @@ static void finish(struct sim *sim) {
 const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw,
                     struct lk_store_keeper *store) {
     struct sim_lease *leases = sim->leases;
+    uint64_t *known = sim->events_known;
     bool talks = sim->talks;
     int64_t end_us;
 
     memset(sim, 0, sizeof *sim);
     sim->leases = leases != NULL ? leases : calloc(SIM_LEASES_MAX, sizeof *leases);
+    sim->events_known = known != NULL ? known : malloc(SIM_EVENTS_KNOWN * sizeof *known);
+    memset(sim->events_known, 0, SIM_EVENTS_KNOWN * sizeof *known);
     sim->talks = talks;
     sim->number = number;
     sim->flaw = flaw;
@@ -381,4 +398,5 @@ const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw,
 
 void sim_done(struct sim *sim) {
     free(sim->leases);
+    free(sim->events_known);
 }

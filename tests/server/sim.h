@@ -3,8 +3,8 @@
  * The simulator: the service's own core and store, in a world that is invented from one number.
  *
  *   clock     jumps from event to event; the wall clock is stepped now and then
- *   clients   ask, wait, renew, release, break, put, push, claim, finish; lose their connection in
- *             the middle, come back and ask again
+ *   clients   ask, wait, renew, release, break, put, push, claim, finish, follow; lose their
+ *             connection in the middle, come back and ask again
  *   network   delays, and cuts that swallow what is under way
  *   disk      delays; writes that fail, and writes of which nobody knows; crashes at any moment
  *
@@ -26,6 +26,8 @@ enum {
     SIM_BREAKS_MAX = 1024,
     SIM_PARTS_MAX = 2,
     SIM_NAME_MAX = 64,
+    SIM_EVENTS_TOLD_MAX = 17,   /* in one answer: 16, and a gap */
+    SIM_EVENTS_KNOWN = 1 << 16, /* numbers of events, in one world */
 };
 
 /* What the world does wrong on purpose, to show that it is seen. */
@@ -34,6 +36,7 @@ enum sim_flaw {
     SIM_ANSWERS_EARLY, /* answers leave before they are durable */
     SIM_LOSES_ROWS,    /* a row of a batch is not written */
     SIM_FORGETS_BOUND, /* that a request is bound to a connection is not written */
+    SIM_LOSES_EVENTS,  /* events are not written */
     SIM_FLAWS
 };
 
@@ -52,6 +55,12 @@ struct sim_told {
     uint64_t token;
     bool has_item;
     char id[SIM_NAME_MAX]; /* of an item that was claimed */
+    size_t event_count;
+    uint64_t last; /* all events up to here have been looked at */
+    struct {
+        uint64_t sequence;
+        uint64_t sum; /* of all it says; 0: a gap */
+    } events[SIM_EVENTS_TOLD_MAX];
 };
 
 /* A grant, or a place in line, that somebody was told of. */
@@ -107,7 +116,8 @@ struct sim_client {
     char id[SIM_NAME_MAX];
     bool is_bound;
 
-    size_t healed; /* steps of the last phase that are done */
+    uint64_t followed; /* the last event that it has heard of, R21 */
+    size_t healed;     /* steps of the last phase that are done */
 };
 
 enum sim_event_kind {
@@ -163,6 +173,10 @@ struct sim {
     uint64_t crashes;
     uint64_t failures;
     uint64_t grants;
+    uint64_t events_told;
+    uint64_t gaps_told;
+    uint64_t *events_known; /* by number, the sum of what was told; 0: nothing */
+    bool has_followers;
     const char *wrong; /* the first thing that must never be; NULL: nothing yet */
     char wrong_text[256];
 };
@@ -197,5 +211,6 @@ char *check_dump(const struct lk_model *model);                      /* to be fr
 void check_image(struct sim *sim, const struct lk_image *image);     /* as loaded */
 void check_gone(struct sim *sim, const struct lk_model *model);      /* R18: with its connection */
 void check_history(struct sim *sim);                                 /* at the end */
+void check_events(struct sim *sim, const struct sim_client *client, const struct sim_told *told);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: simulator [--worlds N] [--from N] [--replay N] [--flaw 1|2|3]
+ * usage: simulator [--worlds N] [--from N] [--replay N] [--flaw 1|2|3|4]
  *
  * Runs N invented worlds, the first one drawn unless LK_TEST_SEED or --from says it. What fails is
  * told with the line that runs it again, event for event.
@@ -75,7 +75,8 @@ static void clear(const char *directory) {
     static const char *const statements =
         "BEGIN; DELETE FROM requests; DELETE FROM parts; DELETE FROM path_values;"
         " DELETE FROM queues; DELETE FROM items; DELETE FROM item_values; DELETE FROM roots;"
-        " DELETE FROM ended; DELETE FROM audit; UPDATE meta SET draw_floor = 0; COMMIT";
+        " DELETE FROM ended; DELETE FROM audit; DELETE FROM events; UPDATE meta SET"
+        " draw_floor = 0, last_event = 0, watched_until_us = 0; COMMIT";
     char path[256];
     sqlite3 *database;
     char *message = NULL;
@@ -97,6 +98,8 @@ int main(int argc, char **argv) {
     uint64_t crashes = 0;
     uint64_t failures = 0;
     uint64_t grants = 0;
+    uint64_t events = 0;
+    uint64_t gaps = 0;
     uint64_t wrong_count = 0;
     char directory[200];
     const struct lk_store_sqlite_options store_options = {.directory = directory,
@@ -124,6 +127,8 @@ int main(int argc, char **argv) {
         crashes += sim->crashes;
         failures += sim->failures;
         grants += sim->grants;
+        events += sim->events_told;
+        gaps += sim->gaps_told;
         if (wrong != NULL) {
             (void)printf("# world %" PRIu64 ": %s\n# again: %s --replay %" PRIu64 " --flaw %d\n",
                          options.from + i, wrong, argv[0], options.from + i, (int)options.flaw);
@@ -131,8 +136,8 @@ int main(int argc, char **argv) {
         }
     }
     (void)printf("# %" PRIu64 " steps, %" PRIu64 " crashes, %" PRIu64 " failed writes, %" PRIu64
-                 " grants told\n",
-                 steps, crashes, failures, grants);
+                 " grants told, %" PRIu64 " events, %" PRIu64 " gaps\n",
+                 steps, crashes, failures, grants, events, gaps);
     store->ops->close(store);
     empty(directory);
     (void)rmdir(directory);

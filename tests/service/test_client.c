@@ -416,6 +416,55 @@ static void test_a_wait_ends_with_its_grant(void **state) {
     end_waiting(&waiting);
 }
 
+/* ---- a claim that is given up ---------------------------------------------------------------- */
+
+struct claiming {
+    lk_store *store;
+    lk_cancel *cancel;
+    lk_outcome outcome;
+};
+
+static void *claim_next(void *context) {
+    struct claiming *claiming = context;
+    lk_claim_request request = {.size = sizeof request,
+                                .queue = "q",
+                                .owner = "ana",
+                                .wait_ms = 60000,
+                                .cancel = claiming->cancel};
+    lk_claim_info *claim = NULL;
+
+    claiming->outcome = lk_claim_next(claiming->store, &request, &claim, NULL);
+    return NULL;
+}
+
+/* R3: what the blocked claim got in the moment of the cancellation is found, and given back. */
+static void test_a_claim_that_is_given_up_is_given_back(void **state) {
+    static const struct step steps[] = {
+        {.replies = "%1\r\n$6\r\nstatus\r\n$4\r\nbusy\r\n", .cut_at = PEER_WHOLE},
+        {.is_silent = true},
+        {.replies = "%6\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$5\r\nqueue\r\n$1\r\nq\r\n$2\r\nid\r\n"
+                    "$1\r\n1\r\n$7\r\nattempt\r\n:1\r\n$5\r\ntoken\r\n:7\r\n$5\r\nowner\r\n"
+                    "$3\r\nana\r\n",
+         .cut_at = PEER_WHOLE},
+        {.expects = "RETRY q 1 OWNER ana TOKEN 7", .replies = "+OK\r\n", .cut_at = PEER_WHOLE},
+    };
+    struct claiming claiming = {.cancel = lk_cancel_new()};
+    struct peer peer;
+    pthread_t thread;
+
+    (void)state;
+    peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+    assert_int_equal(lk_open(peer.url, &claiming.store, NULL), LK_OK);
+    assert_int_equal(pthread_create(&thread, NULL, claim_next, &claiming), 0);
+    peer_await_step(&peer, 2);
+    lk_cancel_now(claiming.cancel);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(claiming.outcome, LK_CANCELLED);
+    lk_close(claiming.store);
+    lk_cancel_free(claiming.cancel);
+    peer_end(&peer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strangers_are_told),
@@ -430,6 +479,7 @@ int main(void) {
         cmocka_unit_test(test_nonsense_harms_nobody),
         cmocka_unit_test(test_a_wait_ends_with_its_waker),
         cmocka_unit_test(test_a_wait_ends_with_its_grant),
+        cmocka_unit_test(test_a_claim_that_is_given_up_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

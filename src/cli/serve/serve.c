@@ -59,13 +59,35 @@ static void say_door(const struct lk_cli *cli, json_t *object, const char *name,
 /* What the server calls back with. */
 struct serving {
     const struct lk_cli *cli;
+    const char *directory;     /* NULL: it keeps everything in memory */
     const char *password_file; /* NULL: none */
     char password[LK_SERVE_PASSWORD_BYTES];
 };
 
+/* For whoever sits before it; a script has asked for nothing more than where the doors are. */
+static void say_more(const struct serving *serving, const char *resp_address,
+                     const char *unix_address) {
+    const struct lk_cli *cli = serving->cli;
+
+    if (cli->json || cli->quiet || isatty(fileno(cli->err)) != 1) {
+        return;
+    }
+    if (serving->directory != NULL) {
+        (void)fprintf(cli->err, "lk: keeps %s/locks.db; Ctrl-C ends it\n", serving->directory);
+    } else {
+        (void)fputs("lk: keeps everything in memory only; Ctrl-C ends it\n", cli->err);
+    }
+    if (unix_address != NULL || resp_address != NULL) {
+        (void)fprintf(cli->err, "lk: in another shell: export LK_STORE=%s%s; lk ls\n",
+                      unix_address != NULL ? "lk+" : "lk://",
+                      unix_address != NULL ? unix_address : resp_address);
+    }
+}
+
 static void ready(void *context, const char *resp_address, const char *unix_address,
                   const char *http_address) {
-    const struct lk_cli *cli = ((const struct serving *)context)->cli;
+    const struct serving *serving = context;
+    const struct lk_cli *cli = serving->cli;
     json_t *object = cli->json ? lk_form_ok() : NULL;
 
     say_door(cli, object, "resp", "lk://", resp_address);
@@ -75,6 +97,7 @@ static void ready(void *context, const char *resp_address, const char *unix_addr
         (void)lk_say_object(cli, LK_OK, object);
     }
     (void)fflush(cli->out);
+    say_more(serving, resp_address, unix_address);
     tell_manager("READY=1\n");
 }
 
@@ -154,6 +177,7 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
         outcome =
             lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
         options.directory = directory;
+        serving.directory = directory;
     }
     if (outcome == LK_OK && options.is_insecure && options.password == NULL) {
         (void)fputs("lk: WARNING: --insecure: whoever can reach this service can take, break and "

@@ -52,7 +52,8 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .scheme = "postgresql",
     .title = "a PostgreSQL database",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE | LK_CAN_PERSIST,
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE | LK_CAN_PERSIST | LK_CAN_EVENTS
+                    | LK_CAN_LIMITS,
     .open = open_by_url,
     .close = close_engine,
     .ask = lk_procedures_ask,
@@ -72,6 +73,10 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .items = lk_procedures_items,
     .stats = lk_procedures_stats,
     .await_work = lk_postgresql_await_work,
+    .events = lk_procedures_events,
+    .await_events = lk_postgresql_await_events,
+    .limits_get = lk_procedures_limits_get,
+    .limits_set = lk_procedures_limits_set,
     .table_check = lk_postgresql_table_check,
     .table_announce = lk_procedures_table_announce,
     .table_take = lk_procedures_table_take,

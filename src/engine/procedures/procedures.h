@@ -191,6 +191,14 @@ lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_so
 lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
                                       const struct lk_finish *finish,
                                       const struct lk_patience *patience, lk_error *error);
+/* R21, R22: lk_watch, lk_events_after, lk_limits, lk_set_limits. */
+lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_query *query,
+                                const struct lk_patience *patience,
+                                struct lk_happenings **ret_happenings, lk_error *error);
+lk_outcome lk_procedures_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                                    lk_limits *ret_limits, lk_error *error);
+lk_outcome lk_procedures_limits_set(struct lk_engine *engine, const lk_limits *limits,
+                                    const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error);

@@ -71,7 +71,8 @@ static void close_service(struct lk_engine *engine) {
 
 #define SERVICE_CAPABILITIES                                                                       \
     (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE               \
-     | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS)
+     | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS                \
+     | LK_TAKES_IN_AWAIT)
 
 /* All schemes differ in their opening only. */
 #define SERVICE_OPERATIONS                                                                         \

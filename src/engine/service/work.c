@@ -227,8 +227,8 @@ lk_outcome lk_service_take(struct lk_engine *engine, const struct lk_take *take,
 }
 
 /*
- * The very take, blocking: what it gets is found again by its number, by the take that follows.
- * An item that is got in the moment in which the caller gives up stays claimed until its ttl.
+ * The very take, blocking: what it gets is found again by its number, by the take that follows; or
+ * by the one with which a caller who has given up gives it back (LK_TAKES_IN_AWAIT).
  */
 lk_outcome lk_service_await_work(struct lk_engine *engine, const struct lk_path *queue,
                                  const struct lk_stand *stand, int64_t until_us,

@@ -277,7 +277,7 @@ static int prepare_find(struct lk_sqlite *store, struct lk_sqlite_source *source
 
 static int prepare_rows(struct lk_sqlite *store, struct lk_sqlite_source *source) {
     static const char one[] =
-        "SELECT \"%w\".\"%w\" FROM \"%w\" WHERE \"%w\".\"%w\" IN (?1, ?2) AND (\n%s\n) LIMIT 1";
+        "SELECT \"%w\".\"%w\" FROM \"%w\" WHERE \"%w\".\"%w\" = ?1 AND (\n%s\n) LIMIT 1";
     const char *table = source->text.table.bytes;
     const char *column = source->text.id_column.bytes;
     int code = prepare_format(

@@ -55,18 +55,24 @@ static int finish(sqlite3_stmt *statement, int code) {
     return lk_sql_done(statement, code);
 }
 
-/* ?1: the id as text, ?2: as a whole number, if it is one. The column's type decides. */
-static bool bind_id(sqlite3_stmt *statement, struct lk_slice segment, struct lk_row_id *ret_id) {
+/*
+ * The step of a statement that looks for the row of this id, ?1. A column with a type makes its own
+ * of a whole number; in one without, the row's may be a text that looks like a number.
+ */
+static int step_to_row(struct lk_sqlite *store, sqlite3_stmt *statement,
+                       const struct lk_row_id *id) {
     int64_t number;
 
-    if (!lk_row_id_decode(segment, ret_id)) {
-        return false;
+    if (lk_row_id_is_integer(id, &number)) {
+        (void)lk_sql_bind_integer(statement, 1, number);
+        int code = step(store, statement, LK_SQLITE_GUARD_READ);
+        if (code != SQLITE_DONE) {
+            return code;
+        }
+        (void)sqlite3_reset(statement);
     }
-    (void)lk_sql_bind_text(statement, 1, (struct lk_slice){ret_id->bytes, ret_id->size});
-    if (lk_row_id_is_integer(ret_id, &number)) {
-        (void)lk_sql_bind_integer(statement, 2, number);
-    }
-    return true;
+    (void)lk_sql_bind_text(statement, 1, (struct lk_slice){id->bytes, id->size});
+    return step(store, statement, LK_SQLITE_GUARD_READ);
 }
 
 int lk_sqlite_source_find(struct lk_sqlite *store, struct lk_sqlite_source *source, size_t max,
@@ -95,11 +101,11 @@ int lk_sqlite_source_fits(struct lk_sqlite *store, struct lk_sqlite_source *sour
     struct lk_row_id row_id;
     int code;
 
-    if (!bind_id(source->fits, id, &row_id)) {
+    if (!lk_row_id_decode(id, &row_id)) {
         *ret_fits = false; /* pushed by hand, and no row's */
         return SQLITE_OK;
     }
-    code = step(store, source->fits, LK_SQLITE_GUARD_READ);
+    code = step_to_row(store, source->fits, &row_id);
     *ret_fits = code == SQLITE_ROW;
     if (code != SQLITE_ROW && code != SQLITE_DONE) {
         (void)lk_sqlite_source_blame(store, source, "looking at a row again failed", code);
@@ -116,10 +122,10 @@ static int bind_real_id(struct lk_sqlite *store, struct lk_sqlite_source *source
     int64_t number;
     int code;
 
-    if (!bind_id(source->row, id, &row_id)) {
+    if (!lk_row_id_decode(id, &row_id)) {
         return SQLITE_OK;
     }
-    code = step(store, source->row, LK_SQLITE_GUARD_READ);
+    code = step_to_row(store, source->row, &row_id);
     if (code == SQLITE_ROW) {
         (void)sqlite3_bind_value(source->done, index, sqlite3_column_value(source->row, 0));
     } else if (lk_row_id_is_integer(&row_id, &number)) {

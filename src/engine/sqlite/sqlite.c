@@ -128,6 +128,10 @@ static int set_up_connection(struct lk_sqlite *store) {
         code = lk_sql_execute(sql, store->place.is_relaxed ? "PRAGMA synchronous = NORMAL"
                                                            : "PRAGMA synchronous = FULL");
     }
+    if (code == SQLITE_OK) {
+        /* A decision changes a dozen pages: what is flushed now and then must not count. */
+        code = sqlite3_wal_autocheckpoint(sql->handle, LK_SQLITE_CHECKPOINT_PAGES);
+    }
     if (code == SQLITE_OK && store->place.is_shared) {
         /* What the owner's statements write keeps to the owner's rules. */
         code = lk_sql_execute(sql, "PRAGMA foreign_keys = ON");

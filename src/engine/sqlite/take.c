@@ -30,7 +30,7 @@
 #include "engine/sqlite/source.h"
 
 enum {
-    PORTION_FIRST = 2,
+    PORTION_FIRST = 1,
     DROPPED_MAX = 256, /* items whose row does not fit any more, in one turn */
 };
 

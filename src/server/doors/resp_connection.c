@@ -2,6 +2,7 @@
 /* One connection of the RESP door: bytes in, requests out of them, bytes out. */
 #include <errno.h>
 #include <event2/event.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -195,13 +196,21 @@ static void go_on_writing(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
 
     (void)socket;
-    (void)what;
     connection->is_writing = false;
+    if ((what & EV_TIMEOUT) != 0) { /* it cannot be told why: it does not read */
+        (void)fprintf(stderr,
+                      "lk serve: client %" PRIu64 ": it has read nothing for %" PRIu32
+                      " s of what it is told, and is cut off\n",
+                      connection->session != NULL ? lk_session_number(connection->session) : 0,
+                      connection->door->request_s);
+        connection->is_dead = true;
+    }
     lk_resp_connection_stir(connection);
 }
 
 /* One write of all that may leave. */
 static void write_out(struct lk_resp_connection *connection) {
+    const struct timeval patience = {.tv_sec = connection->door->request_s};
     struct lk_slice leaving = lk_outbox_leaving(&connection->outbox);
     ssize_t size;
 
@@ -218,7 +227,7 @@ static void write_out(struct lk_resp_connection *connection) {
     }
     if (size < 0 || (size_t)size < leaving.size) {
         connection->is_writing = true;
-        (void)event_add(&connection->writable, NULL);
+        (void)event_add(&connection->writable, &patience);
     }
 }
 

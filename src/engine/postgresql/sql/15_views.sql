@@ -55,3 +55,18 @@ CROSS JOIN LATERAL (
     SELECT coalesce(sum(x.claims), 0)::bigint AS claims,
            coalesce(sum(x.steals), 0)::bigint AS steals, count(*) AS done
     FROM lockkeeper.ended AS x WHERE x.queue = q.path) AS e;
+
+-- What happened (R21), as far as it is kept.
+CREATE OR REPLACE VIEW lockkeeper.lk_events AS
+SELECT events.sequence,
+       to_timestamp(events.at_us / 1e6) AS at,
+       events.event,
+       nullif(events.refusal, '') AS refusal,
+       events.parts,
+       nullif(events.owner, '') AS owner,
+       nullif(events.note, '') AS note,
+       nullif(events.ticket, 0) AS ticket,
+       nullif(events.token, 0) AS token,
+       nullif(events.attempt, 0) AS attempt
+FROM lockkeeper.events
+ORDER BY events.sequence;

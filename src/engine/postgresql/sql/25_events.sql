@@ -78,6 +78,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -140,5 +141,5 @@ SET live_max = coalesce(live, m.live_max),
     live_per_root_max = coalesce(live_per_root, m.live_per_root_max),
     waiters_per_path_max = coalesce(waiters_per_path, m.waiters_per_path_max),
     events_max = coalesce(events, m.events_max),
-    last_event = m.last_event + (events > 0 AND m.events_max = 0
+    last_event = m.last_event + (coalesce(events, 0) > 0 AND m.events_max = 0
                                  AND m.watched_until_us <= lockkeeper.now_us())::integer $$;

@@ -29,6 +29,7 @@ BEGIN
                            ELSE r.deadline_us END
     WHERE r.id = waiting
     RETURNING r.attended INTO is_attended;
+    PERFORM lockkeeper.tell_request('granted', waiting);
     IF is_attended THEN
         PERFORM lockkeeper.wake(waiting);
     END IF;
@@ -184,14 +185,18 @@ BEGIN
       AND i.claim = lost.id
     RETURNING i.* INTO item;
     IF item.state = 'parked' THEN
+        PERFORM lockkeeper.tell_request('parked', lost.id, item.attempts);
         UPDATE lockkeeper.queue_counts AS q SET parked = q.parked + 1 WHERE q.path = item.queue;
     END IF;
 END $$;
 
--- Ends a request that nobody released: what its holder was at may be half done (R15, R16).
-CREATE OR REPLACE FUNCTION lockkeeper.lose_request(lost lockkeeper.requests) RETURNS text[]
+-- Ends a request that nobody released: what its holder was at may be half done (R15, R16). `event`:
+-- perished or broken.
+CREATE OR REPLACE FUNCTION lockkeeper.lose_request(lost lockkeeper.requests, event text)
+RETURNS text[]
 LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM lockkeeper.tell_request(event, lost.id);
     IF lost.held AND lost.wants_value THEN
         UPDATE lockkeeper."values" AS v SET in_doubt = true
         FROM lockkeeper.parts AS p
@@ -239,7 +244,7 @@ BEGIN
                 CONTINUE;
             END IF;
         END IF;
-        paths := lockkeeper.lose_request(lost);
+        paths := lockkeeper.lose_request(lost, 'perished');
         turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
     END LOOP;
     IF NOT has_more AND kept = '{}' THEN

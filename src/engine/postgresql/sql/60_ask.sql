@@ -219,6 +219,7 @@ BEGIN
             RETURN answer;
         END IF;
     END IF;
+    PERFORM lockkeeper.tell_request(CASE WHEN granted THEN 'granted' ELSE 'queued' END, new_id);
     IF NOT granted THEN
         UPDATE lockkeeper.roots AS r SET has_waiting = true
         WHERE r.root = ANY (asked.roots) AND NOT r.has_waiting;
@@ -266,6 +267,9 @@ BEGIN
                                       WHERE b.request = self.id AND b.position >= p.position
                                         AND b.path <> asked.paths[1]) END
         WHERE p.request = self.id AND p.position < 0;
+        IF FOUND THEN
+            PERFORM lockkeeper.tell_request('converted', self.id);
+        END IF;
     END IF;
 END $$;
 
@@ -330,6 +334,7 @@ BEGIN
         RETURN answer;
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    PERFORM lockkeeper.tell_request('converted', self.id);
     turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
@@ -349,6 +354,7 @@ BEGIN
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
     IF change = 'weaker' THEN
+        PERFORM lockkeeper.tell_request('converted', self.id);
         turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     END IF;
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
@@ -368,6 +374,7 @@ BEGIN
     IF found.cycle IS NULL OR NOT (has_changed OR found.gives_way) THEN
         RETURN NULL;
     END IF;
+    PERFORM lockkeeper.tell_request('withdrawn', self.id);
     paths := lockkeeper.remove_request(self, false);
     turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
     RETURN found.cycle;
@@ -395,6 +402,9 @@ BEGIN
             THEN lockkeeper.draw() ELSE self.ticket END, 0);
     END IF;
     PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    IF change <> 'same' THEN
+        PERFORM lockkeeper.tell_request('converted', self.id);
+    END IF;
     SELECT * INTO judged
     FROM lockkeeper.judge(self.owner, self.id, self.ticket, false, asked.paths, asked.limits,
                           asked.counts, turn.now_us);
@@ -412,12 +422,9 @@ BEGIN
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
 
--- Decides one ask. The roots are in byte order.
-CREATE OR REPLACE FUNCTION lockkeeper.ask(asked lockkeeper.asked) RETURNS lockkeeper.answer
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
-AS $$
+-- The roots are in byte order.
+CREATE OR REPLACE FUNCTION lockkeeper.decide(asked lockkeeper.asked) RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
 DECLARE
     answer lockkeeper.answer;
     turn lockkeeper.turn;
@@ -437,7 +444,7 @@ BEGIN
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.identity = asked.identity;
     IF self.id IS NOT NULL AND self.deadline_us <= turn.now_us THEN
-        paths := lockkeeper.lose_request(self);
+        paths := lockkeeper.lose_request(self, 'perished');
         turn := lockkeeper.settle(turn, paths, NULL, self.deadline_us);
         self := NULL;
     END IF;
@@ -457,4 +464,18 @@ BEGIN
         RETURN lockkeeper.ask_held(asked, self, turn);
     END IF;
     RETURN lockkeeper.ask_waiting(asked, self, turn);
+END $$;
+
+-- Decides one ask.
+CREATE OR REPLACE FUNCTION lockkeeper.ask(asked lockkeeper.asked) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer := lockkeeper.decide(asked);
+BEGIN
+    PERFORM lockkeeper.tell_refusal(answer.outcome, asked.paths, asked.limits, asked.counts,
+                                    asked.owner, coalesce(asked.note, ''));
+    RETURN answer;
 END $$;

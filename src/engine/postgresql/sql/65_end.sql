@@ -126,12 +126,15 @@ BEGIN
         INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
         VALUES (the_path, false, the_value)
         ON CONFLICT (path) DO UPDATE SET in_doubt = false, bytes = excluded.bytes;
+        PERFORM lockkeeper.tell('value_written', the_path, self.owner, '', 0, 0);
     END IF;
     IF the_token <> 0 THEN
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us)
         VALUES (the_token, the_identity, turn.now_us)
         ON CONFLICT (token, identity) DO UPDATE SET ended_us = excluded.ended_us;
     END IF;
+    PERFORM lockkeeper.tell_request(CASE WHEN self.held THEN 'released' ELSE 'withdrawn' END,
+                                    self.id);
     paths := lockkeeper.remove_request(self, true);
     IF turn.has_waiting OR turn.is_awaited THEN
         turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
@@ -177,11 +180,12 @@ BEGIN
         ORDER BY r.ticket, r.id
     LOOP
         IF NOT found.held OR at_once THEN
-            touched := touched || lockkeeper.lose_request(found);
+            touched := touched || lockkeeper.lose_request(found, 'broken');
         ELSIF found.revoked THEN
             CONTINUE;
         ELSE
             UPDATE lockkeeper.requests AS r SET revoked = true WHERE r.id = found.id;
+            PERFORM lockkeeper.tell_request('broken', found.id);
         END IF;
         broken := broken + 1;
         INSERT INTO lockkeeper.audit (at_us, broken_by, reason, path, owner, note, ticket, token)
@@ -217,7 +221,7 @@ BEGIN
               AND r.deadline_us <= turn.now_us AND r.roots <@ turn.roots
             ORDER BY r.deadline_us
         LOOP
-            paths := lockkeeper.lose_request(lost);
+            paths := lockkeeper.lose_request(lost, 'perished');
             turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
         END LOOP;
         turn := lockkeeper.perish(turn, 4);
@@ -228,6 +232,7 @@ BEGIN
           AND CASE WHEN the_token <> 0 THEN r.owner = the_owner AND r.token = the_token
                    ELSE r.owner <> the_owner END) <> (the_token <> 0) THEN
         answer.outcome := CASE WHEN the_token <> 0 THEN 'lost' ELSE 'busy' END;
+        PERFORM lockkeeper.tell_refusal(answer.outcome, ARRAY[the_path], '{0}', '{0}', the_owner, '');
         answer.sentence := CASE WHEN the_token <> 0
             THEN 'R15: the lease with this token does not cover the path (any more)'
             ELSE 'R15: another owner holds a lease that covers the value' END;
@@ -235,10 +240,15 @@ BEGIN
     END IF;
     IF the_value IS NULL THEN
         DELETE FROM lockkeeper."values" AS v WHERE v.path = the_path;
+        IF FOUND THEN
+            PERFORM lockkeeper.tell('value_written', the_path, the_owner, '', 0, 0,
+                                    is_deletion => true);
+        END IF;
     ELSE
         INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
         VALUES (the_path, false, the_value)
         ON CONFLICT (path) DO UPDATE SET in_doubt = false, bytes = excluded.bytes;
+        PERFORM lockkeeper.tell('value_written', the_path, the_owner, '', 0, 0);
     END IF;
     answer.outcome := 'ok';
     RETURN answer;

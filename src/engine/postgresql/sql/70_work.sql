@@ -30,6 +30,8 @@ BEGIN
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
     IF new_number IS NOT NULL THEN
+        PERFORM lockkeeper.tell('pushed', the_queue || '/' || the_id, '', '', 0, 0,
+                                is_of_item => true);
         PERFORM lockkeeper.wake_workers(turn);
     END IF;
     RETURN new_number IS NOT NULL;
@@ -251,6 +253,8 @@ BEGIN
                 taken.outcome := 'full';
                 taken.sentence :=
                     format('R22: the store''s bound on %s is reached', taken.sentence);
+                PERFORM lockkeeper.tell_refusal('full', ARRAY[the_queue], '{0}', '{0}', the_owner,
+                                                '');
                 RETURN taken;
             END IF;
         END IF;
@@ -264,6 +268,8 @@ BEGIN
             steals = i.steals + stolen::integer
         WHERE i.number = item.number
         RETURNING i.* INTO item;
+        PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
+                                        item.attempts);
         RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
     END LOOP;
     RETURN lockkeeper.nothing_to_take(the_queue, 'R16: there is nothing to claim now', saw_items,
@@ -289,7 +295,7 @@ DECLARE
     item lockkeeper.items;
     self lockkeeper.requests;
     paths text[];
-    parks boolean := false;
+    parks boolean;
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
@@ -313,12 +319,15 @@ BEGIN
         VALUES (self.token, the_identity, turn.now_us,
             CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
+    parks := delay_ms IS NOT NULL AND item.max_attempts > 0 AND item.attempts >= item.max_attempts;
+    PERFORM lockkeeper.tell_request(
+        CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked' ELSE 'retried' END,
+        self.id, item.attempts);
     paths := lockkeeper.remove_request(self, false);
     IF delay_ms IS NULL THEN
         DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
         DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
     ELSE
-        parks := item.max_attempts > 0 AND item.attempts >= item.max_attempts;
         UPDATE lockkeeper.items AS i
         SET claim = 0, ask_number = 0, was_lost = false,
             due_us = CASE WHEN delay_ms > 0 AND NOT parks
@@ -352,6 +361,8 @@ BEGIN
     IF NOT FOUND THEN
         RETURN lockkeeper.lost('R16: there is no such parked item');
     END IF;
+    PERFORM lockkeeper.tell('unparked', the_queue || '/' || the_id, '', '', 0, 0,
+                            is_of_item => true);
     PERFORM lockkeeper.wake_workers(turn);
     answer.outcome := 'ok';
     RETURN answer;

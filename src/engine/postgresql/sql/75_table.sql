@@ -109,9 +109,13 @@ BEGIN
         SELECT the_queue, w.id, lockkeeper.draw(), 'ready', 0, '{}', '{}', '{}', '{}'
         FROM (SELECT o.id FROM wanted AS o ORDER BY o.n) AS w
         ON CONFLICT (queue, id) DO NOTHING
-        RETURNING i.number
+        RETURNING i.id, i.sequence
+    ), told AS (
+        SELECT count(lockkeeper.tell('pushed', the_queue || '/' || a.id, '', '', 0, 0,
+                                     is_of_item => true) IS NULL) AS count
+        FROM (SELECT n.id FROM added AS n ORDER BY n.sequence) AS a
     )
-    SELECT (SELECT count(*) FROM added),
+    SELECT (SELECT t.count FROM told AS t),
            (SELECT count(*) FROM wanted) - (SELECT count(*) FROM added) INTO pushed, duplicates;
     INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
     VALUES (the_queue, announce.pushed, announce.duplicates)
@@ -128,6 +132,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_announce(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -303,6 +308,7 @@ BEGIN
         IF taken.sentence IS NOT NULL THEN
             taken.outcome := 'full';
             taken.sentence := format('R22: the store''s bound on %s is reached', taken.sentence);
+            PERFORM lockkeeper.tell_refusal('full', ARRAY[item.queue], '{0}', '{0}', the_owner, '');
             RETURN taken;
         END IF;
     END IF;
@@ -317,6 +323,8 @@ BEGIN
         steals = i.steals + stolen::integer
     WHERE i.number = item.number
     RETURNING i.* INTO item;
+    PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
+                                    item.attempts);
     RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
 END $$;
 

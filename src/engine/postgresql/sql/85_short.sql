@@ -3,9 +3,10 @@
 -- statement decides and writes, as ask(), release(), take() and finish() would. Whatever is not
 -- simple is left to these, who begin anew: then nothing has been done here but a draw that nobody got.
 --
--- Each procedure is one decision, which it commits itself, so none can be part of a caller's
--- transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is decided at READ COMMITTED,
--- whatever the default is.
+-- Each procedure is one decision, which it commits itself. It begins with a COMMIT, so none can be
+-- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is decided
+-- at READ COMMITTED, whatever the default is. What is overdue is swept on long ways only: where
+-- nobody waits it is in nobody's way.
 --
 -- A short ask has its root's lock alone. The others share it with each other: README.md says why
 -- they may. They let go of it before they go the long way, since two that wait for each other's
@@ -51,6 +52,7 @@ DECLARE
     the_limit integer := limits[1];
     the_count integer := counts[1];
 BEGIN
+    COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -78,7 +80,7 @@ BEGIN
         END IF;
         WITH root AS (
             SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-            WHERE k.root = the_root AND k.due_us > moment_us
+            WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
               AND k.due_us <= moment_us + ttl_ms * 1000
               AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
@@ -154,6 +156,7 @@ DECLARE
     is_hurried boolean := false;
     the_root text := roots[1];
 BEGIN
+    COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -168,7 +171,7 @@ BEGIN
         moment_us := lockkeeper.now_us();
         WITH root AS (
             SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-            WHERE k.root = the_root AND k.due_us > moment_us AND NOT k.has_waiting
+            WHERE k.root = the_root AND NOT k.has_waiting
               AND k.awaited_us <= moment_us AND m.server_start = pg_postmaster_start_time()
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
         ), gone AS (
@@ -216,6 +219,7 @@ DECLARE
     drawn bigint;
     is_hurried boolean := false;
 BEGIN
+    COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -312,6 +316,7 @@ DECLARE
     moment_us bigint;
     is_hurried boolean := false;
 BEGIN
+    COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -329,7 +334,7 @@ BEGIN
             FROM lockkeeper.items AS i CROSS JOIN lockkeeper.roots AS k
             CROSS JOIN lockkeeper.meta AS m
             WHERE i.queue = queue AND i.id = id AND i.need_paths = '{}'
-              AND k.root = root AND k.due_us > moment_us AND NOT k.has_waiting
+              AND k.root = root AND NOT k.has_waiting
               AND m.server_start = pg_postmaster_start_time()
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
         ), gone AS (

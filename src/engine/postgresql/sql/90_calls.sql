@@ -11,6 +11,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_renew(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -31,6 +32,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_break(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -48,6 +50,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_put(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -66,6 +69,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_push(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -83,6 +87,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_unpark(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -101,6 +106,7 @@ DECLARE
     due text;
     turn lockkeeper.turn;
 BEGIN
+    COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -125,15 +131,30 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     SET LOCAL synchronous_commit = off;
-    FOR due IN SELECT r.root FROM lockkeeper.roots AS r
-               WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 4
-    LOOP
-        CONTINUE WHEN NOT pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0));
+    SELECT r.root INTO due FROM lockkeeper.roots AS r
+    WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
+    IF due IS NOT NULL
+       AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0))
+       AND NOT EXISTS (SELECT FROM lockkeeper.meta AS m
+                       WHERE m.events_max > 0 OR m.watched_until_us > now_us) THEN
+        WITH dead AS ( -- those whose end means nothing to anybody, all at once
+            DELETE FROM lockkeeper.requests AS r WHERE r.id IN (
+                SELECT d.id FROM lockkeeper.requests AS d JOIN lockkeeper.roots AS k ON k.root = d.root
+                WHERE d.root = due AND d.deadline_us <= now_us AND NOT k.has_waiting
+                  AND NOT d.is_claim AND NOT d.wants_value AND cardinality(d.roots) = 1
+                ORDER BY d.deadline_us LIMIT 512 FOR UPDATE OF d SKIP LOCKED)
+            RETURNING r.id
+        )
+        DELETE FROM lockkeeper.parts AS p USING dead WHERE p.request = dead.id;
+        COMMIT; -- and the share of the lock with it
+        SET LOCAL synchronous_commit = off;
+    END IF;
+    IF due IS NOT NULL
+       AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
         turn := lockkeeper.perish(turn, 16);
         COMMIT;
-        EXIT;
-    END LOOP;
+    END IF;
     SET LOCAL synchronous_commit = off;
     WITH old AS (
         DELETE FROM lockkeeper.ended AS e WHERE (e.token, e.identity) IN (
@@ -150,6 +171,11 @@ BEGIN
     FROM counted AS c WHERE q.path = c.queue;
     COMMIT;
     SET LOCAL synchronous_commit = off;
+    DELETE FROM lockkeeper.events AS e -- nobody has watched for five minutes
+    WHERE e.sequence IN (
+        SELECT o.sequence FROM lockkeeper.meta AS m CROSS JOIN lockkeeper.events AS o
+        WHERE m.events_max = 0 AND m.watched_until_us < now_us - 300000000
+        ORDER BY o.sequence LIMIT 128 FOR UPDATE OF o SKIP LOCKED);
     FOR due IN -- a root that nobody uses is forgotten
         SELECT r.root FROM lockkeeper.roots AS r
         WHERE r.due_us = 9223372036854775807 AND r.awaited_us < now_us - 60000000 LIMIT 16

@@ -1,0 +1,213 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh hardship.sh LK
+#
+# What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction, a
+# hundred thousand requests that have perished, a hot standby, a server that goes. Prints TAP.
+set -u
+lk=${1:?the program under test}
+: "${LK_TEST_SERVER:?is set by with_server.sh}"
+
+work=$(mktemp -d) || exit 1
+chmod 755 "$work"
+data=$LK_TEST_SERVER/data
+programs=$(dirname "$(readlink "/proc/$(head -n 1 "$data/postmaster.pid")/exe")")
+crowd=''
+
+as_nobody_special() {
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid postgres --regid postgres --clear-groups --inh-caps=-all "$@"
+    else
+        "$@"
+    fi
+}
+
+# shellcheck disable=SC2317 # called by the trap
+stop() {
+    for client in $crowd; do
+        kill -KILL "$client" 2>/dev/null
+    done
+    [ ! -d "$work/standby/data" ] ||
+        (cd / && as_nobody_special "$programs/pg_ctl" -D "$work/standby/data" -m immediate stop) >/dev/null 2>&1
+    rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 143' TERM INT HUP
+unset LK_OWNER LK_TOKEN PGPASSWORD NO_COLOR
+LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER"
+export LK_STORE
+count=0 failures=0
+
+sql() {
+    psql -h "${2:-$LK_TEST_SERVER}" -U postgres -Atqc "$1" postgres 2>"$work/err"
+}
+
+ok() { # TITLE CONDITION...
+    count=$((count + 1))
+    title=$1
+    shift
+    if "$@"; then
+        echo "ok $count - $title"
+    else
+        echo "not ok $count - $title"
+        sed 's/^/# out: /' "$work/out"
+        sed 's/^/# err: /' "$work/err"
+        failures=$((failures + 1))
+    fi
+}
+
+says() { # CODE PATTERN ARGUMENT...
+    code=$1 pattern=$2
+    shift 2
+    "$lk" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq "$code" ] || return 1
+    # shellcheck disable=SC2254 # a pattern
+    case $(cat "$work/out" "$work/err") in
+    $pattern) return 0 ;;
+    esac
+    return 1
+}
+
+is() { # SQL ANSWER
+    sql "$1" >"$work/out"
+    [ "$(cat "$work/out")" = "$2" ]
+}
+
+comes_to() { # SQL ANSWER, within a minute
+    tries=0
+    while ! is "$1" "$2"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || return 1
+        sleep 0.1
+    done
+}
+
+"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+
+# ---- clients that are stopped ----
+
+# Some that ask and release for ever, in one root; each is stopped wherever it is.
+i=0
+while [ "$i" -lt 4 ]; do
+    i=$((i + 1))
+    "$lk" bench --seconds 600 >/dev/null 2>&1 &
+    crowd="$crowd $!"
+done
+comes_to "SELECT count(*) >= 4 FROM pg_stat_activity WHERE application_name = 'lockkeeper'" t
+round=0 stuck=0
+while [ "$round" -lt 5 ]; do
+    round=$((round + 1))
+    for client in $crowd; do
+        kill -STOP "$client"
+    done
+    # What the server was at for them ends without them.
+    comes_to "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'" 0 || stuck=1
+    comes_to "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'" 0 || stuck=1
+    for root in $(sql 'SELECT r.root FROM lockkeeper.roots AS r'); do
+        says 0 '*' acquire --try --owner "me-$round" "$root/beside/$round" || stuck=1
+    done
+    for client in $crowd; do
+        kill -CONT "$client"
+    done
+done
+ok 'clients that are stopped in mid-call hold up nobody' [ "$stuck" -eq 0 ]
+for client in $crowd; do
+    kill -KILL "$client" 2>/dev/null
+done
+crowd=''
+
+# ---- a caller's own transaction ----
+
+sql "CREATE TABLE mine (id integer)"
+refused() {
+    sql "BEGIN; INSERT INTO mine VALUES (1); CALL lockkeeper.$1; COMMIT" >"$work/out"
+    grep -q 'invalid transaction termination' "$work/err"
+}
+ok 'an ask inside a transaction is refused' refused \
+    "lk_ask('me', '{t/1}', '{0}', '{0}', 't/1', '{t}', 'try', 60000, 0, NULL, 0, false, '{t/1,t}')"
+ok 'so is a release' refused "lk_release('me', 't/1', 't/1', '{t}', 0, NULL)"
+ok 'so is a push' refused "lk_push('t/q', '1', 't', NULL, 0, '{}', '{}', '{}', '{}')"
+ok 'so is a claim' refused "lk_take('t/q', '{t/q,t}', 't', 'me', 60000, 0, 0, '')"
+ok 'and nothing is done' is "SELECT (SELECT count(*) FROM mine) + (SELECT count(*)
+    FROM lockkeeper.requests WHERE root = 't')" 0
+mkfifo "$work/session"
+psql -h "$LK_TEST_SERVER" -U postgres -Atq postgres <"$work/session" >"$work/session-out" 2>&1 &
+session=$!
+exec 9>"$work/session"
+echo 'BEGIN; INSERT INTO mine VALUES (2);' >&9
+comes_to "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'" 1
+"$lk" acquire --try --owner me t/1 >"$work/out" 2>"$work/err"
+ok 'a transaction of ones own is left alone by the program' is \
+    "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'" 1
+echo 'COMMIT;' >&9
+exec 9>&-
+wait "$session"
+ok 'and ends as its owner says' is 'SELECT id FROM mine' 2
+
+# ---- a hundred thousand requests that have perished ----
+
+sql "INSERT INTO lockkeeper.requests (identity, owner, note, held, attended, fixed, ticket, token,
+         ttl_ms, deadline_us, wants_value, root, roots)
+     SELECT sha256(n::text::bytea), 'dead-' || n, '', true, false, false, n, n, 1000,
+            1000000000 + n, false, 'old', '{old}'
+     FROM generate_series(1, 100000) AS n;
+     INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
+     SELECT r.id, 1, 'old/' || r.ticket, 0, 0 FROM lockkeeper.requests AS r WHERE r.root = 'old';
+     INSERT INTO lockkeeper.roots (root, due_us) VALUES ('old', 1000000000);
+     ANALYZE"
+read_so_far() { # of the two tables: rows by scans of a whole table, and by indices
+    sql "SELECT sum(seq_tup_read) || ' ' || sum(idx_tup_fetch) FROM pg_stat_user_tables
+         WHERE schemaname = 'lockkeeper' AND relname IN ('requests', 'parts')"
+}
+frugal() { # AT_MOST ARGUMENT...: reads no whole table, and no more rows than that
+    at_most=$1
+    shift
+    before=$(read_so_far)
+    "$lk" "$@" >"$work/out" 2>"$work/err" || return 1
+    comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0
+    after=$(read_so_far)
+    echo "$before, then $after" >>"$work/err"
+    [ "${before% *}" = "${after% *}" ] && [ $((${after#* } - ${before#* })) -le "$at_most" ]
+}
+ok 'an ask among them reads a few rows' frugal 40 acquire --try --owner me old/5
+ok 'so does a release' frugal 40 release --owner me old/5
+ok 'and an ask for all of two paths' frugal 200 acquire --try --owner me old/5 new/5
+ok 'and a renewal' frugal 200 renew --owner me old/5 new/5
+
+# ---- a replica ----
+
+mkdir "$work/standby"
+[ "$(id -u)" -ne 0 ] || chown postgres "$work/standby"
+(cd / && as_nobody_special "$programs/pg_basebackup" -h "$LK_TEST_SERVER" -U postgres -R -c fast \
+    -D "$work/standby/data" &&
+    as_nobody_special "$programs/pg_ctl" -D "$work/standby/data" -l "$work/standby/log" -w -s \
+        -o "-k $work/standby -c listen_addresses='' -c hot_standby=on -c max_connections=200" start) >"$work/out" 2>"$work/err"
+primary=$LK_STORE
+LK_STORE="postgresql://postgres@/postgres?host=$work/standby"
+ok 'a hot standby is UNAVAILABLE, and says where to go' \
+    says 69 '*UNAVAILABLE*primary*target_session_attrs*' acquire --try --owner me r/1
+LK_STORE="postgresql://postgres@/postgres?host=$work/standby,$LK_TEST_SERVER&target_session_attrs=read-write"
+ok 'of several hosts the one that can be written to is found' \
+    says 0 '*' acquire --try --owner me --ttl 1h r/1
+# All of the primary's log has come before it goes.
+position=$(sql 'SELECT pg_current_wal_lsn()')
+tries=0
+while [ "$(sql "SELECT pg_last_wal_replay_lsn() >= '$position'" "$work/standby")" != t ] && [ "$tries" -lt 600 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+
+# ---- a server that goes ----
+
+(cd / && as_nobody_special "$programs/pg_ctl" -D "$data" -m immediate -w -s stop) >"$work/out" 2>&1
+LK_STORE=$primary
+ok 'a server that is gone is UNAVAILABLE' says 69 '*UNAVAILABLE*is the server there*' \
+    acquire --try --owner other r/1
+(cd / && as_nobody_special "$programs/pg_ctl" -D "$work/standby/data" -w -s promote) >"$work/out" 2>&1
+LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER,$work/standby&target_session_attrs=read-write"
+ok 'the standby takes over, and what was held is held' says 75 '*r/1*me*' acquire --try --owner other r/1
+ok 'and goes on' says 0 '*' acquire --try --owner other r/2
+
+echo "1..$count"
+[ "$failures" -eq 0 ]

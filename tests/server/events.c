@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What followers are told (R21), over crashes and writes that fail: a number stands for one event
+ * and for no other ever after, and none is passed over without the word for it.
+ */
+#include <inttypes.h>
+
+#include "sim.h"
+
+static void check_one(struct sim *sim, uint64_t sequence, uint64_t sum) {
+    uint64_t *known;
+
+    if (sequence >= SIM_EVENTS_KNOWN) {
+        sim_fail(sim, "event %" PRIu64 ": there are too many", sequence);
+        return;
+    }
+    known = &sim->events_known[sequence];
+    if (*known != 0 && *known != sum) {
+        sim_fail(sim, "event %" PRIu64 " is another one than was told before", sequence);
+    }
+    *known = sum;
+    sim->events_told++;
+}
+
+void check_events(struct sim *sim, const struct sim_client *client, const struct sim_told *told) {
+    uint64_t at = client->call.after;
+
+    for (size_t i = 0; i < told->event_count; i++) {
+        uint64_t sequence = told->events[i].sequence;
+
+        if (told->events[i].sum == 0) {
+            sim->gaps_told++;
+        } else {
+            if (at != 0 && sequence != at + 1) {
+                sim_fail(sim, "event %" PRIu64 " comes behind %" PRIu64, sequence, at);
+            }
+            check_one(sim, sequence, told->events[i].sum);
+        }
+        at = sequence;
+    }
+    if (at != 0 && at != told->last) {
+        sim_fail(sim, "events from %" PRIu64 " to %" PRIu64 " are passed over", at, told->last);
+    }
+}
