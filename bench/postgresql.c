@@ -11,37 +11,18 @@
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
  * (b) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
  *     another, one round trip each.
- * Each client is a thread with a connection of its own; the sides take turns.
  */
 #include <libpq-fe.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "database.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { CLIENTS_MAX = 25, ROUNDS = 3, KEYS = 100, SLOTS = 30, ITEMS = 100000 };
-
-#define ROUND_NS INT64_C(2000000000)
-
-struct client {
-    pthread_t thread;
-    unsigned number;
-    unsigned keys; /* used in turn, each client beginning at another */
-    uint64_t done;
-    void (*side)(struct client *client);
-};
-
-static atomic_llong end_ns;
-static const char *only = "";
-
-static bool is_time(void) {
-    return bench_now_ns() < atomic_load(&end_ns);
-}
+enum { ITEMS = 100000 };
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
@@ -107,7 +88,7 @@ static void execute(const char *sql) {
     PQfinish(connection);
 }
 
-static void semaphore_by_hand(struct client *client) {
+static void semaphore_by_hand(struct database_client *client) {
     PGconn *connection = connect_by_hand();
     char who[32];
     char key[32];
@@ -115,7 +96,7 @@ static void semaphore_by_hand(struct client *client) {
     char ignored[64];
 
     (void)snprintf(who, sizeof who, "worker-%u", client->number);
-    for (unsigned at = client->number * 7; is_time(); at++) {
+    for (unsigned at = client->number * 7; database_is_time(); at++) {
         (void)snprintf(key, sizeof key, "key%u", at % client->keys);
         run(connection, "CALL by_hand.acquire($1, $2, 30, 60000)", 2,
             (const char *const[]){key, who}, token, sizeof token);
@@ -128,12 +109,12 @@ static void semaphore_by_hand(struct client *client) {
     PQfinish(connection);
 }
 
-static void queue_by_hand(struct client *client) {
+static void queue_by_hand(struct database_client *client) {
     PGconn *connection = connect_by_hand();
     char id[64];
     char ignored[64];
 
-    while (is_time()) {
+    while (database_is_time()) {
         run(connection,
             "UPDATE by_hand.queue SET state = 'claimed', expires = now() + interval '60 s'"
             " WHERE id = (SELECT q.id FROM by_hand.queue AS q WHERE q.state = 'ready'"
@@ -149,116 +130,16 @@ static void queue_by_hand(struct client *client) {
     PQfinish(connection);
 }
 
-/* ---- by the library -------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-static lk_store *open_store(void) {
+static void fill_queues(void) {
     lk_store *store;
     lk_error error;
+    char sql[256];
 
     if (lk_open(url(), &store, &error) != LK_OK) {
         bench_give_up("%s", error.text);
     }
-    return store;
-}
-
-static void semaphore_by_library(struct client *client) {
-    lk_store *store = open_store();
-    char who[32];
-    char part[64];
-    const char *const parts[] = {part};
-
-    (void)snprintf(who, sizeof who, "worker-%u", client->number);
-    for (unsigned at = client->number * 7; is_time(); at++) {
-        lk_request request = lk_request_init(parts, 1);
-        lk_result *result = NULL;
-        lk_error error;
-        (void)snprintf(part, sizeof part, "key%u?limit=%d", at % client->keys, SLOTS);
-        request.owner = who;
-        request.style = LK_TRY;
-        if (lk_ask(store, &request, &result, &error) != LK_GRANTED
-            || lk_release(store, &request, result->token, NULL, &error) != LK_OK) {
-            bench_give_up("%s", error.text);
-        }
-        lk_result_free(result);
-        client->done++;
-    }
-    lk_close(store);
-}
-
-static void queue_by_library(struct client *client) {
-    lk_store *store = open_store();
-    char who[32];
-
-    (void)snprintf(who, sizeof who, "worker-%u", client->number);
-    while (is_time()) {
-        lk_claim_request request = {.size = sizeof request, .queue = "work", .owner = who};
-        lk_claim_info *claim = NULL;
-        lk_error error;
-        if (lk_claim_next(store, &request, &claim, &error) != LK_GRANTED
-            || lk_done(store, "work", claim->id, who, claim->token, &error) != LK_OK) {
-            bench_give_up("%s", error.text);
-        }
-        lk_claim_free(claim);
-        client->done++;
-    }
-    lk_close(store);
-}
-
-/* ---- rounds ---------------------------------------------------------------------------------- */
-
-static void *run_client(void *context) {
-    struct client *client = context;
-
-    client->side(client);
-    return NULL;
-}
-
-static double play(void (*side)(struct client *client), unsigned count, unsigned keys) {
-    struct client clients[CLIENTS_MAX] = {{.number = 0}};
-    int64_t begun_ns = bench_now_ns();
-    uint64_t done = 0;
-
-    atomic_store(&end_ns, begun_ns + ROUND_NS);
-    for (unsigned i = 0; i < count; i++) {
-        clients[i] = (struct client){.number = i, .keys = keys, .side = side};
-        if (pthread_create(&clients[i].thread, NULL, run_client, &clients[i]) != 0) {
-            bench_give_up("no thread");
-        }
-    }
-    for (unsigned i = 0; i < count; i++) {
-        (void)pthread_join(clients[i].thread, NULL);
-        done += clients[i].done;
-    }
-    return (double)done * 1e9 / (double)(bench_now_ns() - begun_ns);
-}
-
-static void compare(const char *what, void (*hand)(struct client *),
-                    void (*library)(struct client *), unsigned count, unsigned keys, double bar) {
-    double by_hands[ROUNDS];
-    double by_library[ROUNDS];
-    double ratios[ROUNDS];
-    char text[128];
-
-    if (strstr(what, only) == NULL) {
-        return;
-    }
-    bench_progress("%s, %u clients", what, count);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        by_hands[i] = play(hand, count, keys);
-        by_library[i] = play(library, count, keys);
-        ratios[i] = by_library[i] / by_hands[i];
-    }
-    (void)snprintf(text, sizeof text, "%s, %2u clients: by hand", what, count);
-    bench_figure_print(text, bench_median(by_hands, ROUNDS), "/s");
-    (void)snprintf(text, sizeof text, "%s, %2u clients: Lockkeeper", what, count);
-    bench_figure_print(text, bench_median(by_library, ROUNDS), "/s");
-    bench_at_least_print("  ratio", bench_median(ratios, ROUNDS), bar, "times");
-}
-
-static void fill_queues(void) {
-    lk_store *store = open_store();
-    char sql[256];
-
     lk_close(store);
     (void)snprintf(sql, sizeof sql, "INSERT INTO by_hand.queue SELECT FROM generate_series(1, %d)",
                    ITEMS);
@@ -273,40 +154,46 @@ static void fill_queues(void) {
     execute("INSERT INTO lockkeeper.queue_counts (path) VALUES ('work')");
 }
 
+/* The flush made longer, as on a disk that is slow. */
+static void semaphores(const struct database_bench *bench, int flush_us, double contended) {
+    const struct database_round rounds[] = {{1, 1, 0.5},
+                                            {8, 1, contended},
+                                            {25, 1, contended},
+                                            {1, DATABASE_KEYS, 0.5},
+                                            {8, DATABASE_KEYS, 0.5},
+                                            {25, DATABASE_KEYS, 0.5}};
+    char sql[96];
+
+    bench_title_print(flush_us > 0 ? "Acquire + release of a counting semaphore, commit_delay 2 ms"
+                                   : "Acquire + release of a counting semaphore");
+    (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET commit_delay = %d", flush_us);
+    execute(sql);
+    execute("ALTER SYSTEM SET commit_siblings = 0");
+    execute("SELECT pg_reload_conf()");
+    database_semaphores(bench, rounds, sizeof rounds / sizeof rounds[0]);
+}
+
 int main(int argc, char **argv) {
+    static const struct database_round queues[] = {{1, 1, 1.0}, {4, 1, 1.0}, {16, 1, 1.0}};
+    struct database_bench bench = {
+        .only = argc > 1 ? argv[1] : "", .semaphore = semaphore_by_hand, .queue = queue_by_hand};
+
     if (getenv("LK_TEST_SERVER") == NULL) {
         (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
-    only = argc > 1 ? argv[1] : only;
+    bench.url = url();
     printf("A store in PostgreSQL, beside procedures and loops by hand\n");
     bench_machine_print();
     execute(by_hand);
     execute("INSERT INTO by_hand.slots (key, slot) SELECT 'key' || k, s"
             " FROM generate_series(0, 99) AS k, generate_series(1, 30) AS s");
     fill_queues();
-    for (int flush_us = 0; flush_us <= 2000; flush_us += 2000) {
-        char title[96];
-        char sql[96];
-        (void)snprintf(title, sizeof title, "Acquire + release of a counting semaphore%s",
-                       flush_us > 0 ? ", commit_delay 2 ms" : "");
-        bench_title_print(title);
-        (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET commit_delay = %d", flush_us);
-        execute(sql);
-        execute("ALTER SYSTEM SET commit_siblings = 0");
-        execute("SELECT pg_reload_conf()");
-        compare("1 key", semaphore_by_hand, semaphore_by_library, 1, 1, 0.5);
-        compare("1 key", semaphore_by_hand, semaphore_by_library, 8, 1, flush_us > 0 ? 0.5 : 0.25);
-        compare("1 key", semaphore_by_hand, semaphore_by_library, 25, 1, flush_us > 0 ? 0.5 : 0.25);
-        compare("100 keys", semaphore_by_hand, semaphore_by_library, 1, KEYS, 0.5);
-        compare("100 keys", semaphore_by_hand, semaphore_by_library, 8, KEYS, 0.5);
-        compare("100 keys", semaphore_by_hand, semaphore_by_library, 25, KEYS, 0.5);
-    }
+    semaphores(&bench, 0, 0.25);
+    semaphores(&bench, 2000, 0.5);
     execute("ALTER SYSTEM RESET commit_delay");
     execute("SELECT pg_reload_conf()");
     bench_title_print("Claim + completion of an item");
-    compare("1 queue", queue_by_hand, queue_by_library, 1, 1, 1.0);
-    compare("1 queue", queue_by_hand, queue_by_library, 4, 1, 1.0);
-    compare("1 queue", queue_by_hand, queue_by_library, 16, 1, 1.0);
+    database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
     return 0;
 }

@@ -29,6 +29,7 @@ void lk_help_overview(FILE *out) {
                 "  lk://HOST     a Lockkeeper service (lk serve); lk+unix:PATH\n"
                 "  redis://HOST  a Redis server or cluster\n"
                 "  postgresql://HOST/DATABASE\n"
+                "  mysql://HOST/DATABASE (or mariadb:)\n"
                 "  shm:NAME      limits in this machine's memory\n"
                 "  mem:          this process only, for tests\n\n"
                 "A duration is 250ms, 10s, 1.5m, 2h or 3d; a bare number is seconds.\n"

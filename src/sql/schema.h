@@ -12,4 +12,7 @@ const char *lk_sql_schema_sqlite(void);
 /* For PostgreSQL, tables and functions, in the schema `lockkeeper`. Static storage. */
 const char *lk_sql_schema_postgresql(void);
 
+/* For MySQL and MariaDB, tables and procedures, with the prefix `lk_`. Static storage. */
+const char *lk_sql_schema_mysql(void);
+
 #endif

@@ -17,6 +17,8 @@
 #include "format_3.sql.h"
 #include "ground.h"
 #include "sql/format.h"
+#include "store_2.sql.h"
+#include "store_4.sql.h"
 
 enum { RACERS = 12 };
 
@@ -102,6 +104,25 @@ static int set_up_format_3(void **state) {
     return set_up(state, format_3_text, rows_3);
 }
 
+/* Stores that programs of those formats have made and written, two minutes ago. */
+static int set_up_store(void **state, const char *content) {
+    int failed = set_up(state, content, "");
+
+    if (failed == 0) {
+        struct scene *scene = *state;
+        scene->clock.wall_us = INT64_C(1795261884000000) + INT64_C(120000000);
+    }
+    return failed;
+}
+
+static int set_up_store_2(void **state) {
+    return set_up_store(state, store_2_text);
+}
+
+static int set_up_store_4(void **state) {
+    return set_up_store(state, store_4_text);
+}
+
 static int teardown(void **state) {
     struct scene *scene = *state;
 
@@ -168,6 +189,41 @@ static void values_and_work_go_on(void **state) {
     lk_value_free(value);
     assert_int_equal(ground_finish(engine, &claim, LK_FINISH_DONE, 0), LK_OK);
     assert_int_equal(ground_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    lk_result_clear(&result);
+    ground_close(engine);
+}
+
+/* A holds x, B waits for it and z, V holds v and has asked for its value, W works on q/1. */
+static void a_former_programs_store_goes_on(void **state) {
+    struct scene *scene = *state;
+    const char *file = scene->ground.file;
+    int64_t live_max = ground_sql(file, "SELECT format FROM meta") == 4 ? 50 : 0;
+    struct lk_engine *engine = ground_open(file, &scene->options);
+    struct lk_patience patience = ground_patience(1000000);
+    int64_t draw = ground_sql(file, "SELECT max(last_draw) FROM roots");
+    lk_result result = {.outcome = LK_OK};
+    lk_audit *audit = NULL;
+    lk_value *value;
+    lk_error error;
+
+    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(ground_sql(file, "SELECT live_max FROM meta"), live_max);
+    assert_int_equal(ground_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(result.position, 2);
+    assert_int_equal(ground_release(engine, "A", "x", 0, &result), LK_OK);
+    assert_int_equal(ground_ask(engine, "B", "x z?limit=3&units=2", LK_TRY, 0, &result),
+                     LK_GRANTED);
+    assert_true(result.token > (uint64_t)draw);
+    value = ground_get(engine, "w");
+    assert_non_null(value);
+    assert_int_equal(value->size, strlen("a value"));
+    lk_value_free(value);
+    assert_int_equal(ground_sql(file, "SELECT count(*) FROM items WHERE state = 'claimed'"), 1);
+    assert_int_equal(ground_ask(engine, "E", "pool?limit=3&units=2", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(ground_ask(engine, "E", "q/1", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(engine->ops->audit(engine, NULL, &patience, &audit, &error), LK_OK);
+    assert_int_equal(audit->count, 1);
+    lk_audit_free(audit);
     lk_result_clear(&result);
     ground_close(engine);
 }
@@ -280,13 +336,18 @@ static void many_may_come_at_once(void **state) {
 #define OF_FORMAT_2(test) cmocka_unit_test_setup_teardown(test, set_up_format_2, teardown)
 #define OF_FORMAT_3(test) cmocka_unit_test_setup_teardown(test, set_up_format_3, teardown)
 
+#define OF_STORE_2(test) cmocka_unit_test_setup_teardown(test, set_up_store_2, teardown)
+#define OF_STORE_4(test) cmocka_unit_test_setup_teardown(test, set_up_store_4, teardown)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         OF_FORMAT_1(nothing_is_lost),       OF_FORMAT_1(what_is_new_works),
         OF_FORMAT_1(it_is_like_a_new_file), OF_FORMAT_1(a_full_disk_leaves_the_old_format),
         OF_FORMAT_1(many_may_come_at_once), OF_FORMAT_2(values_and_work_go_on),
         OF_FORMAT_2(events_can_be_watched), OF_FORMAT_2(it_is_like_a_new_file),
-        OF_FORMAT_3(it_is_like_a_new_file),
+        OF_FORMAT_3(it_is_like_a_new_file), OF_STORE_2(a_former_programs_store_goes_on),
+        OF_STORE_2(it_is_like_a_new_file),  OF_STORE_4(a_former_programs_store_goes_on),
+        OF_STORE_4(it_is_like_a_new_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,47 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections: making them, waiting for them, and what their errors mean. */
 #include <ctype.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/postgresql/store.h"
+#include "engine/procedures/socket.h"
 
-enum {
-    LOOK_UP_MS = 50, /* how soon a wait for the server notices that its caller has given up */
-    SERVER_OLDEST = 130000,
-};
-
-/* ---- waiting --------------------------------------------------------------------------------- */
-
-/* Waits for the socket. LK_OK: something happened, or may have. */
-static lk_outcome wait_for_socket(PGconn *connection, short events,
-                                  const struct lk_patience *patience, lk_error *error) {
-    struct pollfd polled = {.fd = PQsocket(connection), .events = events};
-
-    for (;;) {
-        int64_t left_ms = LOOK_UP_MS;
-        int count;
-
-        if (patience->waker != NULL && lk_waker_is_thrown(patience->waker)) {
-            return lk_error_clear(error, LK_CANCELLED);
-        }
-        if (patience->until_us != LK_NEVER) {
-            left_ms = (patience->until_us - lk_clock_now_us() + 999) / 1000;
-            if (left_ms <= 0) {
-                return lk_error_set(error, LK_UNAVAILABLE,
-                                    "the database did not answer within the time given");
-            }
-        }
-        count = poll(&polled, 1, (int)(left_ms < LOOK_UP_MS ? left_ms : LOOK_UP_MS));
-        if (count > 0 || (count < 0 && errno != EINTR)) {
-            return LK_OK;
-        }
-    }
-}
+enum { SERVER_OLDEST = 130000 };
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
@@ -170,8 +138,9 @@ static lk_outcome poll_connection(PGconn *connection, const struct lk_patience *
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
     while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
-        lk_outcome outcome = wait_for_socket(
-            connection, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, patience, error);
+        lk_outcome outcome =
+            lk_socket_wait(PQsocket(connection), status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+                           patience, error);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -244,7 +213,7 @@ void lk_postgresql_drop_notifications(PGconn *connection) {
 lk_outcome lk_postgresql_next(PGconn *connection, const struct lk_patience *patience,
                               PGresult **ret_result, lk_error *error) {
     while (PQisBusy(connection)) {
-        lk_outcome outcome = wait_for_socket(connection, POLLIN, patience, error);
+        lk_outcome outcome = lk_socket_wait(PQsocket(connection), POLLIN, patience, error);
         if (outcome != LK_OK) {
             return outcome;
         }

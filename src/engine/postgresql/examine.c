@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
+#include "engine/procedures/rename.h"
 #include "engine/reply.h"
 
 enum { REPORT_BYTES_MAX = 2048 };
@@ -87,7 +88,7 @@ static lk_report *make_report(const struct lk_postgresql *store, const struct lk
 lk_outcome lk_postgresql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                                  lk_report **ret_report, struct lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
-    char *sql = lk_postgresql_schema_for(question, store->place.schema);
+    char *sql = lk_sql_rename(question, LK_POSTGRESQL_WRITTEN_FOR, store->place.schema);
     struct lk_rows *rows = NULL;
     int64_t begun_us;
     int64_t ended_us;

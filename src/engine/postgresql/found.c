@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
+#include "engine/procedures/rename.h"
 #include "sql/schema.h"
 
 enum { SQL_BYTES_MAX = 512 };
@@ -89,7 +90,8 @@ static lk_outcome explain_step(const struct lk_postgresql *store, const struct p
 static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
                        const struct present *present, const struct lk_patience *patience,
                        lk_error *error) {
-    char *sql = lk_postgresql_schema_for(lk_sql_schema_postgresql(), store->place.schema);
+    char *sql =
+        lk_sql_rename(lk_sql_schema_postgresql(), LK_POSTGRESQL_WRITTEN_FOR, store->place.schema);
     PGresult *result = NULL;
     lk_outcome outcome;
 

@@ -2,56 +2,13 @@
 /* Taking a store's URL apart. No word of it gets into a message: it may carry a password. */
 #include "engine/postgresql/place.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/procedures/options.h"
 
 enum { URL_BYTES_MAX = 8192 };
-
-/* One `name=value` of the URL, as it stands there. */
-struct option {
-    struct lk_slice name;
-    struct lk_slice value;
-};
-
-static bool is_named(const struct option *option, const char *name) {
-    return lk_slice_equal(option->name, lk_slice_of(name));
-}
-
-static int hex_of(char digit) {
-    static const char digits[] = "0123456789abcdef";
-    const char *at = memchr(digits, tolower((unsigned char)digit), sizeof digits - 1);
-
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
-/* Undoes %XX. NULL: not a value, or no memory. */
-static char *decode(struct lk_slice value) {
-    char *text = malloc(value.size + 1);
-    size_t size = 0;
-
-    if (text == NULL) {
-        return NULL;
-    }
-    for (size_t i = 0; i < value.size; i++) {
-        char byte = value.bytes[i];
-        if (byte == '%') {
-            int high = i + 2 < value.size ? hex_of(value.bytes[i + 1]) : -1;
-            int low = high >= 0 ? hex_of(value.bytes[i + 2]) : -1;
-            if (low < 0 || (high == 0 && low == 0)) {
-                free(text);
-                return NULL;
-            }
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        text[size++] = byte;
-    }
-    text[size] = '\0';
-    return text;
-}
 
 static lk_outcome set_schema(struct lk_postgresql_place *place, struct lk_slice value,
                              lk_error *error) {
@@ -75,7 +32,7 @@ static lk_outcome set_schema(struct lk_postgresql_place *place, struct lk_slice 
 
 static lk_outcome set_listen(struct lk_postgresql_place *place, struct lk_slice value,
                              lk_error *error) {
-    char *url = decode(value);
+    char *url = lk_url_decode(value);
 
     if (url == NULL
         || (strcmp(url, "no") != 0 && strncmp(url, "postgresql://", 13) != 0
@@ -90,22 +47,6 @@ static lk_outcome set_listen(struct lk_postgresql_place *place, struct lk_slice 
     return LK_OK;
 }
 
-/* Takes the next option off `options`. */
-static struct option next_option(struct lk_slice *options) {
-    const char *end = memchr(options->bytes, '&', options->size);
-    size_t size = end != NULL ? (size_t)(end - options->bytes) : options->size;
-    const char *equals = memchr(options->bytes, '=', size);
-    size_t name_size = equals != NULL ? (size_t)(equals - options->bytes) : size;
-    size_t value_at = equals != NULL ? name_size + 1 : size;
-    struct option option = {{options->bytes, name_size},
-                            {options->bytes + value_at, size - value_at}};
-    size_t taken = end != NULL ? size + 1 : size;
-
-    options->bytes += taken;
-    options->size -= taken;
-    return option;
-}
-
 static lk_outcome take_options(struct lk_postgresql_place *place, struct lk_slice options,
                                struct lk_text *url, lk_error *error) {
     char separator = '?';
@@ -113,10 +54,10 @@ static lk_outcome take_options(struct lk_postgresql_place *place, struct lk_slic
 
     while (options.size > 0 && outcome == LK_OK) {
         struct lk_slice all = options;
-        struct option option = next_option(&options);
-        if (is_named(&option, "schema")) {
+        struct lk_url_option option = lk_url_option_next(&options);
+        if (lk_url_option_is(&option, "schema")) {
             outcome = set_schema(place, option.value, error);
-        } else if (is_named(&option, "listen")) {
+        } else if (lk_url_option_is(&option, "listen")) {
             outcome = set_listen(place, option.value, error);
         } else if (option.name.size > 0) {
             size_t size = all.size - options.size - (options.size > 0 ? 1 : 0);

@@ -5,7 +5,7 @@
 
 enum { LK_POSTGRESQL_FORMAT = 2 };
 
-/* The text for another schema than "lockkeeper", for free(). NULL: memory is exhausted. */
-char *lk_postgresql_schema_for(const char *text, const char *schema);
+/* The schema's name, where the SQL is written for this one. */
+#define LK_POSTGRESQL_WRITTEN_FOR "lockkeeper"
 
 #endif

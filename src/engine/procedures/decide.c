@@ -60,7 +60,7 @@ static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocke
     info->owner = lk_text_copy(fields[1]);
     info->note = fields[2].size > 0 ? lk_text_copy(fields[2]) : NULL;
     info->ticket = strtoull(fields[3].bytes, NULL, 10);
-    info->held = fields[4].size > 0 && fields[4].bytes[0] == 't';
+    info->held = fields[4].size > 0 && (fields[4].bytes[0] == 't' || fields[4].bytes[0] == '1');
     info->expires_in_ms = left_us > 0 ? left_us / 1000 : 0;
     return info->path != NULL && info->owner != NULL && (info->note != NULL || fields[2].size == 0);
 }

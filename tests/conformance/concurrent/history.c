@@ -4,11 +4,12 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history [--one-root] STORE_URL CHECKER [LK [--kill]]
+ *     history [--one-root] [--slow] STORE_URL CHECKER [LK [--kill]]
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
- * mid-air. LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
+ * mid-air. --slow: the store's connections take long to make; all takes SLOW times as long.
+ * LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ enum {
     DURATION_MS = 4000, /* at 100 percent */
     DURATION_MIN_MS = 1500,
     KILL_EVERY_MS = 150, /* about */
+    SLOW = 3,
     CLOSE_WAIT_MS = 20000,
     OPEN_ATTEMPTS = 400,
     OPEN_PAUSE_MS = 25,
@@ -47,6 +49,7 @@ struct history {
     char url[URL_MAX];
     bool processes;
     bool one_root;
+    int64_t pace;     /* what takes so many times as long */
     lk_store *shared; /* threads only */
     uint64_t random;
     int64_t until_us;
@@ -204,7 +207,7 @@ static void play(struct history *history) {
     }
     while (actor_now_us() < history->until_us) {
         struct slot *victim = &history->slots[draw(history, ACTORS)];
-        sleep_ms(KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS));
+        sleep_ms((KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS)) * history->pace);
         if (history->kills_service && draw(history, 2) == 0) {
             restart_service(history);
         } else if (actor_now_us() < history->until_us) {
@@ -284,11 +287,11 @@ static bool outlives_its_users(const char *url) {
     exit(2);
 }
 
-static int64_t duration_ms(void) {
+static int64_t duration_ms(const struct history *history) {
     const char *given = getenv("LK_TEST_SCALE");
     long percent = given != NULL ? strtol(given, NULL, 10) : 100;
     int64_t scaled = (int64_t)DURATION_MS * percent / 100;
-    return scaled > DURATION_MIN_MS ? scaled : DURATION_MIN_MS;
+    return (scaled > DURATION_MIN_MS ? scaled : DURATION_MIN_MS) * history->pace;
 }
 
 static uint64_t seed(void) {
@@ -312,11 +315,13 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     static struct history history;
-    history.one_root = argc > 1 && strcmp(argv[1], "--one-root") == 0;
-    argc -= history.one_root;
-    argv += history.one_root;
+    history.pace = 1;
+    for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+        history.one_root = history.one_root || strcmp(argv[1], "--one-root") == 0;
+        history.pace = strcmp(argv[1], "--slow") == 0 ? SLOW : history.pace;
+    }
     if (argc < 3 || argc > 5 || (argc == 5 && strcmp(argv[4], "--kill") != 0)) {
-        fputs("usage: history [--one-root] STORE_URL CHECKER [LK [--kill]]\n", stderr);
+        fputs("usage: history [--one-root] [--slow] STORE_URL CHECKER [LK [--kill]]\n", stderr);
         return 2;
     }
     const char *temporary = getenv("TMPDIR");
@@ -334,7 +339,7 @@ int main(int argc, char **argv) {
     }
     lk_close(open_store(&history)); /* made before the first is killed over it */
     history.shared = history.processes ? NULL : open_store(&history);
-    history.until_us = actor_now_us() + duration_ms() * 1000;
+    history.until_us = actor_now_us() + duration_ms(&history) * 1000;
     play(&history);
     bool free_at_the_end = close_roots(&history);
     printf("# %u %s, %u of them killed\n", history.incarnations - 1,

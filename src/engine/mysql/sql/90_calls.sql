@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the engine calls: the same procedures, arguments and columns, in the same order, as in
--- PostgreSQL (src/engine/postgresql/sql/90_calls.sql, 80_look.sql), each one decision that it commits
--- itself. An answer is exactly one result set, with one row where PostgreSQL answers INOUT
--- arguments; lk_tick and lk_sweep answer none.
+-- PostgreSQL (src/engine/postgresql/sql), each one decision that it commits itself, at READ
+-- COMMITTED whatever the default is. An answer is exactly one result set, with one row where
+-- PostgreSQL answers INOUT arguments; lk_tick and lk_sweep answer none.
 --
 -- Text goes in and out as UTF-8 bytes (VARBINARY), values as BLOB, booleans as 1 and 0.
 --
 --   A list that goes in is words with one space between, 'db/t1 pool' or '0 10'; the empty text is
 --   the empty list. Paths and roots have no white space (R1).
---   A list that comes out is a flat JSON array, ["db/t1","worker","note",1700000000000000,1,250000];
+--   A list that comes out is a flat JSON array, ["db/t1","worker","note",1700000000,1,250000]:
 --   strings with JSON's escapes, numbers and 0/1 as such.
 --   Where PostgreSQL is given `above`, nothing is given here.
 --
@@ -17,71 +17,519 @@
 
 DELIMITER //
 
--- R3, R7-R10, R13. `sorted_paths`: in byte order; `roots` in byte order; `until_us` 0: none;
--- `note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms, left_us,
--- in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle, look_us.
+-- The long way of lk_ask(), in its transaction, which it commits before it answers.
+DROP PROCEDURE IF EXISTS lk_ask_long
+//
+CREATE PROCEDURE lk_ask_long(
+    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN its_identity BINARY(32), IN the_roots VARBINARY(4095),
+    IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
+    IN blockers_max INT, IN asks_value BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE self BIGINT;
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_ttl_ms BIGINT;
+    DECLARE left_us BIGINT;
+    DECLARE in_use BIGINT;
+    DECLARE in_the_way INT;
+    DECLARE created BOOLEAN;
+    DECLARE is_fixed BOOLEAN;
+    DECLARE its_value MEDIUMBLOB;
+    DECLARE in_doubt BOOLEAN;
+    DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE look_us BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    CALL lk_decide_ask(its_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
+                       until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
+                       self, created, in_use, in_the_way, look_us, blockers, cycle);
+    IF self IS NOT NULL THEN
+        SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
+        INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
+        FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+        IF outcome IN ('granted', 'waiting', 'busy') THEN
+            SELECT COALESCE(SUM(r.units), 0) INTO in_use
+            FROM lk_requests AS r FORCE INDEX (requests_by_path)
+            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.deadline_us > now_us AND r.held;
+        END IF;
+        IF outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
+            CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
+                            blockers);
+        END IF;
+        IF outcome = 'granted' AND asks_value THEN
+            SELECT v.bytes, v.in_doubt INTO its_value, in_doubt
+            FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
+        END IF;
+    END IF;
+    COMMIT;
+    SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
+           its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
+           its_value AS value, in_doubt, blockers, cycle, look_us;
+END
+//
+
+-- R3, R7-R10, R13. `sorted_paths`: in byte order; `the_roots` in byte order; `until_us` 0: none;
+-- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms,
+-- left_us, in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle,
+-- look_us.
+--
+-- First the short way, for what is common: one part that can be had at once, below a root where
+-- nobody waits; so a grant can close no cycle (R13) and cover nobody who waits (R8). What is dead
+-- is left out, and left to whoever sweeps. Whatever is not simple begins anew: then nothing has
+-- been done here but a draw that nobody got.
+DROP PROCEDURE IF EXISTS lk_ask
+//
 CREATE PROCEDURE lk_ask(
-    asker VARBINARY(128), paths VARBINARY(8207), limits VARBINARY(255), counts VARBINARY(255),
-    sorted_paths VARBINARY(8207), roots VARBINARY(4095), style VARBINARY(8), ttl_ms BIGINT,
-    until_us BIGINT, note VARBINARY(255), blockers_max INT, wants_value BOOLEAN)
+    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN sorted_paths VARBINARY(8207), IN the_roots VARBINARY(4095),
+    IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
+    IN blockers_max INT, IN asks_value BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
+    DECLARE now_us BIGINT;
+    DECLARE its_ticket BIGINT;
+    DECLARE above_1, above_2, above_3, above_4 VARBINARY(512);
+    DECLARE is_hard BOOLEAN;
+    DECLARE is_free BOOLEAN DEFAULT FALSE;
+    DECLARE in_use BIGINT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value
+           AND LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')) < 5 THEN
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
+                r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
+            WHERE r.root = the_roots AND NOT r.has_waiting;
+            IF ROW_COUNT() > 0 THEN
+                SET its_ticket = LAST_INSERT_ID();
+                SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+                IF LOCATE('/', paths) > 0 THEN
+                    SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
+                        above_2 = SUBSTRING_INDEX(paths, '/', 2),
+                        above_3 = SUBSTRING_INDEX(paths, '/', 3),
+                        above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                END IF;
+                SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
+                                       p.units = 0 OR counts = '0')), FALSE)
+                       OR (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
+                                  + m.waiters_per_path_max
+                           FROM lk_meta AS m WHERE m.only_row = 1) > 0,
+                       COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
+                INTO is_hard, in_use
+                FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
+                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                  AND p.deadline_us > now_us;
+                SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
+            END IF;
+        END IF;
+        IF is_free THEN
+            INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
+                attended, fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots,
+                part_count)
+            VALUES (1, paths, limits, counts, the_roots, asker, COALESCE(the_note, ''), TRUE,
+                style = 'wait', FALSE, FALSE, its_ticket, its_ticket, the_ttl_ms,
+                now_us + the_ttl_ms * 1000, its_identity, the_roots, 1);
+            COMMIT;
+            SELECT 'granted' AS outcome, NULL AS sentence, LAST_INSERT_ID() AS request,
+                   its_ticket AS ticket, its_ticket AS token, the_ttl_ms AS new_ttl_ms,
+                   the_ttl_ms * 1000 AS left_us, in_use, NULL AS in_the_way, TRUE AS created,
+                   FALSE AS fixed, NULL AS value, NULL AS in_doubt, NULL AS blockers,
+                   NULL AS cycle, NULL AS look_us;
+        ELSE
+            CALL lk_ask_long(asker, paths, limits, counts, its_identity, the_roots, style,
+                             the_ttl_ms, until_us, the_note, blockers_max, asks_value);
+        END IF;
+    END;
+END
 //
--- R11. Answers: outcome, sentence, ticket, token, new_ttl_ms, left_us, fixed.
+
+-- R11. `the_token` 0: not named; `the_ttl_ms` 0: the former. Answers: outcome, sentence, ticket,
+-- token, new_ttl_ms, left_us, fixed.
+DROP PROCEDURE IF EXISTS lk_renew
+//
 CREATE PROCEDURE lk_renew(
-    asker VARBINARY(128), paths VARBINARY(8207), sorted_paths VARBINARY(8207),
-    roots VARBINARY(4095), the_token BIGINT, ttl_ms BIGINT)
+    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN sorted_paths VARBINARY(8207),
+    IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_ttl_ms BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_ttl_ms BIGINT;
+    DECLARE left_us BIGINT;
+    DECLARE is_fixed BOOLEAN;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_renew(UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256)), asker,
+                             sorted_paths, the_roots, the_token, the_ttl_ms, outcome, sentence,
+                             its_ticket, its_token, its_ttl_ms, left_us, is_fixed);
+        COMMIT;
+    END;
+    SELECT outcome, sentence, its_ticket AS ticket, its_token AS token, its_ttl_ms AS new_ttl_ms,
+           left_us, is_fixed AS fixed;
+END
 //
--- R12, R15. `value` NULL: none is put at `path`, the first one. Answers: outcome, sentence.
+
+-- R12, R15. `the_value` NULL: none is put at `the_path`, the first one. Answers: outcome, sentence.
+DROP PROCEDURE IF EXISTS lk_release
+//
 CREATE PROCEDURE lk_release(
-    asker VARBINARY(128), path VARBINARY(512), sorted_paths VARBINARY(8207),
-    roots VARBINARY(4095), the_token BIGINT, value MEDIUMBLOB)
+    IN asker VARBINARY(128), IN the_path VARBINARY(512), IN sorted_paths VARBINARY(8207),
+    IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_value MEDIUMBLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE now_us BIGINT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        IF the_value IS NULL AND LOCATE(' ', the_roots) = 0 THEN
+            SELECT r.has_waiting INTO has_waiting FROM lk_roots AS r
+            WHERE r.root = the_roots FOR UPDATE;
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            IF NOT has_waiting THEN
+                DELETE r FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity
+                  AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token);
+                IF ROW_COUNT() > 0 THEN
+                    SET outcome = 'ok';
+                    IF the_token <> 0 THEN
+                        INSERT INTO lk_ended (token, identity, ended_us)
+                        VALUES (the_token, its_identity, now_us)
+                        ON DUPLICATE KEY UPDATE ended_us = now_us;
+                    END IF;
+                END IF;
+            END IF;
+        END IF;
+        IF outcome IS NULL THEN
+            CALL lk_decide_release(its_identity, asker, the_path, the_roots, the_token, the_value,
+                                   outcome, sentence);
+        END IF;
+        COMMIT;
+    END;
+    SELECT outcome, sentence;
+END
 //
+
 -- R12. `asker` empty: anybody's. Answers: broken.
+DROP PROCEDURE IF EXISTS lk_break
+//
 CREATE PROCEDURE lk_break(
-    path VARBINARY(512), root VARBINARY(255), asker VARBINARY(128), at_once BOOLEAN,
-    broken_by VARBINARY(255), why VARBINARY(1024))
+    IN the_path VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN at_once BOOLEAN, IN broken_by VARBINARY(1024), IN why VARBINARY(1024))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE broken BIGINT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_break(the_path, the_root, asker, at_once, broken_by, why, broken);
+        COMMIT;
+    END;
+    SELECT broken;
+END
 //
--- R15. `value` NULL: deletes. Answers: outcome, sentence.
+
+-- R15. `the_value` NULL: deletes. Answers: outcome, sentence.
+DROP PROCEDURE IF EXISTS lk_put
+//
 CREATE PROCEDURE lk_put(
-    path VARBINARY(512), root VARBINARY(255), asker VARBINARY(128), the_token BIGINT,
-    value MEDIUMBLOB)
+    IN the_path VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_token BIGINT, IN the_value MEDIUMBLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_put(the_path, the_root, asker, the_token, the_value, outcome, sentence);
+        COMMIT;
+    END;
+    SELECT outcome, sentence;
+END
 //
+
 -- R16. The needs as parts, and their roots. Answers: added.
+DROP PROCEDURE IF EXISTS lk_push
+//
 CREATE PROCEDURE lk_push(
-    queue VARBINARY(512), id VARBINARY(255), root VARBINARY(255), value MEDIUMBLOB,
-    delay_ms BIGINT, needs VARBINARY(8207), limits VARBINARY(255), counts VARBINARY(255),
-    roots VARBINARY(4095))
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs VARBINARY(8207),
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots VARBINARY(4095))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE added BOOLEAN;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_push(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
+                            the_limits, the_counts, the_roots, added);
+        COMMIT;
+    END;
+    SELECT added;
+END
 //
+
+-- The long way of lk_take(), in its transaction, which it commits before it answers.
+DROP PROCEDURE IF EXISTS lk_take_long
+//
+CREATE PROCEDURE lk_take_long(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE now_us BIGINT;
+    DECLARE self BIGINT;
+    DECLARE taken VARBINARY(255);
+    DECLARE its_token BIGINT;
+    DECLARE attempt INT UNSIGNED;
+    DECLARE stolen BOOLEAN;
+    DECLARE its_ttl_ms BIGINT;
+    DECLARE left_us BIGINT;
+    DECLARE its_value MEDIUMBLOB;
+    DECLARE look_us BIGINT;
+    DECLARE saw_items BOOLEAN;
+    CALL lk_decide_take(the_queue, the_root, asker, the_ttl_ms, the_max_attempts, the_ask_number,
+                        the_note, now_us, self, taken, stolen, outcome, sentence, look_us,
+                        saw_items);
+    IF self IS NOT NULL THEN
+        SELECT r.token, r.ttl_ms, r.deadline_us - now_us, i.attempts, v.bytes
+        INTO its_token, its_ttl_ms, left_us, attempt, its_value
+        FROM lk_requests AS r
+        JOIN lk_items AS i ON i.queue = the_queue AND i.id = taken
+        LEFT JOIN lk_item_values AS v ON v.queue = the_queue AND v.id = taken
+        WHERE r.id = self AND r.part = 1;
+    END IF;
+    COMMIT;
+    SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
+           its_ttl_ms AS new_ttl_ms, left_us, its_value AS value, look_us, saw_items AS has_held;
+END
+//
+
 -- R16. Answers: outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value, look_us,
--- has_held.
+-- has_held (there are items, and locks in their way).
+--
+-- First the short way, for what is common: the oldest item needs nothing, nothing live is at its
+-- path or in its way, and neither a deadline nor somebody who waits has to be thought of.
+DROP PROCEDURE IF EXISTS lk_take
+//
 CREATE PROCEDURE lk_take(
-    queue VARBINARY(512), root VARBINARY(255), asker VARBINARY(128), ttl_ms BIGINT,
-    max_attempts INT UNSIGNED, ask_number BIGINT, note VARBINARY(255))
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_id VARBINARY(255);
+    DECLARE its_path VARBINARY(768);
+    DECLARE its_value MEDIUMBLOB;
+    DECLARE attempt INT UNSIGNED;
+    DECLARE stolen BOOLEAN;
+    DECLARE is_free BOOLEAN DEFAULT FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
+            r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
+        WHERE r.root = the_root AND NOT r.has_waiting AND r.due_us > now_us;
+        IF ROW_COUNT() > 0 AND LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', '')) < 4 THEN
+            SET its_token = LAST_INSERT_ID();
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            SELECT i.id, CONCAT(i.queue, '/', i.id), i.needs = '', i.attempts + 1, i.was_lost,
+                   v.bytes
+            INTO its_id, its_path, is_free, attempt, stolen, its_value
+            FROM lk_items AS i FORCE INDEX (items_by_state)
+            LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
+            WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+            ORDER BY i.arrival LIMIT 1;
+        END IF;
+        IF is_free THEN
+            SELECT COUNT(p.id) = 0
+                   AND m.live_max + m.live_per_owner_max + m.live_per_root_max = 0
+                   AND NOT EXISTS (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
+                                   WHERE i.queue = the_queue AND i.state = 'delayed'
+                                     AND i.due_us <= now_us)
+                   AND (the_ask_number = 0 OR NOT EXISTS (
+                        SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
+                        WHERE o.owner = asker AND o.held = 1 AND o.identity IS NULL))
+            INTO is_free
+            FROM lk_meta AS m
+            LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+              ON (p.path IN (its_path, SUBSTRING_INDEX(its_path, '/', 1),
+                             SUBSTRING_INDEX(its_path, '/', 2), SUBSTRING_INDEX(its_path, '/', 3),
+                             SUBSTRING_INDEX(its_path, '/', 4))
+                  OR (p.path > CONCAT(its_path, '/') AND p.path < CONCAT(its_path, '0')))
+                 AND p.deadline_us > now_us
+            WHERE m.only_row = 1;
+        END IF;
+        IF is_free THEN
+            INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
+                attended, fixed, wants_value, is_claim, ticket, token, ttl_ms, deadline_us, roots,
+                part_count)
+            VALUES (1, its_path, 0, 0, the_root, asker, the_note, TRUE, FALSE, FALSE, FALSE, TRUE,
+                its_token, its_token, the_ttl_ms, now_us + the_ttl_ms * 1000, the_root, 1);
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+            SET i.state = 'claimed', i.claim = LAST_INSERT_ID(), i.attempts = attempt,
+                i.was_lost = FALSE, i.ask_number = the_ask_number,
+                i.max_attempts = the_max_attempts
+            WHERE i.queue = the_queue AND i.id = its_id;
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+            SET q.claims = q.claims + 1, q.steals = q.steals + stolen
+            WHERE q.path = the_queue;
+            COMMIT;
+            SELECT 'granted' AS outcome, NULL AS sentence, its_id AS id, its_token AS token,
+                   attempt, stolen, the_ttl_ms AS new_ttl_ms, the_ttl_ms * 1000 AS left_us,
+                   its_value AS value, NULL AS look_us, TRUE AS has_held;
+        ELSE
+            CALL lk_take_long(the_queue, the_root, asker, the_ttl_ms, the_max_attempts,
+                              the_ask_number, the_note);
+        END IF;
+    END;
+END
 //
+
 -- R16. `delay_ms` NULL: done; else given back. Answers: outcome, sentence.
+--
+-- First the short way: what is done, has needed nothing, and is awaited by nobody.
+DROP PROCEDURE IF EXISTS lk_finish
+//
 CREATE PROCEDURE lk_finish(
-    queue VARBINARY(512), id VARBINARY(255), root VARBINARY(255), asker VARBINARY(128),
-    the_token BIGINT, delay_ms BIGINT)
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_identity BINARY(32)
+        DEFAULT UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256));
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE is_awaited BOOLEAN DEFAULT TRUE;
+    DECLARE now_us BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        IF delay_ms IS NULL THEN
+            SELECT r.has_waiting INTO is_awaited FROM lk_roots AS r
+            WHERE r.root = the_root FOR UPDATE;
+        END IF;
+        IF NOT is_awaited THEN
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            DELETE i, v, r
+            FROM lk_items AS i FORCE INDEX (PRIMARY)
+            JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
+            LEFT JOIN lk_item_values AS v FORCE INDEX (PRIMARY)
+              ON v.queue = i.queue AND v.id = i.id
+            WHERE i.queue = the_queue AND i.id = the_id AND r.owner = asker
+              AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token)
+              AND r.part_count = 1;
+            IF ROW_COUNT() > 0 THEN
+                IF the_token <> 0 THEN
+                    INSERT INTO lk_ended (token, identity, ended_us)
+                    VALUES (the_token, its_identity, now_us)
+                    ON DUPLICATE KEY UPDATE ended_us = now_us;
+                END IF;
+                UPDATE lk_queues AS q FORCE INDEX (PRIMARY) SET q.done = q.done + 1
+                WHERE q.path = the_queue;
+                SET outcome = 'ok';
+            END IF;
+        END IF;
+        IF outcome IS NULL THEN
+            CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,
+                                  delay_ms, outcome, sentence);
+        END IF;
+        COMMIT;
+    END;
+    SELECT outcome, sentence;
+END
 //
+
 -- R16. Answers: outcome, sentence.
-CREATE PROCEDURE lk_unpark(queue VARBINARY(512), id VARBINARY(255), root VARBINARY(255))
+DROP PROCEDURE IF EXISTS lk_unpark
 //
--- R11: what is overdue below a root (NULL: anywhere) takes effect.
-CREATE PROCEDURE lk_tick(the_root VARBINARY(255))
+CREATE PROCEDURE lk_unpark(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_unpark(the_queue, the_id, the_root, outcome, sentence);
+        COMMIT;
+    END;
+    SELECT outcome, sentence;
+END
 //
--- Sweeping: whoever comes by does a little of it now and then, after his own call.
-CREATE PROCEDURE lk_sweep()
-//
--- Readings, as in PostgreSQL's 80_look.sql: any number of rows, with its columns.
-CREATE PROCEDURE lk_value(the_path VARBINARY(512))
-//
-CREATE PROCEDURE lk_list(prefix VARBINARY(512)) -- NULL: everything
-//
-CREATE PROCEDURE lk_show(the_path VARBINARY(512))
-//
-CREATE PROCEDURE lk_audit(prefix VARBINARY(512))
-//
-CREATE PROCEDURE lk_items_of(the_queue VARBINARY(512))
-//
-CREATE PROCEDURE lk_stats(the_queue VARBINARY(512))
+
+-- Made last: who finds this row finds everything.
+INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (1, 1, 0)
 //
 DELIMITER ;

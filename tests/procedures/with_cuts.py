@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command beside a proxy that cuts connections at random bytes.
 
-usage: with_server.sh with_cuts.py COMMAND [ARGUMENT...]
+usage: with_server.sh with_cuts.py SOCKET COMMAND [ARGUMENT...]
 
-{cuts} in an argument stands for the directory of its socket, behind which is the private server.
-Each connection is cut after so many bytes, of both directions together, as a random number says: in
+SOCKET is the name of the private server's socket in its directory; {cuts} in an argument stands for
+the directory of the proxy's, which has the same name. Each connection is cut after so many bytes, of both directions together, as a random number says: in
 the middle of a question, of an answer, or between them. LK_TEST_SEED chooses the numbers.
 """
 
@@ -23,8 +23,9 @@ BYTES_MIN, BYTES_MAX, BYTES_LONG = 300, 12000, 1000000
 
 seed = int(os.environ.get("LK_TEST_SEED") or secrets.randbits(32))
 rng = random.Random(seed)
-server = pathlib.Path(os.environ["LK_TEST_SERVER"]) / ".s.PGSQL.5432"
+server = pathlib.Path(os.environ["LK_TEST_SERVER"]) / sys.argv[1]
 cuts = 0
+connections = set()  # what asyncio itself refers to weakly only
 
 
 class Budget:
@@ -47,24 +48,28 @@ async def pass_on(reader, writer, budget, ends):
 
 
 async def serve(reader, writer):
+    connections.add(asyncio.current_task())
     try:
         far_reader, far_writer = await asyncio.open_unix_connection(str(server))
+        budget, ends = Budget(), (writer, far_writer)
+        await asyncio.gather(
+            pass_on(reader, far_writer, budget, ends),
+            pass_on(far_reader, writer, budget, ends),
+            return_exceptions=True,
+        )
     except OSError:
         writer.close()
-        return
-    budget, ends = Budget(), (writer, far_writer)
-    await asyncio.gather(
-        pass_on(reader, far_writer, budget, ends),
-        pass_on(far_reader, writer, budget, ends),
-        return_exceptions=True,
-    )
+    except asyncio.CancelledError:
+        pass  # the command has ended before this connection
+    finally:
+        connections.discard(asyncio.current_task())
 
 
 async def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         proxy = await asyncio.start_unix_server(serve, str(pathlib.Path(directory) / server.name))
-        arguments = [argument.replace("{cuts}", directory) for argument in sys.argv[1:]]
+        arguments = [argument.replace("{cuts}", directory) for argument in sys.argv[2:]]
         print(f"# LK_TEST_SEED={seed}", flush=True)
         command = await asyncio.create_subprocess_exec(*arguments)
         code = await command.wait()

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random histories on a PostgreSQL store through several openers, beside the model: the functions
- * inside the database must give the same answers and leave the same requests behind, step by step.
+ * Random histories on a store inside a database through several openers, beside the model: the
+ * procedures must give the same answers and leave the same requests behind, step by step.
  *
- * The database's clock is made the test's: its function now_us() reads a table of one row. Draws
- * (R4) are compared in whether there is one; which of the store's tokens is which of the model's is
- * kept, so that calls can name them. Of cycles that came to be unseen (R13) the store withdraws
- * whoever waits with the greatest ticket, the model whoever asks first: there a history ends.
+ * The database's clock is made the test's (subject.h). Draws (R4) are compared in whether there is
+ * one; which of the store's tokens is which of the model's is kept, so that calls can name them. Of
+ * cycles that came to be unseen (R13) the store withdraws whoever waits with the greatest ticket,
+ * the model whoever asks first: there a history ends.
  */
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,15 +17,15 @@
 
 #include "../sqlite/compare.h"
 #include "../sqlite/play.h"
-#include "engine/postgresql/postgresql.h"
+#include "subject.h"
 
-enum { HISTORIES = 4, STEPS = 120, PAIRS = 4096, SCHEMA_MAX = 32 };
+enum { HISTORIES = 4, STEPS = 120, PAIRS = 4096 };
 
-/* One history: the play of the embedded store's test, and what is PostgreSQL's. */
+/* One history: the play of the embedded store's test, and the database's. */
 struct story {
     struct play play;
-    char schema[SCHEMA_MAX];
-    PGconn *connection;
+    char name[SUBJECT_NAME_MAX];
+    struct subject *subject;
     struct {
         char owner[LK_OWNER_BYTES_MAX + 1];
         char path[LK_PATH_BYTES_MAX + 1]; /* of one of its parts */
@@ -43,7 +42,7 @@ static _Noreturn void differ(const struct story *story, const char *what) {
     const struct play *play = &story->play;
 
     fail_msg("%s, step %u (%s of %s for %s, style %d): the store and the model differ in %s",
-             story->schema, play->step, kinds[play->event.kind], play->owner, play->parts.text,
+             story->name, play->step, kinds[play->event.kind], play->owner, play->parts.text,
              play->event.kind == LK_EVENT_ASK ? (int)play->event.ask.style : -1, what);
     abort();
 }
@@ -54,67 +53,15 @@ static void tell(const char *who, lk_outcome outcome, const char *text) {
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-static void run_sql(const struct story *story, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void run_sql(const struct story *story, const char *format, ...) {
-    char sql[1024];
-    va_list arguments;
-    PGresult *result;
-
-    va_start(arguments, format);
-    (void)vsnprintf(sql, sizeof sql, format, arguments);
-    va_end(arguments);
-    result = PQexec(story->connection, sql);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
-        ground_fail("%s: %s", sql, PQerrorMessage(story->connection));
-    }
-    PQclear(result);
-}
-
-static struct lk_engine *open_store(const struct story *story) {
-    struct lk_patience patience = ground_patience(20000000);
-    struct lk_engine *engine = NULL;
-    char rest[512];
-    lk_error error;
-
-    (void)snprintf(rest, sizeof rest, "//postgres@/postgres?host=%s&schema=%s&listen=no",
-                   getenv("LK_TEST_SERVER"), story->schema);
-    if (lk_engine_postgresql.open(lk_slice_of(rest), &patience, &engine, &error) != LK_OK) {
-        ground_fail("cannot open the store: %s", error.text);
-    }
-    return engine;
-}
-
 static void set_clock(struct story *story) {
     story->play.clock.now_us = story->play.clock.wall_us;
-    run_sql(story, "UPDATE %s.test_clock SET now_us = %" PRId64, story->schema,
-            story->play.clock.now_us);
+    subject_set_clock(story->subject, story->play.clock.now_us);
 }
 
 static void begin(struct story *story, unsigned number) {
-    const struct lk_quotas *quotas = &story->play.variant->quotas;
-    char url[512];
-
-    (void)snprintf(story->schema, sizeof story->schema, "d%u_%s", number,
-                   story->play.variant->name);
-    (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s",
-                   getenv("LK_TEST_SERVER"));
-    story->connection = PQconnectdb(url);
-    for (size_t i = 0; i < PLAY_STORES; i++) {
-        story->play.engines[i] = open_store(story);
-    }
-    run_sql(story, "CREATE TABLE %s.test_clock (now_us bigint)", story->schema);
-    run_sql(story, "INSERT INTO %s.test_clock VALUES (0)", story->schema);
-    run_sql(story,
-            "CREATE OR REPLACE FUNCTION %s.now_us() RETURNS bigint LANGUAGE sql VOLATILE AS"
-            " 'SELECT c.now_us FROM %s.test_clock AS c'",
-            story->schema, story->schema);
-    run_sql(story,
-            "UPDATE %s.meta SET live_max = %d, live_per_owner_max = %d, live_per_root_max = %d,"
-            " waiters_per_path_max = %d",
-            story->schema, (int)quotas->live_max, (int)quotas->live_per_owner_max,
-            (int)quotas->live_per_root_max, (int)quotas->waiters_per_path_max);
+    (void)snprintf(story->name, sizeof story->name, "d%u_%s", number, story->play.variant->name);
+    story->subject = subject_new(story->name, story->play.engines, PLAY_STORES);
+    subject_set_bounds(story->subject, &story->play.variant->quotas);
     set_clock(story);
 }
 
@@ -430,7 +377,7 @@ static void play_step(struct story *story) {
     play->clock.wall_us += play_between(play, 1000, play->variant->pause_max_us);
     set_clock(story);
     if (somebody_spans_roots(story)) {
-        run_sql(story, "CALL %s.lk_tick(NULL)", story->schema);
+        subject_tick(story->subject);
     }
     play_invent(play);
     play->event.times = (struct lk_times){play->clock.now_us, play->clock.wall_us};
@@ -473,11 +420,7 @@ static bool play_history(const struct variant *variant, struct lk_random *random
         play_step(story);
     }
     lk_model_free(play->model);
-    for (size_t i = 0; i < PLAY_STORES; i++) {
-        ground_close(play->engines[i]);
-    }
-    run_sql(story, "SET client_min_messages = error; DROP SCHEMA %s CASCADE", story->schema);
-    PQfinish(story->connection);
+    subject_free(story->subject);
     is_whole = !story->is_over;
     free(story);
     return is_whole;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the benchmarks of stores in databases share: the same things done by the library and by
+ * hand, in turns. Each client is a thread with a connection of its own.
+ */
+#ifndef LK_BENCH_DATABASE_H
+#define LK_BENCH_DATABASE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DATABASE_SLOTS = 30 /* permits of each key */, DATABASE_KEYS = 100 };
+
+struct database_client;
+typedef void database_side(struct database_client *client); /* works while database_is_time() */
+
+struct database_bench {
+    const char *url;          /* of the store, whose queue "work" has items enough */
+    const char *only;         /* rounds whose name contains it; "": all */
+    database_side *semaphore; /* by hand: acquires and releases one of `keys` keys */
+    database_side *queue;     /* by hand: claims and completes */
+};
+
+struct database_client {
+    const struct database_bench *bench;
+    pthread_t thread;
+    unsigned number;
+    unsigned keys; /* used in turn, each client beginning at another */
+    uint64_t done;
+    database_side *side;
+};
+
+/* So many clients, and what the library must reach of what is reached by hand. */
+struct database_round {
+    unsigned count;
+    unsigned keys;
+    double bar;
+};
+
+bool database_is_time(void);
+
+void database_semaphores(const struct database_bench *bench, const struct database_round *rounds,
+                         size_t count);
+void database_queues(const struct database_bench *bench, const struct database_round *rounds,
+                     size_t count);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a store in MariaDB costs, beside what one would write by hand, on the same server in the
+ * same run, with commits that are flushed.
+ *
+ *     bench-mysql [WORD]   starts itself anew beside a private server (tests/mysql)
+ *
+ * WORD: only what is so called, "key" or "queue".
+ *
+ * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
+ *     tree, no fairness, no token memory. A pair is an acquire and a release.
+ * (b) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
+ *     another, a procedure and a round trip each.
+ */
+#include <mysql.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "database.h"
+#include "lockkeeper/lockkeeper.h"
+
+enum { ITEMS = 100000 };
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static const char *const by_hand[] = {
+    "CREATE TABLE slots (lock_key VARCHAR(64), slot INT, holder VARCHAR(64), token BIGINT,"
+    " expires_us BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (lock_key, slot)) ENGINE = InnoDB",
+    "CREATE SEQUENCE tokens",
+    "CREATE PROCEDURE acquire(the_key VARCHAR(64), who VARCHAR(64), most INT, ttl_ms BIGINT)"
+    " BEGIN"
+    " DECLARE got BIGINT DEFAULT NULL; DECLARE found_slot INT DEFAULT NULL;"
+    " DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));"
+    " START TRANSACTION;"
+    " SELECT s.slot INTO found_slot FROM slots AS s WHERE s.lock_key = the_key AND s.slot <= most"
+    " AND s.expires_us < now_us ORDER BY s.slot LIMIT 1 FOR UPDATE SKIP LOCKED;"
+    " IF found_slot IS NOT NULL THEN"
+    " SET got = NEXT VALUE FOR tokens;"
+    " UPDATE slots SET holder = who, token = got, expires_us = now_us + ttl_ms * 1000"
+    " WHERE lock_key = the_key AND slot = found_slot;"
+    " END IF; COMMIT; SELECT got; END",
+    "CREATE PROCEDURE let_go(the_key VARCHAR(64), the_token BIGINT)"
+    " BEGIN UPDATE slots SET expires_us = 0 WHERE lock_key = the_key AND token = the_token AND"
+    " expires_us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));"
+    " SELECT ROW_COUNT(); END",
+    "INSERT INTO slots (lock_key, slot) SELECT CONCAT('key', k.seq), s.seq"
+    " FROM seq_0_to_99 AS k CROSS JOIN seq_1_to_30 AS s",
+    "CREATE TABLE queue (id BIGINT PRIMARY KEY, state TINYINT NOT NULL DEFAULT 0,"
+    " expires_us BIGINT NOT NULL DEFAULT 0, KEY (state, id)) ENGINE = InnoDB",
+    "CREATE PROCEDURE claim()"
+    " BEGIN DECLARE got BIGINT DEFAULT NULL; START TRANSACTION;"
+    " SELECT q.id INTO got FROM queue AS q WHERE q.state = 0 ORDER BY q.id LIMIT 1"
+    " FOR UPDATE SKIP LOCKED;"
+    " UPDATE queue SET state = 1, expires_us ="
+    " TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 60000000 WHERE id = got;"
+    " COMMIT; SELECT got; END",
+    "CREATE PROCEDURE complete(the_id BIGINT)"
+    " BEGIN DELETE FROM queue WHERE id = the_id AND expires_us >"
+    " TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); SELECT ROW_COUNT(); END",
+};
+
+static MYSQL *connect_by_hand(void) {
+    MYSQL *connection = mysql_init(NULL);
+    char socket[256];
+
+    (void)snprintf(socket, sizeof socket, "%s/socket", getenv("LK_TEST_SERVER"));
+    if (mysql_real_connect(connection, NULL, "root", NULL, "test", 0, socket, 0) == NULL
+        || mysql_query(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED") != 0) {
+        bench_give_up("%s", mysql_error(connection));
+    }
+    return connection;
+}
+
+/* The first column of the first row, or "". */
+static void run(MYSQL *connection, const char *sql, char *ret_text, size_t size) {
+    MYSQL_RES *result;
+    MYSQL_ROW row = NULL;
+
+    if (mysql_query(connection, sql) != 0) {
+        bench_give_up("%s: %s", sql, mysql_error(connection));
+    }
+    result = mysql_store_result(connection);
+    row = result != NULL ? mysql_fetch_row(result) : NULL;
+    (void)snprintf(ret_text, size, "%s", row != NULL && row[0] != NULL ? row[0] : "");
+    mysql_free_result(result);
+    while (mysql_next_result(connection) == 0) {
+        mysql_free_result(mysql_store_result(connection));
+    }
+}
+
+static void semaphore_by_hand(struct database_client *client) {
+    MYSQL *connection = connect_by_hand();
+    char sql[160];
+    char token[64];
+    char ignored[64];
+
+    for (unsigned at = client->number * 7; database_is_time(); at++) {
+        (void)snprintf(sql, sizeof sql, "CALL acquire('key%u', 'worker-%u', %d, 60000)",
+                       at % client->keys, client->number, DATABASE_SLOTS);
+        run(connection, sql, token, sizeof token);
+        if (token[0] != '\0') {
+            (void)snprintf(sql, sizeof sql, "CALL let_go('key%u', %s)", at % client->keys, token);
+            run(connection, sql, ignored, sizeof ignored);
+            client->done++;
+        }
+    }
+    mysql_close(connection);
+}
+
+static void queue_by_hand(struct database_client *client) {
+    MYSQL *connection = connect_by_hand();
+    char sql[96];
+    char id[64];
+    char ignored[64];
+
+    while (database_is_time()) {
+        run(connection, "CALL claim()", id, sizeof id);
+        if (id[0] == '\0') {
+            bench_give_up("the queue by hand is empty: more ITEMS are needed");
+        }
+        (void)snprintf(sql, sizeof sql, "CALL complete(%s)", id);
+        run(connection, sql, ignored, sizeof ignored);
+        client->done++;
+    }
+    mysql_close(connection);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void prepare(const char *url) {
+    MYSQL *connection = connect_by_hand();
+    char ignored[64];
+    char sql[512];
+    lk_store *store;
+    lk_error error;
+
+    for (size_t i = 0; i < sizeof by_hand / sizeof by_hand[0]; i++) {
+        run(connection, by_hand[i], ignored, sizeof ignored);
+    }
+    if (lk_open(url, &store, &error) != LK_OK) {
+        bench_give_up("%s", error.text);
+    }
+    lk_close(store);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO queue (id) SELECT seq FROM seq_1_to_%d", ITEMS);
+    run(connection, sql, ignored, sizeof ignored);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,"
+                   " need_units, need_roots) SELECT 'work', seq, seq, 'ready', 0, '', '', '', ''"
+                   " FROM seq_1_to_%d",
+                   ITEMS);
+    run(connection, sql, ignored, sizeof ignored);
+    run(connection, "INSERT INTO lk_queues (path) VALUES ('work')", ignored, sizeof ignored);
+    mysql_close(connection);
+}
+
+int main(int argc, char **argv) {
+    static const struct database_round semaphores[] = {{1, 1, 0.4},
+                                                       {8, 1, 0.2},
+                                                       {25, 1, 0.2},
+                                                       {1, DATABASE_KEYS, 0.4},
+                                                       {8, DATABASE_KEYS, 0.4},
+                                                       {25, DATABASE_KEYS, 0.4}};
+    static const struct database_round queues[] = {{1, 1, 1.0}, {4, 1, 1.0}, {16, 1, 1.0}};
+    struct database_bench bench = {
+        .only = argc > 1 ? argv[1] : "", .semaphore = semaphore_by_hand, .queue = queue_by_hand};
+    char url[512];
+
+    if (getenv("LK_TEST_SERVER") == NULL) {
+        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
+        bench_give_up("%s cannot be run", WITH_SERVER);
+    }
+    (void)snprintf(url, sizeof url, "mysql://root@/test?socket=%s/socket",
+                   getenv("LK_TEST_SERVER"));
+    bench.url = url;
+    printf("A store in MariaDB, beside procedures and loops by hand\n");
+    bench_machine_print();
+    prepare(url);
+    bench_title_print("Acquire + release of a counting semaphore");
+    database_semaphores(&bench, semaphores, sizeof semaphores / sizeof semaphores[0]);
+    bench_title_print("Claim + completion of an item");
+    database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
+    return 0;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: making them, and one statement at a time on them. libmariadb's non-blocking calls
+ * say what they wait for; the waiting itself is ours, and ends with the caller's patience even if
+ * the server is stopped or the network silent.
+ */
+#include <errmsg.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/mysql/store.h"
+#include "engine/procedures/socket.h"
+
+enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80000 };
+
+/*
+ * Whatever the server's defaults are: decisions are made at READ COMMITTED, text is UTF-8 and its
+ * bytes are what they are, an error is no warning, a human's lock ends in a try again.
+ */
+static const char settings[] = "SET NAMES utf8mb4, autocommit = 1,"
+                               " sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
+                               " lock_wait_timeout = 10, innodb_lock_wait_timeout = 3,"
+                               " sql_safe_updates = 0, unique_checks = 1, %s = 'READ-COMMITTED'";
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/*
+ * Waits for what a non-blocking call has named, and says in *status what has come. LK_CANCELLED and
+ * LK_UNAVAILABLE leave the call where it is: only closing ends it.
+ */
+static lk_outcome wait_for(struct lk_mysql_link *link, int *status,
+                           const struct lk_patience *patience, lk_error *error) {
+    short wanted = (short)(((*status & MYSQL_WAIT_READ) != 0 ? POLLIN : 0)
+                           | ((*status & MYSQL_WAIT_WRITE) != 0 ? POLLOUT : 0)
+                           | ((*status & MYSQL_WAIT_EXCEPT) != 0 ? POLLPRI : 0));
+    lk_outcome outcome =
+        lk_socket_wait((int)mysql_get_socket(link->mysql), wanted, patience, error);
+
+    if (outcome != LK_OK) {
+        link->is_lost = true;
+        return outcome;
+    }
+    *status &= ~MYSQL_WAIT_TIMEOUT;
+    return LK_OK;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static void set_ssl(const struct lk_mysql_place *place, MYSQL *mysql) {
+    static const my_bool yes = 1;
+
+    if (place->ssl_mode == LK_MYSQL_SSL_DISABLED) {
+        return;
+    }
+    (void)mysql_ssl_set(mysql, place->texts[LK_MYSQL_SSL_KEY], place->texts[LK_MYSQL_SSL_CERT],
+                        place->texts[LK_MYSQL_SSL_CA], place->texts[LK_MYSQL_SSL_CAPATH], NULL);
+    (void)mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &yes);
+    if (place->ssl_mode == LK_MYSQL_SSL_VERIFY_IDENTITY) {
+        (void)mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+    }
+}
+
+/* A server must not ask for this machine's files; one that is lost is found lost, not made anew. */
+static MYSQL *make_mysql(const struct lk_mysql_place *place) {
+    static const unsigned no_files = 0;
+    static const my_bool no = 0;
+    MYSQL *mysql = mysql_init(NULL);
+    unsigned protocol =
+        place->texts[LK_MYSQL_SOCKET] != NULL ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
+
+    if (mysql == NULL) {
+        return NULL;
+    }
+    if (mysql_options(mysql, MYSQL_OPT_NONBLOCK, NULL) != 0) {
+        mysql_close(mysql);
+        return NULL;
+    }
+    (void)mysql_options(mysql, MYSQL_OPT_LOCAL_INFILE, &no_files);
+    (void)mysql_options(mysql, MYSQL_OPT_RECONNECT, &no);
+    (void)mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    (void)mysql_options(mysql, MYSQL_READ_DEFAULT_GROUP, "client");
+    if (place->texts[LK_MYSQL_SOCKET] != NULL || place->texts[LK_MYSQL_HOST] != NULL) {
+        (void)mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol); /* else as ~/.my.cnf has it */
+    }
+    set_ssl(place, mysql);
+    return mysql;
+}
+
+/* Where nothing is verified, the library takes a server without TLS as well. */
+static lk_outcome check_ssl(const struct lk_mysql_place *place, MYSQL *mysql, lk_error *error) {
+    if (place->ssl_mode == LK_MYSQL_SSL_DISABLED || mysql_get_ssl_cipher(mysql) != NULL) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNAVAILABLE,
+                        "MySQL: the server speaks no TLS, which ssl-mode demands; set it up there");
+}
+
+static lk_outcome reach(const struct lk_mysql_place *place, struct lk_mysql_link *link,
+                        const struct lk_patience *patience, lk_error *error) {
+    char *const *texts = place->texts;
+    MYSQL *reached = NULL;
+    int status = mysql_real_connect_start(
+        &reached, link->mysql, texts[LK_MYSQL_SOCKET] != NULL ? NULL : texts[LK_MYSQL_HOST],
+        texts[LK_MYSQL_USER], texts[LK_MYSQL_PASSWORD], texts[LK_MYSQL_DATABASE], place->port,
+        texts[LK_MYSQL_SOCKET], 0);
+
+    while (status != 0) {
+        lk_outcome outcome = wait_for(link, &status, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        status = mysql_real_connect_cont(&reached, link->mysql, status);
+    }
+    return reached != NULL ? LK_OK : lk_mysql_explain_connection(link->mysql, error);
+}
+
+static lk_outcome check_server(MYSQL *mysql, lk_error *error) {
+    bool is_mariadb = mariadb_connection(mysql);
+    unsigned long version = mysql_get_server_version(mysql);
+
+    if (version >= (is_mariadb ? MARIADB_OLDEST : MYSQL_OLDEST)) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "the server is %s %lu.%lu; MariaDB 10.6 or MySQL 8.0 is needed, or later",
+                        is_mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100);
+}
+
+static lk_outcome set_up(struct lk_mysql_link *link, const struct lk_patience *patience,
+                         lk_error *error) {
+    char sql[sizeof settings + 32];
+    MYSQL_RES *result = NULL;
+    lk_outcome outcome = check_server(link->mysql, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    (void)snprintf(sql, sizeof sql, settings,
+                   mariadb_connection(link->mysql) ? "tx_isolation" : "transaction_isolation");
+    outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
+    mysql_free_result(result);
+    return outcome == LK_INTERNAL ? lk_mysql_explain(link->mysql, "", error) : outcome;
+}
+
+/* A program that is started keeps no connection of ours. */
+static void keep_from_children(MYSQL *mysql) {
+    int descriptor = (int)mysql_get_socket(mysql);
+    int flags = fcntl(descriptor, F_GETFD);
+
+    if (flags >= 0) {
+        (void)fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);
+    }
+}
+
+lk_outcome lk_mysql_connect(const struct lk_mysql_place *place, const struct lk_patience *patience,
+                            struct lk_mysql_link **ret_link, lk_error *error) {
+    struct lk_mysql_link *link = calloc(1, sizeof *link);
+    lk_outcome outcome;
+
+    if (link == NULL || (link->mysql = make_mysql(place)) == NULL) {
+        free(link);
+        return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+    }
+    outcome = reach(place, link, patience, error);
+    if (outcome == LK_OK) {
+        keep_from_children(link->mysql);
+        outcome = check_ssl(place, link->mysql, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = set_up(link, patience, error);
+    }
+    if (outcome != LK_OK) {
+        lk_mysql_disconnect(link);
+        return outcome;
+    }
+    *ret_link = link;
+    return LK_OK;
+}
+
+/* A farewell on a connection that is lost could block: there is none. */
+void lk_mysql_disconnect(struct lk_mysql_link *link) {
+    if (link->is_lost) {
+        (void)shutdown((int)mysql_get_socket(link->mysql), SHUT_RDWR);
+    }
+    mysql_close(link->mysql);
+    free(link);
+}
+
+/* ---- one statement --------------------------------------------------------------------------- */
+
+static lk_outcome lose(struct lk_mysql_link *link, lk_error *error) {
+    link->is_lost = true;
+    return lk_error_set(error, LK_UNAVAILABLE,
+                        "the connection to the database was lost, and with it the answer: %.200s",
+                        mysql_error(link->mysql));
+}
+
+/* An error of the client library itself leaves it unknown what is still to come. */
+static lk_outcome refuse(struct lk_mysql_link *link, lk_error *error) {
+    unsigned code = mysql_errno(link->mysql);
+    bool is_own = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) || code >= CER_MIN_ERROR;
+
+    return is_own ? lose(link, error) : LK_INTERNAL;
+}
+
+static lk_outcome send_query(struct lk_mysql_link *link, struct lk_slice sql,
+                             const struct lk_patience *patience, lk_error *error) {
+    int code = 0;
+    int status = mysql_real_query_start(&code, link->mysql, sql.bytes, sql.size);
+
+    while (status != 0) {
+        lk_outcome outcome = wait_for(link, &status, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        status = mysql_real_query_cont(&code, link->mysql, status);
+    }
+    return code == 0 ? LK_OK : refuse(link, error);
+}
+
+static lk_outcome store_result(struct lk_mysql_link *link, const struct lk_patience *patience,
+                               MYSQL_RES **ret_result, lk_error *error) {
+    MYSQL_RES *result = NULL;
+    int status = mysql_store_result_start(&result, link->mysql);
+
+    while (status != 0) {
+        lk_outcome outcome = wait_for(link, &status, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        status = mysql_store_result_cont(&result, link->mysql, status);
+    }
+    if (result == NULL && mysql_errno(link->mysql) != 0) {
+        return refuse(link, error);
+    }
+    *ret_result = result;
+    return LK_OK;
+}
+
+/* LK_NONE: there was none. */
+static lk_outcome next_result(struct lk_mysql_link *link, const struct lk_patience *patience,
+                              lk_error *error) {
+    int code = 0;
+    int status;
+
+    if (!mysql_more_results(link->mysql)) {
+        return LK_NONE;
+    }
+    status = mysql_next_result_start(&code, link->mysql);
+    while (status != 0) {
+        lk_outcome outcome = wait_for(link, &status, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        status = mysql_next_result_cont(&code, link->mysql, status);
+    }
+    return code == 0 ? LK_OK : code < 0 ? LK_NONE : refuse(link, error);
+}
+
+/* A CALL answers with its rows, and then with how it ended. */
+lk_outcome lk_mysql_query(struct lk_mysql_link *link, struct lk_slice sql,
+                          const struct lk_patience *patience, MYSQL_RES **ret_result,
+                          lk_error *error) {
+    MYSQL_RES *first = NULL;
+    lk_outcome outcome = send_query(link, sql, patience, error);
+
+    while (outcome == LK_OK) {
+        MYSQL_RES *result = NULL;
+        outcome = store_result(link, patience, &result, error);
+        if (first == NULL) {
+            first = result;
+        } else {
+            mysql_free_result(result);
+        }
+        if (outcome == LK_OK) {
+            outcome = next_result(link, patience, error);
+        }
+    }
+    if (outcome != LK_NONE) {
+        mysql_free_result(first);
+        return outcome;
+    }
+    *ret_result = first;
+    return LK_OK;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One exchange with MySQL: a procedure called, and its rows.
+ *
+ * The call is one statement of SQL, so that it is one round trip on any connection: a prepared one
+ * would be two on each that is new, and a pooler's trouble. No data can become SQL: text in quotes
+ * is of printable ASCII without quote and backslash, which has one meaning in every sql_mode and
+ * character set; all else goes as hexadecimal digits. So calls can be read in the server's logs.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/mysql/store.h"
+
+/* ---- what is sent ---------------------------------------------------------------------------- */
+
+static bool is_plain(struct lk_slice text) {
+    for (size_t i = 0; i < text.size; i++) {
+        char byte = text.bytes[i];
+        if (byte < ' ' || byte > '~' || byte == '\'' || byte == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *put(char *end, struct lk_slice text) {
+    memcpy(end, text.bytes, text.size);
+    return end + text.size;
+}
+
+static char *put_hex(char *end, struct lk_slice bytes) {
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < bytes.size; i++) {
+        unsigned byte = (unsigned char)bytes.bytes[i];
+        *end++ = digits[byte >> 4];
+        *end++ = digits[byte & 15];
+    }
+    return end;
+}
+
+char *lk_mysql_put_literal(char *end, struct lk_slice text) {
+    bool is_text = is_plain(text);
+
+    end = put(end, lk_slice_of(is_text ? "'" : "x'"));
+    end = is_text ? put(end, text) : put_hex(end, text);
+    return put(end, lk_slice_of("'"));
+}
+
+static char *put_argument(char *end, enum lk_argument_kind kind, struct lk_slice value) {
+    if (value.bytes == NULL) {
+        return put(end, lk_slice_of("NULL"));
+    }
+    return kind == LK_ARGUMENT_NUMBER ? put(end, value) : lk_mysql_put_literal(end, value);
+}
+
+/* For free(). NULL: memory is exhausted. */
+static char *write_call(const char *prefix, const struct lk_call *call, size_t *ret_size) {
+    const struct lk_arguments *arguments = call->arguments;
+    size_t size = strlen("CALL ()") + strlen(prefix) + strlen(call->name);
+    char *sql;
+    char *end;
+
+    for (int i = 0; i < arguments->count; i++) {
+        size += LK_MYSQL_LITERAL_MAX(arguments->values[i].size) + sizeof "NULL,";
+    }
+    sql = malloc(size);
+    if (sql == NULL) {
+        return NULL;
+    }
+    end = put(sql, lk_slice_of("CALL "));
+    end = put(end, lk_slice_of(prefix));
+    end = put(end, lk_slice_of(call->name + strlen("lk_")));
+    for (int i = 0; i < arguments->count; i++) {
+        *end++ = i == 0 ? '(' : ',';
+        end = put_argument(end, arguments->kinds[i], arguments->values[i]);
+    }
+    end = put(end, lk_slice_of(arguments->count > 0 ? ")" : "()"));
+    *ret_size = (size_t)(end - sql);
+    return sql;
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static void free_result(void *result) {
+    mysql_free_result(result);
+}
+
+/* Of no result: no rows. Takes the result over, unless memory is exhausted. */
+static struct lk_rows *make_rows(MYSQL_RES *result) {
+    int count = result != NULL ? (int)mysql_num_rows(result) : 0;
+    int column_count = result != NULL ? (int)mysql_num_fields(result) : 0;
+    struct lk_rows *rows = lk_rows_new(count, column_count);
+    struct lk_slice *cell;
+    MYSQL_ROW row;
+
+    if (rows == NULL) {
+        return NULL;
+    }
+    cell = rows->cells;
+    while (result != NULL && (row = mysql_fetch_row(result)) != NULL) {
+        const unsigned long *sizes = mysql_fetch_lengths(result);
+        for (int column = 0; column < column_count; column++) {
+            *cell++ = (struct lk_slice){row[column], sizes[column]};
+        }
+    }
+    rows->lists = LK_LISTS_WORDS;
+    rows->source = result;
+    rows->free_source = free_result;
+    return rows;
+}
+
+static enum lk_fate finish(const struct lk_mysql *store, struct lk_mysql_link *link,
+                           lk_outcome outcome, MYSQL_RES *result, struct lk_rows **ret_rows,
+                           lk_outcome *ret_outcome, lk_error *error) {
+    struct lk_rows *rows;
+
+    *ret_outcome = outcome;
+    if (outcome == LK_INTERNAL) {
+        *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
+        return lk_mysql_fate_of(link->mysql);
+    }
+    if (outcome != LK_OK) {
+        return outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
+    }
+    rows = make_rows(result);
+    if (rows == NULL) {
+        mysql_free_result(result);
+        *ret_outcome = lk_error_set(error, LK_INTERNAL, "no memory for an answer");
+        return LK_FATE_ANSWERED;
+    }
+    *ret_rows = rows;
+    return LK_FATE_ANSWERED;
+}
+
+static enum lk_fate exchange(struct lk_procedures *common, void *connection,
+                             const struct lk_call *call, const struct lk_patience *patience,
+                             struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error) {
+    struct lk_mysql *store = lk_mysql_of(&common->engine);
+    MYSQL_RES *result = NULL;
+    struct lk_slice sql = call->sql != NULL ? lk_slice_of(call->sql) : (struct lk_slice){NULL, 0};
+    char *made = NULL;
+    lk_outcome outcome;
+
+    if (call->sql == NULL) {
+        made = write_call(store->place.prefix, call, &sql.size);
+        sql.bytes = made;
+    }
+    if (sql.bytes == NULL) {
+        *ret_outcome = lk_error_set(error, LK_INTERNAL, "no memory for a call");
+        return LK_FATE_ANSWERED;
+    }
+    outcome = lk_mysql_query(connection, sql, patience, &result, error);
+    free(made);
+    return finish(store, connection, outcome, result, ret_rows, ret_outcome, error);
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static lk_outcome connect_to(struct lk_procedures *common, const struct lk_patience *patience,
+                             void **ret_connection, lk_error *error) {
+    struct lk_mysql_link *link = NULL;
+    lk_outcome outcome =
+        lk_mysql_connect(&lk_mysql_of(&common->engine)->place, patience, &link, error);
+
+    if (outcome == LK_OK) {
+        *ret_connection = link;
+    }
+    return outcome;
+}
+
+/* A server says nothing unasked, but that it is going. */
+static bool is_alive(void *connection) {
+    struct lk_mysql_link *link = connection;
+    struct pollfd polled = {.fd = (int)mysql_get_socket(link->mysql), .events = POLLIN};
+
+    return poll(&polled, 1, 0) == 0;
+}
+
+static void disconnect(void *connection) {
+    lk_mysql_disconnect(connection);
+}
+
+const struct lk_database lk_mysql_database = {
+    .lists = LK_LISTS_WORDS,
+    .connect = connect_to,
+    .is_alive = is_alive,
+    .disconnect = disconnect,
+    .exchange = exchange,
+};

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Founding a store: it is made by whoever comes first and may make it, one at a time, and looked at
+ * by everybody who opens it. Each statement that makes something is committed by itself, and the
+ * row of the table meta is the last: a store without it is not made yet, and whoever was killed in
+ * the middle leaves the rest to the next. Whoever fails takes back what he has made.
+ */
+#include <mysqld_error.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/mysql/script.h"
+#include "engine/mysql/store.h"
+#include "engine/procedures/rename.h"
+#include "sql/schema.h"
+
+enum { SQL_BYTES_MAX = 256 };
+
+/* What is there. */
+struct present {
+    bool has_meta;
+    long format;
+    long writable_from;
+};
+
+/* Runs one statement; whatever the server has against it is explained. */
+static lk_outcome run(const struct lk_mysql *store, struct lk_mysql_link *link, struct lk_slice sql,
+                      const struct lk_patience *patience, MYSQL_RES **ret_result, lk_error *error) {
+    lk_outcome outcome = lk_mysql_query(link, sql, patience, ret_result, error);
+
+    return outcome == LK_INTERNAL ? lk_mysql_explain(link->mysql, store->place.prefix, error)
+                                  : outcome;
+}
+
+static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
+                       const struct lk_patience *patience, struct present *ret_present,
+                       lk_error *error) {
+    char sql[SQL_BYTES_MAX];
+    MYSQL_RES *result = NULL;
+    MYSQL_ROW row;
+    lk_outcome outcome;
+
+    *ret_present = (struct present){.has_meta = false};
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %smeta",
+                   store->place.prefix);
+    outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
+    if (outcome == LK_INTERNAL) {
+        return mysql_errno(link->mysql) == ER_NO_SUCH_TABLE
+                   ? LK_OK
+                   : lk_mysql_explain(link->mysql, store->place.prefix, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    row = mysql_fetch_row(result);
+    if (row != NULL && row[0] != NULL && row[1] != NULL) {
+        ret_present->has_meta = true;
+        ret_present->format = strtol(row[0], NULL, 10);
+        ret_present->writable_from = strtol(row[1], NULL, 10);
+    }
+    mysql_free_result(result);
+    return LK_OK;
+}
+
+/* Missing, or of a format before this program's: the script brings it up to date. */
+static bool is_to_be_made(const struct present *present) {
+    return !present->has_meta || (present->format >= 1 && present->format < LK_MYSQL_FORMAT);
+}
+
+static lk_outcome check(const struct lk_mysql *store, const struct present *present,
+                        lk_error *error) {
+    if (!present->has_meta || present->format < 1) {
+        return lk_error_set(
+            error, LK_INVALID,
+            "the table %smeta is not Lockkeeper's; name another store with ?prefix=",
+            store->place.prefix);
+    }
+    if (present->writable_from > LK_MYSQL_FORMAT) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the store %s... has format %ld, which this program does not know; use "
+                            "a newer one",
+                            store->place.prefix, present->format);
+    }
+    return LK_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* Takes back what this part of the script has made. What cannot be stays. */
+static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
+                      struct lk_slice script, const struct lk_patience *patience) {
+    struct lk_slice statement;
+    struct lk_slice kind;
+    struct lk_slice name;
+    lk_error ignored;
+
+    while (!link->is_lost && lk_mysql_script_next(&script, &statement)) {
+        char sql[SQL_BYTES_MAX];
+        MYSQL_RES *result = NULL;
+        if (lk_mysql_script_creates(statement, &kind, &name)) {
+            (void)snprintf(sql, sizeof sql, "DROP %.*s IF EXISTS %.*s", (int)kind.size, kind.bytes,
+                           (int)name.size, name.bytes);
+            (void)run(store, link, lk_slice_of(sql), patience, &result, &ignored);
+            mysql_free_result(result);
+        }
+    }
+}
+
+/* Whoever fails takes back what he has made, if all that there is is his. */
+static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link *link,
+                             struct lk_slice script, const struct lk_patience *patience,
+                             lk_error *error) {
+    const char *beginning = script.bytes;
+    struct lk_slice statement;
+    struct lk_slice kind;
+    struct lk_slice name;
+    bool is_ours = true; /* nothing that it would have made has been there before */
+    lk_outcome outcome = LK_OK;
+
+    while (outcome == LK_OK && lk_mysql_script_next(&script, &statement)) {
+        MYSQL_RES *result = NULL;
+        outcome = run(store, link, statement, patience, &result, error);
+        mysql_free_result(result);
+        if (outcome == LK_OK && lk_mysql_script_creates(statement, &kind, &name)
+            && mysql_warning_count(link->mysql) > 0) {
+            is_ours = false;
+        }
+    }
+    if (outcome != LK_OK && is_ours) {
+        take_back(store, link, (struct lk_slice){beginning, (size_t)(statement.bytes - beginning)},
+                  patience);
+    }
+    return outcome;
+}
+
+/* One at a time: others wait for the lock, and find it made. */
+static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
+                       const struct lk_patience *patience, lk_error *error) {
+    static const char lock[] =
+        "SELECT GET_LOCK(CONCAT('lockkeeper ', SHA1(CONCAT(DATABASE(), '.%s'))), 31536000)";
+    char *script = lk_sql_rename(lk_sql_schema_mysql(), "lk_", store->place.prefix);
+    char sql[sizeof lock + LK_MYSQL_PREFIX_MAX];
+    struct present present = {.has_meta = false};
+    MYSQL_RES *result = NULL;
+    lk_outcome outcome;
+
+    if (script == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a schema");
+    }
+    (void)snprintf(sql, sizeof sql, lock, store->place.prefix);
+    outcome = run(store, link, lk_slice_of(sql), patience, &result, error);
+    mysql_free_result(result);
+    if (outcome == LK_OK) {
+        outcome = look(store, link, patience, &present, error);
+    }
+    if (outcome == LK_OK && is_to_be_made(&present)) {
+        outcome = run_script(store, link, lk_slice_of(script), patience, error);
+    }
+    free(script);
+    return outcome; /* the lock goes with the connection */
+}
+
+/* Who may not bring a store up to date is told who may. */
+static lk_outcome explain_step(const struct lk_mysql *store, const struct present *present,
+                               lk_outcome outcome, lk_error *error) {
+    if (outcome != LK_DENIED || !present->has_meta) {
+        return outcome;
+    }
+    return lk_error_set(error, LK_DENIED,
+                        "the store %s... has format %ld, and this user may not bring it to format "
+                        "%d; whoever made it runs `lk schema mysql`, or opens the store with this "
+                        "program",
+                        store->place.prefix, present->format, LK_MYSQL_FORMAT);
+}
+
+/* The making has settings of its own: its connection is not used for calls. */
+static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link *link,
+                             const struct lk_patience *patience, bool *ret_made, lk_error *error) {
+    struct present present;
+    lk_outcome outcome = look(store, link, patience, &present, error);
+
+    *ret_made = outcome == LK_OK && is_to_be_made(&present);
+    if (*ret_made) {
+        outcome = explain_step(store, &present, make(store, link, patience, error), error);
+        if (outcome == LK_OK) {
+            outcome = look(store, link, patience, &present, error);
+        }
+    }
+    return outcome == LK_OK ? check(store, &present, error) : outcome;
+}
+
+/* A server that lets nobody in is told at once; a connection that is lost is made anew. */
+lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *patience,
+                            lk_error *error) {
+    int64_t delay_us = 0;
+
+    for (;;) {
+        struct lk_mysql_link *link = NULL;
+        bool is_made = false;
+        bool is_lost;
+        lk_outcome outcome = lk_mysql_connect(&store->place, patience, &link, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        outcome = prepare_on(store, link, patience, &is_made, error);
+        if (outcome == LK_OK && !is_made) {
+            store->common.idle[store->common.idle_count++] = link;
+            return LK_OK;
+        }
+        is_lost = link->is_lost;
+        lk_mysql_disconnect(link);
+        if (outcome == LK_OK) {
+            return LK_OK;
+        }
+        if (outcome != LK_UNAVAILABLE || !is_lost || !lk_procedures_back_off(patience, &delay_us)) {
+            return outcome;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 1.
+--
+-- Made for reading by people too:  SELECT * FROM lk_locks  (or lk_work)
+-- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
+-- hand that changes one changes what somebody was promised.
+--
+-- Made by a DBA, in the database that is to be used, it can be used by whoever is granted this,
+-- here the user app and the database shop:
+-- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
+--
+-- For the client `mysql` and for whoever splits this by himself: a statement ends in front of a
+-- line that is nothing but //, and the lines that begin with DELIMITER are for the client alone.
+--
+-- Texts are bytes of UTF-8 (VARBINARY), so that they are compared byte by byte whatever the
+-- database's collation. All times `..._us` are microseconds of Unix time on the database's clock.
+-- No secondary index is unique and there are no foreign keys: the row of its root, which whoever
+-- decides has locked, keeps each request single, and the gap locks of such checks would make roots
+-- wait for each other.
+
+DELIMITER //
+
+SET NAMES utf8mb4
+//
+SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'
+//
+
+-- One row about the store itself.
+CREATE TABLE IF NOT EXISTS lk_meta (
+    only_row             TINYINT NOT NULL DEFAULT 1 PRIMARY KEY CHECK (only_row = 1),
+    format               INT    NOT NULL, -- of these tables and procedures
+    writable_from        INT    NOT NULL, -- the oldest format whose programs may still use them
+    server_start         BIGINT NOT NULL, -- R11: another one means that the server has restarted
+    draw_floor           BIGINT NOT NULL DEFAULT 0, -- R4: no draw of a forgotten root was greater
+    live_max             BIGINT NOT NULL DEFAULT 0, -- R22; 0: unbounded
+    live_per_owner_max   BIGINT NOT NULL DEFAULT 0,
+    live_per_root_max    BIGINT NOT NULL DEFAULT 0,
+    waiters_per_path_max BIGINT NOT NULL DEFAULT 0
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+
+-- A root is the first segment of paths. Whoever decides about anything below it first locks its
+-- row: decisions about one root follow each other, different roots never wait for each other.
+CREATE TABLE IF NOT EXISTS lk_roots (
+    root        VARBINARY(255) NOT NULL PRIMARY KEY,
+    last_draw   BIGINT  NOT NULL, -- R4: the last ticket or token
+    due_us      BIGINT  NOT NULL, -- no deadline of a request here is earlier
+    has_waiting BOOLEAN NOT NULL, -- false: nobody waits below it
+    KEY roots_by_due (due_us)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- Every live request: leases and who waits. One row for each of its parts, in the order in which
+-- they were asked for; all but the part is the same in each of them. (One table and not two, for
+-- most requests have one part, and a row costs as much as all that is in it.) What is past its
+-- deadline is dead, swept or not.
+CREATE TABLE IF NOT EXISTS lk_requests (
+    id           BIGINT  NOT NULL AUTO_INCREMENT,
+    part         TINYINT NOT NULL,          -- 1, 2, ...
+    path         VARBINARY(512) NOT NULL,   -- of this part
+    unit_limit   INT     NOT NULL,          -- R2 limit; 0: none
+    units        INT     NOT NULL,          -- R7c: what it counts; 0: it is exclusive
+    root         VARBINARY(255) NOT NULL,   -- of this path
+    owner        VARBINARY(128) NOT NULL,
+    note         VARBINARY(255) NOT NULL,
+    held         BOOLEAN NOT NULL,          -- else it waits
+    revoked      BOOLEAN NOT NULL DEFAULT 0, -- R12: held to its deadline, not renewable
+    attended     BOOLEAN NOT NULL,          -- R10: somebody was blocked on it when it last asked
+    fixed        BOOLEAN NOT NULL,          -- R11: the deadline came from `until`
+    wants_value  BOOLEAN NOT NULL,          -- R15: the value is in doubt when it perishes
+    is_claim     BOOLEAN NOT NULL DEFAULT 0, -- R16: of the item at its first path
+    ticket       BIGINT  NOT NULL,          -- R4
+    token        BIGINT  NOT NULL,          -- R4; 0 while waiting
+    ttl_ms       BIGINT  NOT NULL,
+    deadline_us  BIGINT  NOT NULL,
+    identity     BINARY(32) NULL, -- R3: a hash of owner and paths; NULL: a claim has none
+    roots        VARBINARY(4095) NOT NULL,  -- all of its roots in byte order, a space between
+    part_count   TINYINT NOT NULL,
+    PRIMARY KEY (id, part),
+    KEY requests_by_path (path, deadline_us),
+    KEY requests_by_owner (owner, held, identity),
+    KEY requests_by_root (root, held, deadline_us, ticket)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- R15: the value kept at a path.
+CREATE TABLE IF NOT EXISTS lk_values (
+    path     VARBINARY(512) NOT NULL PRIMARY KEY,
+    in_doubt BOOLEAN    NOT NULL, -- its last holder perished; what it describes may be half done
+    bytes    MEDIUMBLOB NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+
+-- R16: the queues that something was ever pushed to, and what was counted of each.
+CREATE TABLE IF NOT EXISTS lk_queues (
+    path       VARBINARY(512) NOT NULL PRIMARY KEY,
+    pushed     BIGINT NOT NULL DEFAULT 0,
+    duplicates BIGINT NOT NULL DEFAULT 0, -- pushes of what was there
+    claims     BIGINT NOT NULL DEFAULT 0,
+    steals     BIGINT NOT NULL DEFAULT 0, -- claims of items whose former claim had perished
+    done       BIGINT NOT NULL DEFAULT 0,
+    retried    BIGINT NOT NULL DEFAULT 0,
+    parked     BIGINT NOT NULL DEFAULT 0
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- R16: work. What is claimed has a request at queue/id.
+CREATE TABLE IF NOT EXISTS lk_items (
+    queue        VARBINARY(512) NOT NULL,
+    id           VARBINARY(255) NOT NULL,
+    arrival      BIGINT  NOT NULL, -- in its queue: the smaller, the older
+    state        ENUM('ready', 'delayed', 'claimed', 'parked') CHARACTER SET ascii NOT NULL,
+    due_us       BIGINT  NOT NULL, -- of what is delayed; else 0
+    attempts     INT UNSIGNED NOT NULL DEFAULT 0, -- claims so far
+    was_lost     BOOLEAN NOT NULL DEFAULT 0, -- the last claim perished: the next is a steal
+    claim        BIGINT  NOT NULL DEFAULT 0, -- the request that has it; 0: none
+    ask_number   BIGINT  NOT NULL DEFAULT 0, -- R3, of that claim
+    max_attempts INT UNSIGNED NOT NULL DEFAULT 0, -- of that claim; 0: no maximum
+    needs        VARBINARY(8207) NOT NULL, -- paths that a claim takes along, a space between
+    need_limits  VARBINARY(255)  NOT NULL, -- as many numbers
+    need_units   VARBINARY(255)  NOT NULL,
+    need_roots   VARBINARY(4095) NOT NULL, -- their roots, in byte order
+    PRIMARY KEY (queue, id),
+    KEY items_by_state (queue, state, due_us, arrival)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- Their values, of those that have one; apart, so that a claim does not write them again.
+CREATE TABLE IF NOT EXISTS lk_item_values (
+    queue VARBINARY(512) NOT NULL,
+    id    VARBINARY(255) NOT NULL,
+    bytes MEDIUMBLOB NOT NULL,
+    PRIMARY KEY (queue, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+
+-- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
+CREATE TABLE IF NOT EXISTS lk_ended (
+    token    BIGINT NOT NULL,
+    identity BINARY(32) NOT NULL,
+    ended_us BIGINT NOT NULL,
+    PRIMARY KEY (token, identity)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- R12: what administrators have broken, and why.
+CREATE TABLE IF NOT EXISTS lk_audits (
+    id        BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    at_us     BIGINT NOT NULL,
+    broken_by VARBINARY(1024) NOT NULL,
+    reason    VARBINARY(1024) NOT NULL,
+    path      VARBINARY(512) NOT NULL,
+    owner     VARBINARY(128) NOT NULL,
+    note      VARBINARY(255) NOT NULL,
+    ticket    BIGINT NOT NULL,
+    token     BIGINT NOT NULL -- 0: it was waiting
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+
+-- 1 to 1000, for taking lists and paths apart.
+CREATE TABLE IF NOT EXISTS lk_numbers (
+    n SMALLINT NOT NULL PRIMARY KEY
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+INSERT IGNORE INTO lk_numbers (n)
+SELECT 1 + a.d + 10 * b.d + 100 * c.d
+FROM (SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+      UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8
+      UNION ALL SELECT 9) AS a
+CROSS JOIN (SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3
+            UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7
+            UNION ALL SELECT 8 UNION ALL SELECT 9) AS b
+CROSS JOIN (SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3
+            UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7
+            UNION ALL SELECT 8 UNION ALL SELECT 9) AS c
+//
+DELIMITER ;

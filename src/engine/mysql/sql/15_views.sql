@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- For people: who holds what and who waits, and what there is to do. Times are in the session's
+-- time zone.
+
+DELIMITER //
+
+-- A row whose time is over is shown as expired until somebody comes by and sweeps it; it keeps
+-- nobody out.
+DROP VIEW IF EXISTS lk_locks
+//
+CREATE SQL SECURITY INVOKER VIEW lk_locks AS
+SELECT CONVERT(r.path USING utf8mb4) AS path,
+       CASE WHEN r.deadline_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+            THEN 'expired'
+            WHEN r.revoked THEN 'revoked'
+            WHEN r.held THEN 'held'
+            ELSE 'waiting' END AS state,
+       CASE WHEN r.units = 0 THEN 'exclusive' ELSE 'shared' END AS mode,
+       NULLIF(r.unit_limit, 0) AS unit_limit,
+       NULLIF(r.units, 0) AS units,
+       CONVERT(r.owner USING utf8mb4) AS owner,
+       CONVERT(r.note USING utf8mb4) AS note,
+       FROM_UNIXTIME(r.ticket / 1000000) AS since,
+       FROM_UNIXTIME(r.deadline_us / 1000000) AS expires,
+       r.ticket,
+       NULLIF(r.token, 0) AS token,
+       r.id AS request
+FROM lk_requests AS r
+ORDER BY r.path, r.held DESC, r.ticket
+//
+
+-- In the order of arrival.
+DROP VIEW IF EXISTS lk_work
+//
+CREATE SQL SECURITY INVOKER VIEW lk_work AS
+SELECT CONVERT(i.queue USING utf8mb4) AS queue,
+       CONVERT(i.id USING utf8mb4) AS id,
+       CASE WHEN i.state = 'delayed'
+                 AND i.due_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+            THEN 'ready' ELSE i.state END AS state,
+       i.attempts,
+       CONVERT(r.owner USING utf8mb4) AS claimed_by,
+       FROM_UNIXTIME(i.arrival / 1000000) AS since,
+       FROM_UNIXTIME(NULLIF(i.due_us, 0) / 1000000) AS due,
+       CONVERT(i.needs USING utf8mb4) AS needs,
+       v.bytes AS value
+FROM lk_items AS i
+LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
+ORDER BY i.queue, i.arrival
+//
+DELIMITER ;

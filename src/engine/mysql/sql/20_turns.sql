@@ -1,0 +1,187 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A turn: one decision, from locking its roots to its answer.
+--
+-- Every decision locks the rows of its roots first, in byte order, and then reads: at READ
+-- COMMITTED each statement behind that sees all that earlier decisions about these roots have
+-- committed. Whatever puts, grants or strengthens a request also updates these rows (it draws, R4).
+--
+-- What a turn knows goes from procedure to procedure: `locked`, its roots as '/a/b/', and
+-- `has_waiting`, whether somebody may wait below them. Lists are words with a space between; the
+-- nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n), ' ', -1).
+--
+-- The time is taken anew in each statement (a procedure's statements have each their own), always
+-- behind the locks.
+
+DELIMITER //
+
+-- R11, in the first call of each connection: has the server restarted, or another one taken its
+-- place? Then what lived when it went down lives on for a while, once. It lived if its deadline
+-- lies behind the last sign of life that the store has kept. `until` ends when it says.
+DROP PROCEDURE IF EXISTS lk_awake
+//
+CREATE PROCEDURE lk_awake()
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE present BIGINT DEFAULT 0;
+    DECLARE known BIGINT DEFAULT 0;
+    DECLARE alive_us BIGINT DEFAULT 0;
+    DECLARE start_us BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    BEGIN -- who may not read it goes without: in MySQL that takes a right of its own
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION SET present = NULL;
+        IF VERSION() LIKE '%MariaDB%' THEN
+            SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED)
+            INTO present
+            FROM information_schema.GLOBAL_STATUS AS s WHERE s.VARIABLE_NAME = 'UPTIME';
+        ELSE
+            SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED)
+            INTO present
+            FROM performance_schema.global_status AS s WHERE s.VARIABLE_NAME = 'Uptime';
+        END IF;
+    END;
+    SELECT m.server_start INTO known FROM lk_meta AS m;
+    IF known <> present THEN
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
+        SELECT m.server_start INTO known FROM lk_meta AS m FOR UPDATE;
+        IF known <> present THEN -- else somebody else was first
+            SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            SELECT GREATEST((SELECT COALESCE(MAX(r.last_draw), 0) FROM lk_roots AS r),
+                            (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
+                             FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
+            UPDATE lk_requests AS q
+            SET q.deadline_us = GREATEST(q.deadline_us, start_us + LEAST(q.ttl_ms, 60000) * 1000)
+            WHERE NOT q.fixed AND q.deadline_us > alive_us
+              AND q.deadline_us < start_us + LEAST(q.ttl_ms, 60000) * 1000;
+            UPDATE lk_meta AS m SET m.server_start = present;
+        END IF;
+        COMMIT;
+    END IF;
+    SET @lk_server_start = COALESCE(present, 0);
+END
+//
+
+-- Locks roots, given in byte order.
+DROP PROCEDURE IF EXISTS lk_turn_begin
+//
+CREATE PROCEDURE lk_turn_begin(
+    IN the_roots VARBINARY(20000), OUT locked VARBINARY(20000), OUT now_us BIGINT,
+    OUT is_due BOOLEAN, OUT has_waiting BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    DECLARE the_root VARBINARY(255);
+    DECLARE found_draw BIGINT;
+    DECLARE found_due_us BIGINT;
+    DECLARE found_waiting BOOLEAN;
+    DECLARE first_due_us BIGINT DEFAULT 9223372036854775807;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET locked = '/', has_waiting = FALSE;
+    WHILE i <= count DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+        SET found_draw = NULL;
+        SELECT r.last_draw, r.due_us, r.has_waiting INTO found_draw, found_due_us, found_waiting
+        FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
+        IF found_draw IS NULL THEN -- the update is there for its lock
+            INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
+            VALUES (the_root, 0, 9223372036854775807, FALSE)
+            ON DUPLICATE KEY UPDATE root = the_root;
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.last_draw = GREATEST(r.last_draw, (SELECT m.draw_floor FROM lk_meta AS m))
+            WHERE r.root = the_root;
+            SELECT r.due_us, r.has_waiting INTO found_due_us, found_waiting
+            FROM lk_roots AS r WHERE r.root = the_root;
+        END IF;
+        SET locked = CONCAT(locked, the_root, '/');
+        SET has_waiting = has_waiting OR found_waiting;
+        SET first_due_us = LEAST(first_due_us, found_due_us);
+        SET i = i + 1;
+    END WHILE;
+    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SET is_due = first_due_us <= now_us;
+END
+//
+
+-- Locks more roots, out of the order, so it does not wait for them: two turns that do might wait
+-- for each other. What is not to be had at once stays out of `locked`.
+DROP PROCEDURE IF EXISTS lk_turn_widen
+//
+CREATE PROCEDURE lk_turn_widen(
+    IN wanted VARBINARY(4095), INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN,
+    OUT has_all BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE count INT DEFAULT 1 + LENGTH(wanted) - LENGTH(REPLACE(wanted, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    DECLARE the_root VARBINARY(255);
+    DECLARE found_waiting BOOLEAN;
+    DECLARE is_known BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET has_all = TRUE;
+    WHILE i <= count DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(wanted, ' ', i), ' ', -1);
+        IF LOCATE(CONCAT('/', the_root, '/'), locked) = 0 THEN
+            SELECT COUNT(*) INTO is_known FROM lk_roots AS r WHERE r.root = the_root;
+            IF NOT is_known THEN
+                INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
+                SELECT the_root, m.draw_floor, 9223372036854775807, FALSE FROM lk_meta AS m
+                ON DUPLICATE KEY UPDATE root = the_root;
+            END IF;
+            SET found_waiting = NULL;
+            SELECT r.has_waiting INTO found_waiting
+            FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE SKIP LOCKED;
+            IF found_waiting IS NULL OR LENGTH(locked) > 19000 THEN
+                SET has_all = FALSE;
+            ELSE
+                SET locked = CONCAT(locked, the_root, '/');
+                SET has_waiting = has_waiting OR found_waiting;
+            END IF;
+        END IF;
+        SET i = i + 1;
+    END WHILE;
+END
+//
+
+-- R4: a number of its own for a request with these roots, remembered by each of them.
+DROP PROCEDURE IF EXISTS lk_turn_draw
+//
+CREATE PROCEDURE lk_turn_draw(IN the_roots VARBINARY(4095), OUT drawn BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    DECLARE the_root VARBINARY(255);
+    DECLARE last BIGINT;
+    SET drawn = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    WHILE i <= count DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+        SELECT r.last_draw INTO last FROM lk_roots AS r WHERE r.root = the_root;
+        SET drawn = GREATEST(drawn, last + 1);
+        SET i = i + 1;
+    END WHILE;
+    SET i = 1;
+    WHILE i <= count DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.last_draw = drawn WHERE r.root = the_root;
+        SET i = i + 1;
+    END WHILE;
+END
+//
+
+-- These roots have a deadline at `the_due_us`.
+DROP PROCEDURE IF EXISTS lk_turn_due
+//
+CREATE PROCEDURE lk_turn_due(IN the_roots VARBINARY(4095), IN the_due_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    WHILE i <= count DO
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.due_us = LEAST(r.due_us, the_due_us)
+        WHERE r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+        SET i = i + 1;
+    END WHILE;
+END
+//
+DELIMITER ;

@@ -1,0 +1,245 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Settling: after whatever ended or weakened, those who wait are granted in the order of their
+-- tickets until none can be (R7, R8). Ending, and what the death of a request brings about (R11).
+
+DELIMITER //
+
+DROP PROCEDURE IF EXISTS lk_grant_waiting
+//
+CREATE PROCEDURE lk_grant_waiting(
+    IN waiting BIGINT, IN its_roots VARBINARY(4095), IN moment_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE drawn BIGINT;
+    CALL lk_turn_draw(its_roots, drawn);
+    UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+    SET r.held = TRUE, r.token = drawn,
+        r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
+                           GREATEST(moment_us + r.ttl_ms * 1000, r.deadline_us), r.deadline_us)
+    WHERE r.id = waiting;
+END
+//
+
+-- Lets in who can go near `touched` (NULL: anywhere in the roots that are locked) after something
+-- there has ended or become weaker, and of the requests of `the_owner` (NULL: nobody's), who may be
+-- covered now (R8).
+--
+-- What keeps it short: behind somebody exclusive at or above a path, held or in line, nobody can go
+-- there; behind somebody who finds no room for a limit, nobody with the same or a smaller one. The
+-- last of each kind is remembered. Those whose owner holds something may go by R8 and are judged
+-- all the same. The owner of whoever is granted may be covered now: his others are looked at from
+-- the beginning.
+DROP PROCEDURE IF EXISTS lk_settle
+//
+CREATE PROCEDURE lk_settle(
+    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN, IN touched VARBINARY(512),
+    IN touches BOOLEAN, IN the_owner VARBINARY(128), IN moment_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE owners MEDIUMBLOB DEFAULT '';
+    DECLARE waiting BIGINT DEFAULT 0;
+    DECLARE waiter VARBINARY(128);
+    DECLARE its_ticket BIGINT DEFAULT -1;
+    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_path VARBINARY(512);
+    DECLARE its_limit INT;
+    DECLARE its_units INT;
+    DECLARE its_parts INT;
+    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- a path where somebody exclusive has been seen
+    DECLARE closer VARBINARY(128) DEFAULT NULL;     -- and who
+    DECLARE short_path VARBINARY(512) DEFAULT NULL; -- a path where a limit had no room
+    DECLARE short_limit INT DEFAULT 0;
+    DECLARE has_all BOOLEAN;
+    DECLARE has_more BOOLEAN;
+    DECLARE verdict VARBINARY(8);
+    DECLARE ignored BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET waiting = NULL;
+    IF the_owner IS NOT NULL THEN
+        SET owners = CONCAT(' ', HEX(the_owner), ' ');
+    END IF;
+    WHILE has_waiting AND waiting IS NOT NULL DO
+        SELECT w.id, w.owner, w.ticket, w.roots, w.path, w.unit_limit, w.units, w.part_count
+        INTO waiting, waiter, its_ticket, its_roots, its_path, its_limit, its_units, its_parts
+        FROM lk_numbers AS n STRAIGHT_JOIN lk_requests AS w FORCE INDEX (requests_by_root)
+        WHERE n.n < LENGTH(locked) - LENGTH(REPLACE(locked, '/', ''))
+          AND w.root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', n.n + 1), '/', -1)
+          AND w.held = 0 AND w.deadline_us > moment_us
+          AND (w.ticket > its_ticket OR (w.ticket = its_ticket AND w.id > waiting))
+          AND ((touches
+                AND (touched IS NULL OR w.path = touched
+                     OR LEFT(w.path, LENGTH(touched) + 1) = CONCAT(touched, '/')
+                     OR LEFT(touched, LENGTH(w.path) + 1) = CONCAT(w.path, '/')))
+               OR LOCATE(CONCAT(' ', HEX(w.owner), ' '), owners) > 0)
+          AND NOT (short_path IS NOT NULL AND w.path = short_path AND w.unit_limit > 0
+                   AND w.unit_limit <= short_limit)
+          AND NOT (closed IS NOT NULL AND w.owner <> closer
+                   AND (w.path = closed OR LEFT(w.path, LENGTH(closed) + 1) = CONCAT(closed, '/'))
+                   AND NOT EXISTS (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+                                   WHERE h.owner = w.owner AND h.held = 1))
+        ORDER BY w.ticket, w.id LIMIT 1;
+        SET has_all = TRUE;
+        IF waiting IS NOT NULL AND its_parts > 1 THEN
+            CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+        END IF;
+        IF waiting IS NOT NULL AND has_all THEN -- else it looks itself, within a second
+            CALL lk_judge(waiting, waiter, its_ticket, FALSE, moment_us, verdict, ignored, ignored);
+            IF verdict = 'limit' AND its_parts = 1 THEN
+                SET short_path = its_path, short_limit = its_limit;
+            END IF;
+            IF its_units = 0 THEN
+                SET closed = its_path, closer = waiter;
+            END IF;
+            IF verdict = 'grant' THEN
+                CALL lk_grant_waiting(waiting, its_roots, moment_us);
+                SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                               WHERE r.owner = waiter AND r.held = 0) INTO has_more;
+                IF has_more THEN
+                    SET owners = CONCAT(owners, ' ', HEX(waiter), ' ');
+                    SET waiting = 0, its_ticket = -1, closed = NULL, short_path = NULL;
+                END IF;
+            END IF;
+        END IF;
+    END WHILE;
+    IF has_waiting THEN
+        SET its_parts = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1, has_waiting = FALSE;
+        WHILE its_parts > 0 DO
+            SET its_path = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', its_parts + 1), '/', -1);
+            SELECT EXISTS (SELECT 1 FROM lk_requests AS w FORCE INDEX (requests_by_root)
+                           WHERE w.root = its_path AND w.held = 0) INTO has_more;
+            IF has_more THEN
+                SET has_waiting = TRUE;
+            ELSE
+                UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+                SET r.has_waiting = FALSE WHERE r.root = its_path;
+            END IF;
+            SET its_parts = its_parts - 1;
+        END WHILE;
+    END IF;
+END
+//
+
+-- Ends a request. `touched`: its path, or NULL when it has several. If nobody released it, what its
+-- holder was at may be half done (R15), and its item is ready again, or parked after too many
+-- attempts (R16).
+DROP PROCEDURE IF EXISTS lk_remove_request
+//
+CREATE PROCEDURE lk_remove_request(
+    IN gone BIGINT, IN is_lost BOOLEAN, OUT touched VARBINARY(512))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_path VARBINARY(512);
+    DECLARE its_parts INT;
+    DECLARE puts_in_doubt BOOLEAN;
+    DECLARE its_claim BOOLEAN;
+    DECLARE the_queue VARBINARY(512);
+    DECLARE the_id VARBINARY(255);
+    SELECT r.path, r.part_count, r.held AND r.wants_value AND r.units = 0, r.is_claim
+    INTO its_path, its_parts, puts_in_doubt, its_claim
+    FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
+    IF is_lost AND puts_in_doubt THEN
+        UPDATE lk_values AS v FORCE INDEX (PRIMARY) SET v.in_doubt = TRUE WHERE v.path = its_path;
+    END IF;
+    IF is_lost AND its_claim THEN
+        SET the_id = SUBSTRING_INDEX(its_path, '/', -1);
+        SET the_queue = LEFT(its_path, LENGTH(its_path) - LENGTH(the_id) - 1);
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.parked = q.parked + (SELECT COUNT(*) FROM lk_items AS i
+                                   WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone
+                                     AND i.max_attempts > 0 AND i.attempts >= i.max_attempts)
+        WHERE q.path = the_queue;
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
+            i.state = IF(i.max_attempts > 0 AND i.attempts >= i.max_attempts, 'parked', 'ready')
+        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
+    END IF;
+    DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY) WHERE r.id = gone;
+    SET touched = IF(its_parts = 1, its_path, NULL);
+END
+//
+
+-- The first request below a root that is overdue, but for those in `kept`.
+DROP PROCEDURE IF EXISTS lk_first_overdue
+//
+CREATE PROCEDURE lk_first_overdue(
+    IN the_root VARBINARY(255), IN now_us BIGINT, IN kept MEDIUMBLOB,
+    INOUT first BIGINT, INOUT its_deadline_us BIGINT, INOUT its_ticket BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT d.id, d.deadline_us, d.ticket INTO first, its_deadline_us, its_ticket
+    FROM ((SELECT r.id, r.deadline_us, r.ticket
+           FROM lk_requests AS r FORCE INDEX (requests_by_root)
+           WHERE r.root = the_root AND r.held = 1 AND r.deadline_us <= now_us
+             AND LOCATE(CONCAT(' ', r.id, ' '), kept) = 0
+           ORDER BY r.deadline_us, r.ticket LIMIT 1)
+          UNION ALL
+          (SELECT r.id, r.deadline_us, r.ticket
+           FROM lk_requests AS r FORCE INDEX (requests_by_root)
+           WHERE r.root = the_root AND r.held = 0 AND r.deadline_us <= now_us
+             AND LOCATE(CONCAT(' ', r.id, ' '), kept) = 0
+           ORDER BY r.deadline_us, r.ticket LIMIT 1)) AS d
+    WHERE its_deadline_us IS NULL OR d.deadline_us < its_deadline_us
+       OR (d.deadline_us = its_deadline_us AND d.ticket < its_ticket)
+    ORDER BY d.deadline_us, d.ticket LIMIT 1;
+END
+//
+
+-- R11: whoever comes by sweeps. In the order of the deadlines, each with the grants that it brings
+-- about at that moment; but where nobody waits, only a few, since what is dead is in nobody's way.
+-- What has roots that are not to be had stays for the next one.
+DROP PROCEDURE IF EXISTS lk_perish
+//
+CREATE PROCEDURE lk_perish(
+    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN, IN now_us BIGINT, IN few INT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+perish: BEGIN
+    DECLARE kept MEDIUMBLOB DEFAULT '';
+    DECLARE lost BIGINT;
+    DECLARE its_deadline_us BIGINT;
+    DECLARE its_ticket BIGINT;
+    DECLARE its_roots VARBINARY(4095);
+    DECLARE has_all BOOLEAN;
+    DECLARE touched VARBINARY(512);
+    DECLARE the_root VARBINARY(255);
+    DECLARE i INT;
+    DECLARE rounds INT DEFAULT IF(has_waiting, 256, few);
+    WHILE rounds > 0 DO
+        SET lost = NULL, its_deadline_us = NULL, its_ticket = NULL;
+        SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
+        WHILE i > 0 DO
+            SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
+            CALL lk_first_overdue(the_root, now_us, kept, lost, its_deadline_us, its_ticket);
+            SET i = i - 1;
+        END WHILE;
+        IF lost IS NULL THEN
+            IF kept = '' THEN
+                SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
+                WHILE i > 0 DO
+                    SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
+                    UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+                    SET r.due_us = LEAST(
+                        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
+                                  WHERE q.root = the_root AND q.held = 1), 9223372036854775807),
+                        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
+                                  WHERE q.root = the_root AND q.held = 0), 9223372036854775807))
+                    WHERE r.root = the_root;
+                    SET i = i - 1;
+                END WHILE;
+            END IF;
+            LEAVE perish;
+        END IF;
+        SELECT r.roots INTO its_roots FROM lk_requests AS r WHERE r.id = lost AND r.part = 1;
+        CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+        IF has_all THEN
+            CALL lk_remove_request(lost, TRUE, touched);
+            IF has_waiting THEN
+                CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
+            END IF;
+        ELSE
+            SET kept = CONCAT(kept, ' ', lost, ' ');
+        END IF;
+        SET rounds = rounds - 1;
+    END WHILE;
+END
+//
+DELIMITER ;

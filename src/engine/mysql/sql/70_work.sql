@@ -1,0 +1,356 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
+-- their claim. Who waits for work looks again by himself.
+
+DELIMITER //
+
+DROP PROCEDURE IF EXISTS lk_decide_push
+//
+CREATE PROCEDURE lk_decide_push(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs VARBINARY(8207),
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots VARBINARY(4095),
+    OUT added BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE drawn BIGINT;
+    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id;
+    IF added THEN
+        CALL lk_turn_draw(the_root, drawn);
+        INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
+            need_roots)
+        VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
+            IF(delay_ms > 0, now_us + delay_ms * 1000, 0), the_needs, the_limits, the_counts,
+            the_roots);
+        IF the_value IS NOT NULL THEN
+            INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
+        END IF;
+    END IF;
+    INSERT INTO lk_queues (path, pushed, duplicates) VALUES (the_queue, added, added = 0)
+    ON DUPLICATE KEY UPDATE pushed = pushed + added, duplicates = duplicates + (added = 0);
+END
+//
+
+-- R3: the claim that this very ask got already; its deadline is set anew. `taken` NULL: there is
+-- none.
+DROP PROCEDURE IF EXISTS lk_take_again
+//
+CREATE PROCEDURE lk_take_again(
+    IN the_queue VARBINARY(512), IN asker VARBINARY(128), IN the_ask_number BIGINT,
+    IN new_ttl_ms BIGINT, IN now_us BIGINT, OUT self BIGINT, OUT taken VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_roots VARBINARY(4095);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT STRAIGHT_JOIN i.id, r.id, r.roots INTO taken, self, its_roots
+    FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+    JOIN lk_items AS i ON i.queue = the_queue AND i.id = SUBSTRING_INDEX(r.path, '/', -1)
+    WHERE r.owner = asker AND r.held = 1 AND r.identity IS NULL AND r.is_claim AND r.part = 1
+      AND r.deadline_us > now_us AND i.claim = r.id AND i.ask_number = the_ask_number
+    LIMIT 1;
+    IF taken IS NOT NULL THEN
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+        SET r.ttl_ms = IF(r.revoked, r.ttl_ms, new_ttl_ms),
+            r.deadline_us = IF(r.revoked, r.deadline_us, now_us + new_ttl_ms * 1000)
+        WHERE r.id = self;
+        CALL lk_turn_due(its_roots, now_us + new_ttl_ms * 1000);
+    END IF;
+END
+//
+
+-- Leases one item, with what it needs, if all of that is free. refused_part: the last part that is
+-- not; self NULL: not leased.
+DROP PROCEDURE IF EXISTS lk_take_item
+//
+CREATE PROCEDURE lk_take_item(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_needs VARBINARY(8207), IN the_limits VARBINARY(255), IN the_counts VARBINARY(255),
+    IN need_roots VARBINARY(4095), IN asker VARBINARY(128), IN the_note VARBINARY(255),
+    IN the_ttl_ms BIGINT, IN now_us BIGINT, OUT self BIGINT, OUT refused_part INT,
+    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE drawn BIGINT;
+    DECLARE verdict VARBINARY(8);
+    DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE bounds BIGINT;
+    DECLARE owner_waits BOOLEAN;
+    DECLARE ignored BIGINT;
+    DECLARE all_roots VARBINARY(4095) DEFAULT the_root;
+    IF need_roots <> '' THEN
+        SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
+        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', need_roots), ' ', n.n),
+                                     ' ', -1) AS root
+              FROM lk_numbers AS n
+              WHERE n.n <= 2 + LENGTH(need_roots) - LENGTH(REPLACE(need_roots, ' ', ''))) AS x;
+    END IF;
+    SAVEPOINT lk_not_taken;
+    CALL lk_turn_draw(all_roots, drawn);
+    CALL lk_add_request(NULL, asker, CONCAT_WS(' ', CONCAT(the_queue, '/', the_id),
+                                               NULLIF(the_needs, '')),
+                        CONCAT_WS(' ', 0, NULLIF(the_limits, '')),
+                        CONCAT_WS(' ', 0, NULLIF(the_counts, '')), all_roots, the_note, FALSE,
+                        FALSE, FALSE, TRUE, drawn, the_ttl_ms, now_us + the_ttl_ms * 1000, self);
+    CALL lk_judge(self, asker, drawn, TRUE, now_us, verdict, refused_part, ignored);
+    IF verdict = 'grant' THEN
+        SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max INTO bounds
+        FROM lk_meta AS m;
+        IF bounds > 0 THEN
+            CALL lk_check_bounds(self, asker, FALSE, now_us, sentence);
+        END IF;
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+        SET r.held = TRUE, r.token = drawn WHERE r.id = self;
+        SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                       WHERE r.owner = asker AND r.held = 0) INTO owner_waits;
+        IF owner_waits THEN
+            CALL lk_find_cycle(self, now_us, cycle, ignored);
+        END IF;
+    END IF;
+    IF verdict = 'grant' AND cycle IS NULL AND sentence IS NULL THEN
+        CALL lk_turn_due(all_roots, now_us + the_ttl_ms * 1000);
+    ELSE
+        ROLLBACK TO SAVEPOINT lk_not_taken;
+        SET self = NULL;
+    END IF;
+END
+//
+
+-- Leases the oldest item that is due, not claimed and free to be locked. Locked are the roots of
+-- the queue and of what its next items need, as far as these can be known before they are locked.
+-- `self` NULL: none; then `saw_items` says that there are some, and `look_us` when something may
+-- come free by itself.
+DROP PROCEDURE IF EXISTS lk_decide_take
+//
+CREATE PROCEDURE lk_decide_take(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255), OUT now_us BIGINT, OUT self BIGINT, OUT taken VARBINARY(255),
+    OUT stolen BOOLEAN, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
+    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4, OUT look_us BIGINT, OUT saw_items BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+take: BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE all_roots VARBINARY(20000);
+    DECLARE its_id VARBINARY(255);
+    DECLARE its_arrival BIGINT DEFAULT -1;
+    DECLARE its_needs VARBINARY(8207);
+    DECLARE its_limits VARBINARY(255);
+    DECLARE its_counts VARBINARY(255);
+    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_hash VARBINARY(32);
+    DECLARE has_all BOOLEAN;
+    DECLARE is_paused BOOLEAN;
+    DECLARE is_known BOOLEAN;
+    DECLARE refused_part INT;
+    DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
+    SET saw_items = FALSE, stolen = FALSE;
+    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SELECT GROUP_CONCAT(x.need_roots SEPARATOR ' ') INTO all_roots
+    FROM (SELECT i.need_roots FROM lk_items AS i FORCE INDEX (items_by_state)
+          WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+          ORDER BY i.arrival LIMIT 16) AS x
+    WHERE x.need_roots <> '';
+    IF all_roots IS NOT NULL THEN
+        SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
+        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', all_roots), ' ', n.n),
+                                     ' ', -1) AS root
+              FROM lk_numbers AS n
+              WHERE n.n <= 2 + LENGTH(all_roots) - LENGTH(REPLACE(all_roots, ' ', ''))) AS x;
+    END IF;
+    CALL lk_turn_begin(COALESCE(all_roots, the_root), locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 256);
+    END IF;
+    IF the_ask_number <> 0 THEN
+        CALL lk_take_again(the_queue, asker, the_ask_number, the_ttl_ms, now_us, self, taken);
+        IF taken IS NOT NULL THEN
+            SET outcome = 'granted';
+            LEAVE take;
+        END IF;
+    END IF;
+    SET its_id = '';
+    WHILE its_id IS NOT NULL DO
+        SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
+        WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us LIMIT 1;
+        IF its_id IS NOT NULL THEN
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'ready', i.due_us = 0
+            WHERE i.queue = the_queue AND i.id = its_id;
+        END IF;
+    END WHILE;
+    SET outcome = 'busy', its_id = '';
+    SELECT EXISTS (SELECT 1 FROM lk_numbers AS n
+                   STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+                   WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
+                     AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
+                     AND p.owner <> asker) INTO is_paused;
+    IF is_paused THEN
+        SET sentence = 'R16: a lock on the queue, held or in line, pauses all claiming',
+            saw_items = TRUE, its_id = NULL;
+    END IF;
+    WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO
+        SELECT i.id, i.arrival, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
+               MD5(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units))
+        INTO its_id, its_arrival, its_needs, its_limits, its_counts, its_roots, stolen, its_hash
+        FROM lk_items AS i FORCE INDEX (items_by_state)
+        WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+          AND i.arrival > its_arrival
+          AND (refused = '' OR LOCATE(MD5(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units)),
+                                      refused) = 0)
+        ORDER BY i.arrival LIMIT 1;
+        IF its_id IS NOT NULL THEN
+            SET saw_items = TRUE, has_all = TRUE;
+            IF its_roots <> '' THEN
+                CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+            END IF;
+            IF has_all THEN
+                CALL lk_take_item(the_queue, its_id, the_root, its_needs, its_limits, its_counts,
+                                  its_roots, asker, the_note, the_ttl_ms, now_us, self,
+                                  refused_part, sentence);
+                IF refused_part > 1 THEN
+                    SET refused = CONCAT(refused, ' ', its_hash);
+                END IF;
+            END IF;
+        END IF;
+    END WHILE;
+    IF self IS NOT NULL THEN
+        SET outcome = 'granted', taken = its_id;
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1, i.was_lost = FALSE,
+            i.ask_number = the_ask_number, i.max_attempts = the_max_attempts
+        WHERE i.queue = the_queue AND i.id = taken;
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.claims = q.claims + 1, q.steals = q.steals + stolen
+        WHERE q.path = the_queue;
+        LEAVE take;
+    END IF;
+    IF its_id IS NOT NULL AND sentence IS NOT NULL THEN
+        SET outcome = 'full';
+        LEAVE take;
+    END IF;
+    SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
+    IF NOT is_known THEN
+        SET sentence = 'R16: nothing was ever pushed to this queue';
+    END IF;
+    SET sentence = COALESCE(sentence, 'R16: there is nothing to claim now');
+    SELECT MIN(x.due_us) - now_us INTO look_us
+    FROM (SELECT MIN(i.due_us) AS due_us FROM lk_items AS i FORCE INDEX (items_by_state)
+          WHERE i.queue = the_queue AND i.state = 'delayed'
+          UNION ALL
+          SELECT STRAIGHT_JOIN MIN(r.deadline_us)
+          FROM lk_numbers AS n JOIN lk_requests AS r FORCE INDEX (requests_by_root)
+          WHERE n.n < LENGTH(locked) - LENGTH(REPLACE(locked, '/', ''))
+            AND r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', n.n + 1), '/', -1)
+            AND r.held IN (0, 1) AND r.deadline_us > now_us) AS x;
+END
+//
+
+-- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back.
+DROP PROCEDURE IF EXISTS lk_decide_finish
+//
+CREATE PROCEDURE lk_decide_finish(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
+    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+finish: BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE self BIGINT;
+    DECLARE its_roots VARBINARY(4095);
+    DECLARE has_all BOOLEAN;
+    DECLARE has_ended BOOLEAN;
+    DECLARE parks BOOLEAN;
+    DECLARE touched VARBINARY(512);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT r.roots INTO its_roots
+    FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    WHERE i.queue = the_queue AND i.id = the_id;
+    CALL lk_turn_begin(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 4);
+    END IF;
+    SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts
+    INTO self, its_roots, parks
+    FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
+      AND (the_token = 0 OR r.token = the_token);
+    IF self IS NULL THEN
+        SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
+        WHERE e.token = the_token AND e.identity = the_identity AND e.ended_us > now_us - 300000000;
+        IF has_ended THEN
+            SET outcome = 'ok'; -- R3
+        ELSE
+            SET outcome = 'lost',
+                sentence = 'R16: the item is not claimed by this owner (any more)';
+        END IF;
+        LEAVE finish;
+    END IF;
+    CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+    IF the_token <> 0 THEN
+        INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
+        ON DUPLICATE KEY UPDATE ended_us = now_us;
+    END IF;
+    CALL lk_remove_request(self, FALSE, touched);
+    IF delay_ms IS NULL THEN
+        DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
+        WHERE i.queue = the_queue AND i.id = the_id;
+        DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+        WHERE v.queue = the_queue AND v.id = the_id;
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.done = q.done + 1 WHERE q.path = the_queue;
+    ELSE
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.claim = 0, i.ask_number = 0, i.was_lost = FALSE,
+            i.due_us = IF(delay_ms > 0 AND NOT parks, now_us + delay_ms * 1000, 0),
+            i.state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
+                           ELSE 'ready' END
+        WHERE i.queue = the_queue AND i.id = the_id;
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.retried = q.retried + 1, q.parked = q.parked + parks
+        WHERE q.path = the_queue;
+    END IF;
+    CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
+    SET outcome = 'ok';
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_decide_unpark
+//
+CREATE PROCEDURE lk_decide_unpark(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE is_parked BOOLEAN;
+    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 256);
+    END IF;
+    SELECT COUNT(*) INTO is_parked FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
+    IF is_parked THEN
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.state = 'ready', i.attempts = 0, i.was_lost = FALSE
+        WHERE i.queue = the_queue AND i.id = the_id;
+        SET outcome = 'ok';
+    ELSE
+        SET outcome = 'lost', sentence = 'R16: there is no such parked item';
+    END IF;
+END
+//
+DELIMITER ;

@@ -1,0 +1,138 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Looking: consistent readings, each one statement and so one snapshot. What is overdue is left
+-- out; lk_tick(), which whoever looks calls before, has let in those whom that lets in.
+
+DELIMITER //
+
+-- Answers: bytes, in_doubt; no row: there is no value.
+DROP PROCEDURE IF EXISTS lk_value
+//
+CREATE PROCEDURE lk_value(IN the_path VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
+               SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_path)
+               WHERE r.path = the_path AND r.deadline_us <= now_us AND r.part = 1 AND r.units = 0
+                 AND r.held AND r.wants_value) AS in_doubt
+    FROM lk_values AS v WHERE v.path = the_path;
+END
+//
+
+-- Requests with a part at or below `prefix` (NULL: everything), with all of their parts.
+DROP PROCEDURE IF EXISTS lk_list
+//
+CREATE PROCEDURE lk_list(IN prefix VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    IF prefix IS NULL THEN
+        SELECT now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket, r.token,
+               r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, r.units
+        FROM lk_requests AS r
+        WHERE r.deadline_us > now_us ORDER BY r.ticket, r.id, r.part;
+    ELSE
+        SELECT STRAIGHT_JOIN now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket,
+               r.token, r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, r.units
+        FROM (SELECT DISTINCT p.id FROM lk_requests AS p FORCE INDEX (requests_by_path)
+              WHERE (p.path = prefix
+                     OR (p.path > CONCAT(prefix, '/') AND p.path < CONCAT(prefix, '0')))
+                AND p.deadline_us > now_us) AS near
+        JOIN lk_requests AS r ON r.id = near.id
+        ORDER BY r.ticket, r.id, r.part;
+    END IF;
+END
+//
+
+-- Requests with a part related to `path`, and those that may be in their way (R20).
+DROP PROCEDURE IF EXISTS lk_show
+//
+CREATE PROCEDURE lk_show(IN the_path VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    WITH near AS (
+        SELECT STRAIGHT_JOIN p.id
+        FROM lk_numbers AS n JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE n.n <= 1 + LENGTH(the_path) - LENGTH(REPLACE(the_path, '/', ''))
+          AND p.path = SUBSTRING_INDEX(the_path, '/', n.n) AND p.deadline_us > now_us
+        UNION
+        SELECT p.id FROM lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE p.path > CONCAT(the_path, '/') AND p.path < CONCAT(the_path, '0')
+          AND p.deadline_us > now_us
+    ), parts AS (
+        SELECT DISTINCT r.path FROM near AS x JOIN lk_requests AS r ON r.id = x.id
+    ), around AS (
+        SELECT STRAIGHT_JOIN p.id
+        FROM parts AS a JOIN lk_numbers AS n
+        JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE n.n <= 1 + LENGTH(a.path) - LENGTH(REPLACE(a.path, '/', ''))
+          AND p.path = SUBSTRING_INDEX(a.path, '/', n.n) AND p.deadline_us > now_us
+        UNION
+        SELECT STRAIGHT_JOIN p.id
+        FROM parts AS a JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE p.path > CONCAT(a.path, '/') AND p.path < CONCAT(a.path, '0')
+          AND p.deadline_us > now_us
+    )
+    SELECT STRAIGHT_JOIN now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket,
+           r.token, r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, r.units
+    FROM around AS x JOIN lk_requests AS r ON r.id = x.id
+    ORDER BY r.ticket, r.id, r.part;
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_audit
+//
+CREATE PROCEDURE lk_audit(IN prefix VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT a.at_us, a.broken_by, a.reason, a.path, a.owner, a.note, a.ticket, a.token
+    FROM lk_audits AS a
+    WHERE prefix IS NULL OR a.path = prefix
+       OR LEFT(a.path, LENGTH(prefix) + 1) = CONCAT(prefix, '/')
+    ORDER BY a.id;
+END
+//
+
+-- In the order of arrival; `need_paths` and the two others are lists.
+DROP PROCEDURE IF EXISTS lk_items_of
+//
+CREATE PROCEDURE lk_items_of(IN the_queue VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SELECT now_us, i.id, IF(i.state = 'delayed' AND i.due_us <= now_us, 'ready', i.state) AS state,
+           i.due_us, i.attempts, v.bytes AS value,
+           IF(i.needs = '', '[]', CONCAT('["', REPLACE(REPLACE(REPLACE(
+               CONVERT(i.needs USING utf8mb4), '\\', '\\\\'), '"', '\\"'), ' ', '","'), '"]'))
+               AS need_paths,
+           CONCAT('[', REPLACE(CONVERT(i.need_limits USING utf8mb4), ' ', ','), ']')
+               AS need_limits,
+           CONCAT('[', REPLACE(CONVERT(i.need_units USING utf8mb4), ' ', ','), ']') AS need_units,
+           r.owner, r.deadline_us
+    FROM lk_items AS i
+    LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
+    LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    WHERE i.queue = the_queue
+    ORDER BY i.arrival;
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_stats
+//
+CREATE PROCEDURE lk_stats(IN the_queue VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SELECT q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked,
+           COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
+               AS ready,
+           COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
+           COALESCE(SUM(i.state = 'claimed'), 0) AS claimed,
+           COALESCE(SUM(i.state = 'parked'), 0) AS parked_now
+    FROM lk_queues AS q LEFT JOIN lk_items AS i ON i.queue = q.path
+    WHERE q.path = the_queue
+    GROUP BY q.path;
+END
+//
+DELIMITER ;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting: a database of this kind wakes nobody, so a waiter looks, by a reading that locks
+ * nothing, whether his request has changed: after a pause that grows, and the longer to begin with
+ * the more are in his way. He asks again when the first of those is due, and after a second, which
+ * is also how often a waiter looks for cycles that came to be unseen (R13).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/mysql/store.h"
+
+#define LOOK_MAX_US INT64_C(1000000)
+#define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
+#define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
+#define PAUSE_MIN_US INT64_C(4000)   /* for each that is in the way */
+#define PAUSE_MAX_US INT64_C(250000)
+
+/* A reading whose first column says whether to go on waiting; no row: no. */
+struct sight {
+    struct lk_procedures *store;
+    const char *sql;
+};
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t first_pause_us(const struct lk_stand *stand) {
+    int64_t count = stand->in_the_way > 0 ? (int64_t)smaller(64, (int64_t)stand->in_the_way) : 1;
+
+    return smaller(count * PAUSE_MIN_US, PAUSE_MAX_US);
+}
+
+static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {
+    int64_t look_us = lk_clock_now_us() + longest_us;
+
+    return stand->due_us > LK_NEVER / 2 ? look_us : smaller(look_us, stand->due_us + LOOK_MIN_US);
+}
+
+/* What cannot be seen may have changed: whoever asks again finds out. */
+static bool has_changed(const struct sight *sight, int64_t until_us, struct lk_waker *waker) {
+    const struct lk_patience patience = {.until_us = until_us, .waker = waker};
+    struct lk_rows *rows = NULL;
+    lk_error error;
+    bool is_as_before =
+        lk_procedures_ask_sql(sight->store, sight->sql, &patience, &rows, &error) == LK_OK
+        && rows->count > 0 && lk_row_boolean(rows, 0, 0);
+
+    lk_rows_free(rows);
+    return !is_as_before;
+}
+
+/* `sight` NULL: nothing can be seen but the time. */
+static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t until_us,
+                        struct lk_waker *waker) {
+    struct lk_random random = {lk_random_draw()};
+
+    for (;;) {
+        int64_t left_us = until_us - lk_clock_now_us();
+        int64_t next_us =
+            sight != NULL ? lk_random_between(&random, pause_us / 2, pause_us) : left_us;
+
+        if (left_us <= 0) {
+            return LK_OK;
+        }
+        if (lk_waker_sleep(waker, smaller(left_us, next_us))) {
+            return LK_CANCELLED;
+        }
+        if (next_us < left_us && has_changed(sight, until_us, waker)) {
+            return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
+        }
+        pause_us = smaller(pause_us * 2, PAUSE_MAX_US);
+    }
+}
+
+static lk_outcome watch_with(const struct sight *sight, int64_t pause_us, int64_t until_us,
+                             struct lk_waker *waker) {
+    struct lk_waker own;
+    lk_outcome outcome;
+
+    if (waker != NULL) {
+        return watch(sight, pause_us, until_us, waker);
+    }
+    if (!lk_waker_init(&own)) {
+        return LK_INTERNAL;
+    }
+    outcome = watch(sight, pause_us, until_us, &own);
+    lk_waker_done(&own);
+    return outcome;
+}
+
+lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
+                          struct lk_waker *waker) {
+    struct lk_mysql *store = lk_mysql_of(engine);
+    char sql[160];
+    const struct sight sight = {&store->common, sql};
+
+    if (lk_procedures_is_forked(&store->common, NULL)) {
+        return LK_INTERNAL;
+    }
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
+                   store->place.prefix, stand->id);
+    return watch_with(&sight, first_pause_us(stand),
+                      smaller(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
+}
+
+lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *queue,
+                               const struct lk_stand *stand, int64_t until_us,
+                               struct lk_waker *waker) {
+    struct lk_mysql *store = lk_mysql_of(engine);
+    char text[LK_MYSQL_LITERAL_MAX(LK_PATH_BYTES_MAX)];
+    char sql[sizeof text + 160];
+    const struct sight sight = {&store->common, sql};
+    bool has_held = stand->in_the_way != 0;
+
+    if (lk_procedures_is_forked(&store->common, NULL)) {
+        return LK_INTERNAL;
+    }
+    *lk_mysql_put_literal(text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
+                   store->place.prefix, text);
+    return watch_with(has_held ? NULL : &sight, PAUSE_MIN_US,
+                      smaller(until_us, look_at_us(stand, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
+                      waker);
+}

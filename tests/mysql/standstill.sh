@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh standstill.sh LK
+#
+# Who is stopped holds up nobody: a client at any moment of its calls, and a server whose clients
+# have something else to do. Prints TAP.
+set -u
+lk=${1:?the program under test}
+: "${LK_TEST_SERVER:?is set by with_server.sh}"
+
+url="mysql://root@/test?socket=$LK_TEST_SERVER/socket"
+work=$(mktemp -d) || exit 1
+children=''
+
+# shellcheck disable=SC2317 # called by the trap
+stop() {
+    kill -CONT "$(cat "$LK_TEST_SERVER/pid")" 2>/dev/null
+    for child in $children; do
+        kill -9 "$child" 2>/dev/null
+    done
+    rm -rf "$work"
+}
+trap stop EXIT
+
+count=0 failures=0
+report() { # CODE TITLE
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        sed 's/^/# /' "$work/out"
+        failures=$((failures + 1))
+    fi
+}
+
+asked_beside() { # ROOT
+    "$lk" -S "$url" acquire --try --ttl 1s --owner beside "$1/beside" &&
+        "$lk" -S "$url" release --owner beside "$1/beside"
+}
+
+"$lk" -S "$url" ls >"$work/out" 2>&1
+report $? 'there is a store'
+
+# Stops clients that are in the middle of something, wherever that is, and asks beside each. Their
+# owners stand in line one behind the other, so that all of them work on one row of roots.
+seed=${LK_TEST_SEED:-$$}
+echo "# LK_TEST_SEED=$seed"
+answered=0 stops=20
+for number in $(seq "$stops"); do
+    "$lk" -S "$url" bench --pattern many --clients 4 --seconds 600 -q >/dev/null 2>&1 &
+    child=$!
+    children="$children $child"
+    sleep "0.$(awk -v seed="$seed$number" 'BEGIN { srand(seed); printf "%03d", rand() * 400 }')"
+    kill -STOP "$child"
+    for root in $("$lk" -S "$url" ls --json | jq -r '.path | split("/")[0]' | sort -u); do
+        asked_beside "$root" >>"$work/out" 2>&1 || continue 2
+    done
+    answered=$((answered + 1))
+done
+[ "$answered" -eq "$stops" ]
+report $? "beside a client that is stopped others are answered ($answered of $stops)"
+for child in $children; do
+    kill -9 "$child"
+done
+
+# A server that is stopped: who asks has an answer when patience is over, and one who is interrupted
+# at once.
+server=$(cat "$LK_TEST_SERVER/pid")
+kill -STOP "$server"
+timeout 60 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>&1
+[ $? -eq 69 ]
+report $? 'a server that is stopped is UNAVAILABLE'
+grep -q 'did not answer within the time given' "$work/out"
+report $? 'with a sentence'
+"$lk" -S "$url" acquire --owner me db/t1 >"$work/out" 2>&1 &
+child=$!
+while ! grep -q 'State:.S' "/proc/$child/status"; do
+    sleep 0.02
+done
+kill -TERM "$child"
+wait "$child"
+[ $? -eq 143 ]
+report $? 'whoever is ended while it is stopped goes'
+kill -CONT "$server"
+timeout 60 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>&1
+report $? 'when it goes on, so does everybody'
+
+echo "1..$count"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: tls.sh WITH_SERVER LK
+#
+# The way to a server that speaks TLS, and who is believed there. Prints TAP.
+set -u
+with_server=${1:?with_server.sh}
+lk=${2:?the program under test}
+
+if [ -z "${LK_TEST_CERTIFICATES-}" ]; then # begins anew beside a server with certificates
+    LK_TEST_CERTIFICATES=$(mktemp -d) || exit 1
+    export LK_TEST_CERTIFICATES
+    trap 'rm -rf "$LK_TEST_CERTIFICATES"' EXIT
+    (
+        cd "$LK_TEST_CERTIFICATES" || exit 1
+        for name in ours theirs; do
+            openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=authority of $name" \
+                -keyout "$name.key" -out "$name.pem" || exit 1
+        done
+        openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out request.pem &&
+            echo subjectAltName=DNS:localhost >names &&
+            openssl x509 -req -in request.pem -CA ours.pem -CAkey ours.key -CAcreateserial \
+                -days 2 -extfile names -out certificate.pem
+    ) >"$LK_TEST_CERTIFICATES/log" 2>&1 || {
+        cat "$LK_TEST_CERTIFICATES/log" >&2
+        exit 1
+    }
+    "$with_server" --server "--ssl-cert=$LK_TEST_CERTIFICATES/certificate.pem" \
+        --server "--ssl-key=$LK_TEST_CERTIFICATES/key.pem" "$0" "$with_server" "$lk"
+    exit $?
+fi
+
+work=$LK_TEST_CERTIFICATES
+HOME=$work
+export HOME
+local="localhost:$LK_TEST_PORT"
+count=0 failures=0
+
+ok() { # TITLE CONDITION...
+    count=$((count + 1))
+    title=$1
+    shift
+    if "$@"; then
+        echo "ok $count - $title"
+    else
+        echo "not ok $count - $title"
+        sed 's/^/# /' "$work/out"
+        failures=$((failures + 1))
+    fi
+}
+
+asks() { # CODE URL
+    "$lk" -S "$2" ls >"$work/out" 2>&1
+    [ $? -eq "$1" ]
+}
+
+mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -e "
+    CREATE USER guarded REQUIRE SSL;
+    GRANT ALL ON test.* TO guarded;" || exit 1
+guarded="mysql://guarded@$local/test"
+ok 'who must come by TLS comes not without' asks 77 "$guarded?ssl-mode=disabled"
+ok 'nor by default' asks 77 "$guarded"
+ok 'but with it' asks 0 "$guarded?ssl-mode=required"
+ok 'also in capitals, as other programs write it' asks 0 "$guarded?ssl-mode=REQUIRED"
+ok 'an authority that is known is believed' asks 0 "$guarded?ssl-ca=$work/ours.pem"
+ok 'another is not' asks 69 "$guarded?ssl-ca=$work/theirs.pem"
+ok 'another name is not either' asks 69 \
+    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=verify_identity&ssl-ca=$work/ours.pem"
+ok 'unless it need not be' asks 0 \
+    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=required&ssl-ca=$work/ours.pem"
+printf '[client]\ndisable-ssl-verify-server-cert\nssl-verify-server-cert=0\n' >"$work/.my.cnf"
+ok 'what the URL demands is not undone by ~/.my.cnf' asks 69 "$guarded?ssl-ca=$work/theirs.pem"
+"$lk" -S "$guarded?ssl-ca=$work/ours.pem" doctor >"$work/out" 2>&1
+ok 'lk doctor says how' grep -q '^ssl-mode: verify-identity$' "$work/out"
+
+echo "1..$count"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh trouble.sh LK
+#
+# What can be wrong with a database: each is one clear sentence that says what to do, with its exit
+# code, and nothing is half made. And what a server may be set to without anything being wrong.
+# Prints TAP.
+set -u
+lk=${1:?the program under test}
+: "${LK_TEST_SERVER:?is set by with_server.sh}"
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+unset LK_OWNER LK_TOKEN LK_STORE MYSQL_PWD NO_COLOR
+HOME=$work
+export HOME
+
+server="socket=$LK_TEST_SERVER/socket"
+count=0 failures=0
+
+sql() { # SQL [DATABASE]
+    mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -N -B -e "$1" "${2:-test}" \
+        2>"$work/sql-err"
+}
+
+ok() { # TITLE CONDITION...
+    count=$((count + 1))
+    title=$1
+    shift
+    if "$@"; then
+        echo "ok $count - $title"
+    else
+        echo "not ok $count - $title"
+        sed 's/^/# out: /' "$work/out"
+        sed 's/^/# err: /' "$work/err"
+        failures=$((failures + 1))
+    fi
+}
+
+# Runs lk on a URL: its exit code, and one line on stderr that matches a pattern.
+fails() { # CODE PATTERN URL
+    "$lk" -S "$3" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err"
+    [ $? -eq "$1" ] && [ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" -eq 1 ] || return 1
+    # shellcheck disable=SC2254 # a pattern
+    case $(cat "$work/err") in
+    *secret*) return 1 ;;
+    $2) return 0 ;;
+    esac
+    return 1
+}
+
+works() { # URL
+    "$lk" -S "$1" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err" &&
+        "$lk" -S "$1" release --owner me db/t1 >"$work/out" 2>"$work/err"
+}
+
+# Tables, views and procedures of a database.
+objects() { # DATABASE
+    sql "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '$1')
+         + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '$1')"
+}
+
+make_by_hand() {
+    mariadb --no-defaults --comments -u root -S "$LK_TEST_SERVER/socket" shop \
+        <"$work/schema.sql" \
+        >"$work/out" 2>"$work/err"
+}
+
+has_line() { # PATTERN
+    grep -q "$1" "$work/out"
+}
+
+has_no_line() { # PATTERN
+    ! grep -q "$1" "$work/out"
+}
+
+# ---- getting in ----
+
+local="127.0.0.1:$LK_TEST_PORT"
+sql "CREATE USER needy IDENTIFIED BY 'right'"
+ok 'a wrong password is DENIED, and is not told' \
+    fails 77 '*DENIED*needy*~/.my.cnf*' "mysql://needy:secret@/test?$server"
+ok 'so is none' fails 77 '*DENIED*needy*' "mysql://needy@$local/test"
+ok 'so is an unknown user' fails 77 '*DENIED*nobody-knows*' "mysql://nobody-knows@/test?$server"
+ok 'so is a database that the user may not use' \
+    fails 77 '*DENIED*needy*granted*' "mysql://needy:right@$local/test"
+sql "GRANT ALL ON test.* TO needy"
+ok 'a right password is let in' works "mysql://needy:right@$local/test?prefix=a_"
+printf '[client]\npassword=right\n' >"$work/.my.cnf"
+ok 'also one of ~/.my.cnf' works "mysql://needy@$local/test?prefix=a_"
+rm "$work/.my.cnf"
+sql "CREATE USER 'od/d' IDENTIFIED BY 'p@ss:w?rd'; GRANT ALL ON test.* TO 'od/d'"
+ok 'also one with signs that URLs use' \
+    works "mariadb://od%2fd:p%40ss:w%3Frd@$local/test?prefix=a_"
+ok 'a missing database is UNAVAILABLE' \
+    fails 69 '*UNAVAILABLE*none*CREATE DATABASE*' "mysql://root@/none?$server"
+ok 'so is a server that is not there' \
+    fails 69 '*UNAVAILABLE*is the server there*' "mysql://root@/test?socket=$work/socket"
+ok 'so is a host that does not answer' \
+    fails 69 '*UNAVAILABLE*is the server there*' 'mysql://root@127.0.0.1:1/test'
+ok 'so is a server without TLS, where TLS is wanted' \
+    fails 69 '*UNAVAILABLE*TLS*' "mysql://root@$local/test?ssl-mode=required"
+ok 'an option that nobody knows is INVALID' \
+    fails 64 '*INVALID*options*' "mysql://root@/test?$server&colour=red"
+ok 'so is a prefix that is no name' \
+    fails 64 '*INVALID*prefix=*' "mysql://root@/test?$server&prefix=A-b"
+ok 'so is a way of TLS that there is not' \
+    fails 64 '*INVALID*ssl-mode=*' "mysql://root@/test?$server&ssl-mode=some"
+ok 'so is a port that is none' fails 64 '*INVALID*mysql://*' 'mysql://root@127.0.0.1:66000/test'
+ok 'so is a URL without a database' fails 64 '*INVALID*mysql://*' "mysql://root@$local"
+ok 'so is a URL without its slashes' fails 64 '*INVALID*mysql://*' 'mysql:here'
+
+# ---- rights ----
+
+sql "CREATE DATABASE shop; CREATE USER app; GRANT SELECT ON shop.* TO app"
+app="mysql://app@/shop?$server"
+ok 'who may make nothing is told who does' fails 77 '*DENIED*lk schema mysql*' "$app"
+sql "GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE ON shop.* TO app"
+ok 'so is who may make tables and no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
+ok 'who takes his tables back' [ "$(objects shop)" = 0 ]
+sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
+"$lk" schema mysql >"$work/schema.sql"
+ok 'a DBA makes it with lk schema' make_by_hand
+ok 'twice does no harm' make_by_hand
+ok 'who may not use it is told what to grant' fails 77 '*DENIED*grant*' "$app"
+# The lines to grant are in the schema's own text.
+sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"
+sql "$(cat "$work/grants.sql")"
+ok 'with what it says to grant it works' works "$app"
+sql "SHOW GRANTS FOR app" >"$work/out"
+ok 'without a right to create anything' has_no_line 'CREATE\|ALTER\|DROP\|ALL'
+made_by_hand=$(objects shop)
+sql 'CREATE DATABASE auto'
+ok 'the engine makes the same' works "mysql://root@/auto?$server"
+ok 'as many things' [ "$(objects auto)" = "$made_by_hand" ]
+routines="SELECT ROUTINE_NAME, ROUTINE_DEFINITION, SQL_MODE, SECURITY_TYPE
+    FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA ="
+sql "$routines 'shop' ORDER BY 1" >"$work/shop"
+sql "$routines 'auto' ORDER BY 1" >"$work/auto"
+ok 'word for word' cmp -s "$work/shop" "$work/auto"
+
+# ---- servers that are set up otherwise ----
+
+sql "CREATE USER reader; GRANT ALL ON test.* TO reader; SET GLOBAL read_only = 1"
+ok 'a server that can only be read is UNAVAILABLE' \
+    fails 69 '*UNAVAILABLE*primary*' "mysql://needy:right@$local/test?prefix=a_"
+ok 'and nothing is made there' \
+    fails 69 '*UNAVAILABLE*primary*' "mysql://needy:right@$local/test?prefix=unmade_"
+ok 'not even half' [ -z "$(sql "SHOW TABLES LIKE 'unmade%'")" ]
+sql 'SET GLOBAL read_only = 0'
+for level in REPEATABLE-READ SERIALIZABLE READ-UNCOMMITTED; do
+    sql "SET GLOBAL tx_isolation = '$level'"
+    ok "a default of $level does no harm" works "mysql://root@/test?$server&prefix=b_"
+done
+sql "SET GLOBAL tx_isolation = DEFAULT"
+for mode in ORACLE ANSI "NO_BACKSLASH_ESCAPES,ANSI_QUOTES" "" TRADITIONAL; do
+    sql "SET GLOBAL sql_mode = '$mode'"
+    ok "nor does sql_mode '$mode'" works "mysql://root@/test?$server&prefix=b_"
+    sql "DROP DATABASE IF EXISTS odd; CREATE DATABASE odd CHARACTER SET ucs2"
+    ok 'not even for making it, in any character set' works "mysql://root@/odd?$server"
+done
+sql "SET GLOBAL sql_mode = DEFAULT; SET GLOBAL autocommit = 0"
+ok 'nor a default without autocommit' works "mysql://root@/test?$server&prefix=b_"
+sql "SET GLOBAL autocommit = 1"
+
+# ---- stores of other programs ----
+
+url="mysql://root@/test?$server&prefix=mine_"
+ok 'a store is made on first use' works "$url"
+sql 'UPDATE mine_meta SET format = 99'
+ok 'a newer format that lets older programs in works' works "$url"
+sql 'UPDATE mine_meta SET writable_from = 99'
+ok 'one that does not is UNSUPPORTED' fails 79 '*UNSUPPORTED*format 99*newer*' "$url"
+sql 'CREATE TABLE theirs_meta (colour TEXT)'
+ok 'a table meta of somebody else is refused' fails 69 '*UNAVAILABLE*' \
+    "mysql://root@/test?$server&prefix=theirs_"
+ok 'and nothing is added to it' [ "$(sql "SHOW TABLES LIKE 'theirs%'")" = theirs_meta ]
+sql 'UPDATE mine_meta SET writable_from = 1; DROP TABLE mine_requests'
+ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*not whole*' "$url"
+sql 'DELETE FROM a_meta'
+ok 'one that somebody has left half made is made whole' works "mysql://root@/test?$server&prefix=a_"
+
+# ---- in a caller's transaction, and for people ----
+
+url="mysql://root@/test?$server&prefix=own_"
+works "$url"
+sql "CREATE TABLE notes (text VARCHAR(20)) ENGINE = InnoDB"
+sql "BEGIN; INSERT INTO notes VALUES ('mine'); CALL own_sweep(); ROLLBACK"
+ok 'a transaction of the caller is not committed' [ -z "$(sql 'SELECT * FROM notes')" ]
+"$lk" -S "$url" acquire --try --owner me --note "it's \\ \"mine\"" db/t1 >"$work/out" 2>"$work/err"
+sql 'SELECT path, state, mode, owner, note FROM own_locks' | tr '\t' '|' >"$work/out"
+ok 'the view explains itself' \
+    [ "$(cat "$work/out")" = "db/t1|held|exclusive|me|it's \\\\ \"mine\"" ]
+hostile="';DROP TABLE own_meta;--"
+"$lk" -S "$url" acquire --try --owner "$hostile" "db/';DROP_TABLE_own_meta;--" >"$work/out" 2>"$work/err"
+"$lk" -S "$url" ls --json >"$work/out" 2>"$work/err"
+ok 'hostile names stay names' has_line 'DROP_TABLE_own_meta;--.*DROP TABLE own_meta;--'
+"$lk" -S "$url" doctor >"$work/out" 2>"$work/err"
+ok 'lk doctor says where it is' has_line '^prefix: own_$'
+ok 'and warns of what is not durable here' has_line 'innodb_flush_log_at_trx_commit'
+
+echo "1..$count"
+[ "$failures" -eq 0 ]

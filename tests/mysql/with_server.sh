@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh [--durable] [--server OPTION]... COMMAND [ARGUMENT...]
+#
+# Runs a command beside a private MariaDB server: on a unix socket in a temporary directory and on a
+# port of loopback, for as long as the command runs. {server} in an argument stands for that
+# directory, in which the socket is `socket`, and {port} for the port; $LK_TEST_SERVER and
+# $LK_TEST_PORT are these. User root, no password, database test. What the server wrote stands in
+# its file `log`; its last errors are shown when the command fails. Its number is in the file `pid`,
+# and the program `start` there starts it again, once it is ended, and waits until it answers.
+# --durable: the server flushes to the disk, as a real one does; otherwise not. --server: one more
+# option of the server.
+set -u
+
+settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-frm=0'
+settings="$settings --innodb-file-per-table=0"
+memory=/dev/shm # making tables costs a flush each, whatever is set: not in memory
+while :; do
+    case ${1-} in
+    --durable)
+        settings='' memory=''
+        shift
+        ;;
+    --server)
+        settings="$settings $2"
+        shift 2
+        ;;
+    *) break ;;
+    esac
+done
+
+room_kib=$(df -Pk "${memory:-/}" 2>/dev/null | awk 'NR == 2 { print $4 }')
+if [ -z "$memory" ] || [ ! -w "$memory" ] || [ "${room_kib:-0}" -lt 1000000 ]; then
+    memory=${TMPDIR:-/tmp}
+fi
+server=$(mktemp -d -p "$memory") || exit 1
+child=''
+
+# shellcheck disable=SC2317 # called by the trap
+stop() {
+    [ -z "$child" ] || kill "$child" 2>/dev/null
+    mariadbd=$(cat "$server/pid" 2>/dev/null) && kill -9 "$mariadbd" 2>/dev/null
+    while kill -0 "${mariadbd:-none}" 2>/dev/null; do
+        sleep 0.02
+    done
+    rm -rf "$server"
+}
+trap stop EXIT
+trap 'exit 143' TERM INT HUP
+
+if [ "$(id -u)" -eq 0 ]; then # as root the server has to be told so
+    as_root=--user=root
+    settings="$settings $as_root"
+fi
+# shellcheck disable=SC2086 # an option, or none
+if ! mariadb-install-db --no-defaults ${as_root-} --datadir="$server/data" --skip-test-db \
+    --auth-root-authentication-method=normal --innodb-log-file-size=10M >"$server/log" 2>&1; then
+    cat "$server/log" >&2
+    exit 1
+fi
+mkdir "$server/data/test"
+
+# Starts it on a port that was free a moment ago; when it is not any more, on another.
+cat >"$server/start" <<END
+#!/bin/sh
+rm -f "$server/socket" "$server/pid"
+setsid mariadbd --no-defaults --datadir="$server/data" --tmpdir="$server" \\
+    --socket="$server/socket" --bind-address=127.0.0.1 --port="\$1" --pid-file="$server/pid" \\
+    --max-connections=300 --innodb-log-file-size=10M --innodb-buffer-pool-size=64M \\
+    --character-set-server=latin1 --skip-name-resolve $settings \\
+    >>"$server/log" 2>&1 &
+while ! mariadb-admin --no-defaults -u root -S "$server/socket" ping >/dev/null 2>&1; do
+    kill -0 \$! 2>/dev/null || exit 1
+    sleep 0.05
+done
+END
+chmod +x "$server/start"
+LK_TEST_SERVER=$server
+export LK_TEST_SERVER LK_TEST_PORT
+tries=0
+while :; do
+    LK_TEST_PORT=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    ! "$server/start" "$LK_TEST_PORT" || break
+    tries=$((tries + 1))
+    if [ "$tries" -eq 5 ]; then
+        cat "$server/log" >&2
+        exit 1
+    fi
+done
+
+arguments_left=$#
+while [ "$arguments_left" -gt 0 ]; do
+    argument=$1
+    shift
+    case $argument in
+    *'{server}'*) argument=${argument%%'{server}'*}$server${argument#*'{server}'} ;;
+    esac
+    case $argument in
+    *'{port}'*) argument=${argument%%'{port}'*}$LK_TEST_PORT${argument#*'{port}'} ;;
+    esac
+    set -- "$@" "$argument"
+    arguments_left=$((arguments_left - 1))
+done
+"$@" &
+child=$!
+wait "$child"
+code=$?
+child=''
+[ "$code" -eq 0 ] || grep -E 'ERROR' "$server/log" | tail -n 20 | sed 's/^/# server: /'
+exit "$code"
