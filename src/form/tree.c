@@ -93,6 +93,8 @@ json_t *lk_form_limits(const lk_limits *limits) {
     return lk_form_writer_close_tree(&writer);
 }
 
+enum { REAL_DIGITS = 15 }; /* as many as a double keeps of what was typed */
+
 char *lk_form_line(const json_t *object) {
-    return json_dumps(object, JSON_COMPACT);
+    return json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
 }

@@ -248,7 +248,7 @@ expect .attempt 1
 
 scenario 'a claim that perishes is stolen'
 lk push q 1
-lk claim q --owner ana --ttl 500ms --json
+lk claim q --owner ana --ttl 2s --json
 token=$(field .token)
 lk claim q --owner ben -w 30 --json
 expect '[.id, .attempt, .owner]' '["1",2,"ben"]'

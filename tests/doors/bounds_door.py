@@ -4,7 +4,6 @@
 
 import os
 import resource
-import socket
 import time
 
 from service import PATIENCE_S, Closed, Http, Refused, Resp, Wire, run, until
@@ -12,7 +11,6 @@ from service import PATIENCE_S, Closed, Http, Refused, Resp, Wire, run, until
 CONNECTIONS = 8
 SURPLUS = 64  # let in over HTTP only to be told that they are too many
 REQUEST_S = 1
-LISTENING = 2  # sockets of a service that nobody has come to
 
 
 class Following(Http):
@@ -29,23 +27,6 @@ def is_well(service):
     reply = wire.call("GET", "/healthz")[2]
     wire.close()
     return reply == b"ok\n" and Resp(service.resp).call("PING") == "PONG"
-
-
-def sockets(service):
-    """How many the service has open."""
-    count = 0
-    for name in os.listdir(f"/proc/{service.process.pid}/fd"):
-        try:
-            link = os.readlink(f"/proc/{service.process.pid}/fd/{name}")
-            count += link.startswith("socket:")
-        except FileNotFoundError:
-            pass  # closed meanwhile
-    return count
-
-
-def field(service, name):
-    with open(f"/proc/{service.process.pid}/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(name + ":"))
 
 
 def processor_s(service):
@@ -83,9 +64,9 @@ def too_many(service):
 def flood(service):
     """a flood of connections beyond that waits to be let in, and costs nobody anything"""
     guests = [Following(service) for _ in range(CONNECTIONS)]
-    before = sockets(service)
+    before = service.sockets()
     silent = [Wire(service.http) for _ in range(SURPLUS + 20)]
-    assert max(sockets(service) for _ in range(300)) <= before + SURPLUS
+    assert max(service.sockets() for _ in range(300)) <= before + SURPLUS
     late = Http(service.http)
     late.ask("GET", "/healthz")
     assert late.reply()[0] in (200, 429)
@@ -173,45 +154,5 @@ def too_large(service):
     assert is_well(service)
 
 
-def deaf_socket(service, path):
-    """Asks, and reads nothing of what comes but its beginning."""
-    deaf = socket.socket()
-    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    deaf.connect(service.http)
-    deaf.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    deaf.settimeout(PATIENCE_S)
-    assert deaf.recv(12) == b"HTTP/1.1 200"
-    return deaf
-
-
-def deaf(service):
-    """who does not read what it asked for is given up, and so is a follower who does not"""
-    until(lambda: sockets(service) == LISTENING)
-    wire = Resp(service.resp)
-    following = deaf_socket(service, "/v1/events")
-    watching = socket.socket()
-    watching.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    watching.connect(service.resp)
-    watching.sendall(Resp.request("WATCH"))
-    assert watching.recv(5) == b"+OK\r\n"
-    before_kb = field(service, "VmRSS")
-    path = f"{'x' * 240}/{'y' * 240}"
-    for number in range(0, 8000, 100):
-        wire.send(b"".join(Resp.request("ACQUIRE", f"{each}/{path}", "OWNER", "o", "NOTE", "n" * 250)
-                           for each in range(number, number + 100)))
-        answers = [wire.value() for _ in range(100)]
-        assert all(isinstance(answer, list) for answer in answers), answers[0]
-    until(lambda: sockets(service) == LISTENING + 1)
-    following.close()
-    watching.close()
-    for _ in range(3):
-        asking = deaf_socket(service, "/v1/requests?count=8000")
-        until(lambda: sockets(service) == LISTENING + 1)
-        asking.close()
-    grown_kb = field(service, "VmRSS") - before_kb
-    assert grown_kb < 150000, f"{grown_kb} KB more"
-    assert is_well(service)
-
-
-run([too_many, flood, no_files, dawdlers, idlers, too_large, deaf],
+run([too_many, flood, no_files, dawdlers, idlers, too_large],
     "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

@@ -35,6 +35,21 @@ class Service:
         host, port = line[len(scheme):].rsplit(":", 1)
         return host, int(port)
 
+    def sockets(self):
+        """How many it has open."""
+        count = 0
+        for name in os.listdir(f"/proc/{self.process.pid}/fd"):
+            try:
+                link = os.readlink(f"/proc/{self.process.pid}/fd/{name}")
+                count += link.startswith("socket:")
+            except FileNotFoundError:
+                pass  # closed meanwhile
+        return count
+
+    def resident_kb(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         code = self.process.wait(PATIENCE_S)

@@ -237,7 +237,9 @@ static void hear_written(struct evhttp_request *request, void *context) {
     arm(&client->door->clients);
 }
 
+/* What time the turn has taken until now is not the reader's. */
 void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request) {
+    (void)event_base_update_cache_time(lk_server_loop(client->door->server));
     move(client, &client->door->clients.reading, LK_HTTP_REPLY_SECONDS_MAX);
     evhttp_request_set_on_complete_cb(request, hear_written, client);
     arm(&client->door->clients);

@@ -1,0 +1,73 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Who asks and does not read what comes: given up, and nobody else suffers."""
+
+import socket
+
+from service import PATIENCE_S, Http, Resp, run, until
+
+SILENCE_S = 4
+LISTENING = 2  # sockets of a service that nobody has come to
+REQUESTS = 8000  # enough that no kernel keeps all of what is told of them
+
+
+def deaf_socket(address, request, beginning):
+    """Asks, and reads nothing of what comes but its beginning."""
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    deaf.connect(address)
+    deaf.sendall(request)
+    deaf.settimeout(PATIENCE_S)
+    assert deaf.recv(len(beginning)) == beginning
+    return deaf
+
+
+def deaf_client(service, path):
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    return deaf_socket(service.http, request, b"HTTP/1.1 200")
+
+
+def take_many(service):
+    """Live requests with long names: megabytes of events, and megabytes to list."""
+    wire = Resp(service.resp)
+    path = f"{'x' * 240}/{'y' * 240}"
+    for first in range(0, REQUESTS, 100):
+        wire.send(b"".join(
+            Resp.request("ACQUIRE", f"{number}/{path}", "OWNER", "o", "NOTE", "n" * 250)
+            for number in range(first, first + 100)))
+        answers = [wire.value() for _ in range(100)]
+        assert all(isinstance(answer, list) for answer in answers), answers[0]
+    wire.close()
+
+
+def follower(service):
+    """followers who do not read are given up, at both doors, and cost little until then"""
+    before_kb = service.resident_kb()
+    deaf = [deaf_client(service, "/v1/events"),
+            deaf_socket(service.resp, Resp.request("WATCH"), b"+OK\r\n")]
+    take_many(service)
+    until(lambda: service.sockets() == LISTENING)
+    for each in deaf:
+        each.close()
+    assert service.resident_kb() - before_kb < 150000
+
+
+def asker(service):
+    """so is who does not read a reply, while others are answered"""
+    deaf = deaf_client(service, f"/v1/requests?count={REQUESTS}")
+    wire = Http(service.http)
+    assert wire.call("GET", "/healthz")[2] == b"ok\n"
+    wire.close()
+    until(lambda: service.sockets() == LISTENING)
+    deaf.close()
+
+
+def reader(service):
+    """who reads gets all of it"""
+    wire = Http(service.http)
+    status, _, body = wire.call("GET", f"/v1/requests?count={REQUESTS}")
+    assert status == 200 and len(body["requests"]) == REQUESTS
+    wire.close()
+
+
+run([follower, asker, reader], "--bound", f"request-seconds={SILENCE_S}")
