@@ -26,11 +26,11 @@ static void make_table(PGconn *connection, int rows) {
 
     (void)snprintf(text, sizeof text,
                    "CREATE TABLE \"jobs to do\" (\"the id\" bigint PRIMARY KEY, state text);"
-                   "CREATE TABLE log (row integer, token bigint, attempt integer);"
-                   "CREATE VIEW finish AS SELECT 1 AS row, 1::bigint AS token, 1 AS attempt;"
+                   "CREATE TABLE log (job integer, token bigint, attempt integer);"
+                   "CREATE VIEW finish AS SELECT 1 AS job, 1::bigint AS token, 1 AS attempt;"
                    "CREATE FUNCTION finished() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-                   " UPDATE \"jobs to do\" SET state = 'done' WHERE \"the id\" = NEW.row;"
-                   " INSERT INTO log VALUES (NEW.row, NEW.token, NEW.attempt);"
+                   " UPDATE \"jobs to do\" SET state = 'done' WHERE \"the id\" = NEW.job;"
+                   " INSERT INTO log VALUES (NEW.job, NEW.token, NEW.attempt);"
                    " RETURN NEW; END $$;"
                    "CREATE TRIGGER finished INSTEAD OF INSERT ON finish FOR EACH ROW"
                    " EXECUTE FUNCTION finished();"
@@ -76,7 +76,7 @@ int64_t field_number(const struct field *field, const char *query) {
 }
 
 void field_each_line(const struct field *field, field_visit_line *visit, void *context) {
-    PGresult *result = run(field->connection, "SELECT row, token, attempt FROM log");
+    PGresult *result = run(field->connection, "SELECT job, token, attempt FROM log");
 
     for (int line = 0; line < PQntuples(result); line++) {
         visit(context, atoi(PQgetvalue(result, line, 0)),

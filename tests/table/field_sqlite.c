@@ -34,11 +34,11 @@ struct field *field_make(int rows, const char *url) {
                    field->ground.file);
     (void)snprintf(text, sizeof text,
                    "CREATE TABLE \"jobs to do\" (\"the id\" INTEGER PRIMARY KEY, state TEXT);"
-                   "CREATE TABLE log (row INTEGER, token INTEGER, attempt INTEGER);"
-                   "CREATE VIEW finish AS SELECT 1 AS row, 1 AS token, 1 AS attempt;"
+                   "CREATE TABLE log (job INTEGER, token INTEGER, attempt INTEGER);"
+                   "CREATE VIEW finish AS SELECT 1 AS job, 1 AS token, 1 AS attempt;"
                    "CREATE TRIGGER finished INSTEAD OF INSERT ON finish BEGIN"
-                   " UPDATE \"jobs to do\" SET state = 'done' WHERE \"the id\" = NEW.row;"
-                   " INSERT INTO log VALUES (NEW.row, NEW.token, NEW.attempt); END;"
+                   " UPDATE \"jobs to do\" SET state = 'done' WHERE \"the id\" = NEW.job;"
+                   " INSERT INTO log VALUES (NEW.job, NEW.token, NEW.attempt); END;"
                    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
                    " INSERT INTO \"jobs to do\" SELECT i, 'new' FROM n;",
                    rows);
@@ -67,7 +67,7 @@ void field_each_line(const struct field *field, field_visit_line *visit, void *c
     sqlite3 *handle = open_file(field);
     sqlite3_stmt *statement = NULL;
 
-    if (sqlite3_prepare_v2(handle, "SELECT row, token, attempt FROM log", -1, &statement, NULL)
+    if (sqlite3_prepare_v2(handle, "SELECT job, token, attempt FROM log", -1, &statement, NULL)
         != SQLITE_OK) {
         ground_fail("no log: %s", sqlite3_errmsg(handle));
     }

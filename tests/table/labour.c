@@ -194,7 +194,7 @@ static void judge_line(void *context, int row, uint64_t token, uint32_t attempt)
 
 static void judge(const struct labour *labour) {
     demand(labour, "SELECT count(*) FROM \"jobs to do\" WHERE state <> 'done'", 0);
-    demand(labour, "SELECT count(DISTINCT row) FROM log", labour->rows);
+    demand(labour, "SELECT count(DISTINCT job) FROM log", labour->rows);
     demand(labour, "SELECT count(*) FROM log", labour->rows);
     demand(labour, "SELECT count(*) FROM items", 0);
     demand(labour, "SELECT count(*) FROM done_rows", 0);

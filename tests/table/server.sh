@@ -7,10 +7,12 @@
 # with a statement or a row is said here once for all of them. Prints TAP.
 . "${0%/*}/../cli/harness.sh"
 
-dialect=${1:?postgresql}
+dialect=${1:?postgresql or mysql}
 counts=queues # the table that they are kept in
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 log=$work/log
+own='' # of the store's tables, where no schema is
+[ "$dialect" = postgresql ] || own=lk_
 export log
 
 # A scenario in a database of the user's own, where the store is, too.
@@ -25,6 +27,16 @@ app() {
         LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER&schema=lk$scenarios"
         LK_STORE="$LK_STORE&options=-csearch_path%3D$place"
         ;;
+    mysql)
+        # Making a store takes seconds: there is one, which is emptied.
+        place='test'
+        mariadb --no-defaults -fS "$LK_TEST_SERVER/socket" -u root test 2>/dev/null <<-END
+			DROP TABLE IF EXISTS orders, journal, t, one;
+			DELETE FROM lk_items; DELETE FROM lk_requests; DELETE FROM lk_queues;
+			DELETE FROM lk_done_rows;
+		END
+        LK_STORE="mysql://root@/test?socket=$LK_TEST_SERVER/socket&prefix=lk_"
+        ;;
     esac
     sql 'CREATE TABLE orders (id integer PRIMARY KEY, sent bigint NOT NULL DEFAULT 0);
          CREATE TABLE journal (id integer, token bigint, owner text, attempt integer)'
@@ -36,6 +48,7 @@ sql() {
         PGOPTIONS="-csearch_path=$place,lk$scenarios" \
             psql -h "$LK_TEST_SERVER" -U postgres -v ON_ERROR_STOP=1 -Atqc "$1" postgres
         ;;
+    mysql) mariadb --no-defaults -S "$LK_TEST_SERVER/socket" -u root -Nse "$1" "$place" ;;
     esac
 }
 
@@ -70,8 +83,8 @@ expect_code 0
 expect_err ''
 [ "$(tr '\n' ' ' <"$log")" = "$(seq 30 -1 1 | tr '\n' ' ')" ] || complain "order: $(cat "$log")"
 expect_sql 'SELECT count(*) FROM orders WHERE sent < 1000000000000000' 0
-expect_sql 'SELECT count(*) FROM done_rows' 0
-expect_sql 'SELECT count(*) FROM items' 0
+expect_sql "SELECT count(*) FROM ${own}done_rows" 0
+expect_sql "SELECT count(*) FROM ${own}items" 0
 
 app 'a hundred rows, by workers that are killed'
 orders 100
@@ -87,10 +100,10 @@ wait "$pool"
 expect_sql 'SELECT count(*) - count(DISTINCT id) FROM journal' 0
 expect_sql 'SELECT count(*) FROM journal' 100
 expect_sql 'SELECT count(*) FROM journal WHERE owner IS NULL OR attempt < 1' 0
-expect_sql 'SELECT count(*) FROM done_rows' 100
+expect_sql "SELECT count(*) FROM ${own}done_rows" 100
 lk work --table orders --where 'sent = 0' --drain -- false
 expect_code 0
-expect_sql 'SELECT done FROM queues' 100
+expect_sql "SELECT done FROM ${own}queues" 100
 
 app 'what is done is remembered until its row fits no more'
 orders 3
@@ -99,9 +112,9 @@ expect_code 0
 sql 'UPDATE orders SET sent = 1 WHERE id = 2'
 lk work --table orders --where 'sent = 0' --announce-only --drain
 expect_code 0
-expect_sql 'SELECT min(id) FROM done_rows' 1
-expect_sql 'SELECT max(id) FROM done_rows' 3
-expect_sql 'SELECT count(*) FROM done_rows' 2
+expect_sql "SELECT min(id) FROM ${own}done_rows" 1
+expect_sql "SELECT max(id) FROM ${own}done_rows" 3
+expect_sql "SELECT count(*) FROM ${own}done_rows" 2
 sql 'UPDATE orders SET sent = 0 WHERE id = 2'
 lk work --table orders --where 'sent = 0' --drain -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 [ "$(cat "$log")" = 2 ] || complain "again: $(cat "$log")"
@@ -109,21 +122,21 @@ lk work --table orders --where 'sent = 0' --drain -- sh -c 'echo "$LK_ITEM_ID" >
 app 'items whose rows fit no more are dropped, however many'
 orders 150
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
-expect_sql 'SELECT count(*) FROM items' 150
+expect_sql "SELECT count(*) FROM ${own}items" 150
 lk push orders nobody
 sql 'UPDATE orders SET sent = 1 WHERE id <> 140'
 lk work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
     sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 expect_code 0
 [ "$(cat "$log")" = 140 ] || complain "worked on: $(cat "$log")"
-expect_sql 'SELECT count(*) FROM items' 0
+expect_sql "SELECT count(*) FROM ${own}items" 0
 
 app 'an item that is locked by hand, or whose needs are not free, is passed over'
 orders 3
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
 lk acquire orders/1 --owner somebody
 lk acquire pool --owner somebody
-sql "DELETE FROM items WHERE id = '2'"
+sql "DELETE FROM ${own}items WHERE id = '2'"
 lk push orders 2 --needs pool
 "$LK_PROGRAM" work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
     sh -c 'echo "$LK_ITEM_ID" >>"$log"' &
@@ -143,10 +156,10 @@ sql 'CREATE TABLE one (id integer UNIQUE); INSERT INTO one VALUES (1)'
 lk work --table orders --where 'sent = 0' --max-attempts 1 --drain \
     --done 'INSERT INTO one VALUES (:id)' -- true
 expect_code 0
-expect_err 'lk: NOT DONE: 1 is given back: *one_id_key*'
+expect_err 'lk: NOT DONE: 1 is given back: *one*'
 expect_sql 'SELECT count(*) FROM one' 1
-expect_sql 'SELECT state FROM items' parked
-expect_sql 'SELECT attempts FROM items' 1
+expect_sql "SELECT state FROM ${own}items" parked
+expect_sql "SELECT attempts FROM ${own}items" 1
 
 app 'what is wrong is said at once'
 orders 1
@@ -158,7 +171,7 @@ try_done 'UPDATE orders SET sent = 1; DELETE FROM orders' '*more than one statem
 try_done 'UPDATE orders SET sent = :x' '*:id, :token, :owner and :attempt alone'
 try_done 'UPDATE nix SET sent = 1' '*nix*'
 try_done 'UPDATE orders SET nix = 1' '*nix*'
-for word in COMMIT ROLLBACK 'BEGIN' 'DROP TABLE orders' 'SET x = 1' "PREPARE TRANSACTION 'x'"; do
+for word in COMMIT ROLLBACK 'BEGIN' 'DROP TABLE orders' 'SET x = 1' 'SAVEPOINT x'; do
     try_done "$word" '*neither transactions, nor the schema, nor the session*'
 done
 try_done 'UPDATE' '*statement for what is done*'
@@ -194,7 +207,7 @@ app 'more workers than the work needs are told of'
 orders 1
 sql "UPDATE orders SET sent = 0"
 lk work --table orders --where 'sent = 0' --announce-only --drain
-sql "UPDATE $counts SET claims = 100, steals = 50"
+sql "UPDATE ${own}$counts SET claims = 100, steals = 50"
 lk work --table orders --where 'sent = 0' --drain --done "$done" -- true
 expect_code 0
 expect_err 'lk: HINT: *stolen*'

@@ -50,7 +50,7 @@ char *lk_mysql_put_literal(char *end, struct lk_slice text) {
     return put(end, lk_slice_of("'"));
 }
 
-static char *put_argument(char *end, enum lk_argument_kind kind, struct lk_slice value) {
+char *lk_mysql_put_argument(char *end, enum lk_argument_kind kind, struct lk_slice value) {
     if (value.bytes == NULL) {
         return put(end, lk_slice_of("NULL"));
     }
@@ -76,7 +76,7 @@ static char *write_call(const char *prefix, const struct lk_call *call, size_t *
     end = put(end, lk_slice_of(call->name + strlen("lk_")));
     for (int i = 0; i < arguments->count; i++) {
         *end++ = i == 0 ? '(' : ',';
-        end = put_argument(end, arguments->kinds[i], arguments->values[i]);
+        end = lk_mysql_put_argument(end, arguments->kinds[i], arguments->values[i]);
     }
     end = put(end, lk_slice_of(arguments->count > 0 ? ")" : "()"));
     *ret_size = (size_t)(end - sql);
@@ -89,8 +89,7 @@ static void free_result(void *result) {
     mysql_free_result(result);
 }
 
-/* Of no result: no rows. Takes the result over, unless memory is exhausted. */
-static struct lk_rows *make_rows(MYSQL_RES *result) {
+struct lk_rows *lk_mysql_rows(MYSQL_RES *result) {
     int count = result != NULL ? (int)mysql_num_rows(result) : 0;
     int column_count = result != NULL ? (int)mysql_num_fields(result) : 0;
     struct lk_rows *rows = lk_rows_new(count, column_count);
@@ -126,7 +125,7 @@ static enum lk_fate finish(const struct lk_mysql *store, struct lk_mysql_link *l
     if (outcome != LK_OK) {
         return outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
     }
-    rows = make_rows(result);
+    rows = lk_mysql_rows(result);
     if (rows == NULL) {
         mysql_free_result(result);
         *ret_outcome = lk_error_set(error, LK_INTERNAL, "no memory for an answer");
@@ -190,4 +189,6 @@ const struct lk_database lk_mysql_database = {
     .is_alive = is_alive,
     .disconnect = disconnect,
     .exchange = exchange,
+    .table_open = lk_mysql_table_open,
+    .transact = lk_mysql_transact,
 };

@@ -14,9 +14,12 @@
 #include "engine/mysql/place.h"
 #include "engine/procedures/procedures.h"
 
+struct lk_mysql_known;
+
 struct lk_mysql {
     struct lk_procedures common;
     struct lk_mysql_place place;
+    struct lk_mysql_known *known; /* table.h; NULL: none. By the mutex */
 };
 
 /* One connection. */
@@ -62,6 +65,22 @@ extern const struct lk_database lk_mysql_database;
 #define LK_MYSQL_LITERAL_MAX(text_size) (2 * (text_size) + sizeof "x''")
 char *lk_mysql_put_literal(char *end, struct lk_slice text);
 
+char *lk_mysql_put_argument(char *end, enum lk_argument_kind kind, struct lk_slice value);
+
+/* Of no result: no rows. Takes the result over, unless memory is exhausted. */
+struct lk_rows *lk_mysql_rows(MYSQL_RES *result);
+
+/* ---- source.c, shape.c, transact.c ----------------------------------------------------------- */
+
+/* Of lk_mysql_database. */
+lk_outcome lk_mysql_table_open(struct lk_procedures *store, const struct lk_source *source,
+                               const struct lk_patience *patience, struct lk_table *ret_table,
+                               lk_error *error);
+enum lk_fate lk_mysql_transact(struct lk_procedures *store, void *connection,
+                               struct lk_transaction *transaction,
+                               const struct lk_patience *patience, lk_outcome *ret_outcome,
+                               lk_error *error);
+
 /* ---- found.c --------------------------------------------------------------------------------- */
 
 /* Makes what the store is made of if it is missing; refuses what is newer. */
@@ -75,6 +94,8 @@ lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_stand *stand
 lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_stand *stand, int64_t until_us,
                                struct lk_waker *waker);
+lk_outcome lk_mysql_table_check(struct lk_engine *engine, const struct lk_source *source,
+                                const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_mysql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                             lk_report **ret_report, struct lk_error *error);
 

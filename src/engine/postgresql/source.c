@@ -62,7 +62,7 @@ static char *find_text(const struct lk_postgresql *store, const struct lk_postgr
         "  WHERE lk_item.queue = $1 AND lk_item.id = %s)"
         " AND NOT EXISTS (SELECT FROM %s.done_rows AS lk_done"
         "  WHERE lk_done.queue = $1 AND lk_done.id = %s) %s\n%.*s\n"
-        " LIMIT CASE WHEN $3 > 0 AND %s.ready_count($1, $3) >= $3 THEN 0 ELSE $2 END";
+        " LIMIT CASE WHEN $3 > 0 AND %s.lk_ready_count($1, $3) >= $3 THEN 0 ELSE $2 END";
     const char *schema = store->place.schema;
     struct lk_slice where = where_of(source);
     bool is_ordered = source->order.size > 0;

@@ -163,7 +163,7 @@ static lk_outcome has_enough(struct round *round, lk_error *error) {
 
     begin_arguments(round, &arguments);
     lk_arguments_add_integer(&arguments, READY_ENOUGH);
-    outcome = lk_procedures_call(round->store, "ready_count", LK_READING, &arguments,
+    outcome = lk_procedures_call(round->store, "lk_ready_count", LK_READING, &arguments,
                                  round->patience, &rows, error);
     if (outcome == LK_OK) {
         round->result.has_enough = lk_row_integer(rows, 0, 0) == READY_ENOUGH;

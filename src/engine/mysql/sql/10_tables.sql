@@ -138,6 +138,14 @@ CREATE TABLE IF NOT EXISTS lk_item_values (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
+-- R17: rows of the owner's tables that are done, and fit their queue's query still.
+CREATE TABLE IF NOT EXISTS lk_done_rows (
+    queue VARBINARY(512) NOT NULL,
+    id    VARBINARY(255) NOT NULL, -- as in lk_items
+    PRIMARY KEY (queue, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+
 -- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
 CREATE TABLE IF NOT EXISTS lk_ended (
     token    BIGINT NOT NULL,

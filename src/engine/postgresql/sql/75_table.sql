@@ -73,7 +73,7 @@ $$ SELECT CASE WHEN segment ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 -- ---- announcing ----
 
 -- How many items are ready; counts no further than `most`.
-CREATE OR REPLACE FUNCTION lockkeeper.ready_count(the_queue text, most bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION lockkeeper.lk_ready_count(the_queue text, most bigint) RETURNS bigint
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$

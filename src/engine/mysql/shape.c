@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the database says of a source (R17), and whether the owner's SQL will do: asked for by
+ * EXPLAIN, which parses, plans and looks at rights.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "engine/mysql/table.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* Columns of SHOW FULL COLUMNS. */
+enum { COLUMN, TYPE, COLLATION };
+
+static char *put_quoted(char *end, struct lk_slice name) {
+    *end++ = '`';
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.bytes[i] == '`') {
+            *end++ = '`';
+        }
+        *end++ = name.bytes[i];
+    }
+    *end++ = '`';
+    return end;
+}
+
+/* `first`.`second`, or `second` where the first is empty. */
+static void quote(char *end, struct lk_slice first, struct lk_slice second) {
+    if (first.size > 0) {
+        end = put_quoted(end, first);
+        *end++ = '.';
+    }
+    end = put_quoted(end, second);
+    *end = '\0';
+}
+
+/* Whether the type is one of these; what stands behind it, as its size, does not matter. */
+static bool is_one_of(struct lk_slice type, const char *const *words) {
+    size_t size = strcspn(type.bytes, " (");
+
+    for (; *words != NULL; words++) {
+        if (lk_slice_equal((struct lk_slice){type.bytes, size}, lk_slice_of(*words))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static lk_outcome read_type(const struct lk_rows *rows, struct lk_mysql_shape *shape,
+                            lk_error *error) {
+    static const char *const integers[] = {"tinyint", "smallint", "mediumint",
+                                           "int",     "bigint",   NULL};
+    static const char *const texts[] = {"char", "varchar", "tinytext", "text", "uuid", NULL};
+    struct lk_slice type = lk_row_text(rows, 0, TYPE);
+    const char *collation = lk_row_text(rows, 0, COLLATION).bytes;
+
+    shape->is_integer = is_one_of(type, integers);
+    shape->is_unsigned = strstr(type.bytes, "unsigned") != NULL;
+    if (!shape->is_integer && !is_one_of(type, texts)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R17: the column %s is of type %s; ids are whole numbers or texts",
+                            shape->column, type.bytes);
+    }
+    if (collation[0] == '\0') {
+        collation = "utf8mb4_bin"; /* of what is no text */
+    }
+    /* A collation begins with the character set that it is of. */
+    (void)snprintf(shape->charset, sizeof shape->charset, "%.*s", (int)strcspn(collation, "_"),
+                   collation);
+    (void)snprintf(shape->collation, sizeof shape->collation, "%s", collation);
+    return LK_OK;
+}
+
+/* LK_NONE: there is no such table. */
+static lk_outcome ask_shape(struct lk_mysql *store, struct lk_slice schema, struct lk_slice table,
+                            struct lk_slice column, const struct lk_patience *patience,
+                            struct lk_mysql_shape *shape, lk_error *error) {
+    char sql[sizeof shape->table + 64];
+    struct lk_transaction transaction = {
+        .steps = {{sql, 0, 1}}, .step_count = 1, .repeat = LK_READING};
+    lk_outcome outcome;
+
+    quote(shape->table, schema, table);
+    (void)snprintf(sql, sizeof sql, "SHOW FULL COLUMNS FROM %s WHERE Field = _utf8mb4 \1A",
+                   shape->table);
+    lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);
+    lk_arguments_add_text(&transaction.arguments, column);
+    outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
+    if (outcome == LK_OK && transaction.rows[0]->count != 1) {
+        outcome = lk_error_set(error, LK_INVALID, "R17: no such column: %.*s.%.*s", (int)table.size,
+                               table.bytes, (int)column.size, column.bytes);
+    } else if (outcome == LK_OK) {
+        quote(shape->column, table, lk_row_text(transaction.rows[0], 0, COLUMN));
+        outcome = read_type(transaction.rows[0], shape, error);
+    } else if (transaction.failure == LK_FAILURE_WRONG) {
+        outcome = LK_NONE;
+    } else {
+        outcome = lk_transaction_blame(&transaction, "the table", outcome, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome;
+}
+
+/* By its name as it is in this database; or with a database before a dot. */
+static lk_outcome look(struct lk_mysql *store, const struct lk_source *source,
+                       const struct lk_patience *patience, struct lk_mysql_shape *shape,
+                       lk_error *error) {
+    struct lk_slice whole = source->table;
+    const char *dot = memchr(whole.bytes, '.', whole.size);
+    lk_outcome outcome = ask_shape(store, (struct lk_slice){"", 0}, whole, source->id_column,
+                                   patience, shape, error);
+
+    if (outcome == LK_NONE && dot != NULL && dot > whole.bytes) {
+        size_t size = (size_t)(dot - whole.bytes);
+        outcome = ask_shape(store, (struct lk_slice){whole.bytes, size},
+                            (struct lk_slice){dot + 1, whole.size - size - 1}, source->id_column,
+                            patience, shape, error);
+    }
+    if (outcome == LK_NONE) {
+        return lk_error_set(error, LK_INVALID, "R17: no such table: %.*s", (int)whole.size,
+                            whole.bytes);
+    }
+    return outcome;
+}
+
+/* ---- what is remembered ---------------------------------------------------------------------- */
+
+static bool recall(struct lk_mysql *store, const struct lk_source *source,
+                   struct lk_mysql_shape *ret_shape) {
+    const struct lk_mysql_known *known;
+    bool is_known;
+
+    pthread_mutex_lock(&store->common.mutex);
+    known = store->known;
+    is_known = known != NULL && lk_slice_equal(lk_slice_of(known->table), source->table)
+               && lk_slice_equal(lk_slice_of(known->id_column), source->id_column);
+    if (is_known) {
+        *ret_shape = known->shape;
+    }
+    pthread_mutex_unlock(&store->common.mutex);
+    return is_known;
+}
+
+/* The last one; most programs work on one. */
+static void remember(struct lk_mysql *store, const struct lk_source *source,
+                     const struct lk_mysql_shape *shape) {
+    struct lk_mysql_known *known = malloc(sizeof *known);
+
+    if (known == NULL) {
+        return; /* it is asked for again */
+    }
+    known->shape = *shape;
+    (void)snprintf(known->table, sizeof known->table, "%.*s", (int)source->table.size,
+                   source->table.bytes);
+    (void)snprintf(known->id_column, sizeof known->id_column, "%.*s", (int)source->id_column.size,
+                   source->id_column.bytes);
+    pthread_mutex_lock(&store->common.mutex);
+    free(store->known);
+    store->known = known;
+    pthread_mutex_unlock(&store->common.mutex);
+}
+
+/* What cannot be in a statement of ours, for it has a meaning there. */
+static bool has_marks(struct lk_slice text) {
+    return text.size > 0
+           && (memchr(text.bytes, LK_MYSQL_ARGUMENT, text.size) != NULL
+               || memchr(text.bytes, LK_MYSQL_NEXT, text.size) != NULL);
+}
+
+lk_outcome lk_mysql_shape_get(struct lk_mysql *store, const struct lk_source *source,
+                              const struct lk_patience *patience, struct lk_mysql_shape *ret_shape,
+                              lk_error *error) {
+    struct lk_mysql_shape shape = {.is_integer = false};
+    lk_outcome outcome = LK_OK;
+
+    if (source->table.size > LK_MYSQL_TABLE_MAX || source->id_column.size > LK_MYSQL_COLUMN_MAX) {
+        return lk_error_set(error, LK_INVALID, "R17: MySQL's names have at most %d letters",
+                            LK_MYSQL_NAME_MAX);
+    }
+    if (has_marks(source->where) || has_marks(source->order) || has_marks(source->done)) {
+        return lk_error_set(error, LK_INVALID, "R17: there are control characters in the SQL");
+    }
+    if (!recall(store, source, &shape)) {
+        outcome = look(store, source, patience, &shape, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        remember(store, source, &shape);
+    }
+    *ret_shape = shape;
+    return LK_OK;
+}
+
+/* ---- the owner's SQL ------------------------------------------------------------------------- */
+
+/* EXPLAIN of a statement, for an owner '', a token 0 and an id '0'. */
+static lk_outcome explain(struct lk_mysql *store, const char *what, const char *sql,
+                          const struct lk_patience *patience, struct lk_rows **ret_plan,
+                          lk_error *error) {
+    struct lk_transaction transaction = {.steps = {{sql, 0, 6}},
+                                         .step_count = 1,
+                                         .repeat = LK_REPEATABLE}; /* READ ONLY refuses it */
+    lk_outcome outcome;
+
+    lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);
+    for (int i = 0; i < 4; i++) {
+        lk_arguments_add_text(&transaction.arguments, (struct lk_slice){"", 0});
+    }
+    lk_arguments_add_integer(&transaction.arguments, 0);
+    lk_arguments_add_text(&transaction.arguments, lk_slice_of("0"));
+    outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
+    if (outcome == LK_OK) {
+        *ret_plan = transaction.rows[0];
+        transaction.rows[0] = NULL;
+    } else {
+        outcome = lk_transaction_blame(&transaction, what, outcome, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome;
+}
+
+static lk_outcome check_query(struct lk_mysql *store, const struct lk_source *source,
+                              const struct lk_mysql_shape *shape,
+                              const struct lk_patience *patience, lk_error *error) {
+    bool is_ordered = source->order.size > 0;
+    bool has_where = source->where.size > 0;
+    struct lk_rows *plan = NULL;
+    char *sql = NULL;
+    lk_outcome outcome;
+
+    if (asprintf(&sql, "EXPLAIN SELECT %s FROM %s WHERE (\n%.*s\n) %s\n%.*s\n LIMIT 1",
+                 shape->column, shape->table, has_where ? (int)source->where.size : 4,
+                 has_where ? source->where.bytes : "TRUE", is_ordered ? "ORDER BY" : "",
+                 (int)source->order.size, is_ordered ? source->order.bytes : "")
+        < 0) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = explain(store, "the table, its id, --where or --order", sql, patience, &plan, error);
+    lk_rows_free(plan);
+    free(sql);
+    return outcome;
+}
+
+/* The third column of a plan is the table. */
+static bool touches_store(const struct lk_mysql *store, const struct lk_rows *plan) {
+    const char *prefix = store->place.prefix;
+    bool touches = false;
+
+    for (int row = 0; row < plan->count && !touches; row++) {
+        touches = strncmp(lk_row_text(plan, row, 2).bytes, prefix, strlen(prefix)) == 0;
+    }
+    return touches;
+}
+
+/* A CALL cannot be explained: what is wrong with it is found when it runs. */
+static bool is_call(const char *sql) {
+    return strncasecmp(sql + strspn(sql, " \t\r\n("), "call", 4) == 0;
+}
+
+static lk_outcome check_done(struct lk_mysql *store, const struct lk_source *source,
+                             const struct lk_patience *patience, lk_error *error) {
+    static const char what[] = "the statement for what is done";
+    struct lk_statement done = {.text = NULL};
+    struct lk_rows *plan = NULL;
+    char *sql = NULL;
+    lk_outcome outcome = lk_mysql_done_make(store, source, &done, error);
+
+    if (outcome != LK_OK || done.text == NULL || is_call(done.text)) {
+        free(done.text);
+        return outcome;
+    }
+    if (asprintf(&sql, "EXPLAIN %s", done.text) < 0) {
+        free(done.text);
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = explain(store, what, sql, patience, &plan, error);
+    if (outcome == LK_OK && touches_store(store, plan)) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "R17: %s: it must not touch the store's own tables", what);
+    }
+    lk_rows_free(plan);
+    free(sql);
+    free(done.text);
+    return outcome;
+}
+
+lk_outcome lk_mysql_table_check(struct lk_engine *engine, const struct lk_source *source,
+                                const struct lk_patience *patience, lk_error *error) {
+    struct lk_mysql *store = lk_mysql_of(engine);
+    struct lk_mysql_shape shape;
+    lk_outcome outcome = lk_mysql_shape_get(store, source, patience, &shape, error);
+
+    if (outcome == LK_OK) {
+        outcome = check_query(store, source, &shape, patience, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_done(store, source, patience, error);
+    }
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
+}

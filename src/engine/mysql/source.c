@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements out of the owner's SQL (R17). What they are given is said in procedures/table.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/mysql/table.h"
+
+static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
+
+static char *format(const char *text, ...) {
+    char *made = NULL;
+    va_list arguments;
+
+    va_start(arguments, text);
+    if (vasprintf(&made, text, arguments) < 0) {
+        made = NULL;
+    }
+    va_end(arguments);
+    return made;
+}
+
+/* What all the texts are made of. */
+struct making {
+    const char *prefix;
+    const struct lk_mysql_shape *shape;
+    struct lk_slice where;
+    struct lk_slice order;
+    char *own;  /* the row's id as a segment */
+    char *item; /* `FROM table WHERE` its row is that of lk_item.id, and fits */
+};
+
+static bool make_parts(struct making *making) {
+    const struct lk_mysql_shape *shape = making->shape;
+    char *id = lk_mysql_decoded(shape, "lk_item.id");
+
+    making->own = lk_mysql_encoded(shape);
+    if (making->own != NULL && id != NULL) {
+        making->item =
+            format("FROM %s WHERE %s = %s AND %s = lk_item.id AND (\n%.*s\n)", shape->table,
+                   shape->column, id, making->own, (int)making->where.size, making->where.bytes);
+    }
+    free(id);
+    return making->item != NULL;
+}
+
+static char *find_text(const struct making *making) {
+    static const char find[] =
+        "SELECT %s FROM %s WHERE (\n%.*s\n) AND %s IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM %sitems AS lk_item"
+        "  WHERE lk_item.queue = \1A AND lk_item.id = %s)"
+        " AND NOT EXISTS (SELECT 1 FROM %sdone_rows AS lk_done"
+        "  WHERE lk_done.queue = \1A AND lk_done.id = %s)"
+        " AND (\1C = 0 OR (SELECT COUNT(*) FROM (SELECT 1 FROM %sitems AS lk_ready"
+        "  FORCE INDEX (items_by_state) WHERE lk_ready.queue = \1A AND lk_ready.state = 'ready'"
+        "  AND lk_ready.due_us = 0 LIMIT \1C) AS lk_counted) < \1C) %s\n%.*s\n LIMIT \1B";
+
+    return format(find, making->own, making->shape->table, (int)making->where.size,
+                  making->where.bytes, making->own, making->prefix, making->own, making->prefix,
+                  making->own, making->prefix, making->order.size > 0 ? "ORDER BY" : "",
+                  (int)making->order.size, making->order.size > 0 ? making->order.bytes : "");
+}
+
+static char *marks_text(const struct making *making) {
+    return format("SELECT lk_item.id, (SELECT COUNT(*) %s) > 0 FROM (SELECT d.id FROM %sdone_rows"
+                  " AS d WHERE d.queue = \1A AND d.id > \1B ORDER BY d.id LIMIT \1C) AS lk_item"
+                  " ORDER BY lk_item.id",
+                  making->item, making->prefix);
+}
+
+/*
+ * The first item that nobody else is taking and whose row fits, in their order, which a subquery
+ * that counts leaves as it is; then its row. Each is locked by whoever has it in hand.
+ */
+static char *take_text(const struct making *making) {
+    static const char take[] =
+        "SET @%sfound = NULL, @%sitem = NULL, @%srow = NULL\2"
+        "SELECT lk_item.arrival, lk_item.id INTO @%sfound, @%sitem FROM %sitems AS lk_item"
+        " FORCE INDEX (items_by_state) WHERE lk_item.queue = \1A AND lk_item.state = 'ready'"
+        " AND lk_item.due_us = 0 AND lk_item.arrival > \1H AND (SELECT COUNT(*) %s) > 0"
+        " ORDER BY lk_item.arrival LIMIT 1 FOR UPDATE SKIP LOCKED\2"
+        "SELECT 1 INTO @%srow FROM %s WHERE %s = %s AND (\n%.*s\n) LIMIT 1"
+        " FOR UPDATE SKIP LOCKED\2"
+        "CALL %stake_row(\1A, \1B, \1C, \1D, \1E, \1F, \1G, \1H, @%sfound, @%srow)";
+    const char *prefix = making->prefix;
+    char variable[LK_MYSQL_PREFIX_MAX + 16];
+    char *id;
+    char *text = NULL;
+
+    (void)snprintf(variable, sizeof variable, "@%sitem", prefix);
+    id = lk_mysql_decoded(making->shape, variable);
+    if (id != NULL) {
+        text = format(take, prefix, prefix, prefix, prefix, prefix, prefix, making->item, prefix,
+                      making->shape->table, making->shape->column, id, (int)making->where.size,
+                      making->where.bytes, prefix, prefix, prefix);
+    }
+    free(id);
+    return text;
+}
+
+static char *drop_text(const struct making *making) {
+    return format("SELECT GROUP_CONCAT(lk_item.arrival SEPARATOR ' ') INTO @%sdrop"
+                  " FROM (SELECT i.id, i.arrival FROM %sitems AS i FORCE INDEX (items_by_state)"
+                  "  WHERE i.queue = \1A AND i.state = 'ready' AND i.due_us = 0"
+                  "   AND i.arrival > \1C ORDER BY i.arrival LIMIT \1D) AS lk_item"
+                  " WHERE (SELECT COUNT(*) %s) = 0\2"
+                  "CALL %sdrop_items(\1A, \1B, COALESCE(@%sdrop, ''))",
+                  making->prefix, making->prefix, making->item, making->prefix, making->prefix);
+}
+
+static char *end_text(const struct making *making) {
+    return format(
+        "SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)\2"
+        "CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)",
+        making->prefix, making->shape->table, making->shape->column, (int)making->where.size,
+        making->where.bytes, making->prefix, making->prefix);
+}
+
+lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_source *source,
+                              struct lk_statement *ret_done, lk_error *error) {
+    char attempt[LK_MYSQL_PREFIX_MAX + 16];
+    const struct lk_dialect dialect = {
+        .replacements = {"_utf8mb4 \1F", "\1E", "_utf8mb4 \1D", attempt},
+        .has_backslashes = true,
+        .has_backticks = true,
+    };
+    lk_outcome outcome;
+
+    if (source->done.size == 0) {
+        return LK_OK;
+    }
+    (void)snprintf(attempt, sizeof attempt, "@%sattempt", store->place.prefix);
+    outcome = lk_statement_make(source->done, &dialect, ret_done, error);
+    if (outcome == LK_OK) {
+        ret_done->count = 0; /* what it is told is among the arguments already */
+    }
+    return outcome;
+}
+
+static bool make_texts(const struct making *making, struct lk_table *table) {
+    bool is_whole = true;
+
+    table->texts[LK_TABLE_FIND] = find_text(making);
+    table->texts[LK_TABLE_MARKS] = marks_text(making);
+    table->texts[LK_TABLE_RIPEN] = format("CALL %stable_ripen(\1A, \1B)", making->prefix);
+    table->texts[LK_TABLE_TAKE] = take_text(making);
+    table->texts[LK_TABLE_DROP] = drop_text(making);
+    table->texts[LK_TABLE_BEGIN] =
+        format("CALL %sbegin_finish(\1A, \1B, \1C, \1D, \1E)", making->prefix);
+    table->texts[LK_TABLE_END] = end_text(making);
+    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+        is_whole = is_whole && table->texts[i] != NULL;
+    }
+    return is_whole;
+}
+
+lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_source *source,
+                               const struct lk_patience *patience, struct lk_table *ret_table,
+                               lk_error *error) {
+    struct lk_mysql *store = lk_mysql_of(&common->engine);
+    struct lk_table table = {.done = {.text = NULL}};
+    struct lk_mysql_shape shape;
+    struct making making = {
+        .prefix = store->place.prefix,
+        .shape = &shape,
+        .where = source->where.size > 0 ? source->where : lk_slice_of("TRUE"),
+        .order = source->order,
+    };
+    lk_outcome outcome = lk_mysql_shape_get(store, source, patience, &shape, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_mysql_done_make(store, source, &table.done, error);
+    }
+    if (outcome == LK_OK && !(make_parts(&making) && make_texts(&making, &table))) {
+        outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    free(making.own);
+    free(making.item);
+    if (outcome != LK_OK) {
+        lk_table_done(&table);
+        return outcome;
+    }
+    *ret_table = table;
+    return LK_OK;
+}

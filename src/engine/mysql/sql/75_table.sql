@@ -1,0 +1,366 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Work that lives in a table of the owner's (R17). Nothing of his SQL is run in here: it stands in
+-- plain statements of the engine (table.c there), around these procedures and in their transaction.
+--
+-- What decides commits here, so that no root stays locked while a client is slow.
+--
+-- SQLSTATE LK001: this very call has ended the claim before (R3); LK002: the claim is lost; LK003: the
+-- owner's statement has ended the transaction.
+
+DELIMITER //
+
+-- Pushes the rows of these ids, segments with a space between, but for those that are done.
+DROP PROCEDURE IF EXISTS lk_announce
+//
+CREATE PROCEDURE lk_announce(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN ids MEDIUMBLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE drawn BIGINT;
+    DECLARE count INT DEFAULT 1 + LENGTH(ids) - LENGTH(REPLACE(ids, ' ', ''));
+    DECLARE n INT DEFAULT 1;
+    DECLARE its_id VARBINARY(255);
+    DECLARE is_done BOOLEAN;
+    DECLARE is_known BOOLEAN;
+    DECLARE pushed BIGINT DEFAULT 0;
+    DECLARE duplicates BIGINT DEFAULT 0;
+    CALL lk_begin();
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_turn_draw(the_root, drawn);
+        WHILE n <= count DO
+            SET its_id = SUBSTRING_INDEX(ids, ' ', 1), ids = SUBSTRING(ids, LENGTH(its_id) + 2);
+            SELECT EXISTS (SELECT 1 FROM lk_done_rows AS d
+                           WHERE d.queue = the_queue AND d.id = its_id),
+                   EXISTS (SELECT 1 FROM lk_items AS i
+                           WHERE i.queue = the_queue AND i.id = its_id)
+            INTO is_done, is_known;
+            IF NOT is_done AND NOT is_known THEN
+                INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,
+                    need_units, need_roots)
+                VALUES (the_queue, its_id, drawn + n, 'ready', 0, '', '', '', '');
+                SET pushed = pushed + 1;
+            ELSEIF NOT is_done THEN
+                SET duplicates = duplicates + 1;
+            END IF;
+            SET n = n + 1;
+        END WHILE;
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.last_draw = r.last_draw + count
+        WHERE r.root = the_root;
+        INSERT INTO lk_queues (path, pushed, duplicates) VALUES (the_queue, pushed, duplicates)
+        ON DUPLICATE KEY UPDATE lk_queues.pushed = lk_queues.pushed + VALUES(pushed),
+            lk_queues.duplicates = lk_queues.duplicates + VALUES(duplicates);
+        COMMIT;
+    END;
+    SELECT pushed, duplicates;
+END
+//
+
+-- Forgets marks of rows that do not fit any more.
+DROP PROCEDURE IF EXISTS lk_forget
+//
+CREATE PROCEDURE lk_forget(IN the_queue VARBINARY(512), IN ids MEDIUMBLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_id VARBINARY(255);
+    DECLARE forgotten BIGINT DEFAULT 0;
+    WHILE ids <> '' DO
+        SET its_id = SUBSTRING_INDEX(ids, ' ', 1), ids = SUBSTRING(ids, LENGTH(its_id) + 2);
+        DELETE d FROM lk_done_rows AS d FORCE INDEX (PRIMARY)
+        WHERE d.queue = the_queue AND d.id = its_id;
+        SET forgotten = forgotten + 1;
+    END WHILE;
+    SELECT forgotten;
+END
+//
+
+-- How many items are ready; counts no further than `most`.
+DROP PROCEDURE IF EXISTS lk_ready_count
+//
+CREATE PROCEDURE lk_ready_count(IN the_queue VARBINARY(512), IN most BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT COUNT(*) AS ready
+    FROM (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
+          WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0 LIMIT most) AS r;
+END
+//
+
+-- Begins a transaction that stays open: what the engine runs next belongs to it.
+DROP PROCEDURE IF EXISTS lk_begin
+//
+CREATE PROCEDURE lk_begin()
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+END
+//
+
+-- Before rows are looked at: items whose claim has perished or whose time has come are ready. A
+-- decision of its own.
+DROP PROCEDURE IF EXISTS lk_table_ripen
+//
+CREATE PROCEDURE lk_table_ripen(IN the_queue VARBINARY(512), IN the_root VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE its_id VARBINARY(255) DEFAULT '';
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
+    SELECT EXISTS (SELECT 1 FROM lk_roots AS r WHERE r.root = the_root AND r.due_us <= now_us)
+           OR EXISTS (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
+                      WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us)
+    INTO is_due;
+    IF is_due THEN
+        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        IF is_due THEN
+            CALL lk_perish(locked, has_waiting, now_us, 256);
+        END IF;
+        WHILE its_id IS NOT NULL DO
+            SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
+            WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us LIMIT 1;
+            IF its_id IS NOT NULL THEN
+                UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'ready', i.due_us = 0
+                WHERE i.queue = the_queue AND i.id = its_id;
+            END IF;
+        END WHILE;
+        COMMIT;
+        START TRANSACTION;
+    END IF;
+END
+//
+
+-- lk_take(), of this item alone (NULL: none): its row fits, and is locked by this transaction; if not
+-- `is_locked`, somebody else is changing the row, and the item is passed over. An item is known by its arrival, too: one that is pushed anew has another, and has not been looked at.
+DROP PROCEDURE IF EXISTS lk_take_row
+//
+CREATE PROCEDURE lk_take_row(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255), IN behind BIGINT, IN the_arrival BIGINT, IN is_locked BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4 DEFAULT 'busy';
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE self BIGINT;
+    DECLARE taken VARBINARY(255);
+    DECLARE its_needs VARBINARY(8207);
+    DECLARE its_limits VARBINARY(255);
+    DECLARE its_counts VARBINARY(255);
+    DECLARE its_roots VARBINARY(4095);
+    DECLARE has_all BOOLEAN DEFAULT TRUE;
+    DECLARE is_paused BOOLEAN;
+    DECLARE refused_part INT;
+    DECLARE stolen BOOLEAN DEFAULT FALSE;
+    DECLARE its_token BIGINT;
+    DECLARE its_ttl_ms BIGINT;
+    DECLARE left_us BIGINT;
+    DECLARE attempt INT UNSIGNED;
+    DECLARE its_value MEDIUMBLOB;
+    DECLARE look_us BIGINT;
+    DECLARE portion_end BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 256);
+    END IF;
+    IF the_ask_number <> 0 THEN
+        CALL lk_take_again(the_queue, asker, the_ask_number, the_ttl_ms, now_us, self, taken);
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM lk_numbers AS n
+                   STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+                   WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
+                     AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
+                     AND p.owner <> asker) INTO is_paused;
+    IF self IS NULL AND NOT is_paused AND the_arrival IS NOT NULL AND is_locked THEN
+        SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost
+        INTO taken, its_needs, its_limits, its_counts, its_roots, stolen
+        FROM lk_items AS i FORCE INDEX (items_by_state)
+        WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+          AND i.arrival = the_arrival LIMIT 1;
+        IF taken IS NOT NULL AND its_roots <> '' THEN
+            CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+        END IF;
+        IF taken IS NOT NULL AND has_all THEN
+            CALL lk_take_item(the_queue, taken, the_root, its_needs, its_limits, its_counts,
+                              its_roots, asker, the_note, the_ttl_ms, now_us, self, refused_part,
+                              sentence);
+        END IF;
+        IF self IS NOT NULL THEN
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+            SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1,
+                i.was_lost = FALSE, i.ask_number = the_ask_number,
+                i.max_attempts = the_max_attempts
+            WHERE i.queue = the_queue AND i.id = taken;
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+            SET q.claims = q.claims + 1, q.steals = q.steals + stolen
+            WHERE q.path = the_queue;
+        ELSEIF sentence IS NOT NULL THEN
+            SET outcome = 'full';
+        END IF;
+    END IF;
+    IF self IS NOT NULL THEN
+        SET outcome = 'granted';
+        SELECT r.token, r.ttl_ms, r.deadline_us - now_us, i.attempts, v.bytes
+        INTO its_token, its_ttl_ms, left_us, attempt, its_value
+        FROM lk_requests AS r
+        JOIN lk_items AS i ON i.queue = the_queue AND i.id = taken
+        LEFT JOIN lk_item_values AS v ON v.queue = the_queue AND v.id = taken
+        WHERE r.id = self AND r.part = 1;
+    ELSEIF outcome = 'busy' THEN
+        SET taken = NULL, stolen = NULL;
+        IF NOT is_paused AND the_arrival IS NOT NULL THEN
+            SET portion_end = the_arrival; -- and those behind it have not been looked at
+        ELSEIF NOT is_paused THEN
+            SELECT MAX(x.arrival) INTO portion_end
+            FROM (SELECT i.arrival FROM lk_items AS i FORCE INDEX (items_by_state)
+                  WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+                    AND i.arrival > behind ORDER BY i.arrival LIMIT 64) AS x;
+        END IF;
+        SET sentence = IF(is_paused,
+            'R16: a lock on the queue, held or in line, pauses all claiming',
+            'R16: there is nothing to claim now');
+        SELECT LEAST(COALESCE(MIN(d.due_us), 9223372036854775807),
+                     COALESCE((SELECT MIN(r.deadline_us)
+                               FROM lk_requests AS r FORCE INDEX (requests_by_root)
+                               WHERE r.root = the_root AND r.held IN (0, 1)
+                                 AND r.deadline_us > now_us), 9223372036854775807)) - now_us
+        INTO look_us
+        FROM lk_items AS d FORCE INDEX (items_by_state)
+        WHERE d.queue = the_queue AND d.state = 'delayed';
+    END IF;
+    COMMIT;
+    SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
+           its_ttl_ms AS new_ttl_ms, left_us, its_value AS value,
+           IF(look_us > 9000000000000000000, NULL, look_us) AS look_us,
+           is_paused OR behind > 0 OR portion_end IS NOT NULL AS has_held,
+           the_arrival IS NOT NULL AS looked, portion_end;
+END
+//
+
+-- Drops ready items, by their arrivals with a space between: their rows do not fit any more.
+DROP PROCEDURE IF EXISTS lk_drop_items
+//
+CREATE PROCEDURE lk_drop_items(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN arrivals MEDIUMBLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE first VARBINARY(20);
+    DECLARE its_id VARBINARY(255);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
+    IF arrivals <> '' THEN
+        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    END IF;
+    WHILE arrivals <> '' DO
+        SET first = SUBSTRING_INDEX(arrivals, ' ', 1),
+            arrivals = SUBSTRING(arrivals, LENGTH(first) + 2);
+        SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
+        WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
+          AND i.arrival = CAST(first AS SIGNED) LIMIT 1;
+        IF its_id IS NOT NULL THEN
+            DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.id = its_id;
+            DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+            WHERE v.queue = the_queue AND v.id = its_id;
+        END IF;
+    END WHILE;
+    COMMIT;
+END
+//
+
+-- Before the owner's statement: whether there is anything to finish. No lock is held while the
+-- statement runs; lk_finish_row() looks again.
+DROP PROCEDURE IF EXISTS lk_begin_finish
+//
+CREATE PROCEDURE lk_begin_finish(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_token BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE has_ended BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET @lk_attempt = NULL;
+    SELECT i.attempts INTO @lk_attempt
+    FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    WHERE i.queue = the_queue AND i.id = the_id AND r.owner = asker AND r.token = the_token
+      AND r.deadline_us > now_us;
+    IF @lk_attempt IS NULL THEN
+        SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
+        WHERE e.token = the_token AND e.ended_us > now_us - 300000000
+          AND e.identity = UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256));
+        IF has_ended THEN
+            SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'the claim was ended by this very call';
+        END IF;
+        SIGNAL SQLSTATE 'LK002'
+            SET MESSAGE_TEXT = 'R16: the item is not claimed by this owner (any more)';
+    END IF;
+    SAVEPOINT lk_begun;
+END
+//
+
+-- Behind it: ends the claim, in the same transaction or not at all. A call that is repeated may find
+-- that it has done so already, even just now: then this transaction must not be, lest the
+-- statement take effect twice. The savepoint is gone if the owner's statement has ended the
+-- transaction. A row that `still_fits` is remembered as done.
+DROP PROCEDURE IF EXISTS lk_finish_row
+//
+CREATE PROCEDURE lk_finish_row(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_token BIGINT, IN still_fits BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked VARBINARY(20000);
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE its_roots VARBINARY(4095);
+    BEGIN
+        DECLARE EXIT HANDLER FOR 1305
+            SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'it must not begin or end transactions';
+        RELEASE SAVEPOINT lk_begun;
+    END;
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+        SELECT r.roots INTO its_roots
+        FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+        WHERE i.queue = the_queue AND i.id = the_id;
+    END;
+    CALL lk_turn_begin(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
+    CALL lk_begin_finish(the_queue, the_id, the_root, asker, the_token);
+    CALL lk_decide_finish(the_queue, the_id, the_root, asker,
+                          UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),
+                          the_token, NULL, outcome, sentence);
+    IF outcome <> 'ok' THEN
+        SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = sentence;
+    END IF;
+    IF still_fits THEN
+        INSERT INTO lk_done_rows (queue, id) VALUES (the_queue, the_id)
+        ON DUPLICATE KEY UPDATE lk_done_rows.id = the_id;
+    END IF;
+    COMMIT;
+END
+//
+DELIMITER ;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The labour's table in a private MariaDB server (tests/mysql/with_server.sh). A view there takes
+ * no trigger, so the statement writes into a table of lines, whose trigger marks the row.
+ */
+#include <mysql.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../sqlite/ground.h"
+#include "field.h"
+
+struct field {
+    MYSQL *mysql;
+    const char *url;
+};
+
+static MYSQL_RES *run(MYSQL *mysql, const char *sql) {
+    if (mysql_query(mysql, sql) != 0) {
+        ground_fail("%.80s: %s", sql, mysql_error(mysql));
+    }
+    return mysql_store_result(mysql);
+}
+
+static void make_table(MYSQL *mysql, int rows) {
+    char text[256];
+
+    mysql_free_result(run(mysql, "CREATE TABLE `jobs to do` (`the id` bigint PRIMARY KEY,"
+                                 " state varchar(8) NOT NULL, KEY (state)) ENGINE = InnoDB"));
+    mysql_free_result(run(mysql, "CREATE TABLE finish (row_id int, token bigint, attempt int)"
+                                 " ENGINE = InnoDB"));
+    mysql_free_result(run(mysql, "CREATE TRIGGER finished AFTER INSERT ON finish FOR EACH ROW"
+                                 " UPDATE `jobs to do` SET state = 'done'"
+                                 " WHERE `the id` = NEW.row_id"));
+    mysql_free_result(run(mysql, "CREATE VIEW log AS SELECT row_id AS job, token, attempt"
+                                 " FROM finish"));
+    (void)snprintf(text, sizeof text, "INSERT INTO `jobs to do` SELECT seq, 'new' FROM seq_1_to_%d",
+                   rows);
+    mysql_free_result(run(mysql, text));
+}
+
+struct field *field_make(int rows, const char *url) {
+    const char *server = getenv("LK_TEST_SERVER");
+    struct field *field = calloc(1, sizeof *field);
+    char socket[PATH_MAX];
+
+    if (field == NULL || server == NULL || url == NULL) {
+        ground_fail("no memory, no server, or no URL");
+    }
+    field->url = url;
+    (void)snprintf(socket, sizeof socket, "%s/socket", server);
+    field->mysql = mysql_init(NULL);
+    if (field->mysql == NULL
+        || mysql_real_connect(field->mysql, NULL, "root", NULL, "test", 0, socket, 0) == NULL) {
+        ground_fail("no server: %s", field->mysql != NULL ? mysql_error(field->mysql) : "memory");
+    }
+    mysql_free_result(run(field->mysql, "SET sql_mode = 'ANSI_QUOTES'"));
+    make_table(field->mysql, rows);
+    return field;
+}
+
+void field_remove(struct field *field) {
+    mysql_close(field->mysql); /* the rest goes with the server */
+    free(field);
+}
+
+const char *field_url(const struct field *field) {
+    return field->url;
+}
+
+/* The store's tables, by the names that other stores have for them. */
+static void name_tables(const struct field *field) {
+    static const char *const names[] = {"items", "queues", "done_rows"};
+    char text[96];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(text, sizeof text, "CREATE OR REPLACE VIEW %s AS SELECT * FROM lk_%s",
+                       names[i], names[i]);
+        mysql_free_result(run(field->mysql, text));
+    }
+}
+
+int64_t field_number(const struct field *field, const char *query) {
+    name_tables(field);
+    MYSQL_RES *result = run(field->mysql, query);
+    MYSQL_ROW row = mysql_fetch_row(result);
+    int64_t number = row != NULL && row[0] != NULL ? strtoll(row[0], NULL, 10) : 0;
+
+    mysql_free_result(result);
+    return number;
+}
+
+void field_each_line(const struct field *field, field_visit_line *visit, void *context) {
+    MYSQL_RES *result = run(field->mysql, "SELECT row_id, token, attempt FROM finish");
+    MYSQL_ROW row;
+
+    while ((row = mysql_fetch_row(result)) != NULL) {
+        visit(context, atoi(row[0]), strtoull(row[1], NULL, 10),
+              (uint32_t)strtoul(row[2], NULL, 10));
+    }
+    mysql_free_result(result);
+}
