@@ -42,7 +42,7 @@ static void semaphore_by_library(struct database_client *client) {
         lk_request request = lk_request_init(parts, 1);
         lk_result *result = NULL;
         lk_error error;
-        (void)snprintf(part, sizeof part, "key%u?limit=%d", at % client->keys, DATABASE_SLOTS);
+        (void)snprintf(part, sizeof part, "key%u/now?limit=%d", at % client->keys, DATABASE_SLOTS);
         request.owner = who;
         request.style = LK_TRY;
         if (lk_ask(store, &request, &result, &error) != LK_GRANTED
@@ -140,4 +140,24 @@ void database_queues(const struct database_bench *bench, const struct database_r
     for (size_t i = 0; i < count; i++) {
         compare(bench, "1 queue", bench->queue, queue_by_library, &rounds[i]);
     }
+}
+
+void database_dead(const struct database_bench *bench, void (*leave_dead)(void)) {
+    double without[ROUNDS];
+    double with[ROUNDS];
+
+    if (strstr("the dead", bench->only) == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        without[i] = play(bench, semaphore_by_library, 1, 1);
+    }
+    leave_dead();
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        with[i] = play(bench, semaphore_by_library, 1, 1);
+    }
+    bench_figure_print("1 key, 1 client, without the dead", bench_median(without, ROUNDS), "/s");
+    bench_figure_print("among them", bench_median(with, ROUNDS), "/s");
+    bench_at_most_print("  slower", bench_median(without, ROUNDS) / bench_median(with, ROUNDS), 1.5,
+                        "times");
 }

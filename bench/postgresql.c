@@ -5,7 +5,7 @@
  *
  *     bench-postgresql [WORD]   starts itself anew beside a private server (tests/postgresql)
  *
- * WORD: only what is so called, "key" or "queue".
+ * WORD: only what is so called, "key", "queue" or "dead".
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
@@ -154,6 +154,19 @@ static void fill_queues(void) {
     execute("INSERT INTO lockkeeper.queue_counts (path) VALUES ('work')");
 }
 
+/* A hundred thousand requests that have perished, below the root of the first key, beside it. */
+static void leave_dead(void) {
+    execute("INSERT INTO lockkeeper.requests (identity, owner, note, held, attended, fixed, ticket,"
+            " token, ttl_ms, deadline_us, wants_value, root, roots)"
+            " SELECT sha256(n::text::bytea), 'dead-' || n, '', true, false, false, n, n, 1000,"
+            " 1000000000 + n, false, 'key0', '{key0}' FROM generate_series(1, 100000) AS n");
+    execute("INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)"
+            " SELECT r.id, 1, 'key0/' || r.ticket, 0, 0 FROM lockkeeper.requests AS r"
+            " WHERE r.deadline_us < 2000000000");
+    execute("UPDATE lockkeeper.roots SET due_us = 1000000000 WHERE root = 'key0'");
+    execute("ANALYZE");
+}
+
 /* The flush made longer, as on a disk that is slow. */
 static void semaphores(const struct database_bench *bench, int flush_us, double contended) {
     const struct database_round rounds[] = {{1, 1, 0.5},
@@ -195,5 +208,7 @@ int main(int argc, char **argv) {
     execute("SELECT pg_reload_conf()");
     bench_title_print("Claim + completion of an item");
     database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
+    bench_title_print("Acquire + release among 100,000 requests that have perished");
+    database_dead(&bench, leave_dead);
     return 0;
 }

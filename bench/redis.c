@@ -3,7 +3,8 @@
  * The Redis store beside the bare thing: SET NX PX and a compare-and-delete script, on the same
  * server, in the same run; and what an ask costs with ever more other requests under the same root.
  *
- * The server is started here, on the loopback, in a directory of its own, keeping nothing on disk.
+ * The server is started here, on the loopback, in a directory of its own, keeping nothing on disk;
+ * then all that once more beside a cluster (`bench-redis redis:URL`, started by with_servers.py).
  * The bare client and the store take turns, so that what else the machine does meets both.
  */
 #include "engine/redis/redis.h"
@@ -21,22 +22,41 @@
 
 #include "base/clock.h"
 #include "bench.h"
+#include "engine/redis/fleet.h"
 
-enum { ROUNDS = 9, ROUND_MS = 300, THREADS_MAX = 50, PATH_MAX_BYTES = 128 };
+enum { ROUNDS = 25, ROUND_MS = 100, THREADS_MAX = 50, PATH_MAX_BYTES = 128, RANGES_MAX = 64 };
 
 static const char delete_if_mine[] =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
+struct range {
+    unsigned first;
+    unsigned last;
+    int port;
+};
+
 struct server {
     char folder[64];
     int port;
     pid_t process;
+    struct range ranges[RANGES_MAX]; /* of a cluster's slots; none: one server */
+    size_t range_count;
 };
 
-static redisContext *connect_bare(const struct server *server) {
-    redisContext *context = redisConnect("127.0.0.1", server->port);
+/* To the node that has the key. */
+static redisContext *connect_bare(const struct server *server, const char *key) {
+    unsigned slot = lk_redis_slot_of(lk_slice_of(key));
+    int port = server->port;
+    redisContext *context;
+
+    for (size_t i = 0; i < server->range_count; i++) {
+        if (slot >= server->ranges[i].first && slot <= server->ranges[i].last) {
+            port = server->ranges[i].port;
+        }
+    }
+    context = redisConnect("127.0.0.1", port);
 
     if (context == NULL) {
         bench_give_up("no memory for a connection");
@@ -62,7 +82,7 @@ static void start_server(struct server *server) {
         _exit(127);
     }
     for (int attempt = 0; attempt < 500; attempt++) {
-        context = connect_bare(server);
+        context = connect_bare(server, "");
         if (context->err == 0) {
             break;
         }
@@ -84,6 +104,26 @@ static void stop_server(const struct server *server) {
     (void)snprintf(path, sizeof path, "%s/log", server->folder);
     (void)unlink(path);
     (void)rmdir(server->folder);
+}
+
+/* Where the slots of a cluster are. */
+static void find_ranges(struct server *server) {
+    redisContext *context = connect_bare(server, "");
+    redisReply *reply = redisCommand(context, "CLUSTER SLOTS");
+
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements > RANGES_MAX) {
+        bench_give_up("the cluster does not tell its slots");
+    }
+    for (size_t i = 0; i < reply->elements; i++) {
+        const redisReply *range = reply->element[i];
+
+        server->ranges[server->range_count++] =
+            (struct range){.first = (unsigned)range->element[0]->integer,
+                           .last = (unsigned)range->element[1]->integer,
+                           .port = (int)range->element[2]->element[1]->integer};
+    }
+    freeReplyObject(reply);
+    redisFree(context);
 }
 
 /* ---- one client ------------------------------------------------------------------------------ */
@@ -109,13 +149,15 @@ static void make_path(const struct client *client, char path[PATH_MAX_BYTES]) {
 }
 
 static void run_bare(struct client *client) {
-    redisContext *context = connect_bare(client->server);
+    redisContext *context;
+    redisReply *reply;
     char path[PATH_MAX_BYTES];
     char owner[32];
     char sha[64];
-    redisReply *reply = redisCommand(context, "SCRIPT LOAD %s", delete_if_mine);
 
     make_path(client, path);
+    context = connect_bare(client->server, path);
+    reply = redisCommand(context, "SCRIPT LOAD %s", delete_if_mine);
     (void)snprintf(owner, sizeof owner, "owner%d", client->number);
     (void)snprintf(sha, sizeof sha, "%s", reply->str);
     freeReplyObject(reply);
@@ -271,27 +313,55 @@ static void grow(const struct server *server, struct lk_engine *engine) {
     }
 }
 
-int main(void) {
-    struct server server;
+static struct lk_engine *open_store(const char *rest) {
     struct lk_engine *engine = NULL;
     struct lk_patience until = patience();
-    char rest[128];
     lk_error error;
 
-    start_server(&server);
-    (void)snprintf(rest, sizeof rest, "//127.0.0.1:%d", server.port);
     if (lk_engine_redis.open(lk_slice_of(rest), &until, &engine, &error) != LK_OK) {
         bench_give_up("%s", error.text);
     }
+    return engine;
+}
+
+static void compare_all(const struct server *server, struct lk_engine *engine) {
+    compare(server, engine, 1, 1, 1.5);
+    compare(server, engine, 1, 3, 1.5);
+    compare(server, engine, 50, 1, 4);
+    compare(server, engine, 50, 3, 4);
+}
+
+/* `url` is redis://127.0.0.1:PORT,... */
+static int measure_cluster(const char *url) {
+    struct server server = {.port = (int)strtol(url + strlen("redis://127.0.0.1:"), NULL, 10)};
+    struct lk_engine *engine = open_store(url + strlen("redis:"));
+
+    find_ranges(&server);
+    bench_title_print("redis: the same in a cluster of three masters, a replica each");
+    compare_all(&server, engine);
+    engine->ops->close(engine);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    struct server server = {.port = 0};
+    struct lk_engine *engine;
+    char rest[128];
+
+    if (argc > 1) {
+        return measure_cluster(argv[1]);
+    }
+    start_server(&server);
+    (void)snprintf(rest, sizeof rest, "//127.0.0.1:%d", server.port);
+    engine = open_store(rest);
     bench_machine_print();
     bench_title_print("redis: beside SET NX PX and compare-and-delete");
-    compare(&server, engine, 1, 1, 1.5);
-    compare(&server, engine, 1, 3, 1.5);
-    compare(&server, engine, 50, 1, 4);
-    compare(&server, engine, 50, 3, 4);
+    compare_all(&server, engine);
     bench_title_print("redis: an ask beside many others");
     grow(&server, engine);
     engine->ops->close(engine);
     stop_server(&server);
-    return 0;
+    (void)fflush(stdout);
+    (void)execl(WITH_SERVERS, WITH_SERVERS, "cluster", argv[0], "{url}", (char *)NULL);
+    bench_give_up("%s cannot be run", WITH_SERVERS);
 }

@@ -186,6 +186,8 @@ static enum verdict judge_error(const char *text, lk_outcome *ret_outcome) {
         *ret_outcome = LK_FULL;
     } else if (strstr(text, "MISCONF") != NULL || strstr(text, "NOREPLICAS") != NULL) {
         *ret_outcome = LK_UNAVAILABLE;
+    } else if (starts_with(text, "ERR unknown command")) {
+        *ret_outcome = LK_UNSUPPORTED;
     } else {
         *ret_outcome = LK_INTERNAL;
     }

@@ -23,15 +23,16 @@ local call, read, write = redis.call, struct.unpack, struct.pack
 local operation, boot, H = ARGV[1], ARGV[2], KEYS[1]
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
-if ARGV[3] ~= '0' then
-    now = now + ARGV[3] -- tests move the clock
+
+-- R3: tokens that ended are remembered by spans of 100 s, a thousand of each at most.
+local span, SPAN_KEPT_MS = time[1]:sub(1, -3), 400000
+if ARGV[3] ~= '0' then -- tests move the clock
+    now = now + ARGV[3]
+    span = string.format('%.0f', math.floor(now / 100000000))
 end
 
 local MARGIN = 300000000 -- how long a root is remembered after its last deadline, R3, R11
 local NEVER = 9000000000000000
-
--- R3: tokens that ended are remembered by spans of 100 s, a thousand of each at most.
-local span, SPAN_KEPT_MS = time[1]:sub(1, -3), 400000
 
 -- A root: the mark of this layout, its last draw, its earliest deadline (or an earlier instant),
 -- when its keys expire (0: never), how many live requests keep it from that, how many live in all,

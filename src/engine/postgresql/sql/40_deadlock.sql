@@ -35,6 +35,9 @@ END $$;
 -- The cycle that `asked` closes: owners, its own first; NULL: none. A request that waits must not
 -- reach its own owner; one that is held must not be reached from what its owner waits for.
 -- `gives_way`: of all in the cycle, the owner of `asked` waits with the greatest (ticket, owner).
+--
+-- Whoever stands in front of a waiting request with the very same parts waits for some of those that
+-- it waits for itself: nothing new is behind him, and a long line is not gone through for each in it.
 CREATE OR REPLACE FUNCTION lockkeeper.find_cycle(
     asked bigint, the_now_us bigint, OUT cycle text[], OUT gives_way boolean)
 LANGUAGE plpgsql AS $$
@@ -46,8 +49,13 @@ DECLARE
     at integer := 1;
     waiting record;
     blocker record;
+    its_parts text[]; -- of `asked`, while it waits
 BEGIN
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = asked;
+    IF NOT self.held THEN
+        SELECT array_agg(lockkeeper.part_text(p.path, p.unit_limit, p.units) ORDER BY p.path)
+        INTO its_parts FROM lockkeeper.parts AS p WHERE p.request = asked;
+    END IF;
     owners := ARRAY[self.owner];
     parents := ARRAY[0];
     WHILE at <= cardinality(owners) LOOP
@@ -56,7 +64,16 @@ BEGIN
             WHERE r.owner = owners[at] AND NOT r.held AND r.deadline_us > the_now_us
               AND (self.held OR at > 1 OR r.id = asked)
         LOOP
-            FOR blocker IN SELECT * FROM lockkeeper.waits_for(waiting.id, the_now_us) LOOP
+            FOR blocker IN
+                SELECT b.request, b.owner, EXISTS (
+                    SELECT FROM lockkeeper.requests AS w
+                    WHERE w.owner = b.owner AND NOT w.held AND w.deadline_us > the_now_us
+                      AND NOT (NOT self.held AND w.ticket < self.ticket AND its_parts = (
+                            SELECT array_agg(lockkeeper.part_text(p.path, p.unit_limit, p.units)
+                                             ORDER BY p.path)
+                            FROM lockkeeper.parts AS p WHERE p.request = w.id))) AS leads_on
+                FROM lockkeeper.waits_for(waiting.id, the_now_us) AS b
+            LOOP
                 IF (self.held AND blocker.request = asked)
                    OR (NOT self.held AND blocker.owner = self.owner) THEN
                     cycle := '{}';
@@ -70,7 +87,7 @@ BEGIN
                         ORDER BY r.ticket DESC, r.owner DESC LIMIT 1);
                     RETURN;
                 END IF;
-                IF blocker.owner <> ALL (owners) THEN
+                IF blocker.leads_on AND blocker.owner <> ALL (owners) THEN
                     owners := owners || blocker.owner;
                     parents := parents || at;
                 END IF;

@@ -128,27 +128,33 @@ LANGUAGE plpgsql AS $$
 DECLARE
     due text;
     turn lockkeeper.turn;
+    swept bigint;
     now_us bigint := lockkeeper.now_us();
 BEGIN
+    COMMIT;
     SET LOCAL synchronous_commit = off;
     SELECT r.root INTO due FROM lockkeeper.roots AS r
     WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
-    IF due IS NOT NULL
-       AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0))
-       AND NOT EXISTS (SELECT FROM lockkeeper.meta AS m
-                       WHERE m.events_max > 0 OR m.watched_until_us > now_us) THEN
-        WITH dead AS ( -- those whose end means nothing to anybody, all at once
+    FOR i IN 1 .. 2 LOOP -- those whose end means nothing to anybody, many at a time
+        EXIT WHEN due IS NULL
+            OR NOT pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0))
+            OR EXISTS (SELECT FROM lockkeeper.meta AS m
+                       WHERE m.events_max > 0 OR m.watched_until_us > now_us);
+        WITH dead AS (
             DELETE FROM lockkeeper.requests AS r WHERE r.id IN (
                 SELECT d.id FROM lockkeeper.requests AS d JOIN lockkeeper.roots AS k ON k.root = d.root
                 WHERE d.root = due AND d.deadline_us <= now_us AND NOT k.has_waiting
                   AND NOT d.is_claim AND NOT d.wants_value AND cardinality(d.roots) = 1
                 ORDER BY d.deadline_us LIMIT 512 FOR UPDATE OF d SKIP LOCKED)
             RETURNING r.id
+        ), parts AS (
+            DELETE FROM lockkeeper.parts AS p USING dead WHERE p.request = dead.id
         )
-        DELETE FROM lockkeeper.parts AS p USING dead WHERE p.request = dead.id;
+        SELECT count(*) INTO swept FROM dead;
         COMMIT; -- and the share of the lock with it
         SET LOCAL synchronous_commit = off;
-    END IF;
+        EXIT WHEN swept < 512;
+    END LOOP;
     IF due IS NOT NULL
        AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
