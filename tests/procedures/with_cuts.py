@@ -5,8 +5,9 @@
 usage: with_server.sh with_cuts.py SOCKET COMMAND [ARGUMENT...]
 
 SOCKET is the name of the private server's socket in its directory; {cuts} in an argument stands for
-the directory of the proxy's, which has the same name. Each connection is cut after so many bytes, of both directions together, as a random number says: in
-the middle of a question, of an answer, or between them. LK_TEST_SEED chooses the numbers.
+the directory of the proxy's, which has the same name. Each connection is cut after so many bytes, of
+both directions together, as a random number says: in the middle of a question, of an answer, or
+between them. LK_TEST_SEED chooses the numbers.
 """
 
 import asyncio
@@ -37,14 +38,16 @@ class Budget:
 
 async def pass_on(reader, writer, budget, ends):
     global cuts
-    while data := await reader.read(4096):
-        writer.write(data[: budget.bytes])
-        budget.bytes -= len(data)
-        if budget.bytes <= 0:
-            cuts += 1
-            break
-    for end in ends:
-        end.close()
+    try:
+        while data := await reader.read(4096):
+            writer.write(data[: budget.bytes])
+            budget.bytes -= len(data)
+            if budget.bytes <= 0:
+                cuts += 1
+                break
+    finally:  # also when a client was killed: what it left unread resets the connection
+        for end in ends:
+            end.close()
 
 
 async def serve(reader, writer):

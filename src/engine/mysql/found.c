@@ -134,7 +134,10 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
     return outcome;
 }
 
-/* One at a time: others wait for the lock, and find it made. */
+/*
+ * One at a time: others wait for the lock, and find it made. Its session goes soon if its client is
+ * gone without a word: they wait for that, too.
+ */
 static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
                        const struct lk_patience *patience, lk_error *error) {
     static const char lock[] =
@@ -148,9 +151,13 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
     if (script == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a schema");
     }
-    (void)snprintf(sql, sizeof sql, lock, store->place.prefix);
-    outcome = run(store, link, lk_slice_of(sql), patience, &result, error);
-    mysql_free_result(result);
+    outcome =
+        run(store, link, lk_slice_of("SET SESSION wait_timeout = 20"), patience, &result, error);
+    if (outcome == LK_OK) {
+        (void)snprintf(sql, sizeof sql, lock, store->place.prefix);
+        outcome = run(store, link, lk_slice_of(sql), patience, &result, error);
+        mysql_free_result(result);
+    }
     if (outcome == LK_OK) {
         outcome = look(store, link, patience, &present, error);
     }
