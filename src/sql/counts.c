@@ -19,8 +19,8 @@ static int count(sqlite3_stmt *statement, int64_t now_us, uint64_t max, uint64_t
 
 /*
  * How far below a bound a count of all is exact. A waiting request that is overdue by now may have
- * been let in by an earlier deadline, and then lives on with a new one: the step that finds this out
- * adds to what is counted here, and must not meet the bound by a count that was only low enough.
+ * been let in by an earlier deadline, and then lives on with a new one: the step that finds this
+ * out adds to what is counted here, and must not meet a bound that is not reached.
  */
 enum { EXACT_BELOW = 1024 };
 

@@ -59,7 +59,7 @@ class Servers:
 
     def cli(self, *words):
         result = subprocess.run(["redis-cli", *words], capture_output=True, text=True, check=False)
-        return result.stdout
+        return result.stdout + result.stderr
 
     def wait(self, what, is_done):
         until = time.monotonic() + SECONDS_MAX
