@@ -69,13 +69,15 @@ store() { # USER DATABASE
 # ---- by whoever opens it, several at once ----
 
 old_store shop
+processes=
 for i in 1 2 3 4 5; do
     "$lk" -S "$(store postgres shop)" acquire --try --owner "new-$i" "fresh/$i" \
         >"$work/out-$i" 2>"$work/err-$i" &
+    processes="$processes $!"
 done
 all_well=0
-for job in $(jobs -p); do
-    wait "$job" || all_well=1
+for process in $processes; do
+    wait "$process" || all_well=1
 done
 cat "$work"/out-* >"$work/out"
 cat "$work"/err-* >"$work/err"

@@ -19,8 +19,10 @@ as_nobody_special() {
     fi
 }
 
-# Twice as long as elsewhere: half of the time the server is away.
-LK_TEST_SCALE=$((${LK_TEST_SCALE:-100} * 2)) "$@" &
+# Twice as long as elsewhere: half of the time the server is away. And long enough for restarts.
+scale=$((${LK_TEST_SCALE:-100} * 2))
+[ "$scale" -ge 100 ] || scale=100
+LK_TEST_SCALE=$scale "$@" &
 command=$!
 trap 'kill "$command" 2>/dev/null' EXIT
 trap 'exit 143' TERM INT HUP

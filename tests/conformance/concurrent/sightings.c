@@ -26,6 +26,7 @@ struct followed {
     int64_t deadline_us;
     int64_t longest_us;   /* the latest deadline that it can have */
     int64_t asked_us;     /* of the first call about it */
+    bool may_stand;       /* an ask about it was not answered, and may have put it there */
     int64_t ungranted_us; /* it had no token yet when a call that began then was decided */
     uint64_t ticket;
     uint64_t token;
@@ -83,7 +84,7 @@ static void put_draws(struct sightings *sightings, const struct call *call, uint
 
 static void put_presence(struct sightings *sightings, const struct call *call,
                          const struct followed *followed, int64_t to_us) {
-    if (followed->ticket != 0) {
+    if (followed->ticket != 0 || followed->may_stand) {
         sightings->presences[sightings->presence_count++] =
             (struct presence){.owner = call->owner,
                               .ticket = followed->ticket,
@@ -121,8 +122,9 @@ static bool same_modes(const struct sighting_part *a, const struct sighting_part
 /* The request is not the one that was followed any more, or is none. */
 static void begin_anew(struct sightings *sightings, const struct call *call,
                        struct followed *followed) {
+    int64_t put_there_us = followed->may_stand ? followed->asked_us : 0;
     put_presence(sightings, call, followed, call->answered_us);
-    *followed = (struct followed){.asked_us = call->called_us,
+    *followed = (struct followed){.asked_us = call->created ? call->called_us : put_there_us,
                                   /* An answer that was lost put it there, nobody knows when. */
                                   .ungranted_us = call->created ? call->called_us : 0};
 }
@@ -193,6 +195,10 @@ static void see_ask(struct sightings *sightings, const struct call *call,
         followed->held = false;
         followed->longest_us = SIGHTING_NEVER;
         followed->arrival = NULL;
+        if (followed->ticket == 0 && !followed->may_stand) {
+            followed->asked_us = call->called_us;
+            followed->may_stand = true;
+        }
         return;
     }
     if (followed->arrival != NULL
