@@ -322,36 +322,33 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
     struct lk_words words = {.count = 0};
     struct lk_service_answer answer;
-    lk_report *report = calloc(1, sizeof *report);
+    lk_report *report;
     int64_t begun_us = lk_clock_wall_us();
+    int64_t round_trip_us;
+    int64_t clock_offset_us = 0;
     lk_outcome outcome;
 
-    if (report == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
-    }
     lk_words_add_text(&words, "INFO");
     outcome =
         lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
-    report->round_trip_us = lk_clock_wall_us() - begun_us;
+    round_trip_us = lk_clock_wall_us() - begun_us;
     if (outcome == LK_OK && answer.head.kind == LK_RESP_BULK) {
         int64_t time_us = find_time_us(answer.head.text);
 
         write_report(answer.head.text, &text);
-        report->clock_offset_us = time_us != 0 ? time_us - begun_us - report->round_trip_us / 2 : 0;
+        clock_offset_us = time_us != 0 ? time_us - begun_us - round_trip_us / 2 : 0;
     }
     lk_service_answer_done(&answer);
     lk_words_done(&words);
-    if (outcome == LK_OK) {
-        report->text = lk_text_copy(lk_slice_of(bytes));
-        report->warnings = lk_text_copy(lk_slice_of(""));
-        if (report->text == NULL || report->warnings == NULL) {
-            outcome = lk_error_set(error, LK_INTERNAL, "no memory for the report");
-        }
-    }
     if (outcome != LK_OK) {
-        lk_report_free(report);
         return outcome;
     }
+    report = lk_report_make(bytes, "");
+    if (report == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
+    }
+    report->round_trip_us = round_trip_us;
+    report->clock_offset_us = clock_offset_us;
     *ret_report = report;
     return LK_OK;
 }
