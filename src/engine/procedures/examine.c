@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store is, for `lk doctor`: the asking and the clocks. What is asked, each database says. */
+/* What a store is, for `lk doctor`. What is asked, each database says. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/procedures/procedures.h"
