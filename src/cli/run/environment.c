@@ -56,9 +56,8 @@ static bool describe_lease(struct lk_run_environment *environment, const char *s
     owned[1] = joined_paths(lease_names[1], granted->paths, granted->path_count);
     owned[2] = lk_text_make("%s%s", lease_names[2], granted->owner);
     owned[3] = lk_text_make("%s%llu", lease_names[3], granted->token);
-    owned[4] = lk_text_make(
-        "%s%llu", lease_names[4],
-        (unsigned long long)(granted->fixed ? granted->expires_in_ms : granted->ttl_ms));
+    owned[4] = lk_text_make("%s%" PRId64, lease_names[4],
+                            granted->fixed ? granted->expires_in_ms : granted->ttl_ms);
     for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
         if (owned[i] == NULL) {
             return false;
