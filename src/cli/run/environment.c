@@ -2,6 +2,7 @@
 /* Two environments, made before anything is forked: of CMD, and of the clean-up command. */
 #include "cli/run/environment.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,7 +56,7 @@ static bool describe_lease(struct lk_run_environment *environment, const char *s
     owned[0] = lk_text_make("%s%s", lease_names[0], store_url);
     owned[1] = joined_paths(lease_names[1], granted->paths, granted->path_count);
     owned[2] = lk_text_make("%s%s", lease_names[2], granted->owner);
-    owned[3] = lk_text_make("%s%llu", lease_names[3], granted->token);
+    owned[3] = lk_text_make("%s%" PRIu64, lease_names[3], granted->token);
     owned[4] = lk_text_make("%s%" PRId64, lease_names[4],
                             granted->fixed ? granted->expires_in_ms : granted->ttl_ms);
     for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
