@@ -9,16 +9,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "engine/postgresql/store.h"
 
 #define LOOK_MAX_US INT64_C(1000000)
 #define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
 #define LOOK_DUE_US INT64_C(50000)   /* who follows leaves deadlines to those who wait for them */
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, uint64_t version,
                             int64_t until_us, struct lk_waker *waker) {
@@ -45,7 +42,7 @@ static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, u
 static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {
     int64_t look_us = lk_clock_now_us() + longest_us;
 
-    return stand->due_us > LK_NEVER / 2 ? look_us : smaller(look_us, stand->due_us + LOOK_MIN_US);
+    return stand->due_us > LK_NEVER / 2 ? look_us : lk_least(look_us, stand->due_us + LOOK_MIN_US);
 }
 
 lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_stand *stand,
@@ -58,7 +55,7 @@ lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_stand *
     }
     (void)snprintf(text, sizeof text, "%" PRIu64, stand->id);
     return sleep_for(store, lk_slice_of(text), stand->version,
-                     smaller(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
+                     lk_least(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
 }
 
 lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_path *queue,
@@ -74,7 +71,7 @@ lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_pa
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
     return sleep_for(
         store, lk_slice_of(text), stand->version,
-        smaller(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
+        lk_least(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
         waker);
 }
 
@@ -96,7 +93,7 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
             return outcome;
         }
         outcome = sleep_for(store, lk_slice_of("!"), version,
-                            smaller(smaller(until_us, due_us), now_us + LOOK_MAX_US), waker);
+                            lk_least(lk_least(until_us, due_us), now_us + LOOK_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

@@ -148,6 +148,19 @@ lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
 lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_waker *waker,
                                      uint64_t *ret_last, int64_t *ret_due_us);
 
+/* ---- examine.c ------------------------------------------------------------------------------- */
+
+/* A report of the row that a question was answered with; NULL when memory is exhausted. */
+typedef lk_report *lk_make_report(struct lk_procedures *store, const struct lk_rows *rows);
+
+/*
+ * Asks `question`, whose first column is the server's time in microseconds, and reports. NULL for
+ * the question: there was no memory for it.
+ */
+lk_outcome lk_procedures_examine(struct lk_procedures *store, const char *question,
+                                 lk_make_report *make_report, const struct lk_patience *patience,
+                                 lk_report **ret_report, lk_error *error);
+
 /* ---- operations of the table ----------------------------------------------------------------- */
 
 lk_outcome lk_procedures_ask(struct lk_engine *engine, const struct lk_ask *ask,
