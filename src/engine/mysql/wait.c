@@ -19,6 +19,7 @@
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
 #define PAUSE_MIN_US INT64_C(4000)   /* for each that is in the way */
 #define PAUSE_MAX_US INT64_C(250000)
+#define LOOK_DUE_US INT64_C(50000) /* who follows leaves deadlines to those who wait for them */
 
 /* A reading whose first column says whether to go on waiting; no row: no. */
 struct sight {
@@ -125,4 +126,46 @@ lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *q
     return watch_with(has_held ? NULL : &sight, PAUSE_MIN_US,
                       lk_least(until_us, look_at_us(stand, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
                       waker);
+}
+
+/* Who follows events looks, too, and sees to it that what perishes is one. */
+static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t until_us,
+                         struct lk_waker *waker) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t pause_us = PAUSE_MIN_US;
+
+    for (;;) {
+        uint64_t last = 0;
+        int64_t due_us = LK_NEVER;
+        int64_t left_us;
+        lk_outcome outcome = lk_procedures_events_look(store, waker, &last, &due_us);
+
+        due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + LOOK_DUE_US;
+        left_us = lk_least(until_us, due_us) - lk_clock_now_us();
+        if (outcome != LK_OK || last != after || left_us <= 0) {
+            return outcome;
+        }
+        left_us = lk_least(left_us, lk_random_between(&random, pause_us / 2, pause_us));
+        if (lk_waker_sleep(waker, left_us)) {
+            return LK_CANCELLED;
+        }
+        pause_us = lk_least(pause_us * 2, PAUSE_MAX_US);
+    }
+}
+
+lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                 struct lk_waker *waker) {
+    struct lk_procedures *store = lk_procedures_of(engine);
+    struct lk_waker own;
+    lk_outcome outcome;
+
+    if (waker != NULL) {
+        return follow(store, after, until_us, waker);
+    }
+    if (!lk_waker_init(&own)) {
+        return LK_INTERNAL;
+    }
+    outcome = follow(store, after, until_us, &own);
+    lk_waker_done(&own);
+    return outcome;
 }

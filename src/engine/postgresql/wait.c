@@ -16,7 +16,6 @@
 #define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
 #define LOOK_DUE_US INT64_C(50000)   /* who follows leaves deadlines to those who wait for them */
-#define LOOK_PATIENCE_US INT64_C(10000000)
 
 static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, uint64_t version,
                             int64_t until_us, struct lk_waker *waker) {
@@ -76,28 +75,6 @@ lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_pa
         waker);
 }
 
-/* What was last seen of the events: their last number, and when something is due. */
-static lk_outcome look_at_events(struct lk_procedures *store, struct lk_waker *waker,
-                                 uint64_t *ret_last, int64_t *ret_due_us) {
-    const struct lk_patience patience = {lk_clock_now_us() + LOOK_PATIENCE_US, waker};
-    struct lk_arguments arguments;
-    struct lk_rows *rows = NULL;
-    lk_error error;
-    lk_outcome outcome;
-
-    lk_arguments_init(&arguments, store->database->lists);
-    outcome = lk_procedures_call(store, "lk_events_due", LK_READING, &arguments, &patience, &rows,
-                                 &error);
-    if (outcome == LK_OK) {
-        *ret_last = (uint64_t)lk_row_integer(rows, 0, 0);
-        *ret_due_us = lk_row_is_null(rows, 0, 1)
-                          ? LK_NEVER
-                          : lk_clock_now_us() + lk_row_integer(rows, 0, 1) + LOOK_DUE_US;
-        lk_rows_free(rows);
-    }
-    return outcome;
-}
-
 /* Whoever follows events is told of each, and sees to it that what perishes is one. */
 lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                       struct lk_waker *waker) {
@@ -108,9 +85,10 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
         uint64_t last = 0;
         int64_t due_us = LK_NEVER;
         int64_t now_us;
-        lk_outcome outcome = look_at_events(&store->common, waker, &last, &due_us);
+        lk_outcome outcome = lk_procedures_events_look(&store->common, waker, &last, &due_us);
 
         now_us = lk_clock_now_us();
+        due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + LOOK_DUE_US;
         if (outcome != LK_OK || last != after || due_us <= now_us || until_us <= now_us) {
             return outcome;
         }
