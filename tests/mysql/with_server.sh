@@ -63,7 +63,7 @@ if [ -z "$programs" ] || [ -x "${programs}mariadbd" ]; then
     set_up=''
     settings="$settings --loose-sync-frm=0 --innodb-log-file-size=10M"
     "${programs}mariadb-install-db" --no-defaults ${as_root-} --datadir="$server/data" \
-        --skip-test-db --auth-root-authentication-method=normal --innodb-log-file-size=10M \
+        --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal --innodb-log-file-size=10M \
         >"$server/log" 2>&1
 else
     daemon=${programs}mysqld

@@ -6,7 +6,8 @@
 -- committed. Whatever puts, grants or strengthens a request also updates these rows (it draws, R4).
 --
 -- What a turn knows goes from procedure to procedure: `locked`, its roots as '/a/b/', and
--- `has_waiting`, whether somebody may wait below them. Lists are words with a space between; the
+-- `has_waiting`, whether somebody may wait below them. What the store's row says, read once behind
+-- the locks, is in @lk_tells, whether what happens is told (R21), and in @lk_bounded (R22). Lists are words with a space between; the
 -- nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n), ' ', -1).
 --
 -- The time is taken anew in each statement (a procedure's statements have each their own), always
@@ -100,7 +101,10 @@ BEGIN
         SET first_due_us = LEAST(first_due_us, found_due_us);
         SET i = i + 1;
     END WHILE;
-    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+           m.told_until_us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+           m.is_bounded
+    INTO now_us, @lk_tells, @lk_bounded FROM lk_meta AS m WHERE m.only_row = 1;
     SET is_due = first_due_us <= now_us;
 END
 //

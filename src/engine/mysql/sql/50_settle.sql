@@ -17,6 +17,9 @@ BEGIN
         r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
                            GREATEST(moment_us + r.ttl_ms * 1000, r.deadline_us), r.deadline_us)
     WHERE r.id = waiting;
+    IF @lk_tells THEN
+        CALL lk_tell_request('granted', waiting, 0);
+    END IF;
 END
 //
 
@@ -118,13 +121,13 @@ BEGIN
 END
 //
 
--- Ends a request. `touched`: its path, or NULL when it has several. If nobody released it, what its
--- holder was at may be half done (R15), and its item is ready again, or parked after too many
--- attempts (R16).
+-- Ends a request. `event`: how; NULL: that has been told. `touched`: its path, or NULL when it has
+-- several. If it has perished or was broken, what its holder was at may be half done (R15), and its
+-- item is ready again, or parked after too many attempts (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
-    IN gone BIGINT, IN is_lost BOOLEAN, OUT touched VARBINARY(512))
+    IN gone BIGINT, IN event VARBINARY(16), OUT touched VARBINARY(512))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_path VARBINARY(512);
@@ -133,20 +136,30 @@ BEGIN
     DECLARE its_claim BOOLEAN;
     DECLARE the_queue VARBINARY(512);
     DECLARE the_id VARBINARY(255);
+    DECLARE is_lost BOOLEAN DEFAULT COALESCE(event IN ('perished', 'broken'), FALSE);
+    DECLARE last_attempt INT UNSIGNED;
     SELECT r.path, r.part_count, r.held AND r.wants_value AND r.units = 0, r.is_claim
     INTO its_path, its_parts, puts_in_doubt, its_claim
     FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
+    IF event IS NOT NULL AND @lk_tells THEN
+        CALL lk_tell_request(event, gone, 0);
+    END IF;
     IF is_lost AND puts_in_doubt THEN
         UPDATE lk_values AS v FORCE INDEX (PRIMARY) SET v.in_doubt = TRUE WHERE v.path = its_path;
     END IF;
     IF is_lost AND its_claim THEN
         SET the_id = SUBSTRING_INDEX(its_path, '/', -1);
         SET the_queue = LEFT(its_path, LENGTH(its_path) - LENGTH(the_id) - 1);
-        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
-        SET q.parked = q.parked + (SELECT COUNT(*) FROM lk_items AS i
-                                   WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone
-                                     AND i.max_attempts > 0 AND i.attempts >= i.max_attempts)
-        WHERE q.path = the_queue;
+        SELECT MAX(i.attempts) INTO last_attempt FROM lk_items AS i
+        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone AND i.max_attempts > 0
+          AND i.attempts >= i.max_attempts;
+        IF last_attempt IS NOT NULL THEN
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY) SET q.parked = q.parked + 1
+            WHERE q.path = the_queue;
+            IF @lk_tells THEN
+                CALL lk_tell_request('parked', gone, last_attempt);
+            END IF;
+        END IF;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
             i.state = IF(i.max_attempts > 0 AND i.attempts >= i.max_attempts, 'parked', 'ready')
@@ -231,7 +244,7 @@ perish: BEGIN
         SELECT r.roots INTO its_roots FROM lk_requests AS r WHERE r.id = lost AND r.part = 1;
         CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
         IF has_all THEN
-            CALL lk_remove_request(lost, TRUE, touched);
+            CALL lk_remove_request(lost, 'perished', touched);
             IF has_waiting THEN
                 CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
             END IF;

@@ -109,7 +109,7 @@ BEGIN
         IF lost IS NOT NULL THEN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
-                CALL lk_remove_request(lost, TRUE, touched);
+                CALL lk_remove_request(lost, 'perished', touched);
                 CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
             END IF;
         END IF;
@@ -170,12 +170,15 @@ release_it: BEGIN
         END IF;
         INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
         ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;
+        IF @lk_tells THEN
+            CALL lk_tell('value_written', the_path, asker, '', 0, 0, 0, FALSE, '', FALSE);
+        END IF;
     END IF;
     IF the_token <> 0 THEN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    CALL lk_remove_request(self, FALSE, touched);
+    CALL lk_remove_request(self, IF(is_held, 'released', 'withdrawn'), touched);
     CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
     SET outcome = 'ok';
 END
@@ -231,11 +234,14 @@ BEGIN
         IF self IS NOT NULL AND NOT (is_held AND is_revoked AND NOT at_once) THEN
             IF NOT is_held OR at_once THEN
                 CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
-                CALL lk_remove_request(self, TRUE, its_path);
+                CALL lk_remove_request(self, 'broken', its_path);
                 SET touched = IF(its_path IS NULL, NULL, touched);
             ELSE
                 UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
                 SET r.revoked = TRUE WHERE r.id = self;
+                IF @lk_tells THEN
+                    CALL lk_tell_request('broken', self, 0);
+                END IF;
             END IF;
             SET broken = broken + 1;
             INSERT INTO lk_audits (at_us, broken_by, reason, path, owner, note, ticket, token)
@@ -264,6 +270,7 @@ BEGIN
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
     DECLARE is_met BOOLEAN; -- a lease with the token, or else one in the way
+    DECLARE has_changed BOOLEAN DEFAULT TRUE;
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_lose_writers(the_path, now_us, locked, has_waiting);
@@ -281,12 +288,20 @@ BEGIN
         SET outcome = IF(the_token <> 0, 'lost', 'busy'), sentence = IF(the_token <> 0,
             'R15: the lease with this token does not cover the path (any more)',
             'R15: another owner holds a lease that covers the value');
+        IF @lk_tells THEN
+            CALL lk_tell_refusal(outcome, the_path, '0', '0', asker, '');
+        END IF;
     ELSE
         IF the_value IS NULL THEN
             DELETE v FROM lk_values AS v FORCE INDEX (PRIMARY) WHERE v.path = the_path;
+            SET has_changed = ROW_COUNT() > 0;
         ELSE
             INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
             ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;
+        END IF;
+        IF has_changed AND @lk_tells THEN
+            CALL lk_tell('value_written', the_path, asker, '', 0, 0, 0, FALSE, '',
+                         the_value IS NULL);
         END IF;
         SET outcome = 'ok';
     END IF;

@@ -31,6 +31,9 @@ BEGIN
         IF the_value IS NOT NULL THEN
             INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
         END IF;
+        IF @lk_tells THEN
+            CALL lk_tell_item('pushed', the_queue, the_id);
+        END IF;
     END IF;
     INSERT INTO lk_queues (path, pushed, duplicates) VALUES (the_queue, added, added = 0)
     ON DUPLICATE KEY UPDATE pushed = pushed + added, duplicates = duplicates + (added = 0);
@@ -79,7 +82,6 @@ BEGIN
     DECLARE drawn BIGINT;
     DECLARE verdict VARBINARY(8);
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
-    DECLARE bounds BIGINT;
     DECLARE owner_waits BOOLEAN;
     DECLARE ignored BIGINT;
     DECLARE all_roots VARBINARY(4095) DEFAULT the_root;
@@ -99,9 +101,7 @@ BEGIN
                         FALSE, FALSE, TRUE, drawn, the_ttl_ms, now_us + the_ttl_ms * 1000, self);
     CALL lk_judge(self, asker, drawn, TRUE, now_us, verdict, refused_part, ignored);
     IF verdict = 'grant' THEN
-        SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max INTO bounds
-        FROM lk_meta AS m;
-        IF bounds > 0 THEN
+        IF @lk_bounded THEN
             CALL lk_check_bounds(self, asker, FALSE, now_us, sentence);
         END IF;
         UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
@@ -231,10 +231,16 @@ take: BEGIN
         UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
         SET q.claims = q.claims + 1, q.steals = q.steals + stolen
         WHERE q.path = the_queue;
+        IF @lk_tells THEN
+            CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
+        END IF;
         LEAVE take;
     END IF;
     IF its_id IS NOT NULL AND sentence IS NOT NULL THEN
         SET outcome = 'full';
+        IF @lk_tells THEN
+            CALL lk_tell_refusal(outcome, the_queue, '0', '0', asker, '');
+        END IF;
         LEAVE take;
     END IF;
     SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
@@ -302,7 +308,12 @@ finish: BEGIN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    CALL lk_remove_request(self, FALSE, touched);
+    SET parks = parks AND delay_ms IS NOT NULL;
+    IF @lk_tells THEN
+        CALL lk_tell_claim(CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked'
+                                ELSE 'retried' END, self, the_queue, the_id);
+    END IF;
+    CALL lk_remove_request(self, NULL, touched);
     IF delay_ms IS NULL THEN
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
@@ -348,6 +359,9 @@ BEGIN
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'ready', i.attempts = 0, i.was_lost = FALSE
         WHERE i.queue = the_queue AND i.id = the_id;
+        IF @lk_tells THEN
+            CALL lk_tell_item('unparked', the_queue, the_id);
+        END IF;
         SET outcome = 'ok';
     ELSE
         SET outcome = 'lost', sentence = 'R16: there is no such parked item';

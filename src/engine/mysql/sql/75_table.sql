@@ -44,6 +44,9 @@ BEGIN
                 INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,
                     need_units, need_roots)
                 VALUES (the_queue, its_id, drawn + n, 'ready', 0, '', '', '', '');
+                IF @lk_tells THEN
+                    CALL lk_tell_item('pushed', the_queue, its_id);
+                END IF;
                 SET pushed = pushed + 1;
             ELSEIF NOT is_done THEN
                 SET duplicates = duplicates + 1;
@@ -211,8 +214,14 @@ BEGIN
             UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
             SET q.claims = q.claims + 1, q.steals = q.steals + stolen
             WHERE q.path = the_queue;
+            IF @lk_tells THEN
+                CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
+            END IF;
         ELSEIF sentence IS NOT NULL THEN
             SET outcome = 'full';
+            IF @lk_tells THEN
+                CALL lk_tell_refusal(outcome, the_queue, '0', '0', asker, '');
+            END IF;
         END IF;
     END IF;
     IF self IS NOT NULL THEN

@@ -66,6 +66,9 @@ BEGIN
             FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
         END IF;
     END IF;
+    IF @lk_tells THEN
+        CALL lk_tell_refusal(outcome, paths, limits, counts, asker, the_note);
+    END IF;
     COMMIT;
     SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
            its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
@@ -124,9 +127,8 @@ BEGIN
                 END IF;
                 SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
                                        p.units = 0 OR counts = '0')), FALSE)
-                       OR (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
-                                  + m.waiters_per_path_max
-                           FROM lk_meta AS m WHERE m.only_row = 1) > 0,
+                       OR (SELECT m.is_bounded OR m.told_until_us > now_us
+                           FROM lk_meta AS m WHERE m.only_row = 1),
                        COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
                 INTO is_hard, in_use
                 FROM lk_requests AS p FORCE INDEX (requests_by_path)
@@ -204,6 +206,7 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE has_waiting BOOLEAN;
     DECLARE now_us BIGINT;
+    DECLARE told_until_us BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -215,8 +218,9 @@ BEGIN
         IF the_value IS NULL AND LOCATE(' ', the_roots) = 0 THEN
             SELECT r.has_waiting INTO has_waiting FROM lk_roots AS r
             WHERE r.root = the_roots FOR UPDATE;
-            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-            IF NOT has_waiting THEN
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us
+            INTO now_us, told_until_us FROM lk_meta AS m WHERE m.only_row = 1;
+            IF NOT has_waiting AND told_until_us <= now_us THEN
                 DELETE r FROM lk_requests AS r FORCE INDEX (requests_by_owner)
                 WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity
                   AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token);
@@ -402,7 +406,7 @@ BEGIN
         END IF;
         IF is_free THEN
             SELECT COUNT(p.id) = 0
-                   AND m.live_max + m.live_per_owner_max + m.live_per_root_max = 0
+                   AND NOT m.is_bounded AND m.told_until_us <= now_us
                    AND NOT EXISTS (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
                                    WHERE i.queue = the_queue AND i.state = 'delayed'
                                      AND i.due_us <= now_us)
@@ -461,6 +465,7 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE is_awaited BOOLEAN DEFAULT TRUE;
     DECLARE now_us BIGINT;
+    DECLARE told_until_us BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
@@ -475,7 +480,10 @@ BEGIN
             WHERE r.root = the_root FOR UPDATE;
         END IF;
         IF NOT is_awaited THEN
-            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us
+            INTO now_us, told_until_us FROM lk_meta AS m WHERE m.only_row = 1;
+        END IF;
+        IF told_until_us <= now_us THEN
             DELETE i, v, r
             FROM lk_items AS i FORCE INDEX (PRIMARY)
             JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
@@ -527,9 +535,5 @@ BEGIN
     END;
     SELECT outcome, sentence;
 END
-//
-
--- Made last: who finds this row finds everything.
-INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (1, 1, 0)
 //
 DELIMITER ;
