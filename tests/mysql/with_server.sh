@@ -63,8 +63,8 @@ if [ -z "$programs" ] || [ -x "${programs}mariadbd" ]; then
     set_up=''
     settings="$settings --loose-sync-frm=0 --innodb-log-file-size=10M"
     "${programs}mariadb-install-db" --no-defaults ${as_root-} --datadir="$server/data" \
-        --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal --innodb-log-file-size=10M \
-        >"$server/log" 2>&1
+        --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal \
+        --innodb-log-file-size=10M >"$server/log" 2>&1
 else
     daemon=${programs}mysqld
     set_up='CREATE USER root@127.0.0.1; GRANT ALL ON *.* TO root@127.0.0.1 WITH GRANT OPTION;'
