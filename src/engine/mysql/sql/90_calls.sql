@@ -122,11 +122,11 @@ BEGIN
                         above_3 = SUBSTRING_INDEX(paths, '/', 3),
                         above_4 = SUBSTRING_INDEX(paths, '/', 4);
                 END IF;
+                SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
+                       + m.waiters_per_path_max > 0
+                INTO is_hard FROM lk_meta AS m WHERE m.only_row = 1;
                 SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
-                                       p.units = 0 OR counts = '0')), FALSE)
-                       OR (SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max
-                                  + m.waiters_per_path_max
-                           FROM lk_meta AS m WHERE m.only_row = 1) > 0,
+                                       p.units = 0 OR counts = '0')), FALSE) OR is_hard,
                        COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
                 INTO is_hard, in_use
                 FROM lk_requests AS p FORCE INDEX (requests_by_path)
@@ -204,6 +204,8 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE has_waiting BOOLEAN;
     DECLARE now_us BIGINT;
+    DECLARE self BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -217,9 +219,11 @@ BEGIN
             WHERE r.root = the_roots FOR UPDATE;
             SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
             IF NOT has_waiting THEN
-                DELETE r FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                SELECT r.id INTO self
+                FROM lk_requests AS r FORCE INDEX (requests_by_owner)
                 WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity
-                  AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token);
+                  AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token) LIMIT 1;
+                DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY) WHERE r.id = self;
                 IF ROW_COUNT() > 0 THEN
                     SET outcome = 'ok';
                     IF the_token <> 0 THEN
