@@ -148,7 +148,8 @@ static void prepare(const char *url) {
     run(connection, sql, ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,"
-                   " need_units, need_roots) SELECT 'work', seq, seq, 'ready', 0, '', '', '', ''"
+                   " need_units, need_roots, has_value)"
+                   " SELECT 'work', seq, seq, 'ready', 0, '', '', '', '', FALSE"
                    " FROM seq_1_to_%d",
                    ITEMS);
     run(connection, sql, ignored, sizeof ignored);

@@ -57,3 +57,15 @@ char *lk_text_copy(struct lk_slice source) {
     }
     return copy;
 }
+
+char *lk_text_make(const char *format, ...) {
+    char *made = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&made, format, arguments) < 0) {
+        made = NULL;
+    }
+    va_end(arguments);
+    return made;
+}

@@ -26,4 +26,7 @@ void lk_text_format(struct lk_text *text, const char *format, ...)
 /* A terminated copy, for free(); NULL when memory is exhausted. */
 char *lk_text_copy(struct lk_slice source);
 
+/* A text as long as it needs to be, for free(); NULL when memory is exhausted. */
+char *lk_text_make(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

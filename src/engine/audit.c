@@ -76,6 +76,21 @@ void lk_audit_drop_oldest(lk_audit *audit) {
     memmove(audit->entries, audit->entries + 1, audit->count * sizeof *audit->entries);
 }
 
+lk_report *lk_report_make(const char *text, const char *warnings) {
+    lk_report *report = calloc(1, sizeof *report);
+
+    if (report == NULL) {
+        return NULL;
+    }
+    report->text = lk_text_copy(lk_slice_of(text));
+    report->warnings = lk_text_copy(lk_slice_of(warnings));
+    if (report->text == NULL || report->warnings == NULL) {
+        lk_report_free(report);
+        return NULL;
+    }
+    return report;
+}
+
 void lk_report_free(lk_report *report) {
     if (report != NULL) {
         free(report->text);

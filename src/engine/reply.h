@@ -100,6 +100,11 @@ void lk_limits_report(struct lk_text *text, const struct lk_quotas *quotas, uint
 /* Leaves alone what is LK_LIMIT_AS_IS. */
 void lk_limits_into_quotas(const lk_limits *limits, struct lk_quotas *quotas);
 
+/* ---- reports --------------------------------------------------------------------------------- */
+
+/* Copies the texts; the numbers are 0. NULL when memory is exhausted. */
+lk_report *lk_report_make(const char *text, const char *warnings);
+
 /* ---- audits ---------------------------------------------------------------------------------- */
 
 /* One broken request, for lk_audit_add(). Everything is borrowed. */

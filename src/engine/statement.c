@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
@@ -239,4 +240,8 @@ lk_outcome lk_statement_make(struct lk_slice sql, const struct lk_dialect *diale
     }
     *ret_statement = statement;
     return LK_OK;
+}
+
+bool lk_statement_is_call(const struct lk_statement *statement) {
+    return strncasecmp(statement->text + strspn(statement->text, " \t\r\n("), "call", 4) == 0;
 }

@@ -42,4 +42,7 @@ struct lk_statement {
 lk_outcome lk_statement_make(struct lk_slice sql, const struct lk_dialect *dialect,
                              struct lk_statement *ret_statement, lk_error *error);
 
+/* A CALL cannot be explained: what is wrong with it is found when it runs. */
+bool lk_statement_is_call(const struct lk_statement *statement);
+
 #endif

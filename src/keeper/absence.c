@@ -3,14 +3,11 @@
 #include "keeper/absence.h"
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "model/model.h"
 
 #define BACK_OFF_MIN_US INT64_C(50000)
 #define BACK_OFF_MAX_US INT64_C(1000000)
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 struct lk_absence lk_absence_new(void) {
     return (struct lk_absence){.since_us = LK_NEVER,
@@ -36,7 +33,7 @@ bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end
         return false;
     }
     pause_us = lk_random_between(&absence->random, absence->back_off_us / 2, absence->back_off_us);
-    (void)lk_waker_sleep(waker, smaller(end_us - now_us, pause_us));
-    absence->back_off_us = smaller(absence->back_off_us * 2, BACK_OFF_MAX_US);
+    (void)lk_waker_sleep(waker, lk_least(end_us - now_us, pause_us));
+    absence->back_off_us = lk_least(absence->back_off_us * 2, BACK_OFF_MAX_US);
     return true;
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "keeper/cancel.h"
 #include "keeper/checked.h"
 #include "keeper/wait.h"
@@ -17,14 +18,6 @@
 #define LOOK_DRAIN_US INT64_C(1000000) /* and for its end, which wakes nobody */
 #define PAUSE_US INT64_C(50000)        /* when the engine cannot sleep */
 #define PATIENCE_MIN_US INT64_C(1000000)
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 static uint64_t draw_ask_number(struct lk_random *random) {
     uint64_t number = lk_random_next(random);
@@ -36,7 +29,7 @@ static struct lk_patience patience_of(const struct lk_claiming *claiming) {
     int64_t until_us = claiming->away_end_us;
 
     if (claiming->patience_ms != 0 || until_us == LK_NEVER) {
-        until_us = smaller(until_us, lk_wait_patience_until(claiming->patience_ms));
+        until_us = lk_least(until_us, lk_wait_patience_until(claiming->patience_ms));
     }
     return (struct lk_patience){.until_us = until_us, .waker = claiming->waker};
 }
@@ -73,7 +66,7 @@ static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
     const struct lk_engine_ops *ops = claiming->store->engine->ops;
     int64_t now_us = lk_clock_now_us();
     int64_t until_us =
-        smaller(claiming->end_us, now_us + (claiming->drains ? LOOK_DRAIN_US : LOOK_US));
+        lk_least(claiming->end_us, now_us + (claiming->drains ? LOOK_DRAIN_US : LOOK_US));
     lk_outcome slept = LK_INTERNAL;
 
     if (outcome == LK_BUSY) {
@@ -84,7 +77,7 @@ static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
     if (slept != LK_OK && slept != LK_CANCELLED) {
         int64_t pause_us = outcome == LK_FULL ? LOOK_DRAIN_US : PAUSE_US;
 
-        (void)lk_waker_sleep(claiming->waker, smaller(until_us - now_us, pause_us));
+        (void)lk_waker_sleep(claiming->waker, lk_least(until_us - now_us, pause_us));
     }
 }
 
@@ -243,7 +236,8 @@ static int64_t away_end_us(const lk_claim_request *request) {
     if (request->wait_ms == 0) {
         return lk_wait_patience_until(request->patience_ms);
     }
-    return larger(lk_wait_instant_after(request->wait_ms), lk_clock_now_us() + PATIENCE_MIN_US);
+    return lk_greatest(lk_wait_instant_after(request->wait_ms),
+                       lk_clock_now_us() + PATIENCE_MIN_US);
 }
 
 lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,

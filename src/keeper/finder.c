@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "engine/row_id.h"
 #include "keeper/checked.h"
 #include "keeper/wait.h"
@@ -135,21 +136,13 @@ lk_outcome lk_announce(lk_store *store, const char *queue, const lk_work_table *
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* After a round that pushed nothing; *rest_us grows with each of them. */
 static void rest(struct lk_finder *finder, const struct lk_announcement *announcement,
                  int64_t took_us, int64_t *rest_us) {
     struct lk_engine *engine = finder->store->engine;
     int64_t now_us = lk_clock_now_us();
 
-    if (lk_waker_sleep(finder->waker, larger(took_us * REST_SHARE, REST_MIN_US))) {
+    if (lk_waker_sleep(finder->waker, lk_greatest(took_us * REST_SHARE, REST_MIN_US))) {
         return;
     }
     if (engine->ops->table_await != NULL
@@ -157,7 +150,7 @@ static void rest(struct lk_finder *finder, const struct lk_announcement *announc
                == LK_OK) {
         return;
     }
-    *rest_us = smaller(larger(*rest_us * 2, REST_MIN_US), REST_MAX_US);
+    *rest_us = lk_least(lk_greatest(*rest_us * 2, REST_MIN_US), REST_MAX_US);
     (void)lk_waker_sleep(finder->waker, *rest_us);
 }
 

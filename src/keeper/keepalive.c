@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/least.h"
 #include "base/random.h"
 #include "engine/reply.h"
 #include "keeper/batch.h"
@@ -45,14 +46,6 @@ struct lk_keepalive {
     int64_t asleep_until_us; /* nothing is due before; 0: the thread is up, and will look itself */
     struct lk_lease *leases;
 };
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 /* ---- making and ending ----------------------------------------------------------------------- */
 
@@ -165,7 +158,7 @@ static int64_t due_us(const struct lk_keepalive *keepalive, const struct lk_leas
     if (lease->is_fixed) {
         return deadline_us;
     }
-    return smaller(deadline_us, larger(lease->renew_at_us, keepalive->retry_at_us));
+    return lk_least(deadline_us, lk_greatest(lease->renew_at_us, keepalive->retry_at_us));
 }
 
 static struct lk_lease *first_due(const struct lk_keepalive *keepalive, int64_t *ret_due_us) {
@@ -190,16 +183,16 @@ static struct lk_lease *first_due(const struct lk_keepalive *keepalive, int64_t 
 static int64_t attempt_until_us(const struct lk_keepalive *keepalive,
                                 const struct lk_lease *renewed) {
     int64_t now_us = lk_clock_now_us();
-    int64_t until_us = now_us + smaller(ATTEMPT_US_MAX, renewed->ttl_ms * 1000 / 6);
+    int64_t until_us = now_us + lk_least(ATTEMPT_US_MAX, renewed->ttl_ms * 1000 / 6);
 
     for (const struct lk_lease *lease = keepalive->leases; lease != NULL; lease = lease->next) {
         int64_t deadline_us = lk_promise_until_us(&lease->promise);
 
         if (deadline_us != LK_PROMISE_OVER) {
-            until_us = smaller(until_us, deadline_us);
+            until_us = lk_least(until_us, deadline_us);
         }
     }
-    return larger(until_us, now_us + ATTEMPT_US_MIN);
+    return lk_greatest(until_us, now_us + ATTEMPT_US_MIN);
 }
 
 /* ---- what is done then ----------------------------------------------------------------------- */
@@ -239,7 +232,7 @@ static void take_in(struct lk_keepalive *keepalive, struct lk_lease *lease, int6
         lk_promise_break(&lease->promise);
         break;
     default:
-        retry_us = larger(RETRY_US_MIN, smaller(RETRY_US_MAX, ttl_us / 15));
+        retry_us = lk_greatest(RETRY_US_MIN, lk_least(RETRY_US_MAX, ttl_us / 15));
         keepalive->retry_at_us =
             lk_clock_now_us() + lk_random_between(&keepalive->random, RETRY_US_MIN, retry_us);
         break;
@@ -290,7 +283,7 @@ static void *run(void *context) {
             pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
         } else if (first_due_us > now_us) {
             struct timespec end =
-                lk_condition_instant(smaller(first_due_us - now_us, SLEEP_US_MAX));
+                lk_condition_instant(lk_least(first_due_us - now_us, SLEEP_US_MAX));
 
             (void)pthread_cond_timedwait(&keepalive->changed, &keepalive->mutex, &end);
         } else {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking and administering: list, show, break, audit, examine. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -162,12 +161,13 @@ static bool add_heading(const lk_store *store, lk_report *report) {
     const struct lk_engine_ops *ops = store->engine->ops;
     char bytes[HEADING_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
-    char *whole = NULL;
+    char *whole;
 
     lk_text_format(&text, "store: %s\nengine: %s: (%s)\nlibrary: %s\n", store->url, ops->scheme,
                    ops->title, LK_VERSION);
     add_capabilities(&text, lk_store_capabilities(store));
-    if (asprintf(&whole, "%s%s", bytes, report->text) < 0) {
+    whole = lk_text_make("%s%s", bytes, report->text);
+    if (whole == NULL) {
         return false;
     }
     free(report->text);

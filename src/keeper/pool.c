@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "keeper/cancel.h"
 #include "keeper/checked.h"
 #include "keeper/claim.h"
@@ -55,14 +56,6 @@ struct pool {
     bool is_over;    /* all workers have ended */
     lk_error result; /* LK_OK until a worker ends for another reason than being drained */
 };
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 /* ---- the end of the pool --------------------------------------------------------------------- */
 
@@ -161,7 +154,7 @@ static int64_t retry_delay_ms(struct worker *worker, uint32_t attempt) {
     int64_t delay_ms = options->retry_min_ms;
 
     for (uint32_t i = 1; i < attempt && delay_ms < options->retry_max_ms; i++) {
-        delay_ms = smaller(delay_ms * 2, options->retry_max_ms);
+        delay_ms = lk_least(delay_ms * 2, options->retry_max_ms);
     }
     return lk_random_between(&worker->claiming.absence.random, delay_ms - delay_ms / 2, delay_ms);
 }
@@ -236,7 +229,7 @@ static void end_claim(struct worker *worker, const lk_claim_info *claim, lk_leas
             status == 0 || status == LK_WORK_GIVE_BACK ? 0 : retry_delay_ms(worker, claim->attempt),
     };
     int64_t promised_us = lk_promise_until_us(&lease->promise);
-    int64_t until_us = larger(promised_us, lk_clock_now_us() + LK_FAREWELL_US);
+    int64_t until_us = lk_greatest(promised_us, lk_clock_now_us() + LK_FAREWELL_US);
     lk_work_progress progress = {.claim = claim};
     lk_error error;
     lk_outcome outcome;
@@ -533,7 +526,7 @@ static lk_outcome check(struct pool *pool, const lk_work_options *given, lk_erro
     options->retry_min_ms = options->retry_min_ms != 0 ? options->retry_min_ms : RETRY_MIN_MS;
     options->retry_max_ms = options->retry_max_ms != 0
                                 ? options->retry_max_ms
-                                : larger(RETRY_MAX_MS, options->retry_min_ms);
+                                : lk_greatest(RETRY_MAX_MS, options->retry_min_ms);
     return check_delays(options, error);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/random.h"
 #include "engine/reply.h"
 #include "keeper/absence.h"
@@ -42,14 +43,6 @@ struct wait {
     bool is_ours;        /* this wait put the request there */
     bool is_asked_twice; /* a grant whose answer was slow was asked for again */
 };
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
 
 int64_t lk_wait_instant_after(int64_t duration_ms) {
     int64_t now_us = lk_clock_now_us();
@@ -166,9 +159,9 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
 
 static struct lk_patience patience_in_wait(const struct wait *wait) {
     int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
-    int64_t end_us = larger(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
+    int64_t end_us = lk_greatest(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
 
-    return (struct lk_patience){.until_us = smaller(until_us, end_us), .waker = wait->waker};
+    return (struct lk_patience){.until_us = lk_least(until_us, end_us), .waker = wait->waker};
 }
 
 /* ---- the wait -------------------------------------------------------------------------------- */
@@ -178,8 +171,8 @@ static lk_outcome pause_between_tries(struct wait *wait) {
     struct lk_random random = {lk_random_draw()};
     int64_t pause_us = lk_random_between(&random, PAUSE_MIN_US, wait->pause_us);
 
-    wait->pause_us = smaller(wait->pause_us * 2, PAUSE_MAX_US);
-    pause_us = smaller(pause_us, larger(wait->end_us - lk_clock_now_us(), 0));
+    wait->pause_us = lk_least(wait->pause_us * 2, PAUSE_MAX_US);
+    pause_us = lk_least(pause_us, lk_greatest(wait->end_us - lk_clock_now_us(), 0));
     return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
 }
 
@@ -192,15 +185,15 @@ static lk_outcome sleep_in_line(struct wait *wait) {
     if (wait->is_split) {
         return pause_between_tries(wait);
     }
-    look_us = larger(look_us, wait->sent_us + third_us);
-    return engine->ops->await(wait->store->engine, &wait->stand, smaller(look_us, wait->end_us),
+    look_us = lk_greatest(look_us, wait->sent_us + third_us);
+    return engine->ops->await(wait->store->engine, &wait->stand, lk_least(look_us, wait->end_us),
                               wait->waker);
 }
 
 /* A wait is over at the fixed end of its own request, too. */
 static void end_with_fixed(struct wait *wait) {
     if (wait->result->fixed) {
-        wait->end_us = smaller(wait->end_us, wait->sent_us + wait->result->expires_in_ms * 1000);
+        wait->end_us = lk_least(wait->end_us, wait->sent_us + wait->result->expires_in_ms * 1000);
     }
 }
 

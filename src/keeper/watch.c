@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "base/text.h"
 #include "engine/happening.h"
 #include "keeper/cancel.h"
@@ -111,10 +112,6 @@ static bool has_event(const lk_watch *watch) {
     return watch->handed_out < watch->batch->count;
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* Asks, and sleeps while there is nothing, until `end_us`. LK_OK: there is an event. */
 static lk_outcome await(lk_watch *watch, int64_t end_us, struct lk_waker *waker, lk_error *error) {
     struct lk_engine *engine = watch->store->engine;
@@ -124,7 +121,7 @@ static lk_outcome await(lk_watch *watch, int64_t end_us, struct lk_waker *waker,
         const struct lk_patience patience = {.until_us = lk_wait_patience_until(0), .waker = waker};
 
         watch->query.until_us =
-            smaller(end_us, lk_clock_now_us() + LK_WATCHED_US - LK_WATCHED_LEAST_US);
+            lk_least(end_us, lk_clock_now_us() + LK_WATCHED_US - LK_WATCHED_LEAST_US);
         outcome = ask(watch, &patience, error);
         watch->query.until_us = 0;
         if (outcome != LK_OK || has_event(watch) || watch->batch->has_more) {
@@ -135,7 +132,7 @@ static lk_outcome await(lk_watch *watch, int64_t end_us, struct lk_waker *waker,
         }
         outcome = engine->ops->await_events(
             engine, watch->query.after,
-            smaller(end_us, watch->asked_us + LK_WATCHED_US - LK_WATCHED_LEAST_US), waker);
+            lk_least(end_us, watch->asked_us + LK_WATCHED_US - LK_WATCHED_LEAST_US), waker);
         (void)lk_error_clear(error, outcome);
     }
     return outcome;

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/least.h"
 #include "server/inside.h"
 
 /* A blocked ask is refreshed half its ttl before its deadline, and at most so long. */
@@ -81,10 +82,6 @@ void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
 
 /* ---- asks ------------------------------------------------------------------------------------ */
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* When its time is over, or its request has to be refreshed. */
 static void set_due(struct lk_core *core, struct lk_blocked *blocked) {
     lk_ref request = blocked->tie->request;
@@ -93,12 +90,12 @@ static void set_due(struct lk_core *core, struct lk_blocked *blocked) {
 
     lk_model_record(core->model, request, record);
     if (!record->fixed) {
-        refresh_us = record->deadline_us - smaller(record->ttl_ms * 500, REFRESH_AHEAD_US_MAX);
+        refresh_us = record->deadline_us - lk_least(record->ttl_ms * 500, REFRESH_AHEAD_US_MAX);
         if (refresh_us <= core->times.now_us) { /* it could not be refreshed */
             refresh_us = core->times.now_us + REFRESH_AGAIN_US;
         }
     }
-    lk_timed_set(core, &blocked->timed, smaller(blocked->until_us, refresh_us));
+    lk_timed_set(core, &blocked->timed, lk_least(blocked->until_us, refresh_us));
 }
 
 void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "server/writer.h"
@@ -124,20 +125,16 @@ static void choke(struct lk_server *server) {
     }
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* One timer for all: the core's next instant, and our own. */
 static void arm_timer(struct lk_server *server) {
     int64_t due_us = lk_core_next_due(server->core);
 
     if (server->writer != NULL && lk_core_wants_image(server->core)
         && !lk_writer_is_busy(server->writer)) {
-        due_us = smaller(due_us, server->load_after_us);
+        due_us = lk_least(due_us, server->load_after_us);
     }
     if (server->is_leaving) {
-        due_us = smaller(due_us, server->leave_by_us);
+        due_us = lk_least(due_us, server->leave_by_us);
     }
     if (due_us == server->armed_us) {
         return;
@@ -235,7 +232,7 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
 static uint32_t sessions_max(const struct lk_server_options *options) {
     int64_t count = (int64_t)DOORS_MAX * ((int64_t)options->connections_max + 2);
 
-    return (uint32_t)smaller(count, UINT32_MAX);
+    return (uint32_t)lk_least(count, UINT32_MAX);
 }
 
 static lk_outcome make_core(struct lk_server *server, lk_error *error) {

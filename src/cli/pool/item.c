@@ -6,12 +6,13 @@
 #include "cli/pool/item.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 static const char id_mark[] = "{id}";
 static const char queue_name[] = "LK_QUEUE=";
@@ -97,12 +98,12 @@ static bool make_environment(struct outfit *outfit, const struct lk_pool_bench *
     size_t count = 0;
     size_t used = 0;
 
-    if (!lk_run_environment_init(&outfit->environment, bench->store_url, &granted)
-        || asprintf(&outfit->variables[0], "%s%s", queue_name, claim->queue) < 0) {
+    if (!lk_run_environment_init(&outfit->environment, bench->store_url, &granted)) {
         return false;
     }
-    if (asprintf(&outfit->variables[1], "%s%s", item_name, id_of(claim)) < 0) {
-        outfit->variables[1] = NULL;
+    outfit->variables[0] = lk_text_make("%s%s", queue_name, claim->queue);
+    outfit->variables[1] = lk_text_make("%s%s", item_name, id_of(claim));
+    if (outfit->variables[0] == NULL || outfit->variables[1] == NULL) {
         return false;
     }
     while (outfit->environment.command[count] != NULL) {
@@ -170,12 +171,9 @@ static void undress(struct outfit *outfit) {
 static bool dress(struct outfit *outfit, const struct lk_pool_bench *bench,
                   const lk_claim_info *claim) {
     errno = ENOMEM; /* what the allocations below may not say themselves */
-    if (asprintf(&outfit->path, "%s/%s", claim->queue, claim->id) < 0) {
-        outfit->path = NULL;
-        return false;
-    }
+    outfit->path = lk_text_make("%s/%s", claim->queue, claim->id);
     outfit->words = lk_pool_item_words(bench->command, id_of(claim));
-    if (outfit->words == NULL || !make_environment(outfit, bench, claim)) {
+    if (outfit->path == NULL || outfit->words == NULL || !make_environment(outfit, bench, claim)) {
         return false;
     }
     outfit->input = make_input(claim);

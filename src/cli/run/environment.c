@@ -2,10 +2,12 @@
 /* Two environments, made before anything is forked: of CMD, and of the clean-up command. */
 #include "cli/run/environment.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 static const char *const lease_names[] = {
     "LK_STORE=", "LK_PATH=", "LK_OWNER=", "LK_TOKEN=", "LK_TTL_MS="};
@@ -47,30 +49,16 @@ static char *joined_paths(const char *name, char *const *paths, size_t count) {
     return text;
 }
 
-/* "NAME=" and a text or a number. NULL: no memory. */
-static char *named_text(const char *name, const char *value) {
-    char *text = NULL;
-
-    return asprintf(&text, "%s%s", name, value) < 0 ? NULL : text;
-}
-
-static char *named_number(const char *name, unsigned long long value) {
-    char *text = NULL;
-
-    return asprintf(&text, "%s%llu", name, value) < 0 ? NULL : text;
-}
-
 static bool describe_lease(struct lk_run_environment *environment, const char *store_url,
                            const lk_result *granted) {
     char **owned = environment->owned;
 
-    owned[0] = named_text(lease_names[0], store_url);
+    owned[0] = lk_text_make("%s%s", lease_names[0], store_url);
     owned[1] = joined_paths(lease_names[1], granted->paths, granted->path_count);
-    owned[2] = named_text(lease_names[2], granted->owner);
-    owned[3] = named_number(lease_names[3], granted->token);
-    owned[4] =
-        named_number(lease_names[4], (unsigned long long)(granted->fixed ? granted->expires_in_ms
-                                                                         : granted->ttl_ms));
+    owned[2] = lk_text_make("%s%s", lease_names[2], granted->owner);
+    owned[3] = lk_text_make("%s%" PRIu64, lease_names[3], granted->token);
+    owned[4] = lk_text_make("%s%" PRId64, lease_names[4],
+                            granted->fixed ? granted->expires_in_ms : granted->ttl_ms);
     for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
         if (owned[i] == NULL) {
             return false;

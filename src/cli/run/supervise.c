@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "cli/run/deadline.h"
 #include "cli/run/descendants.h"
 #include "cli/run/notice.h"
@@ -333,10 +334,6 @@ static bool is_over(const struct supervision *supervision) {
     return false;
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 static int64_t next_look_us(const struct supervision *supervision) {
     struct lk_run_plan plan = plan_of(supervision);
     int64_t next_us = lk_run_plan_look_us(
@@ -346,7 +343,7 @@ static int64_t next_look_us(const struct supervision *supervision) {
     if (supervision->step == LK_RUN_KILL) {
         next_us = supervision->sweep_due_us;
     }
-    return smaller(next_us, supervision->stop_due_us);
+    return lk_least(next_us, supervision->stop_due_us);
 }
 
 static void wait_for_news(const struct supervision *supervision) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "engine/memory/store.h"
 #include "engine/memory/work.h"
+#include "engine/reply.h"
 
 enum { REPORT_BYTES_MAX = 1024 };
 
@@ -266,16 +267,13 @@ static lk_outcome show(struct lk_engine *engine, const struct lk_path *path,
 static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *patience,
                           lk_report **ret_report, struct lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
-    lk_report *report = calloc(1, sizeof *report);
+    lk_report *report;
     struct lk_model_stats stats;
     struct lk_times times;
     char bytes[REPORT_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
 
     (void)patience;
-    if (report == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
-    }
     times = lk_memory_lock(store);
     lk_model_stats(store->model, &stats);
     lk_text_format(&text, "live requests: %llu\nwaiting requests: %llu\nmemory bytes: %llu\n",
@@ -287,10 +285,8 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
     lk_limits_report(&text, &store->quotas, store->events.kept_max,
                      store->events.watched_until_us > times.now_us);
     pthread_mutex_unlock(&store->mutex);
-    report->text = lk_text_copy(lk_slice_of(bytes));
-    report->warnings = lk_text_copy(lk_slice_of(""));
-    if (report->text == NULL || report->warnings == NULL) {
-        lk_report_free(report);
+    report = lk_report_make(bytes, "");
+    if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the report");
     }
     *ret_report = report;

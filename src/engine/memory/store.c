@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "base/text.h"
 
 /* The clock counts suspended time and a sleep does not: look again this often. */
@@ -287,10 +288,6 @@ static int64_t expire(struct lk_memory_store *store) {
     return next_us == LK_NEVER ? SLEEP_US_MAX : next_us - now_us;
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /*
  * Sleeps until woken, or until the time is up. One who waits for work looks at `due_us` anyway, on
  * the store's clock. Called and left with the mutex held, which is free meanwhile.
@@ -311,8 +308,8 @@ static lk_outcome sleep_until_woken(struct lk_memory_store *store,
             break;
         }
         pthread_mutex_unlock(&store->mutex);
-        is_thrown = lk_waker_sleep(
-            sleeper->waker, smaller(smaller(quiet_us, due_in_us), smaller(left_us, SLEEP_US_MAX)));
+        is_thrown = lk_waker_sleep(sleeper->waker, lk_least(lk_least(quiet_us, due_in_us),
+                                                            lk_least(left_us, SLEEP_US_MAX)));
         pthread_mutex_lock(&store->mutex);
     }
     unlink_sleeper(store, sleeper);

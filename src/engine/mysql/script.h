@@ -10,7 +10,7 @@
 
 #include "base/slice.h"
 
-enum { LK_MYSQL_FORMAT = 1 };
+enum { LK_MYSQL_FORMAT = 2 };
 
 /* Takes the next statement off the script, without the comments before it. false: that was all. */
 bool lk_mysql_script_next(struct lk_slice *script, struct lk_slice *ret_statement);

@@ -5,9 +5,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/mysql/table.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -203,7 +204,6 @@ static lk_outcome explain(struct lk_mysql *store, const char *what, const char *
     struct lk_transaction transaction = {.steps = {{sql, 0, 6}},
                                          .step_count = 1,
                                          .repeat = LK_REPEATABLE}; /* READ ONLY refuses it */
-    lk_outcome outcome;
 
     lk_arguments_init(&transaction.arguments, LK_LISTS_WORDS);
     for (int i = 0; i < 4; i++) {
@@ -211,15 +211,7 @@ static lk_outcome explain(struct lk_mysql *store, const char *what, const char *
     }
     lk_arguments_add_integer(&transaction.arguments, 0);
     lk_arguments_add_text(&transaction.arguments, lk_slice_of("0"));
-    outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
-    if (outcome == LK_OK) {
-        *ret_plan = transaction.rows[0];
-        transaction.rows[0] = NULL;
-    } else {
-        outcome = lk_transaction_blame(&transaction, what, outcome, error);
-    }
-    lk_transaction_done(&transaction);
-    return outcome;
+    return lk_transaction_read(&store->common, &transaction, what, patience, ret_plan, error);
 }
 
 static lk_outcome check_query(struct lk_mysql *store, const struct lk_source *source,
@@ -228,14 +220,13 @@ static lk_outcome check_query(struct lk_mysql *store, const struct lk_source *so
     bool is_ordered = source->order.size > 0;
     bool has_where = source->where.size > 0;
     struct lk_rows *plan = NULL;
-    char *sql = NULL;
+    char *sql = lk_text_make("EXPLAIN SELECT %s FROM %s WHERE (\n%.*s\n) %s\n%.*s\n LIMIT 1",
+                             shape->column, shape->table, has_where ? (int)source->where.size : 4,
+                             has_where ? source->where.bytes : "TRUE", is_ordered ? "ORDER BY" : "",
+                             (int)source->order.size, is_ordered ? source->order.bytes : "");
     lk_outcome outcome;
 
-    if (asprintf(&sql, "EXPLAIN SELECT %s FROM %s WHERE (\n%.*s\n) %s\n%.*s\n LIMIT 1",
-                 shape->column, shape->table, has_where ? (int)source->where.size : 4,
-                 has_where ? source->where.bytes : "TRUE", is_ordered ? "ORDER BY" : "",
-                 (int)source->order.size, is_ordered ? source->order.bytes : "")
-        < 0) {
+    if (sql == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     outcome = explain(store, "the table, its id, --where or --order", sql, patience, &plan, error);
@@ -262,11 +253,6 @@ static bool touches_store(const struct lk_mysql *store, const char *sql) {
     return touches;
 }
 
-/* A CALL cannot be explained: what is wrong with it is found when it runs. */
-static bool is_call(const char *sql) {
-    return strncasecmp(sql + strspn(sql, " \t\r\n("), "call", 4) == 0;
-}
-
 static lk_outcome check_done(struct lk_mysql *store, const struct lk_source *source,
                              const struct lk_patience *patience, lk_error *error) {
     static const char what[] = "the statement for what is done";
@@ -275,11 +261,12 @@ static lk_outcome check_done(struct lk_mysql *store, const struct lk_source *sou
     char *sql = NULL;
     lk_outcome outcome = lk_mysql_done_make(store, source, &done, error);
 
-    if (outcome != LK_OK || done.text == NULL || is_call(done.text)) {
+    if (outcome != LK_OK || done.text == NULL || lk_statement_is_call(&done)) {
         free(done.text);
         return outcome;
     }
-    if (asprintf(&sql, "EXPLAIN %s", done.text) < 0) {
+    sql = lk_text_make("EXPLAIN %s", done.text);
+    if (sql == NULL) {
         free(done.text);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }

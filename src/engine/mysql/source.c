@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements out of the owner's SQL (R17). What they are given is said in procedures/table.h. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/mysql/table.h"
-
-static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
-
-static char *format(const char *text, ...) {
-    char *made = NULL;
-    va_list arguments;
-
-    va_start(arguments, text);
-    if (vasprintf(&made, text, arguments) < 0) {
-        made = NULL;
-    }
-    va_end(arguments);
-    return made;
-}
 
 /* What all the texts are made of. */
 struct making {
@@ -37,9 +23,9 @@ static bool make_parts(struct making *making) {
 
     making->own = lk_mysql_encoded(shape);
     if (making->own != NULL && id != NULL) {
-        making->item =
-            format("FROM %s WHERE %s = %s AND %s = lk_item.id AND (\n%.*s\n)", shape->table,
-                   shape->column, id, making->own, (int)making->where.size, making->where.bytes);
+        making->item = lk_text_make("FROM %s WHERE %s = %s AND %s = lk_item.id AND (\n%.*s\n)",
+                                    shape->table, shape->column, id, making->own,
+                                    (int)making->where.size, making->where.bytes);
     }
     free(id);
     return making->item != NULL;
@@ -56,17 +42,19 @@ static char *find_text(const struct making *making) {
         "  FORCE INDEX (items_by_state) WHERE lk_ready.queue = \1A AND lk_ready.state = 'ready'"
         "  AND lk_ready.due_us = 0 LIMIT \1C) AS lk_counted) < \1C) %s\n%.*s\n LIMIT \1B";
 
-    return format(find, making->own, making->shape->table, (int)making->where.size,
-                  making->where.bytes, making->own, making->prefix, making->own, making->prefix,
-                  making->own, making->prefix, making->order.size > 0 ? "ORDER BY" : "",
-                  (int)making->order.size, making->order.size > 0 ? making->order.bytes : "");
+    return lk_text_make(find, making->own, making->shape->table, (int)making->where.size,
+                        making->where.bytes, making->own, making->prefix, making->own,
+                        making->prefix, making->own, making->prefix,
+                        making->order.size > 0 ? "ORDER BY" : "", (int)making->order.size,
+                        making->order.size > 0 ? making->order.bytes : "");
 }
 
 static char *marks_text(const struct making *making) {
-    return format("SELECT lk_item.id, (SELECT COUNT(*) %s) > 0 FROM (SELECT d.id FROM %sdone_rows"
-                  " AS d WHERE d.queue = \1A AND d.id > \1B ORDER BY d.id LIMIT \1C) AS lk_item"
-                  " ORDER BY lk_item.id",
-                  making->item, making->prefix);
+    return lk_text_make(
+        "SELECT lk_item.id, (SELECT COUNT(*) %s) > 0 FROM (SELECT d.id FROM %sdone_rows"
+        " AS d WHERE d.queue = \1A AND d.id > \1B ORDER BY d.id LIMIT \1C) AS lk_item"
+        " ORDER BY lk_item.id",
+        making->item, making->prefix);
 }
 
 /*
@@ -91,26 +79,27 @@ static char *take_text(const struct making *making) {
     (void)snprintf(variable, sizeof variable, "@%sitem", prefix);
     id = lk_mysql_decoded(making->shape, variable);
     if (id != NULL) {
-        text = format(take, prefix, prefix, prefix, prefix, prefix, prefix, making->item, prefix,
-                      making->shape->table, making->shape->column, id, (int)making->where.size,
-                      making->where.bytes, prefix, prefix, prefix);
+        text = lk_text_make(take, prefix, prefix, prefix, prefix, prefix, prefix, making->item,
+                            prefix, making->shape->table, making->shape->column, id,
+                            (int)making->where.size, making->where.bytes, prefix, prefix, prefix);
     }
     free(id);
     return text;
 }
 
 static char *drop_text(const struct making *making) {
-    return format("SELECT GROUP_CONCAT(lk_item.arrival SEPARATOR ' ') INTO @%sdrop"
-                  " FROM (SELECT i.id, i.arrival FROM %sitems AS i FORCE INDEX (items_by_state)"
-                  "  WHERE i.queue = \1A AND i.state = 'ready' AND i.due_us = 0"
-                  "   AND i.arrival > \1C ORDER BY i.arrival LIMIT \1D) AS lk_item"
-                  " WHERE (SELECT COUNT(*) %s) = 0\2"
-                  "CALL %sdrop_items(\1A, \1B, COALESCE(@%sdrop, ''))",
-                  making->prefix, making->prefix, making->item, making->prefix, making->prefix);
+    return lk_text_make(
+        "SELECT GROUP_CONCAT(lk_item.arrival SEPARATOR ' ') INTO @%sdrop"
+        " FROM (SELECT i.id, i.arrival FROM %sitems AS i FORCE INDEX (items_by_state)"
+        "  WHERE i.queue = \1A AND i.state = 'ready' AND i.due_us = 0"
+        "   AND i.arrival > \1C ORDER BY i.arrival LIMIT \1D) AS lk_item"
+        " WHERE (SELECT COUNT(*) %s) = 0\2"
+        "CALL %sdrop_items(\1A, \1B, COALESCE(@%sdrop, ''))",
+        making->prefix, making->prefix, making->item, making->prefix, making->prefix);
 }
 
 static char *end_text(const struct making *making) {
-    return format(
+    return lk_text_make(
         "SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)\2"
         "CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)",
         making->prefix, making->shape->table, making->shape->column, (int)making->where.size,
@@ -143,11 +132,11 @@ static bool make_texts(const struct making *making, struct lk_table *table) {
 
     table->texts[LK_TABLE_FIND] = find_text(making);
     table->texts[LK_TABLE_MARKS] = marks_text(making);
-    table->texts[LK_TABLE_RIPEN] = format("CALL %stable_ripen(\1A, \1B)", making->prefix);
+    table->texts[LK_TABLE_RIPEN] = lk_text_make("CALL %stable_ripen(\1A, \1B)", making->prefix);
     table->texts[LK_TABLE_TAKE] = take_text(making);
     table->texts[LK_TABLE_DROP] = drop_text(making);
     table->texts[LK_TABLE_BEGIN] =
-        format("CALL %sbegin_finish(\1A, \1B, \1C, \1D, \1E)", making->prefix);
+        lk_text_make("CALL %sbegin_finish(\1A, \1B, \1C, \1D, \1E)", making->prefix);
     table->texts[LK_TABLE_END] = end_text(making);
     for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
         is_whole = is_whole && table->texts[i] != NULL;

@@ -94,6 +94,8 @@ lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_stand *stand
 lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_stand *stand, int64_t until_us,
                                struct lk_waker *waker);
+lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                 struct lk_waker *waker);
 lk_outcome lk_mysql_table_check(struct lk_engine *engine, const struct lk_source *source,
                                 const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_mysql_examine(struct lk_engine *engine, const struct lk_patience *patience,

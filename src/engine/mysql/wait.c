@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/random.h"
 #include "engine/mysql/store.h"
 
@@ -18,6 +19,7 @@
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
 #define PAUSE_MIN_US INT64_C(4000)   /* for each that is in the way */
 #define PAUSE_MAX_US INT64_C(250000)
+#define LOOK_DUE_US INT64_C(50000) /* who follows leaves deadlines to those who wait for them */
 
 /* A reading whose first column says whether to go on waiting; no row: no. */
 struct sight {
@@ -25,20 +27,16 @@ struct sight {
     const char *sql;
 };
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 static int64_t first_pause_us(const struct lk_stand *stand) {
-    int64_t count = stand->in_the_way > 0 ? (int64_t)smaller(64, (int64_t)stand->in_the_way) : 1;
+    int64_t count = stand->in_the_way > 0 ? (int64_t)lk_least(64, (int64_t)stand->in_the_way) : 1;
 
-    return smaller(count * PAUSE_MIN_US, PAUSE_MAX_US);
+    return lk_least(count * PAUSE_MIN_US, PAUSE_MAX_US);
 }
 
 static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {
     int64_t look_us = lk_clock_now_us() + longest_us;
 
-    return stand->due_us > LK_NEVER / 2 ? look_us : smaller(look_us, stand->due_us + LOOK_MIN_US);
+    return stand->due_us > LK_NEVER / 2 ? look_us : lk_least(look_us, stand->due_us + LOOK_MIN_US);
 }
 
 /* What cannot be seen may have changed: whoever asks again finds out. */
@@ -67,13 +65,13 @@ static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t unt
         if (left_us <= 0) {
             return LK_OK;
         }
-        if (lk_waker_sleep(waker, smaller(left_us, next_us))) {
+        if (lk_waker_sleep(waker, lk_least(left_us, next_us))) {
             return LK_CANCELLED;
         }
         if (next_us < left_us && has_changed(sight, until_us, waker)) {
             return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
         }
-        pause_us = smaller(pause_us * 2, PAUSE_MAX_US);
+        pause_us = lk_least(pause_us * 2, PAUSE_MAX_US);
     }
 }
 
@@ -106,7 +104,7 @@ lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_stand *stand
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
                    store->place.prefix, stand->id);
     return watch_with(&sight, first_pause_us(stand),
-                      smaller(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
+                      lk_least(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
 }
 
 lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *queue,
@@ -126,6 +124,48 @@ lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *q
                    "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
                    store->place.prefix, text);
     return watch_with(has_held ? NULL : &sight, PAUSE_MIN_US,
-                      smaller(until_us, look_at_us(stand, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
+                      lk_least(until_us, look_at_us(stand, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
                       waker);
+}
+
+/* Who follows events looks, too, and sees to it that what perishes is one. */
+static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t until_us,
+                         struct lk_waker *waker) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t pause_us = PAUSE_MIN_US;
+
+    for (;;) {
+        uint64_t last = 0;
+        int64_t due_us = LK_NEVER;
+        int64_t left_us;
+        lk_outcome outcome = lk_procedures_events_look(store, waker, &last, &due_us);
+
+        due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + LOOK_DUE_US;
+        left_us = lk_least(until_us, due_us) - lk_clock_now_us();
+        if (outcome != LK_OK || last != after || left_us <= 0) {
+            return outcome;
+        }
+        left_us = lk_least(left_us, lk_random_between(&random, pause_us / 2, pause_us));
+        if (lk_waker_sleep(waker, left_us)) {
+            return LK_CANCELLED;
+        }
+        pause_us = lk_least(pause_us * 2, PAUSE_MAX_US);
+    }
+}
+
+lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                 struct lk_waker *waker) {
+    struct lk_procedures *store = lk_procedures_of(engine);
+    struct lk_waker own;
+    lk_outcome outcome;
+
+    if (waker != NULL) {
+        return follow(store, after, until_us, waker);
+    }
+    if (!lk_waker_init(&own)) {
+        return LK_INTERNAL;
+    }
+    outcome = follow(store, after, until_us, &own);
+    lk_waker_done(&own);
+    return outcome;
 }

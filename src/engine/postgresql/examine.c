@@ -2,7 +2,6 @@
 /* What a store is, for `lk doctor`. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/postgresql/schema.h"
@@ -45,7 +44,8 @@ static const char *text_of(const struct lk_rows *rows, int column) {
     return lk_row_text(rows, 0, column).bytes;
 }
 
-static lk_report *make_report(const struct lk_postgresql *store, const struct lk_rows *rows) {
+static lk_report *make_report(struct lk_procedures *common, const struct lk_rows *rows) {
+    const struct lk_postgresql *store = lk_postgresql_of(&common->engine);
     char report_bytes[REPORT_BYTES_MAX];
     char warning_bytes[REPORT_BYTES_MAX];
     struct lk_text text = lk_text_in(report_bytes, sizeof report_bytes);
@@ -58,7 +58,6 @@ static lk_report *make_report(const struct lk_postgresql *store, const struct lk
         .live_per_root_max = (uint64_t)lk_row_integer(rows, 0, BOUNDS + 2),
         .waiters_per_path_max = (uint64_t)lk_row_integer(rows, 0, BOUNDS + 3),
     };
-    lk_report *report = calloc(1, sizeof *report);
 
     lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),
                    text_of(rows, USER_NAME));
@@ -74,45 +73,16 @@ static lk_report *make_report(const struct lk_postgresql *store, const struct lk
         lk_text_format(&warnings, "fsync or synchronous_commit is off: a crash of the server may "
                                   "undo the last moments\n");
     }
-    if (report != NULL) {
-        report->text = lk_text_copy(lk_slice_of(report_bytes));
-        report->warnings = lk_text_copy(lk_slice_of(warning_bytes));
-        if (report->text == NULL || report->warnings == NULL) {
-            lk_report_free(report);
-            return NULL;
-        }
-    }
-    return report;
+    return lk_report_make(report_bytes, warning_bytes);
 }
 
 lk_outcome lk_postgresql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                                  lk_report **ret_report, struct lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
     char *sql = lk_sql_rename(question, LK_POSTGRESQL_WRITTEN_FOR, store->place.schema);
-    struct lk_rows *rows = NULL;
-    int64_t begun_us;
-    int64_t ended_us;
-    lk_report *report;
-    lk_outcome outcome;
+    lk_outcome outcome =
+        lk_procedures_examine(&store->common, sql, make_report, patience, ret_report, error);
 
-    if (sql == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
-    }
-    begun_us = lk_clock_wall_us();
-    outcome = lk_procedures_ask_sql(&store->common, sql, patience, &rows, error);
     free(sql);
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    ended_us = lk_clock_wall_us();
-    report = make_report(store, rows);
-    if (report == NULL) {
-        lk_rows_free(rows);
-        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
-    }
-    report->round_trip_us = ended_us - begun_us;
-    report->clock_offset_us = lk_row_integer(rows, 0, NOW_US) - (begun_us + ended_us) / 2;
-    lk_rows_free(rows);
-    *ret_report = report;
-    return lk_error_clear(error, LK_OK);
+    return outcome;
 }

@@ -5,9 +5,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/postgresql/source.h"
 
 enum { TABLE_BYTES_MAX = 2 * LK_POSTGRESQL_NAME_MAX + 1 };
@@ -102,28 +103,18 @@ static lk_outcome ask_shape(struct lk_postgresql *store, const struct lk_source 
 
 /* ---- the owner's SQL ------------------------------------------------------------------------- */
 
-/* EXPLAIN of a statement; `told`: it may name an id, a token, an owner. *ret_plan may be NULL. */
+/* EXPLAIN of a statement; `told`: it may name an id, a token, an owner. */
 static lk_outcome explain(struct lk_postgresql *store, const char *what, const char *sql, bool told,
                           const struct lk_patience *patience, struct lk_rows **ret_plan,
                           lk_error *error) {
     struct lk_transaction transaction = {
         .steps = {{sql, 0, told ? 3 : 0}}, .step_count = 1, .repeat = LK_READING};
-    lk_outcome outcome;
 
     lk_arguments_init(&transaction.arguments, LK_LISTS_ARRAYS);
     lk_arguments_add_null(&transaction.arguments);
     lk_arguments_add_integer(&transaction.arguments, 0);
     lk_arguments_add_null(&transaction.arguments);
-    outcome = lk_procedures_transact(&store->common, &transaction, patience, error);
-    if (outcome == LK_OK && ret_plan != NULL) {
-        *ret_plan = transaction.rows[0];
-        transaction.rows[0] = NULL;
-    }
-    if (outcome != LK_OK) {
-        outcome = lk_transaction_blame(&transaction, what, outcome, error);
-    }
-    lk_transaction_done(&transaction);
-    return outcome;
+    return lk_transaction_read(&store->common, &transaction, what, patience, ret_plan, error);
 }
 
 /* What the owner wrote, by itself: so that a mistake is not found in the middle of ours. */
@@ -133,18 +124,19 @@ static lk_outcome check_query(struct lk_postgresql *store, const struct lk_sourc
                               lk_error *error) {
     bool is_ordered = source->order.size > 0;
     bool has_where = source->where.size > 0;
-    char *sql = NULL;
+    struct lk_rows *plan = NULL;
+    char *sql = lk_text_make("EXPLAIN SELECT %s FROM %s WHERE (\n%.*s\n) %s\n%.*s\n LIMIT 1 %s",
+                             shape->column, shape->table, has_where ? (int)source->where.size : 4,
+                             has_where ? source->where.bytes : "true", is_ordered ? "ORDER BY" : "",
+                             (int)source->order.size, is_ordered ? source->order.bytes : "", lock);
     lk_outcome outcome;
 
-    if (asprintf(&sql, "EXPLAIN SELECT %s FROM %s WHERE (\n%.*s\n) %s\n%.*s\n LIMIT 1 %s",
-                 shape->column, shape->table, has_where ? (int)source->where.size : 4,
-                 has_where ? source->where.bytes : "true", is_ordered ? "ORDER BY" : "",
-                 (int)source->order.size, is_ordered ? source->order.bytes : "", lock)
-        < 0) {
+    if (sql == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     outcome =
-        explain(store, "the table, its id, --where or --order", sql, false, patience, NULL, error);
+        explain(store, "the table, its id, --where or --order", sql, false, patience, &plan, error);
+    lk_rows_free(plan);
     free(sql);
     return outcome;
 }
@@ -161,19 +153,14 @@ static bool touches_store(const struct lk_postgresql *store, const struct lk_row
     return touches;
 }
 
-/* A CALL cannot be explained: what is wrong with it is found when it runs. */
-static bool is_call(const char *sql) {
-    return strncasecmp(sql + strspn(sql, " \t\r\n("), "call", 4) == 0;
-}
-
 static lk_outcome check_plan(struct lk_postgresql *store, const char *done,
                              const struct lk_patience *patience, lk_error *error) {
     static const char what[] = "the statement for what is done";
     struct lk_rows *plan = NULL;
-    char *sql = NULL;
+    char *sql = lk_text_make("EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) %s", done);
     lk_outcome outcome;
 
-    if (asprintf(&sql, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) %s", done) < 0) {
+    if (sql == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     outcome = explain(store, what, sql, true, patience, &plan, error);
@@ -192,7 +179,7 @@ static lk_outcome check_done(struct lk_postgresql *store, const struct lk_source
     struct lk_statement done = {.text = NULL};
     lk_outcome outcome = lk_postgresql_done_make(store, shape, source, &done, error);
 
-    if (outcome == LK_OK && done.text != NULL && !is_call(done.text)) {
+    if (outcome == LK_OK && done.text != NULL && !lk_statement_is_call(&done)) {
         outcome = check_plan(store, done.text, patience, error);
     }
     free(done.text);

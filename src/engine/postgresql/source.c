@@ -2,25 +2,11 @@
 /* Statements out of the owner's SQL (R17), each as long as it needs to be. */
 #include "engine/postgresql/source.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
-
-static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
-
-static char *format(const char *text, ...) {
-    char *made = NULL;
-    va_list arguments;
-
-    va_start(arguments, text);
-    if (vasprintf(&made, text, arguments) < 0) {
-        made = NULL;
-    }
-    va_end(arguments);
-    return made;
-}
+#include "base/text.h"
 
 static int size_of(struct lk_slice text) {
     return (int)text.size;
@@ -33,7 +19,7 @@ static struct lk_slice where_of(const struct lk_source *source) {
 /* The id of a row as a segment. */
 static char *segment_of(const struct lk_postgresql *store,
                         const struct lk_postgresql_shape *shape) {
-    return format("%s.row_id(%s::pg_catalog.text)", store->place.schema, shape->column);
+    return lk_text_make("%s.row_id(%s::pg_catalog.text)", store->place.schema, shape->column);
 }
 
 /* `FROM table WHERE` its row is that of a segment, and fits. `segment` is a column of ours. */
@@ -44,11 +30,12 @@ static char *row_of(const struct lk_postgresql *store, const struct lk_postgresq
     /* Texts are compared as their own type: varchar, citext, ...; so an index will do. */
     bool is_text = strcmp(shape->function, "row_text") == 0;
     char *own = segment_of(store, shape);
-    char *text = own == NULL ? NULL
-                             : format("FROM %s WHERE %s = %s.%s(%s)%s%s AND %s = %s AND (\n%.*s\n)",
-                                      shape->table, shape->column, schema, shape->function, segment,
-                                      is_text ? "::" : "", is_text ? shape->type : "", own, segment,
-                                      size_of(where), where.bytes);
+    char *text = own == NULL
+                     ? NULL
+                     : lk_text_make("FROM %s WHERE %s = %s.%s(%s)%s%s AND %s = %s AND (\n%.*s\n)",
+                                    shape->table, shape->column, schema, shape->function, segment,
+                                    is_text ? "::" : "", is_text ? shape->type : "", own, segment,
+                                    size_of(where), where.bytes);
 
     free(own);
     return text;
@@ -67,11 +54,11 @@ static char *find_text(const struct lk_postgresql *store, const struct lk_postgr
     struct lk_slice where = where_of(source);
     bool is_ordered = source->order.size > 0;
     char *own = segment_of(store, shape);
-    char *text =
-        own == NULL ? NULL
-                    : format(find, own, shape->table, size_of(where), where.bytes, own, schema, own,
-                             schema, own, is_ordered ? "ORDER BY" : "", size_of(source->order),
-                             is_ordered ? source->order.bytes : "", schema);
+    char *text = own == NULL ? NULL
+                             : lk_text_make(find, own, shape->table, size_of(where), where.bytes,
+                                            own, schema, own, schema, own,
+                                            is_ordered ? "ORDER BY" : "", size_of(source->order),
+                                            is_ordered ? source->order.bytes : "", schema);
 
     free(own);
     return text;
@@ -81,9 +68,9 @@ static char *marks_text(const struct lk_postgresql *store, const struct lk_postg
                         const struct lk_source *source) {
     char *row = row_of(store, shape, source, "lk_mark.id");
     char *text = row == NULL ? NULL
-                             : format("SELECT lk_mark.id, EXISTS (SELECT %s)"
-                                      " FROM %s.marks_after($1, $2, $3) AS lk_mark",
-                                      row, store->place.schema);
+                             : lk_text_make("SELECT lk_mark.id, EXISTS (SELECT %s)"
+                                            " FROM %s.marks_after($1, $2, $3) AS lk_mark",
+                                            row, store->place.schema);
 
     free(row);
     return text;
@@ -104,7 +91,7 @@ static char *take_text(const struct lk_postgresql *store, const struct lk_postgr
     const char *schema = store->place.schema;
     const char *lock = shape->is_lockable ? " FOR NO KEY UPDATE SKIP LOCKED" : "";
     char *row = row_of(store, shape, source, "lk_item.id");
-    char *text = row != NULL ? format(take, schema, schema, row, lock) : NULL;
+    char *text = row != NULL ? lk_text_make(take, schema, schema, row, lock) : NULL;
 
     free(row);
     return text;
@@ -117,7 +104,7 @@ static char *drop_text(const struct lk_postgresql *store, const struct lk_postgr
         " FROM %s.ready_items($1, $3, $4) AS lk_item WHERE NOT EXISTS (SELECT %s)))";
     const char *schema = store->place.schema;
     char *row = row_of(store, shape, source, "lk_item.id");
-    char *text = row != NULL ? format(drop, schema, schema, row) : NULL;
+    char *text = row != NULL ? lk_text_make(drop, schema, schema, row) : NULL;
 
     free(row);
     return text;
@@ -127,15 +114,15 @@ static char *end_text(const struct lk_postgresql *store, const struct lk_postgre
                       const struct lk_source *source) {
     struct lk_slice where = where_of(source);
 
-    return format("SELECT %s.finish_row($1, $2, $3, $4, $5,"
-                  " EXISTS (SELECT FROM %s WHERE %s = $6::%s AND (\n%.*s\n)))",
-                  store->place.schema, shape->table, shape->column, shape->type, size_of(where),
-                  where.bytes);
+    return lk_text_make("SELECT %s.finish_row($1, $2, $3, $4, $5,"
+                        " EXISTS (SELECT FROM %s WHERE %s = $6::%s AND (\n%.*s\n)))",
+                        store->place.schema, shape->table, shape->column, shape->type,
+                        size_of(where), where.bytes);
 }
 
 /* The store's own, around them. */
 static char *plain_text(const struct lk_postgresql *store, const char *call) {
-    return format("SELECT %s.%s", store->place.schema, call);
+    return lk_text_make("SELECT %s.%s", store->place.schema, call);
 }
 
 lk_outcome lk_postgresql_done_make(const struct lk_postgresql *store,

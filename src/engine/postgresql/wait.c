@@ -9,17 +9,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "engine/postgresql/store.h"
 
 #define LOOK_MAX_US INT64_C(1000000)
 #define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
 #define LOOK_DUE_US INT64_C(50000)   /* who follows leaves deadlines to those who wait for them */
-#define LOOK_PATIENCE_US INT64_C(10000000)
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, uint64_t version,
                             int64_t until_us, struct lk_waker *waker) {
@@ -46,7 +42,7 @@ static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, u
 static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {
     int64_t look_us = lk_clock_now_us() + longest_us;
 
-    return stand->due_us > LK_NEVER / 2 ? look_us : smaller(look_us, stand->due_us + LOOK_MIN_US);
+    return stand->due_us > LK_NEVER / 2 ? look_us : lk_least(look_us, stand->due_us + LOOK_MIN_US);
 }
 
 lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_stand *stand,
@@ -59,7 +55,7 @@ lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_stand *
     }
     (void)snprintf(text, sizeof text, "%" PRIu64, stand->id);
     return sleep_for(store, lk_slice_of(text), stand->version,
-                     smaller(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
+                     lk_least(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
 }
 
 lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_path *queue,
@@ -75,30 +71,8 @@ lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_pa
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
     return sleep_for(
         store, lk_slice_of(text), stand->version,
-        smaller(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
+        lk_least(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
         waker);
-}
-
-/* What was last seen of the events: their last number, and when something is due. */
-static lk_outcome look_at_events(struct lk_procedures *store, struct lk_waker *waker,
-                                 uint64_t *ret_last, int64_t *ret_due_us) {
-    const struct lk_patience patience = {lk_clock_now_us() + LOOK_PATIENCE_US, waker};
-    struct lk_arguments arguments;
-    struct lk_rows *rows = NULL;
-    lk_error error;
-    lk_outcome outcome;
-
-    lk_arguments_init(&arguments, store->database->lists);
-    outcome = lk_procedures_call(store, "lk_events_due", LK_READING, &arguments, &patience, &rows,
-                                 &error);
-    if (outcome == LK_OK) {
-        *ret_last = (uint64_t)lk_row_integer(rows, 0, 0);
-        *ret_due_us = lk_row_is_null(rows, 0, 1)
-                          ? LK_NEVER
-                          : lk_clock_now_us() + lk_row_integer(rows, 0, 1) + LOOK_DUE_US;
-        lk_rows_free(rows);
-    }
-    return outcome;
 }
 
 /* Whoever follows events is told of each, and sees to it that what perishes is one. */
@@ -111,14 +85,15 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
         uint64_t last = 0;
         int64_t due_us = LK_NEVER;
         int64_t now_us;
-        lk_outcome outcome = look_at_events(&store->common, waker, &last, &due_us);
+        lk_outcome outcome = lk_procedures_events_look(&store->common, waker, &last, &due_us);
 
         now_us = lk_clock_now_us();
+        due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + LOOK_DUE_US;
         if (outcome != LK_OK || last != after || due_us <= now_us || until_us <= now_us) {
             return outcome;
         }
         outcome = sleep_for(store, lk_slice_of("!"), version,
-                            smaller(smaller(until_us, due_us), now_us + LOOK_MAX_US), waker);
+                            lk_least(lk_least(until_us, due_us), now_us + LOOK_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

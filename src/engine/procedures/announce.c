@@ -44,16 +44,8 @@ static lk_outcome read_rows(const struct round *round, enum lk_table_text text,
         .repeat = LK_READING,
         .arguments = *arguments,
     };
-    lk_outcome outcome = lk_procedures_transact(round->store, &transaction, round->patience, error);
 
-    if (outcome == LK_OK) {
-        *ret_rows = transaction.rows[0];
-        transaction.rows[0] = NULL;
-    } else {
-        outcome = lk_transaction_blame(&transaction, what, outcome, error);
-    }
-    lk_transaction_done(&transaction);
-    return outcome;
+    return lk_transaction_read(round->store, &transaction, what, round->patience, ret_rows, error);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 /* Events that have been kept (R21), and the bounds of a store (R22): rows, read and set. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/happening.h"
 #include "engine/procedures/procedures.h"
@@ -25,10 +26,15 @@ enum {
     EVENT_IS_DELETION,
 };
 
+/* Columns of lk_events_due(). */
+enum { DUE_LAST, DUE_IN_US };
+
 /* Columns of lk_limits(). */
 enum { LIMIT_LIVE, LIMIT_OWNER, LIMIT_ROOT, LIMIT_WAITERS, LIMIT_EVENTS };
 
 enum { ROWS_MAX = 256 }; /* asked for at a time: a little more than anybody wants at once */
+
+#define LOOK_PATIENCE_US INT64_C(10000000)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -141,6 +147,30 @@ lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_
     }
     *ret_happenings = happenings;
     return lk_error_clear(error, LK_OK);
+}
+
+lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_waker *waker,
+                                     uint64_t *ret_last, int64_t *ret_due_us) {
+    const struct lk_patience patience = {lk_clock_now_us() + LOOK_PATIENCE_US, waker};
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_error error;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments, store->database->lists);
+    outcome = lk_procedures_call(store, "lk_events_due", LK_READING, &arguments, &patience, &rows,
+                                 &error);
+    if (outcome == LK_OK && rows->count != 1) {
+        outcome = LK_UNAVAILABLE;
+    }
+    if (outcome == LK_OK) {
+        *ret_last = (uint64_t)lk_row_integer(rows, 0, DUE_LAST);
+        *ret_due_us = lk_row_is_null(rows, 0, DUE_IN_US)
+                          ? LK_NEVER
+                          : lk_clock_now_us() + lk_row_integer(rows, 0, DUE_IN_US);
+    }
+    lk_rows_free(rows);
+    return outcome;
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */

@@ -142,6 +142,25 @@ lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
                               const struct lk_path *path, const struct lk_patience *patience,
                               struct lk_rows **ret_rows, lk_error *error);
 
+/* ---- events.c -------------------------------------------------------------------------------- */
+
+/* For who waits for events: the last number drawn, and when something is due, or LK_NEVER. */
+lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_waker *waker,
+                                     uint64_t *ret_last, int64_t *ret_due_us);
+
+/* ---- examine.c ------------------------------------------------------------------------------- */
+
+/* A report of the row that a question was answered with; NULL when memory is exhausted. */
+typedef lk_report *lk_make_report(struct lk_procedures *store, const struct lk_rows *rows);
+
+/*
+ * Asks `question`, whose first column is the server's time in microseconds, and reports. NULL for
+ * the question: there was no memory for it.
+ */
+lk_outcome lk_procedures_examine(struct lk_procedures *store, const char *question,
+                                 lk_make_report *make_report, const struct lk_patience *patience,
+                                 lk_report **ret_report, lk_error *error);
+
 /* ---- operations of the table ----------------------------------------------------------------- */
 
 lk_outcome lk_procedures_ask(struct lk_engine *engine, const struct lk_ask *ask,
@@ -191,7 +210,7 @@ lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_so
 lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
                                       const struct lk_finish *finish,
                                       const struct lk_patience *patience, lk_error *error);
-/* R21, R22: lk_watch, lk_events_after, lk_limits, lk_set_limits. */
+/* R21, R22: lk_watch, lk_events_after, lk_events_due, lk_limits, lk_set_limits. */
 lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_query *query,
                                 const struct lk_patience *patience,
                                 struct lk_happenings **ret_happenings, lk_error *error);

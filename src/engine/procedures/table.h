@@ -81,4 +81,12 @@ void lk_transaction_done(struct lk_transaction *transaction);
 lk_outcome lk_transaction_blame(const struct lk_transaction *transaction, const char *what,
                                 lk_outcome outcome, lk_error *error);
 
+/*
+ * Runs one of a single step, for the rows that it answers: *ret_rows for lk_rows_free(). Ends the
+ * transaction and, when it fails, blames `what`.
+ */
+lk_outcome lk_transaction_read(struct lk_procedures *store, struct lk_transaction *transaction,
+                               const char *what, const struct lk_patience *patience,
+                               struct lk_rows **ret_rows, lk_error *error);
+
 #endif

@@ -34,3 +34,18 @@ lk_outcome lk_transaction_blame(const struct lk_transaction *transaction, const 
         return outcome;
     }
 }
+
+lk_outcome lk_transaction_read(struct lk_procedures *store, struct lk_transaction *transaction,
+                               const char *what, const struct lk_patience *patience,
+                               struct lk_rows **ret_rows, lk_error *error) {
+    lk_outcome outcome = lk_procedures_transact(store, transaction, patience, error);
+
+    if (outcome == LK_OK) {
+        *ret_rows = transaction->rows[0];
+        transaction->rows[0] = NULL;
+    } else {
+        outcome = lk_transaction_blame(transaction, what, outcome, error);
+    }
+    lk_transaction_done(transaction);
+    return outcome;
+}

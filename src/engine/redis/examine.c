@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "engine/redis/operations.h"
 #include "engine/redis/store.h"
+#include "engine/reply.h"
 
 enum { REPORT_BYTES_MAX = 2048, FIELD_BYTES_MAX = 64 };
 
@@ -17,7 +18,8 @@ struct examination {
     const struct lk_patience *patience;
     struct lk_text text;
     struct lk_text warnings;
-    lk_report *report;
+    int64_t round_trip_us;
+    int64_t clock_offset_us;
 };
 
 /* Copies what stands behind `name` at the beginning of a line. */
@@ -91,12 +93,12 @@ static lk_outcome look_at_clock(struct examination *e, struct lk_redis_link *lin
     if (outcome != LK_OK) {
         return outcome;
     }
-    e->report->round_trip_us = lk_clock_now_us() - sent_us;
+    e->round_trip_us = lk_clock_now_us() - sent_us;
     if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 && reply->element[0]->str != NULL
         && reply->element[1]->str != NULL) {
         int64_t theirs_us = strtoll(reply->element[0]->str, NULL, 10) * 1000000
                             + strtoll(reply->element[1]->str, NULL, 10);
-        e->report->clock_offset_us = theirs_us - (wall_us + e->report->round_trip_us / 2);
+        e->clock_offset_us = theirs_us - (wall_us + e->round_trip_us / 2);
     }
     freeReplyObject(reply);
     return LK_OK;
@@ -174,25 +176,19 @@ lk_outcome lk_redis_examine(struct lk_engine *engine, const struct lk_patience *
     struct examination e = {.store = lk_redis_of(engine),
                             .patience = patience,
                             .text = lk_text_in(text, sizeof text),
-                            .warnings = lk_text_in(warnings, sizeof warnings),
-                            .report = calloc(1, sizeof *e.report)};
-    lk_outcome outcome;
+                            .warnings = lk_text_in(warnings, sizeof warnings)};
+    lk_report *report;
+    lk_outcome outcome = look_at_all(&e, error);
 
-    if (e.report == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
-    }
-    outcome = look_at_all(&e, error);
-    if (outcome == LK_OK) {
-        e.report->text = lk_text_copy(lk_slice_of(text));
-        e.report->warnings = lk_text_copy(lk_slice_of(warnings));
-        if (e.report->text == NULL || e.report->warnings == NULL) {
-            outcome = lk_error_set(error, LK_INTERNAL, "no memory for the report");
-        }
-    }
     if (outcome != LK_OK) {
-        lk_report_free(e.report);
         return outcome;
     }
-    *ret_report = e.report;
+    report = lk_report_make(text, warnings);
+    if (report == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
+    }
+    report->round_trip_us = e.round_trip_us;
+    report->clock_offset_us = e.clock_offset_us;
+    *ret_report = report;
     return LK_OK;
 }

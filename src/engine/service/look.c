@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/reply.h"
-#include "engine/service/call.h"
+#include "engine/service/pages.h"
 #include "engine/service/service.h"
 
 enum {
-    PAGE_COUNT = 1000, /* requests asked for at a time */
+    REQUESTS_AT_A_TIME = 1000,
     REPORT_BYTES_MAX = 4096,
 };
 
@@ -46,9 +46,9 @@ static const struct lk_field entry_fields[] = {
     {.name = NULL},
 };
 
-static void read_entries(struct lk_reader *reader, const struct lk_resp_value *array,
-                         lk_listing *listing) {
+static void read_entries(struct lk_reader *reader, const struct lk_resp_value *array, void *list) {
     static const lk_entry blank = {.path = NULL};
+    lk_listing *listing = list;
     struct lk_records records = {.items = listing->entries, .count = listing->count};
 
     lk_reader_read_maps(reader, array, entry_fields, &blank, sizeof blank, &records);
@@ -97,63 +97,21 @@ static lk_outcome end_listing(lk_outcome outcome, lk_listing *listing, lk_listin
     return LK_OK;
 }
 
-/* `[cursor, [map, ...]]`: reads one page, and where the next one begins; "0": nowhere. */
-static void read_page(struct lk_service_answer *answer, lk_listing *listing, char **cursor) {
-    struct lk_reader *reader = &answer->reader;
-    struct lk_resp_value value;
-
-    free(*cursor);
-    *cursor = NULL;
-    if (answer->head.kind != LK_RESP_ARRAY || answer->head.count != 2
-        || !lk_resp_cursor_next(&reader->cursor, &value)) {
-        reader->is_damaged = true;
-        return;
-    }
-    *cursor = lk_reader_copy(reader, &value);
-    if (lk_resp_cursor_next(&reader->cursor, &value) && lk_reader_is_well(reader)) {
-        read_entries(reader, &value, listing);
-    } else {
-        reader->is_damaged = true;
-    }
-}
-
-static lk_outcome list_page(struct lk_service *service, const struct lk_path *prefix,
-                            const struct lk_patience *patience, char **cursor, lk_listing *listing,
-                            lk_error *error) {
-    struct lk_words words = {.count = 0};
-    struct lk_service_answer answer;
-    lk_outcome outcome;
-
-    lk_words_add_text(&words, "LIST");
-    lk_words_add_prefix(&words, prefix);
-    lk_words_add_number(&words, "COUNT", PAGE_COUNT);
-    if (*cursor != NULL) {
-        lk_words_add_pair(&words, "CURSOR", lk_slice_of(*cursor));
-    }
-    outcome = lk_service_call(service, &words, LK_SERVICE_AGAIN, patience, &answer, error);
-    if (outcome == LK_OK) {
-        read_page(&answer, listing, cursor);
-        outcome = lk_service_read_end(&answer.reader, error);
-    }
-    lk_service_answer_done(&answer);
-    lk_words_done(&words);
-    return outcome;
-}
-
 lk_outcome lk_service_list(struct lk_engine *engine, const struct lk_path *prefix,
                            const struct lk_patience *patience, lk_listing **ret_listing,
                            struct lk_error *error) {
+    static const struct lk_paged paged = {.command = "LIST",
+                                          .add_path = lk_words_add_prefix,
+                                          .count = REQUESTS_AT_A_TIME,
+                                          .read = read_entries};
     lk_listing *listing = lk_listing_new();
-    char *cursor = NULL;
     lk_outcome outcome;
 
     if (listing == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the listing");
     }
-    do {
-        outcome = list_page(lk_service_of(engine), prefix, patience, &cursor, listing, error);
-    } while (outcome == LK_OK && strcmp(cursor, "0") != 0);
-    free(cursor);
+    outcome =
+        lk_service_read_pages(lk_service_of(engine), &paged, prefix, patience, listing, error);
     return end_listing(outcome, listing, ret_listing, error);
 }
 
@@ -322,36 +280,33 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
     struct lk_words words = {.count = 0};
     struct lk_service_answer answer;
-    lk_report *report = calloc(1, sizeof *report);
+    lk_report *report;
     int64_t begun_us = lk_clock_wall_us();
+    int64_t round_trip_us;
+    int64_t clock_offset_us = 0;
     lk_outcome outcome;
 
-    if (report == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
-    }
     lk_words_add_text(&words, "INFO");
     outcome =
         lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
-    report->round_trip_us = lk_clock_wall_us() - begun_us;
+    round_trip_us = lk_clock_wall_us() - begun_us;
     if (outcome == LK_OK && answer.head.kind == LK_RESP_BULK) {
         int64_t time_us = find_time_us(answer.head.text);
 
         write_report(answer.head.text, &text);
-        report->clock_offset_us = time_us != 0 ? time_us - begun_us - report->round_trip_us / 2 : 0;
+        clock_offset_us = time_us != 0 ? time_us - begun_us - round_trip_us / 2 : 0;
     }
     lk_service_answer_done(&answer);
     lk_words_done(&words);
-    if (outcome == LK_OK) {
-        report->text = lk_text_copy(lk_slice_of(bytes));
-        report->warnings = lk_text_copy(lk_slice_of(""));
-        if (report->text == NULL || report->warnings == NULL) {
-            outcome = lk_error_set(error, LK_INTERNAL, "no memory for the report");
-        }
-    }
     if (outcome != LK_OK) {
-        lk_report_free(report);
         return outcome;
     }
+    report = lk_report_make(bytes, "");
+    if (report == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
+    }
+    report->round_trip_us = round_trip_us;
+    report->clock_offset_us = clock_offset_us;
     *ret_report = report;
     return LK_OK;
 }

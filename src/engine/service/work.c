@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/reply.h"
-#include "engine/service/call.h"
+#include "engine/service/pages.h"
 #include "engine/service/service.h"
 
-enum { PAGE_COUNT = 500 }; /* items asked for at a time */
+enum { ITEMS_AT_A_TIME = 500 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -324,25 +324,12 @@ static const struct lk_field item_fields[] = {
     {.name = NULL},
 };
 
-static void read_items(struct lk_service_answer *answer, lk_item_list *list, char **cursor) {
+static void read_items(struct lk_reader *reader, const struct lk_resp_value *array, void *into) {
     static const lk_item_info blank = {.due_in_ms = -1, .expires_in_ms = -1};
+    lk_item_list *list = into;
     struct lk_records records = {.items = list->items, .count = list->count};
-    struct lk_reader *reader = &answer->reader;
-    struct lk_resp_value value;
 
-    free(*cursor);
-    *cursor = NULL;
-    if (answer->head.kind != LK_RESP_ARRAY || answer->head.count != 2
-        || !lk_resp_cursor_next(&reader->cursor, &value)) {
-        reader->is_damaged = true;
-        return;
-    }
-    *cursor = lk_reader_copy(reader, &value);
-    if (!lk_resp_cursor_next(&reader->cursor, &value) || !lk_reader_is_well(reader)) {
-        reader->is_damaged = true;
-        return;
-    }
-    lk_reader_read_maps(reader, &value, item_fields, &blank, sizeof blank, &records);
+    lk_reader_read_maps(reader, array, item_fields, &blank, sizeof blank, &records);
     list->items = records.items;
     list->count = records.count;
     for (size_t i = 0; i < list->count; i++) {
@@ -352,43 +339,20 @@ static void read_items(struct lk_service_answer *answer, lk_item_list *list, cha
     }
 }
 
-static lk_outcome items_page(struct lk_service *service, const struct lk_path *queue,
-                             const struct lk_patience *patience, char **cursor, lk_item_list *list,
-                             lk_error *error) {
-    struct lk_words words = {.count = 0};
-    struct lk_service_answer answer;
-    lk_outcome outcome;
-
-    lk_words_add_text(&words, "ITEMS");
-    lk_words_add_path(&words, queue);
-    lk_words_add_number(&words, "COUNT", PAGE_COUNT);
-    if (*cursor != NULL) {
-        lk_words_add_pair(&words, "CURSOR", lk_slice_of(*cursor));
-    }
-    outcome = lk_service_call(service, &words, LK_SERVICE_AGAIN, patience, &answer, error);
-    if (outcome == LK_OK) {
-        read_items(&answer, list, cursor);
-        outcome = lk_service_read_end(&answer.reader, error);
-    }
-    lk_service_answer_done(&answer);
-    lk_words_done(&words);
-    return outcome;
-}
-
 lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queue,
                             const struct lk_patience *patience, lk_item_list **ret_list,
                             lk_error *error) {
+    static const struct lk_paged paged = {.command = "ITEMS",
+                                          .add_path = lk_words_add_path,
+                                          .count = ITEMS_AT_A_TIME,
+                                          .read = read_items};
     lk_item_list *list = lk_item_list_new();
-    char *cursor = NULL;
     lk_outcome outcome;
 
     if (list == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the items");
     }
-    do {
-        outcome = items_page(lk_service_of(engine), queue, patience, &cursor, list, error);
-    } while (outcome == LK_OK && strcmp(cursor, "0") != 0);
-    free(cursor);
+    outcome = lk_service_read_pages(lk_service_of(engine), &paged, queue, patience, list, error);
     if (outcome == LK_OK) {
         *ret_list = list;
     } else {

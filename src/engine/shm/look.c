@@ -266,13 +266,8 @@ lk_outcome lk_shm_examine(struct lk_engine *engine, const struct lk_patience *pa
     warn(&warnings, "keys", figures.keys_held, figures.keys);
     warn(&warnings, "holders", figures.holders_in, figures.holders);
     warn(&warnings, "permits", figures.permits_taken, figures.permits);
-    report = calloc(1, sizeof *report);
-    if (report != NULL) {
-        report->text = lk_text_copy(lk_slice_of(report_bytes));
-        report->warnings = lk_text_copy(lk_slice_of(warning_bytes));
-    }
-    if (report == NULL || report->text == NULL || report->warnings == NULL) {
-        lk_report_free(report);
+    report = lk_report_make(report_bytes, warning_bytes);
+    if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the report");
     }
     *ret_report = report;

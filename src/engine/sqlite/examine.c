@@ -158,20 +158,10 @@ static lk_report *make_report(const struct lk_sqlite *store, const struct findin
     char warnings_bytes[WARNINGS_BYTES_MAX];
     struct lk_text text = lk_text_in(report_bytes, sizeof report_bytes);
     struct lk_text warnings = lk_text_in(warnings_bytes, sizeof warnings_bytes);
-    lk_report *report = calloc(1, sizeof *report);
 
-    if (report == NULL) {
-        return NULL;
-    }
     write_report(store, findings, &text);
     write_warnings(store, findings, &warnings);
-    report->text = lk_text_copy(lk_slice_of(report_bytes));
-    report->warnings = lk_text_copy(lk_slice_of(warnings_bytes));
-    if (report->text == NULL || report->warnings == NULL) {
-        lk_report_free(report);
-        return NULL;
-    }
-    return report;
+    return lk_report_make(report_bytes, warnings_bytes);
 }
 
 lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,

@@ -3,16 +3,13 @@
 #include "engine/sqlite/lookout.h"
 
 #include "base/error.h"
+#include "base/least.h"
 
 /* Further back in a line, everybody looks at least so often. */
 #define LOOK_MAX_US INT64_C(100000)
 
 /* The longer it has been quiet, the longer the pause: by a part of that time. */
 enum { QUIET_PART = 32 };
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 struct lk_lookout lk_lookout_make(struct lk_sqlite *store, int (*look)(struct lk_lookout *lookout),
                                   int64_t pace_us, int64_t rest_us) {
@@ -84,9 +81,9 @@ lk_outcome lk_lookout_glance(struct lk_lookout *lookout) {
  * in front. */
 static int64_t pause_us(struct lk_lookout *lookout) {
     int64_t quiet_us = lk_clock_now_us() - lookout->changed_us;
-    int64_t first_us = smaller(lookout->pace_us + quiet_us / QUIET_PART, lookout->rest_us);
-    int64_t ahead = smaller(lookout->ahead, LOOK_MAX_US / lookout->pace_us);
-    int64_t mean_us = smaller(first_us * (1 + ahead), LOOK_MAX_US);
+    int64_t first_us = lk_least(lookout->pace_us + quiet_us / QUIET_PART, lookout->rest_us);
+    int64_t ahead = lk_least(lookout->ahead, LOOK_MAX_US / lookout->pace_us);
+    int64_t mean_us = lk_least(first_us * (1 + ahead), LOOK_MAX_US);
 
     return lk_random_between(&lookout->random, mean_us * 3 / 4, mean_us * 5 / 4);
 }
@@ -102,12 +99,12 @@ lk_outcome lk_lookout_keep(struct lk_lookout *lookout, int64_t until_us, struct 
     lk_outcome outcome = LK_OK;
 
     while (outcome == LK_OK && !lookout->is_over) {
-        int64_t left_us = smaller(until_us - lk_clock_now_us(), due_in_us(lookout));
+        int64_t left_us = lk_least(until_us - lk_clock_now_us(), due_in_us(lookout));
 
         if (left_us <= 0) {
             break;
         }
-        if (lk_sqlite_pause(waker, smaller(pause_us(lookout), left_us))) {
+        if (lk_sqlite_pause(waker, lk_least(pause_us(lookout), left_us))) {
             return LK_CANCELLED;
         }
         outcome = lk_lookout_glance(lookout);

@@ -1,13 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 1.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 2.
 --
--- Made for reading by people too:  SELECT * FROM lk_locks  (or lk_work)
+-- Made for reading by people too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
 -- hand that changes one changes what somebody was promised.
 --
 -- Made by a DBA, in the database that is to be used, it can be used by whoever is granted this,
 -- here the user app and the database shop:
 -- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
+--
+-- Running all of this makes a store, or brings an older one to this format (12_steps); with the
+-- present one it changes nothing that lasts. What has been done stays done if it ends in the middle:
+-- run it again.
 --
 -- For the client `mysql` and for whoever splits this by himself: a statement ends in front of a
 -- line that is nothing but //, and the lines that begin with DELIMITER are for the client alone.
@@ -35,7 +39,13 @@ CREATE TABLE IF NOT EXISTS lk_meta (
     live_max             BIGINT NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   BIGINT NOT NULL DEFAULT 0,
     live_per_root_max    BIGINT NOT NULL DEFAULT 0,
-    waiters_per_path_max BIGINT NOT NULL DEFAULT 0
+    waiters_per_path_max BIGINT NOT NULL DEFAULT 0,
+    events_max           BIGINT NOT NULL DEFAULT 0, -- R21: kept at all times; 0: only while watched
+    watched_until_us     BIGINT NOT NULL DEFAULT 0, -- R21: somebody watches, until then
+    last_event           BIGINT NOT NULL DEFAULT 0, -- R21: the last number drawn
+    is_bounded    BOOLEAN AS (live_max + live_per_owner_max + live_per_root_max
+                              + waiters_per_path_max > 0) STORED,
+    told_until_us BIGINT AS (IF(events_max > 0, 9223372036854775807, watched_until_us)) STORED
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
@@ -44,8 +54,12 @@ CREATE TABLE IF NOT EXISTS lk_meta (
 CREATE TABLE IF NOT EXISTS lk_roots (
     root        VARBINARY(255) NOT NULL PRIMARY KEY,
     last_draw   BIGINT  NOT NULL, -- R4: the last ticket or token
-    due_us      BIGINT  NOT NULL, -- no deadline of a request here is earlier
+    due_us      BIGINT  NOT NULL, -- nothing is due here before: a deadline, a delayed item
     has_waiting BOOLEAN NOT NULL, -- false: nobody waits below it
+    -- What lives here past `mixed_until_us` is all of one kind: twice its depth, and one more for
+    -- claims; of one part each. 0: of none yet. So whoever is of that kind looks at his path alone.
+    kind           TINYINT NOT NULL DEFAULT 0,
+    mixed_until_us BIGINT  NOT NULL DEFAULT 9223372036854775807,
     KEY roots_by_due (due_us)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
@@ -79,7 +93,7 @@ CREATE TABLE IF NOT EXISTS lk_requests (
     part_count   TINYINT NOT NULL,
     PRIMARY KEY (id, part),
     KEY requests_by_path (path, deadline_us),
-    KEY requests_by_owner (owner, held, identity),
+    KEY requests_by_owner (owner, held, identity, token),
     KEY requests_by_root (root, held, deadline_us, ticket)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
@@ -119,6 +133,9 @@ CREATE TABLE IF NOT EXISTS lk_items (
     claim        BIGINT  NOT NULL DEFAULT 0, -- the request that has it; 0: none
     ask_number   BIGINT  NOT NULL DEFAULT 0, -- R3, of that claim
     max_attempts INT UNSIGNED NOT NULL DEFAULT 0, -- of that claim; 0: no maximum
+    claims       BIGINT  NOT NULL DEFAULT 0, -- of it, and not yet counted with its queue's
+    steals       BIGINT  NOT NULL DEFAULT 0, -- likewise
+    has_value    BOOLEAN NOT NULL DEFAULT 1, -- false: there is no row in lk_item_values
     needs        VARBINARY(8207) NOT NULL, -- paths that a claim takes along, a space between
     need_limits  VARBINARY(255)  NOT NULL, -- as many numbers
     need_units   VARBINARY(255)  NOT NULL,
@@ -168,6 +185,24 @@ CREATE TABLE IF NOT EXISTS lk_audits (
     ticket    BIGINT NOT NULL,
     token     BIGINT NOT NULL -- 0: it was waiting
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+//
+
+-- R21: what happened, as long as somebody watches or so many are to be kept. View: lk_events.
+CREATE TABLE IF NOT EXISTS lk_happenings (
+    sequence    BIGINT NOT NULL PRIMARY KEY, -- in the order in which they were committed, without gaps
+    at_us       BIGINT NOT NULL,
+    event       VARBINARY(16) NOT NULL,
+    refusal     VARBINARY(16) NOT NULL,   -- of what was refused: how; else empty
+    parts       VARBINARY(9215) NOT NULL, -- where: parts (R2), with a space between
+    owner       VARBINARY(128) NOT NULL,  -- empty: nobody is named
+    note        VARBINARY(255) NOT NULL,
+    ticket      BIGINT NOT NULL,
+    token       BIGINT NOT NULL,
+    attempt     INT UNSIGNED NOT NULL, -- of an item
+    is_of_item  BOOLEAN NOT NULL,      -- the first path is QUEUE/ID
+    is_deletion BOOLEAN NOT NULL       -- the value is gone
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
 -- 1 to 1000, for taking lists and paths apart.

@@ -49,4 +49,22 @@ LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
 LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
 ORDER BY i.queue, i.arrival
 //
+
+-- What happened (R21), as far as it is kept.
+DROP VIEW IF EXISTS lk_events
+//
+CREATE SQL SECURITY INVOKER VIEW lk_events AS
+SELECT h.sequence,
+       FROM_UNIXTIME(h.at_us / 1000000) AS at,
+       CONVERT(h.event USING utf8mb4) AS event,
+       CONVERT(NULLIF(h.refusal, '') USING utf8mb4) AS refusal,
+       CONVERT(h.parts USING utf8mb4) AS parts,
+       CONVERT(NULLIF(h.owner, '') USING utf8mb4) AS owner,
+       CONVERT(NULLIF(h.note, '') USING utf8mb4) AS note,
+       NULLIF(h.ticket, 0) AS ticket,
+       NULLIF(h.token, 0) AS token,
+       NULLIF(h.attempt, 0) AS attempt
+FROM lk_happenings AS h
+ORDER BY h.sequence
+//
 DELIMITER ;

@@ -17,6 +17,9 @@ BEGIN
         r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
                            GREATEST(moment_us + r.ttl_ms * 1000, r.deadline_us), r.deadline_us)
     WHERE r.id = waiting;
+    IF @lk_tells THEN
+        CALL lk_tell_request('granted', waiting, 0);
+    END IF;
 END
 //
 
@@ -118,13 +121,13 @@ BEGIN
 END
 //
 
--- Ends a request. `touched`: its path, or NULL when it has several. If nobody released it, what its
--- holder was at may be half done (R15), and its item is ready again, or parked after too many
--- attempts (R16).
+-- Ends a request. `event`: how; NULL: that has been told. `touched`: its path, or NULL when it has
+-- several. If it has perished or was broken, what its holder was at may be half done (R15), and its
+-- item is ready again, or parked after too many attempts (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
-    IN gone BIGINT, IN is_lost BOOLEAN, OUT touched VARBINARY(512))
+    IN gone BIGINT, IN event VARBINARY(16), OUT touched VARBINARY(512))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_path VARBINARY(512);
@@ -133,20 +136,30 @@ BEGIN
     DECLARE its_claim BOOLEAN;
     DECLARE the_queue VARBINARY(512);
     DECLARE the_id VARBINARY(255);
+    DECLARE is_lost BOOLEAN DEFAULT COALESCE(event IN ('perished', 'broken'), FALSE);
+    DECLARE last_attempt INT UNSIGNED;
     SELECT r.path, r.part_count, r.held AND r.wants_value AND r.units = 0, r.is_claim
     INTO its_path, its_parts, puts_in_doubt, its_claim
     FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
+    IF event IS NOT NULL AND @lk_tells THEN
+        CALL lk_tell_request(event, gone, 0);
+    END IF;
     IF is_lost AND puts_in_doubt THEN
         UPDATE lk_values AS v FORCE INDEX (PRIMARY) SET v.in_doubt = TRUE WHERE v.path = its_path;
     END IF;
     IF is_lost AND its_claim THEN
         SET the_id = SUBSTRING_INDEX(its_path, '/', -1);
         SET the_queue = LEFT(its_path, LENGTH(its_path) - LENGTH(the_id) - 1);
-        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
-        SET q.parked = q.parked + (SELECT COUNT(*) FROM lk_items AS i
-                                   WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone
-                                     AND i.max_attempts > 0 AND i.attempts >= i.max_attempts)
-        WHERE q.path = the_queue;
+        SELECT MAX(i.attempts) INTO last_attempt FROM lk_items AS i
+        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone AND i.max_attempts > 0
+          AND i.attempts >= i.max_attempts;
+        IF last_attempt IS NOT NULL THEN
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY) SET q.parked = q.parked + 1
+            WHERE q.path = the_queue;
+            IF @lk_tells THEN
+                CALL lk_tell_request('parked', gone, last_attempt);
+            END IF;
+        END IF;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
             i.state = IF(i.max_attempts > 0 AND i.attempts >= i.max_attempts, 'parked', 'ready')
@@ -184,6 +197,53 @@ BEGIN
 END
 //
 
+-- R16: the items below these roots whose time has come are ready.
+DROP PROCEDURE IF EXISTS lk_ripen
+//
+CREATE PROCEDURE lk_ripen(IN locked VARBINARY(20000), IN now_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE i INT DEFAULT LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
+    DECLARE the_root VARBINARY(255);
+    DECLARE its_queue VARBINARY(512);
+    DECLARE its_id VARBINARY(255);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_queue = NULL;
+    WHILE i > 0 DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
+        SET its_queue = '';
+        WHILE its_queue IS NOT NULL DO
+            SELECT d.queue, d.id INTO its_queue, its_id
+            FROM lk_queues AS q FORCE INDEX (PRIMARY)
+            STRAIGHT_JOIN lk_items AS d FORCE INDEX (items_by_state)
+              ON d.queue = q.path AND d.state = 'delayed' AND d.due_us <= now_us
+            WHERE q.path = the_root
+               OR (q.path > CONCAT(the_root, '/') AND q.path < CONCAT(the_root, '0'))
+            LIMIT 1;
+            IF its_queue IS NOT NULL THEN
+                UPDATE lk_items AS d FORCE INDEX (PRIMARY) SET d.state = 'ready', d.due_us = 0
+                WHERE d.queue = its_queue AND d.id = its_id;
+            END IF;
+        END WHILE;
+        SET i = i - 1;
+    END WHILE;
+END
+//
+
+-- When the next item below a root is ready; far away if none is delayed.
+DROP PROCEDURE IF EXISTS lk_first_delayed
+//
+CREATE PROCEDURE lk_first_delayed(IN the_root VARBINARY(255), OUT ripe_us BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT COALESCE(MIN((SELECT MIN(d.due_us) FROM lk_items AS d FORCE INDEX (items_by_state)
+                         WHERE d.queue = q.path AND d.state = 'delayed')), 9223372036854775807)
+    INTO ripe_us
+    FROM lk_queues AS q FORCE INDEX (PRIMARY)
+    WHERE q.path = the_root
+       OR (q.path > CONCAT(the_root, '/') AND q.path < CONCAT(the_root, '0'));
+END
+//
+
 -- R11: whoever comes by sweeps. In the order of the deadlines, each with the grants that it brings
 -- about at that moment; but where nobody waits, only a few, since what is dead is in nobody's way.
 -- What has roots that are not to be had stays for the next one.
@@ -201,8 +261,11 @@ perish: BEGIN
     DECLARE has_all BOOLEAN;
     DECLARE touched VARBINARY(512);
     DECLARE the_root VARBINARY(255);
+    DECLARE first_us BIGINT;
+    DECLARE ripe_us BIGINT;
     DECLARE i INT;
     DECLARE rounds INT DEFAULT IF(has_waiting, 256, few);
+    CALL lk_ripen(locked, now_us);
     WHILE rounds > 0 DO
         SET lost = NULL, its_deadline_us = NULL, its_ticket = NULL;
         SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
@@ -216,12 +279,19 @@ perish: BEGIN
                 SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
                 WHILE i > 0 DO
                     SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
-                    UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
-                    SET r.due_us = LEAST(
-                        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
+                    SELECT LEAST(
+                        COALESCE((SELECT MIN(q.deadline_us)
+                                  FROM lk_requests AS q FORCE INDEX (requests_by_root)
                                   WHERE q.root = the_root AND q.held = 1), 9223372036854775807),
-                        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
+                        COALESCE((SELECT MIN(q.deadline_us)
+                                  FROM lk_requests AS q FORCE INDEX (requests_by_root)
                                   WHERE q.root = the_root AND q.held = 0), 9223372036854775807))
+                    INTO first_us;
+                    CALL lk_first_delayed(the_root, ripe_us);
+                    UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+                    SET r.due_us = LEAST(first_us, ripe_us),
+                        r.kind = IF(first_us = 9223372036854775807, 0, r.kind),
+                        r.mixed_until_us = IF(first_us = 9223372036854775807, 0, r.mixed_until_us)
                     WHERE r.root = the_root;
                     SET i = i - 1;
                 END WHILE;
@@ -231,7 +301,7 @@ perish: BEGIN
         SELECT r.roots INTO its_roots FROM lk_requests AS r WHERE r.id = lost AND r.part = 1;
         CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
         IF has_all THEN
-            CALL lk_remove_request(lost, TRUE, touched);
+            CALL lk_remove_request(lost, 'perished', touched);
             IF has_waiting THEN
                 CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
             END IF;

@@ -3,20 +3,26 @@
 
 DELIMITER //
 
--- R22: the bound that the new request `self`, whose rows are there, breaks; NULL: none.
+-- R22: the bound that the new request `self`, whose rows are there, breaks; NULL: none. Bounds that
+-- span roots are counted by one at a time, each of whom sees those before him.
 DROP PROCEDURE IF EXISTS lk_check_bounds
 //
 CREATE PROCEDURE lk_check_bounds(
     IN self BIGINT, IN the_owner VARBINARY(128), IN waits BOOLEAN, IN now_us BIGINT,
     OUT broken VARCHAR(128) CHARACTER SET utf8mb4)
-SQL SECURITY INVOKER READS SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE live_max BIGINT;
     DECLARE per_owner_max BIGINT;
     DECLARE per_root_max BIGINT;
     DECLARE waiters_max BIGINT;
     SELECT m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max
-    INTO live_max, per_owner_max, per_root_max, waiters_max FROM lk_meta AS m;
+    INTO live_max, per_owner_max, per_root_max, waiters_max FROM lk_meta AS m
+    WHERE m.only_row = 1;
+    IF live_max > 0 OR per_owner_max > 0 THEN
+        SELECT m.live_max, m.live_per_owner_max INTO live_max, per_owner_max FROM lk_meta AS m
+        WHERE m.only_row = 1 FOR UPDATE;
+    END IF;
     SELECT CASE
         WHEN live_max > 0 AND live_max <= (
             SELECT COUNT(*) FROM lk_requests AS r
@@ -96,7 +102,6 @@ BEGIN
                                          the_ttl_ms);
     DECLARE verdict VARBINARY(8);
     DECLARE refused_part INT;
-    DECLARE bounds BIGINT;
     DECLARE owner_waits BOOLEAN;
     DECLARE owner_lives BOOLEAN;
     DECLARE ignored BOOLEAN;
@@ -112,9 +117,7 @@ BEGIN
         SET outcome = 'busy';
         CALL lk_explain(self, asker, drawn, blockers_max, now_us, in_the_way, look_us, blockers);
     ELSE
-        SELECT m.live_max + m.live_per_owner_max + m.live_per_root_max + m.waiters_per_path_max
-        INTO bounds FROM lk_meta AS m;
-        IF bounds > 0 THEN
+        IF @lk_bounded THEN
             CALL lk_check_bounds(self, asker, verdict <> 'grant', now_us, sentence);
             IF sentence IS NOT NULL THEN
                 SET outcome = 'full', in_use = NULL;
@@ -139,7 +142,11 @@ BEGIN
         END IF;
     END IF;
     IF outcome IN ('granted', 'waiting') THEN
-        CALL lk_turn_due(the_roots, its_deadline_us);
+        CALL lk_turn_due(the_roots, its_deadline_us,
+                         its_deadline_us + IF(style = 'wait', its_ttl_ms * 1000, 0), paths, FALSE);
+        IF @lk_tells THEN
+            CALL lk_tell_request(IF(verdict = 'grant', 'granted', 'queued'), self, 0);
+        END IF;
         IF verdict = 'grant' AND owner_waits THEN -- R8: it may cover what its owner waits for
             CALL lk_settle(locked, has_waiting, NULL, FALSE, asker, now_us);
         END IF;
@@ -178,7 +185,9 @@ BEGIN
                            IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)),
         r.fixed = r.fixed OR until_us > 0 -- last: what stands behind sees what is set before
     WHERE r.id = self;
-    CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000));
+    CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
+                     IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
+                     + IF(style = 'wait', the_ttl_ms * 1000, 0), paths, FALSE);
     IF asks_value THEN -- R15: of the path named first, which is the first part then
         SELECT r.part INTO first FROM lk_requests AS r
         WHERE r.id = self AND r.path = SUBSTRING_INDEX(paths, ' ', 1);
@@ -187,6 +196,9 @@ BEGIN
             WHERE r.id = self AND r.part = first;
             UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.part = r.part + 1
             WHERE r.id = self AND r.part < first ORDER BY r.part DESC;
+            IF @lk_tells THEN
+                CALL lk_tell_request('converted', self, 0);
+            END IF;
         END IF;
     END IF;
 END
@@ -279,6 +291,9 @@ BEGIN
         CALL lk_refresh(self, paths, the_roots, style, the_ttl_ms, until_us, the_note, asks_value,
                         now_us);
     END IF;
+    IF outcome = 'granted' AND difference <> 'same' AND @lk_tells THEN
+        CALL lk_tell_request('converted', self, 0);
+    END IF;
     IF outcome = 'granted' AND difference <> 'same' AND has_waiting THEN
         CALL lk_settle(locked, has_waiting,
                        IF(LOCATE(' ', paths) = 0, paths, NULL), TRUE, asker, now_us);
@@ -324,6 +339,9 @@ BEGIN
     END IF;
     CALL lk_refresh(self, paths, the_roots, style, the_ttl_ms, until_us, the_note, asks_value,
                     now_us);
+    IF difference <> 'same' AND @lk_tells THEN
+        CALL lk_tell_request('converted', self, 0);
+    END IF;
     IF difference <> 'same' OR verdict = 'grant' THEN
         CALL lk_settle(locked, has_waiting, touched, TRUE, asker, now_us);
     END IF;
@@ -332,7 +350,7 @@ BEGIN
     IF difference <> 'same' OR NOT is_held THEN
         CALL lk_find_cycle(self, now_us, cycle, gives_way);
         IF cycle IS NOT NULL AND (difference <> 'same' OR gives_way) THEN
-            CALL lk_remove_request(self, FALSE, touched);
+            CALL lk_remove_request(self, 'withdrawn', touched);
             CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
             SET outcome = 'deadlock';
         ELSE
@@ -380,7 +398,7 @@ decide: BEGIN
     FROM lk_requests AS r FORCE INDEX (requests_by_owner)
     WHERE r.owner = asker AND r.held IN (0, 1) AND r.identity = the_identity AND r.part = 1;
     IF self IS NOT NULL AND its_deadline_us <= now_us THEN
-        CALL lk_remove_request(self, TRUE, touched);
+        CALL lk_remove_request(self, 'perished', touched);
         CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
         SET self = NULL;
     END IF;

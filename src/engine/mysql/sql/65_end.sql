@@ -46,6 +46,8 @@ renew: BEGIN
     DECLARE is_revoked BOOLEAN;
     DECLARE its_deadline_us BIGINT;
     DECLARE its_roots VARBINARY(4095);
+    DECLARE its_paths VARBINARY(512);
+    DECLARE its_claim BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due AND has_waiting THEN
@@ -59,9 +61,10 @@ renew: BEGIN
         CALL lk_find_claim(asker, sorted_paths, the_token, now_us, claim);
         SET self = COALESCE(claim, self);
     END IF;
-    SELECT r.held, r.revoked, r.token, r.ticket, r.ttl_ms, r.deadline_us, r.fixed, r.roots
+    SELECT r.held, r.revoked, r.token, r.ticket, r.ttl_ms, r.deadline_us, r.fixed, r.roots,
+           IF(r.part_count = 1, r.path, ' '), r.is_claim
     INTO is_held, is_revoked, its_token, its_ticket, its_ttl_ms, its_deadline_us, is_fixed,
-         its_roots
+         its_roots, its_paths, its_claim
     FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     SET outcome = 'lost', sentence = CASE
         WHEN self IS NULL OR NOT is_held
@@ -79,7 +82,7 @@ renew: BEGIN
         UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.ttl_ms = its_ttl_ms, r.deadline_us = its_deadline_us
         WHERE r.id = self;
-        CALL lk_turn_due(its_roots, its_deadline_us); -- a shorter ttl than before
+        CALL lk_turn_due(its_roots, its_deadline_us, its_deadline_us, its_paths, its_claim);
     END IF;
     SET outcome = 'ok', left_us = its_deadline_us - now_us;
 END
@@ -109,7 +112,7 @@ BEGIN
         IF lost IS NOT NULL THEN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
-                CALL lk_remove_request(lost, TRUE, touched);
+                CALL lk_remove_request(lost, 'perished', touched);
                 CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
             END IF;
         END IF;
@@ -170,12 +173,15 @@ release_it: BEGIN
         END IF;
         INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
         ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;
+        IF @lk_tells THEN
+            CALL lk_tell('value_written', the_path, asker, '', 0, 0, 0, FALSE, '', FALSE);
+        END IF;
     END IF;
     IF the_token <> 0 THEN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    CALL lk_remove_request(self, FALSE, touched);
+    CALL lk_remove_request(self, IF(is_held, 'released', 'withdrawn'), touched);
     CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
     SET outcome = 'ok';
 END
@@ -231,11 +237,14 @@ BEGIN
         IF self IS NOT NULL AND NOT (is_held AND is_revoked AND NOT at_once) THEN
             IF NOT is_held OR at_once THEN
                 CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
-                CALL lk_remove_request(self, TRUE, its_path);
+                CALL lk_remove_request(self, 'broken', its_path);
                 SET touched = IF(its_path IS NULL, NULL, touched);
             ELSE
                 UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
                 SET r.revoked = TRUE WHERE r.id = self;
+                IF @lk_tells THEN
+                    CALL lk_tell_request('broken', self, 0);
+                END IF;
             END IF;
             SET broken = broken + 1;
             INSERT INTO lk_audits (at_us, broken_by, reason, path, owner, note, ticket, token)
@@ -264,6 +273,7 @@ BEGIN
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
     DECLARE is_met BOOLEAN; -- a lease with the token, or else one in the way
+    DECLARE has_changed BOOLEAN DEFAULT TRUE;
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_lose_writers(the_path, now_us, locked, has_waiting);
@@ -281,12 +291,20 @@ BEGIN
         SET outcome = IF(the_token <> 0, 'lost', 'busy'), sentence = IF(the_token <> 0,
             'R15: the lease with this token does not cover the path (any more)',
             'R15: another owner holds a lease that covers the value');
+        IF @lk_tells THEN
+            CALL lk_tell_refusal(outcome, the_path, '0', '0', asker, '');
+        END IF;
     ELSE
         IF the_value IS NULL THEN
             DELETE v FROM lk_values AS v FORCE INDEX (PRIMARY) WHERE v.path = the_path;
+            SET has_changed = ROW_COUNT() > 0;
         ELSE
             INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
             ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;
+        END IF;
+        IF has_changed AND @lk_tells THEN
+            CALL lk_tell('value_written', the_path, asker, '', 0, 0, 0, FALSE, '',
+                         the_value IS NULL);
         END IF;
         SET outcome = 'ok';
     END IF;

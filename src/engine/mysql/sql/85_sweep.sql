@@ -145,7 +145,7 @@ BEGIN
             END IF;
             IF is_there THEN
                 CALL lk_turn_begin(its_root, locked, now_us, is_due, has_waiting);
-                IF NOT has_waiting THEN
+                IF NOT has_waiting AND NOT @lk_tells THEN
                     CALL lk_sweep_root(its_root, now_us);
                 END IF;
                 CALL lk_perish(locked, has_waiting, now_us, 16);
@@ -159,6 +159,11 @@ BEGIN
         DELETE FROM lk_ended
         WHERE token <= now_us - 300000000 AND ended_us <= now_us - 300000000
         ORDER BY token LIMIT 64;
+        SELECT COALESCE(MAX(m.told_until_us < now_us - 300000000), FALSE) INTO is_there
+        FROM lk_meta AS m;
+        IF is_there THEN -- nobody has watched for five minutes
+            DELETE FROM lk_happenings ORDER BY sequence LIMIT 128;
+        END IF;
         CALL lk_forget_roots(now_us);
         COMMIT;
     END;

@@ -4,7 +4,8 @@
 -- Each root has a lock of its own, an advisory one that ends with the transaction. Every decision
 -- takes the locks of its roots first, in byte order, and then reads: at READ COMMITTED each
 -- statement behind that sees all that earlier decisions about these roots have committed. What
--- cannot get in each other's way shares the lock (85_short); everything else has it alone.
+-- cannot get in each other's way shares the lock (85_short, 86_short_work); everything else has it
+-- alone.
 
 -- Microseconds of Unix time, now.
 CREATE OR REPLACE FUNCTION lockkeeper.now_us() RETURNS bigint

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The other procedures that the engine calls; see 85_short.
+-- The other procedures that the engine calls; see 85_short and 86_short_work.
 
 -- R11. `token` 0: not named; `ttl_ms` 0: the former.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_renew(

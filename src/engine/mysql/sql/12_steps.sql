@@ -1,0 +1,71 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Steps from one format of the tables to the next, for stores of older programs. What 10_tables has
+-- just made is passed over, and so is what was done before somebody was killed in the middle.
+--
+-- A step leaves whole what the procedures of the older format need: they decide until those that
+-- follow here have replaced them, one by one. A call that finds none, or that meets one of each
+-- kind, fails and has done nothing. The new format is written down last, by 99_end.
+
+DELIMITER //
+
+DROP PROCEDURE IF EXISTS lk_step
+//
+CREATE PROCEDURE lk_step()
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE found INT;
+    DECLARE is_there BOOLEAN;
+    DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
+    SELECT MAX(m.format) INTO found FROM lk_meta AS m;
+    IF found > 2 THEN
+        SET why = CONCAT('the store has format ', found, ', which is newer than 2: ',
+                         'use the newer program that has made it');
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = why;
+    END IF;
+
+    -- From 1 to 2: events (R21).
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_meta'
+      AND c.COLUMN_NAME = 'told_until_us';
+    IF NOT is_there THEN
+        ALTER TABLE lk_meta
+            ADD COLUMN events_max BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN watched_until_us BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN last_event BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN is_bounded BOOLEAN AS (live_max + live_per_owner_max + live_per_root_max
+                                              + waiters_per_path_max > 0) STORED,
+            ADD COLUMN told_until_us BIGINT
+                AS (IF(events_max > 0, 9223372036854775807, watched_until_us)) STORED;
+    END IF;
+
+    -- From 1 to 2: what is told of roots and items in their rows. What was there before, and what is
+    -- added by the procedures of format 1 meanwhile, is of any kind, and may have a value.
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_roots' AND c.COLUMN_NAME = 'kind';
+    IF NOT is_there THEN
+        ALTER TABLE lk_roots
+            ADD COLUMN kind TINYINT NOT NULL DEFAULT 0,
+            ADD COLUMN mixed_until_us BIGINT NOT NULL DEFAULT 9223372036854775807;
+    END IF;
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_items'
+      AND c.COLUMN_NAME = 'has_value';
+    IF NOT is_there THEN
+        ALTER TABLE lk_items
+            ADD COLUMN claims BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN steals BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN has_value BOOLEAN NOT NULL DEFAULT 1;
+    END IF;
+    SELECT COUNT(*) INTO is_there FROM information_schema.STATISTICS AS s
+    WHERE s.TABLE_SCHEMA = DATABASE() AND s.TABLE_NAME = 'lk_requests'
+      AND s.INDEX_NAME = 'requests_by_owner' AND s.COLUMN_NAME = 'token';
+    IF NOT is_there THEN
+        ALTER TABLE lk_requests
+            DROP KEY requests_by_owner,
+            ADD KEY requests_by_owner (owner, held, identity, token);
+    END IF;
+END
+//
+CALL lk_step()
+//
+DELIMITER ;

@@ -1,0 +1,216 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Events (R21): told where something happens, in the transaction in which it does, and kept only
+-- while somebody watches or bounds say so. Each costs a row, and its number is the next of the
+-- store's: whoever tells something has all others who do wait until he has committed, so that
+-- numbers stand in the order of the commits, without gaps.
+--
+-- Whether a turn tells, @lk_tells says, which lk_turn_begin() has set. Who asks it before he calls
+-- pays nothing while nobody watches. The roots are locked before the row of the store, by everybody.
+
+DELIMITER //
+
+-- Gives the event a number, keeps it, and lets go what is too old: two for one, so that it ends
+-- however many there were.
+DROP PROCEDURE IF EXISTS lk_tell
+//
+CREATE PROCEDURE lk_tell(
+    IN its_event VARBINARY(16), IN its_parts VARBINARY(9215), IN its_owner VARBINARY(128),
+    IN its_note VARBINARY(255), IN its_ticket BIGINT, IN its_token BIGINT,
+    IN its_attempt INT UNSIGNED, IN is_of_item BOOLEAN, IN its_refusal VARBINARY(16),
+    IN is_deletion BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE number BIGINT;
+    DECLARE kept_max BIGINT;
+    IF @lk_tells THEN
+        UPDATE lk_meta AS m SET m.last_event = m.last_event + 1 WHERE m.only_row = 1;
+        SELECT m.last_event, IF(m.events_max > 0, m.events_max, 10000) INTO number, kept_max
+        FROM lk_meta AS m WHERE m.only_row = 1;
+        INSERT INTO lk_happenings (sequence, at_us, event, refusal, parts, owner, note, ticket,
+            token, attempt, is_of_item, is_deletion)
+        VALUES (number, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), its_event,
+            its_refusal, its_parts, its_owner, its_note, its_ticket, its_token, its_attempt,
+            is_of_item, is_deletion);
+        DELETE FROM lk_happenings WHERE sequence <= number - kept_max ORDER BY sequence LIMIT 2;
+    END IF;
+END
+//
+
+-- Of a request as it stands now.
+DROP PROCEDURE IF EXISTS lk_tell_request
+//
+CREATE PROCEDURE lk_tell_request(
+    IN its_event VARBINARY(16), IN self BIGINT, IN its_attempt INT UNSIGNED)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_parts VARBINARY(9215);
+    DECLARE its_owner VARBINARY(128);
+    DECLARE its_note VARBINARY(255);
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_claim BOOLEAN;
+    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SELECT GROUP_CONCAT(CONCAT(r.path, CASE WHEN r.units = 0 THEN ''
+                                            WHEN r.unit_limit = 0 THEN '?shared'
+                                            ELSE CONCAT('?limit=', r.unit_limit,
+                                                        '&units=', r.units) END)
+                        ORDER BY r.part SEPARATOR ' '),
+           MIN(r.owner), MIN(r.note), MIN(r.ticket), MIN(r.token), MIN(r.is_claim)
+    INTO its_parts, its_owner, its_note, its_ticket, its_token, its_claim
+    FROM lk_requests AS r WHERE r.id = self;
+    CALL lk_tell(its_event, its_parts, its_owner, its_note, its_ticket, its_token, its_attempt,
+                 its_claim, '', FALSE);
+END
+//
+
+-- Of the claim of an item that is still there (R16).
+DROP PROCEDURE IF EXISTS lk_tell_claim
+//
+CREATE PROCEDURE lk_tell_claim(
+    IN its_event VARBINARY(16), IN self BIGINT, IN the_queue VARBINARY(512),
+    IN the_id VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_attempt INT UNSIGNED;
+    SELECT MAX(i.attempts) INTO its_attempt FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id;
+    CALL lk_tell_request(its_event, self, its_attempt);
+END
+//
+
+-- Of an item that nobody claims.
+DROP PROCEDURE IF EXISTS lk_tell_item
+//
+CREATE PROCEDURE lk_tell_item(
+    IN its_event VARBINARY(16), IN the_queue VARBINARY(512), IN the_id VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    CALL lk_tell(its_event, CONCAT(the_queue, '/', the_id), '', '', 0, 0, 0, TRUE, '', FALSE);
+END
+//
+
+-- R21: BUSY, DEADLOCK and FULL are told; other answers change nothing that is worth it.
+DROP PROCEDURE IF EXISTS lk_tell_refusal
+//
+CREATE PROCEDURE lk_tell_refusal(
+    IN outcome VARCHAR(16) CHARACTER SET utf8mb4, IN paths VARBINARY(8207),
+    IN limits VARBINARY(255), IN counts VARBINARY(255), IN asker VARBINARY(128),
+    IN the_note VARBINARY(255))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_parts VARBINARY(9215);
+    IF outcome IN ('busy', 'deadlock', 'full') THEN
+        SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+        SELECT GROUP_CONCAT(CONCAT(a.path, CASE WHEN a.units = '0' THEN ''
+                                                WHEN a.unit_limit = '0' THEN '?shared'
+                                                ELSE CONCAT('?limit=', a.unit_limit,
+                                                            '&units=', a.units) END)
+                            ORDER BY a.n SEPARATOR ' ')
+        INTO its_parts
+        FROM (SELECT n.n, SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1) AS path,
+                     SUBSTRING_INDEX(SUBSTRING_INDEX(limits, ' ', n.n), ' ', -1) AS unit_limit,
+                     SUBSTRING_INDEX(SUBSTRING_INDEX(counts, ' ', n.n), ' ', -1) AS units
+              FROM lk_numbers AS n
+              WHERE n.n <= 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''))) AS a;
+        CALL lk_tell('refused', its_parts, asker, COALESCE(the_note, ''), 0, 0, 0, FALSE, outcome,
+                     FALSE);
+    END IF;
+END
+//
+
+-- Somebody watches, for half a minute more; what is overdue happens.
+DROP PROCEDURE IF EXISTS lk_watch
+//
+CREATE PROCEDURE lk_watch()
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE until_us BIGINT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SELECT m.watched_until_us INTO until_us FROM lk_meta AS m WHERE m.only_row = 1;
+    IF until_us < now_us + 20000000 THEN
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
+        BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+            -- Where nothing was kept, something may have happened: the number says so.
+            UPDATE lk_meta AS m
+            SET m.last_event = m.last_event + (m.events_max = 0 AND m.watched_until_us <= now_us),
+                m.watched_until_us = GREATEST(m.watched_until_us, now_us + 30000000)
+            WHERE m.only_row = 1;
+            COMMIT;
+        END;
+    END IF;
+    CALL lk_tick(NULL);
+END
+//
+
+-- The events behind `behind`, up to `most`; one row without an event where there is none.
+DROP PROCEDURE IF EXISTS lk_events_after
+//
+CREATE PROCEDURE lk_events_after(IN behind BIGINT, IN most BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us, m.last_event,
+           e.sequence, e.at_us, e.event, e.refusal, e.parts, e.owner, e.note, e.ticket, e.token,
+           e.attempt, e.is_of_item, e.is_deletion
+    FROM lk_meta AS m
+    LEFT JOIN (SELECT x.* FROM lk_happenings AS x FORCE INDEX (PRIMARY) WHERE x.sequence > behind
+               ORDER BY x.sequence LIMIT most) AS e ON TRUE
+    WHERE m.only_row = 1
+    ORDER BY e.sequence;
+END
+//
+
+-- For who waits: the last event, and in how many microseconds something is due.
+DROP PROCEDURE IF EXISTS lk_events_due
+//
+CREATE PROCEDURE lk_events_due()
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT m.last_event, NULLIF((SELECT MIN(r.due_us) FROM lk_roots AS r), 9223372036854775807)
+                         - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS due_in_us
+    FROM lk_meta AS m WHERE m.only_row = 1;
+END
+//
+
+-- ---- bounds (R22) ----
+
+DROP PROCEDURE IF EXISTS lk_limits
+//
+CREATE PROCEDURE lk_limits()
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max,
+           m.events_max
+    FROM lk_meta AS m WHERE m.only_row = 1;
+END
+//
+
+-- NULL leaves a bound as it is.
+DROP PROCEDURE IF EXISTS lk_set_limits
+//
+CREATE PROCEDURE lk_set_limits(
+    IN new_live BIGINT, IN new_live_per_owner BIGINT, IN new_live_per_root BIGINT,
+    IN new_waiters_per_path BIGINT, IN new_events BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION;
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        UPDATE lk_meta AS m
+        SET m.last_event = m.last_event + (COALESCE(new_events, 0) > 0 AND m.events_max = 0
+                                           AND m.watched_until_us <= now_us),
+            m.live_max = COALESCE(new_live, m.live_max),
+            m.live_per_owner_max = COALESCE(new_live_per_owner, m.live_per_owner_max),
+            m.live_per_root_max = COALESCE(new_live_per_root, m.live_per_root_max),
+            m.waiters_per_path_max = COALESCE(new_waiters_per_path, m.waiters_per_path_max),
+            m.events_max = COALESCE(new_events, m.events_max)
+        WHERE m.only_row = 1;
+        COMMIT;
+    END;
+END
+//
+DELIMITER ;
