@@ -54,7 +54,8 @@ if [ "$(id -u)" -eq 0 ]; then # as root the server has to be told so
     settings="$settings $as_root"
 fi
 # shellcheck disable=SC2086 # an option, or none
-if ! mariadb-install-db --no-defaults ${as_root-} --datadir="$server/data" --skip-test-db \
+if ! mariadb-install-db --no-defaults ${as_root-} --datadir="$server/data" --tmpdir="$server" \
+    --skip-test-db \
     --auth-root-authentication-method=normal --innodb-log-file-size=10M >"$server/log" 2>&1; then
     cat "$server/log" >&2
     exit 1

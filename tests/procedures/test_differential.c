@@ -6,7 +6,9 @@
  * The database's clock is made the test's (subject.h). Draws (R4) are compared in whether there is
  * one; which of the store's tokens is which of the model's is kept, so that calls can name them. Of
  * cycles that came to be unseen (R13) the store withdraws whoever waits with the greatest ticket,
- * the model whoever asks first: there a history ends.
+ * the model whoever asks first: there a history ends. Events (R21) are compared where all that is
+ * overdue perishes before each step: one by one where everything is below one root, and without
+ * their order where it is not.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,6 +19,7 @@
 
 #include "../sqlite/compare.h"
 #include "../sqlite/play.h"
+#include "../sqlite/told.h"
 #include "subject.h"
 
 enum { HISTORIES = 4, STEPS = 120, PAIRS = 4096 };
@@ -63,6 +66,29 @@ static void begin(struct story *story, unsigned number) {
     story->subject = subject_new(story->name, story->play.engines, PLAY_STORES);
     subject_set_bounds(story->subject, &story->play.variant->quotas);
     set_clock(story);
+}
+
+/* From here on the store tells what happens. */
+static void begin_to_watch(struct play *play) {
+    const struct lk_event_query query = {.after = LK_EVENTS_FROM_NOW, .max = 1};
+    struct lk_patience patience = ground_patience(20000000);
+    struct lk_happenings *happenings = NULL;
+    lk_error error;
+
+    assert_int_equal(
+        play->engines[0]->ops->events(play->engines[0], &query, &patience, &happenings, &error),
+        LK_OK);
+    play->last_event = happenings->last;
+    lk_happenings_free(happenings);
+}
+
+static void compare_what_is_told(struct story *story, const struct lk_effects *effects) {
+    enum told_order order = story->play.variant->root != NULL ? TOLD_IN_ORDER : TOLD_IN_ANY_ORDER;
+    const char *difference = told_differs(&story->play, effects, true, order);
+
+    if (difference != NULL) {
+        differ(story, difference);
+    }
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -376,7 +402,7 @@ static void play_step(struct story *story) {
 
     play->clock.wall_us += play_between(play, 1000, play->variant->pause_max_us);
     set_clock(story);
-    if (somebody_spans_roots(story)) {
+    if (play->variant->is_told || somebody_spans_roots(story)) {
         subject_tick(story->subject);
     }
     play_invent(play);
@@ -391,6 +417,9 @@ static void play_step(struct story *story) {
         play_answered(story, engine, effects);
     } else {
         play_plain(story, engine, effects);
+    }
+    if (!story->is_over && play->variant->is_told) {
+        compare_what_is_told(story, effects);
     }
     if (!story->is_over) {
         look_at_all(story, engine);
@@ -416,6 +445,9 @@ static bool play_history(const struct variant *variant, struct lk_random *random
     begin(story, number);
     play->model = lk_model_new(&config);
     assert_non_null(play->model);
+    if (variant->is_told) {
+        begin_to_watch(play);
+    }
     for (play->step = 1; play->step <= STEPS && !story->is_over; play->step++) {
         play_step(story);
     }
@@ -464,7 +496,14 @@ static void bounds_are_as_in_the_model(void **state) {
                    .live_per_owner_max = 4,
                    .live_per_root_max = 6,
                    .waiters_per_path_max = 2},
+        .is_told = true,
     });
+}
+
+static void events_are_as_in_the_model(void **state) {
+    (void)state;
+    play_variant(&(struct variant){
+        .name = "told", .pause_max_us = 200000, .work_percent = 35, .root = "r/", .is_told = true});
 }
 
 int main(void) {
@@ -473,6 +512,7 @@ int main(void) {
         cmocka_unit_test(slow_store_answers_like_the_model),
         cmocka_unit_test(work_is_as_in_the_model),
         cmocka_unit_test(bounds_are_as_in_the_model),
+        cmocka_unit_test(events_are_as_in_the_model),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

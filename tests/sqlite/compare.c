@@ -172,13 +172,14 @@ const char *compare_errors(const lk_error *a, const lk_error *b) {
     return is_same_text(a->text, b->text) ? NULL : "the sentence";
 }
 
-static bool is_same_event(const lk_watch_event *a, const lk_watch_event *b) {
+static bool is_same_event(bool is_lazy, const lk_watch_event *a, const lk_watch_event *b) {
     bool is_same = a->kind == b->kind && a->refusal == b->refusal && a->sequence == b->sequence
                    && a->at_unix_ms == b->at_unix_ms && a->part_count == b->part_count
                    && is_same_text(a->owner, b->owner) && is_same_text(a->note, b->note)
-                   && a->ticket == b->ticket && a->token == b->token
-                   && is_same_text(a->queue, b->queue) && is_same_text(a->id, b->id)
-                   && a->attempt == b->attempt && a->is_deletion == b->is_deletion;
+                   && is_same_draw(is_lazy, a->ticket, b->ticket)
+                   && is_same_draw(is_lazy, a->token, b->token) && is_same_text(a->queue, b->queue)
+                   && is_same_text(a->id, b->id) && a->attempt == b->attempt
+                   && a->is_deletion == b->is_deletion;
 
     for (size_t i = 0; is_same && i < a->part_count; i++) {
         is_same = is_same_text(a->paths[i], b->paths[i]) && is_same_text(a->parts[i], b->parts[i]);
@@ -186,12 +187,13 @@ static bool is_same_event(const lk_watch_event *a, const lk_watch_event *b) {
     return is_same;
 }
 
-const char *compare_events(const struct lk_happenings *a, const struct lk_happenings *b) {
+const char *compare_events(bool is_lazy, const struct lk_happenings *a,
+                           const struct lk_happenings *b) {
     if (a->count != b->count) {
         return "the number of events";
     }
     for (size_t i = 0; i < a->count; i++) {
-        if (!is_same_event(&a->events[i], &b->events[i])) {
+        if (!is_same_event(is_lazy, &a->events[i], &b->events[i])) {
             return "an event";
         }
     }

@@ -17,6 +17,7 @@ const char *compare_claims(bool is_lazy, const lk_claim_info *a, const lk_claim_
 const char *compare_items(const lk_item_list *a, const lk_item_list *b);
 const char *compare_stats(const lk_queue_stats *a, const lk_queue_stats *b);
 const char *compare_errors(const lk_error *a, const lk_error *b);
-const char *compare_events(const struct lk_happenings *a, const struct lk_happenings *b);
+const char *compare_events(bool is_lazy, const struct lk_happenings *a,
+                           const struct lk_happenings *b);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "compare.h"
 #include "play.h"
+#include "told.h"
 
 enum { HISTORIES = 60, STEPS = 250 };
 
@@ -212,74 +213,6 @@ static void look_at_value(struct play *play, struct lk_engine *engine, const str
     }
 }
 
-/* The events of a step, as the store will number them. */
-struct telling {
-    struct play *play;
-    const struct lk_event_query *query;
-    struct lk_happenings *expected;
-};
-
-static bool tell(void *context, const struct lk_happening *happening) {
-    struct telling *telling = context;
-    lk_watch_event event;
-
-    assert_true(lk_watch_event_make(happening, telling->expected->last + 1,
-                                    telling->play->clock.wall_us / 1000, &event));
-    assert_true(lk_happenings_add(telling->expected, telling->query, &event));
-    return true;
-}
-
-static int compare_tickets(const void *a, const void *b) {
-    const lk_watch_event *left = a;
-    const lk_watch_event *right = b;
-
-    return (left->ticket > right->ticket) - (left->ticket < right->ticket);
-}
-
-/* What one break ends, it ends together: those events have no order among themselves. */
-static void order_broken(struct lk_happenings *happenings) {
-    size_t first = 0;
-
-    while (first < happenings->count) {
-        lk_watch_event *events = &happenings->events[first];
-        uint64_t sequence = events[0].sequence;
-        size_t count = 0;
-
-        while (first + count < happenings->count && events[count].kind == LK_WATCH_BROKEN) {
-            count++;
-        }
-        qsort(events, count, sizeof *events, compare_tickets);
-        for (size_t i = 0; i < count; i++) {
-            events[i].sequence = sequence + i;
-        }
-        first += count + 1;
-    }
-}
-
-/* What the store has kept of the step, by any of its openers, is what the model did. */
-static void expect_same_events(struct play *play, const struct lk_effects *effects) {
-    struct lk_engine *engine = play->engines[play_between(play, 0, PLAY_STORES - 1)];
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_event_query query = {.after = play->last_event, .max = 1000};
-    struct telling telling = {play, &query, lk_happenings_new(&query)};
-    struct lk_happenings *kept = NULL;
-    lk_error error;
-    const char *difference;
-
-    assert_non_null(telling.expected);
-    assert_true(lk_happenings_of_step(play->model, effects, &play->event, tell, &telling));
-    assert_int_equal(engine->ops->events(engine, &query, &patience, &kept, &error), LK_OK);
-    order_broken(kept);
-    order_broken(telling.expected);
-    difference = compare_events(kept, telling.expected);
-    play->last_event = kept->last;
-    lk_happenings_free(kept);
-    lk_happenings_free(telling.expected);
-    if (difference != NULL) {
-        differ(play, difference);
-    }
-}
-
 static void look_around(struct play *play, struct lk_engine *engine) {
     struct lk_patience patience = ground_patience(20000000);
     const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
@@ -324,7 +257,10 @@ static void play_step(struct play *play) {
         play_plain(play, *engine, effects);
     }
     if (play->variant->is_told) {
-        expect_same_events(play, effects);
+        const char *difference = told_differs(play, effects, false, TOLD_IN_ORDER);
+        if (difference != NULL) {
+            differ(play, difference);
+        }
     }
     if (play_chance(play, 30)) {
         look_around(play, play->engines[play_between(play, 0, PLAY_STORES - 1)]);

@@ -63,6 +63,24 @@ BEGIN
 END
 //
 
+-- What this turn has told of a request since the number `told` says how the turn has left it: it has
+-- been granted after it was converted.
+DROP PROCEDURE IF EXISTS lk_tell_granted
+//
+CREATE PROCEDURE lk_tell_granted(IN told BIGINT, IN self BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_owner VARBINARY(128);
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    SELECT r.owner, r.ticket, r.token INTO its_owner, its_ticket, its_token
+    FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+    UPDATE lk_happenings AS h FORCE INDEX (PRIMARY) SET h.token = its_token
+    WHERE h.sequence > told AND h.event = 'converted' AND h.owner = its_owner
+      AND h.ticket = its_ticket AND h.token = 0;
+END
+//
+
 -- Of the claim of an item that is still there (R16).
 DROP PROCEDURE IF EXISTS lk_tell_claim
 //

@@ -319,7 +319,11 @@ BEGIN
     DECLARE ignored BIGINT;
     DECLARE is_held BOOLEAN;
     DECLARE gives_way BOOLEAN;
+    DECLARE told BIGINT;
     DECLARE touched VARBINARY(512) DEFAULT IF(LOCATE(' ', paths) = 0, paths, NULL);
+    IF @lk_tells THEN
+        SELECT m.last_event INTO told FROM lk_meta AS m WHERE m.only_row = 1;
+    END IF;
     CALL lk_compare(self, paths, limits, counts, difference);
     IF difference <> 'same' THEN
         SAVEPOINT lk_not_converted;
@@ -346,6 +350,9 @@ BEGIN
         CALL lk_settle(locked, has_waiting, touched, TRUE, asker, now_us);
     END IF;
     SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+    IF is_held AND @lk_tells THEN
+        CALL lk_tell_granted(told, self);
+    END IF;
     SET outcome = IF(is_held, 'granted', IF(style = 'try', 'busy', 'waiting'));
     IF difference <> 'same' OR NOT is_held THEN
         CALL lk_find_cycle(self, now_us, cycle, gives_way);

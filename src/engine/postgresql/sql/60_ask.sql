@@ -388,6 +388,7 @@ DECLARE
     answer lockkeeper.answer;
     change text := lockkeeper.compare(asked, self.id);
     judged record;
+    told bigint := (SELECT m.last_event FROM lockkeeper.meta AS m);
 BEGIN
     IF change = 'stronger' AND asked.style = 'try' THEN
         SELECT * INTO judged
@@ -412,6 +413,11 @@ BEGIN
         turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
+    IF self.held THEN -- R21: what has been told says how this decision has left it
+        UPDATE lockkeeper.events AS e SET token = self.token
+        WHERE e.sequence > told AND e.event = 'converted' AND e.owner = self.owner
+          AND e.ticket = self.ticket AND e.token = 0;
+    END IF;
     IF change <> 'same' OR NOT self.held THEN
         answer.cycle := lockkeeper.withdraw_if_deadlocked(self, change <> 'same', turn);
         IF answer.cycle IS NOT NULL THEN
