@@ -52,9 +52,9 @@ BEGIN
       AND c.COLUMN_NAME = 'has_value';
     IF NOT is_there THEN
         ALTER TABLE lk_items
-            ADD COLUMN claims BIGINT NOT NULL DEFAULT 0,
-            ADD COLUMN steals BIGINT NOT NULL DEFAULT 0,
-            ADD COLUMN has_value BOOLEAN NOT NULL DEFAULT 1;
+            ADD COLUMN claims BIGINT NOT NULL DEFAULT 0 AFTER max_attempts,
+            ADD COLUMN steals BIGINT NOT NULL DEFAULT 0 AFTER claims,
+            ADD COLUMN has_value BOOLEAN NOT NULL DEFAULT 1 AFTER steals;
     END IF;
     SELECT COUNT(*) INTO is_there FROM information_schema.STATISTICS AS s
     WHERE s.TABLE_SCHEMA = DATABASE() AND s.TABLE_NAME = 'lk_requests'

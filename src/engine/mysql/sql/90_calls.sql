@@ -161,8 +161,8 @@ BEGIN
             END IF;
         END IF;
         IF is_free AND fit < 2 THEN
-            CALL lk_turn_due(the_roots, now_us + the_ttl_ms * 1000, its_kind,
-                             now_us + the_ttl_ms * 1000);
+            CALL lk_turn_due(the_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
+                             paths, FALSE);
         END IF;
         IF is_free THEN
             INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
