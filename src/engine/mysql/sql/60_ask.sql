@@ -32,19 +32,19 @@ BEGIN
             SELECT COUNT(*) FROM lk_requests AS r
             WHERE r.owner = the_owner AND r.part = 1 AND r.deadline_us > now_us AND r.id <> self)
             THEN 'live requests of one owner'
-        WHEN per_root_max > 0 AND EXISTS (
-            SELECT 1 FROM lk_requests AS m
-            WHERE m.id = self AND per_root_max <= (
-                SELECT COUNT(DISTINCT r.id) FROM lk_requests AS r
-                WHERE r.root = m.root AND r.deadline_us > now_us AND r.id <> self))
-            THEN 'live requests under one root'
-        WHEN waits AND waiters_max > 0 AND EXISTS (
-            SELECT 1 FROM lk_requests AS m
-            WHERE m.id = self AND waiters_max <= (
-                SELECT COUNT(*) FROM lk_requests AS r FORCE INDEX (requests_by_path)
-                WHERE r.path = m.path AND r.deadline_us > now_us AND r.held = 0
-                  AND r.id <> self))
-            THEN 'requests waiting at one path' END INTO broken;
+        ELSE (
+            SELECT IF(x.is_full, 'live requests under one root', 'requests waiting at one path')
+            FROM (SELECT m.part, per_root_max > 0 AND per_root_max <= (
+                             SELECT COUNT(DISTINCT r.id) FROM lk_requests AS r
+                             WHERE r.root = m.root AND r.deadline_us > now_us AND r.id <> self)
+                             AS is_full,
+                         waits AND waiters_max > 0 AND waiters_max <= (
+                             SELECT COUNT(*)
+                             FROM lk_requests AS r FORCE INDEX (requests_by_path)
+                             WHERE r.path = m.path AND r.deadline_us > now_us AND r.held = 0
+                               AND r.id <> self) AS is_long
+                  FROM lk_requests AS m WHERE m.id = self) AS x
+            WHERE x.is_full OR x.is_long ORDER BY x.part LIMIT 1) END INTO broken;
     SET broken = CONCAT('R22: the store''s bound on ', broken, ' is reached');
 END
 //
