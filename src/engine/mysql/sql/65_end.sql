@@ -12,7 +12,7 @@ CREATE PROCEDURE lk_find_claim(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT STRAIGHT_JOIN r.id INTO self
     FROM lk_numbers AS n JOIN lk_requests AS r FORCE INDEX (requests_by_path)
     WHERE n.n <= 1 + LENGTH(sorted_paths) - LENGTH(REPLACE(sorted_paths, ' ', ''))
@@ -214,7 +214,7 @@ BEGIN
     DECLARE touched VARBINARY(512) DEFAULT the_path;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET self = NULL;
     SET broken = 0;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
     FROM (SELECT the_root AS root
           UNION ALL

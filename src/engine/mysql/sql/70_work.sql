@@ -154,7 +154,7 @@ take: BEGIN
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
     DECLARE its_roots VARBINARY(4095);
-    DECLARE its_hash VARBINARY(32);
+    DECLARE its_hash VARBINARY(64);
     DECLARE has_all BOOLEAN;
     DECLARE is_paused BOOLEAN;
     DECLARE is_known BOOLEAN;
@@ -162,7 +162,7 @@ take: BEGIN
     DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
     SET saw_items = FALSE, stolen = FALSE;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(x.need_roots SEPARATOR ' ') INTO all_roots
     FROM (SELECT i.need_roots FROM lk_items AS i FORCE INDEX (items_by_state)
           WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
@@ -198,13 +198,14 @@ take: BEGIN
     END IF;
     WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO
         SELECT i.id, i.arrival, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
-               MD5(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units))
+               SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
         INTO its_id, its_arrival, its_needs, its_limits, its_counts, its_roots, stolen, its_hash
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.arrival > its_arrival
-          AND (refused = '' OR LOCATE(MD5(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units)),
-                                      refused) = 0)
+          AND (refused = ''
+               OR LOCATE(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256),
+                         refused) = 0)
         ORDER BY i.arrival LIMIT 1;
         IF its_id IS NOT NULL THEN
             SET saw_items = TRUE, has_all = TRUE;
