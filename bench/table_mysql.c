@@ -6,9 +6,9 @@
  *     bench-table-mysql     starts itself anew beside a private server (tests/mysql)
  *
  * By hand, as whoever cares for speed writes it: two procedures, a round trip and a commit each.
- * One finds the first free row (SELECT ... FOR UPDATE SKIP LOCKED) and writes into it who has it and
- * until when; the other writes that it is done, if the claim is still held. It has no finder, no
- * line, no locks beside the claim, no counters.
+ * One finds the first free row (SELECT ... FOR UPDATE SKIP LOCKED) and writes who has it and until
+ * when; the other writes that it is done, if the claim is still held. It has no finder, no line, no
+ * locks beside the claim, no counters.
  */
 #include <mysql.h>
 #include <stdio.h>
