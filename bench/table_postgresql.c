@@ -3,7 +3,9 @@
  * What work in a table of PostgreSQL's costs (R17), beside the loop that one would write by hand,
  * on the same table of the same server in the same run, with commits that are flushed.
  *
- *     bench-table-postgresql     starts itself anew beside a private server (tests/postgresql)
+ *     bench-table-postgresql [WORKERS]
+ *
+ * Starts itself anew beside a private server (tests/postgresql). WORKERS: only so many.
  *
  * By hand: UPDATE the first free row (SELECT ... FOR UPDATE SKIP LOCKED) with who and until when;
  * and UPDATE it as done, if the claim is still held: two statements, two commits. It has no finder,
@@ -189,9 +191,8 @@ int main(int argc, char **argv) {
     PGconn *connection;
     char ignored[32];
 
-    (void)argc;
     if (getenv("LK_TEST_SERVER") == NULL) {
-        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], (char *)NULL);
+        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
     printf("Work in a table of PostgreSQL's, beside a loop of one's own\n");
@@ -206,7 +207,9 @@ int main(int argc, char **argv) {
     PQfinish(connection);
     bench_title_print("A row claimed and completed");
     for (unsigned workers = 1; workers <= WORKERS_MAX; workers *= 4) {
-        compare(workers);
+        if (argc < 2 || strtoul(argv[1], NULL, 10) == workers) {
+            compare(workers);
+        }
     }
     return 0;
 }
