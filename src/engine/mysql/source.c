@@ -134,10 +134,12 @@ static char *end_short_text(const struct making *making) {
 }
 
 static char *end_and_take_text(const struct making *making) {
-    return lk_text_make(
-        "%s\2%s\2CALL %srow_finish(\1A, \1B, \1C, \1D, \1E, @%sfits, TRUE, \1G, \1H,"
-        " \1I, \1J)",
-        making->fits, making->row, making->prefix, making->prefix);
+    const char *prefix = making->prefix;
+
+    return lk_text_make("%s\2CALL %srow_pick(\1A)\2%s\2"
+                        "CALL %srow_finish(\1A, \1B, \1C, \1D, \1E, @%sfits, TRUE, \1G, \1H,"
+                        " \1I, \1J)",
+                        making->fits, prefix, making->row, prefix, prefix);
 }
 
 lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_source *source,

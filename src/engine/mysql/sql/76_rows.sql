@@ -9,15 +9,14 @@
 
 DELIMITER //
 
--- Begins a transaction, with an item in hand that others pass over.
-DROP PROCEDURE IF EXISTS lk_row_begin
+-- Takes an item in hand, which others pass over then.
+DROP PROCEDURE IF EXISTS lk_row_pick
 //
-CREATE PROCEDURE lk_row_begin(IN the_queue VARBINARY(512))
+CREATE PROCEDURE lk_row_pick(IN the_queue VARBINARY(512))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET @lk_found = NULL, @lk_item = NULL, @lk_row = NULL;
-    CALL lk_begin();
     SELECT i.arrival, i.id INTO @lk_found, @lk_item
     FROM lk_items AS i FORCE INDEX (items_by_state)
     WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
@@ -25,7 +24,18 @@ BEGIN
 END
 //
 
--- Likewise, to finish a claim that is still held.
+-- Begins a transaction, with an item in hand.
+DROP PROCEDURE IF EXISTS lk_row_begin
+//
+CREATE PROCEDURE lk_row_begin(IN the_queue VARBINARY(512))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    CALL lk_begin();
+    CALL lk_row_pick(the_queue);
+END
+//
+
+-- Likewise, to finish a claim that is still held: without one, for the owner's statement comes next.
 DROP PROCEDURE IF EXISTS lk_row_begin_finish
 //
 CREATE PROCEDURE lk_row_begin_finish(
@@ -33,7 +43,7 @@ CREATE PROCEDURE lk_row_begin_finish(
     IN asker VARBINARY(128), IN the_token BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    CALL lk_row_begin(the_queue);
+    CALL lk_begin();
     CALL lk_begin_finish(the_queue, the_id, the_root, asker, the_token);
 END
 //
