@@ -53,10 +53,19 @@ static void set_clock(struct story *story) {
     subject_set_clock(story->subject, story->play.clock.now_us);
 }
 
+static void set_bounds(struct lk_engine *engine, const struct lk_quotas *quotas) {
+    struct lk_patience patience = ground_patience(20000000);
+    lk_limits limits = {.size = sizeof limits};
+    lk_error error;
+
+    lk_limits_from_quotas(quotas, LK_LIMIT_AS_IS, &limits);
+    assert_int_equal(engine->ops->limits_set(engine, &limits, &patience, &error), LK_OK);
+}
+
 static void begin(struct story *story, unsigned number) {
     (void)snprintf(story->name, sizeof story->name, "d%u_%s", number, story->play.variant->name);
     story->subject = subject_new(story->name, story->play.engines, PLAY_STORES);
-    subject_set_bounds(story->subject, &story->play.variant->quotas);
+    set_bounds(story->play.engines[0], &story->play.variant->quotas);
     set_clock(story);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store answers to the events of a play, and to looks at it, beside what the model does: each
- * function returns what differs, in words, or NULL. `is_lazy` is that of compare.h.
+ * What a store answers to the events of a play, and to looks at it, beside what the model does:
+ * functions return what differs, in words, or NULL. `is_lazy` is that of compare.h.
  */
 #ifndef LK_TESTS_SQLITE_ANSWER_H
 #define LK_TESTS_SQLITE_ANSWER_H
