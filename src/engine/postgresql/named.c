@@ -4,8 +4,8 @@
  * those that are made often, from the second time on.
  *
  * Behind a pooler a connection may be another one the next moment. Then a name is unknown, which
- * the server says before anything is done, or has been given already, for the same call: a name says
- * all that there is to it. Whoever meets either does without names from then on.
+ * the server says before anything is done, or has been given already, for the same call: a name
+ * says all that there is to it. Whoever meets either does without names from then on.
  */
 #include "engine/postgresql/named.h"
 
