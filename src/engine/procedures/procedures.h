@@ -161,6 +161,11 @@ lk_outcome lk_procedures_examine(struct lk_procedures *store, const char *questi
                                  lk_make_report *make_report, const struct lk_patience *patience,
                                  lk_report **ret_report, lk_error *error);
 
+struct lk_text;
+
+/* What the row says of bounds and events: the four bounds, events kept, whether somebody watches. */
+void lk_procedures_report_limits(struct lk_text *text, const struct lk_rows *rows, int column);
+
 /* ---- operations of the table ----------------------------------------------------------------- */
 
 lk_outcome lk_procedures_ask(struct lk_engine *engine, const struct lk_ask *ask,
