@@ -5,13 +5,9 @@
 #
 # Checks the protocols of src/canal in all interleavings with spin, and that a protocol which leaves
 # out a step that matters is found wrong: a model that cannot fail says nothing.
-set -u
+. "${0%/*}/../tap.sh"
 source=$1
-directory=$(mktemp -d "${TMPDIR:-/tmp}/canal-models-XXXXXX") || exit 70
-trap 'rm -rf "$directory"' EXIT
-cd "$directory" || exit 70
-number=0
-status=0
+cd "$work" || exit 70
 
 # -E: whoever is dead stands still for ever, and that is no error.
 check() { # MODEL OPTION...
@@ -27,7 +23,6 @@ expect() { # right|wrong WHAT MODEL OPTION...
     wanted=$1
     what=$2
     shift 2
-    number=$((number + 1))
     if check "$@" && grep -q 'errors: 0$' said; then
         found=right
     elif grep -q 'assertion violated' said; then
@@ -35,13 +30,9 @@ expect() { # right|wrong WHAT MODEL OPTION...
     else
         found=nothing
     fi
-    if [ "$found" = "$wanted" ]; then
-        echo "ok $number - $what: $wanted"
-    else
-        sed 's/^/# /' said
-        echo "not ok $number - $what: found $found, expected $wanted"
-        status=1
-    fi
+    echo "found $found" >>said
+    [ "$found" = "$wanted" ]
+    report $? "$what: $wanted"
 }
 
 without() { # NAME MODEL EXPRESSION: a model that lacks a step
@@ -67,5 +58,4 @@ without ajar "$source/keys.pml" 's/^        settle_gate();$/        skip;/'
 expect wrong "the keys, when the last who passed the gate may not be seen" ajar.pml \
     -DNO_THIEF -DDEATHS=1 -DREPAIRERS=1
 
-echo "1..$number"
-exit "$status"
+finish

@@ -4,50 +4,34 @@
 # usage: shm.sh LK
 #
 # The program lk over shared memory: what it can, and what it says of what it cannot.
-set -u
+. "${0%/*}/../tap.sh"
 lk=$1
 name=test.shm.$$
 LK_STORE=shm:$name
 export LK_STORE
-directory=$(mktemp -d "${TMPDIR:-/tmp}/lk-shm-XXXXXX") || exit 70
-trap 'rm -rf "$directory" "/dev/shm/canal.$name"' EXIT
-number=0
-status=0
+trap 'rm -rf "$work" "/dev/shm/canal.$name"' EXIT
 
 expect() { # CODE WHAT COMMAND...
-    wanted=$1
-    what=$2
-    number=$((number + 1))
+    wanted=$1 what=$2
     shift 2
-    "$@" >"$directory/out" 2>"$directory/err"
+    "$@" >"$work/out" 2>"$work/err"
     code=$?
-    if [ "$code" -eq "$wanted" ]; then
-        echo "ok $number - $what"
-    else
-        sed 's/^/# /' "$directory/out" "$directory/err"
-        echo "not ok $number - $what: exit code $code, expected $wanted"
-        status=1
-    fi
+    echo "exit code: $code, expected: $wanted" >"$work/said"
+    [ "$code" -eq "$wanted" ]
+    report $? "$what"
 }
 
 says() { # TEXT: of the last command
-    number=$((number + 1))
-    if grep -qF -- "$1" "$directory/out" "$directory/err"; then
-        echo "ok $number - it says $1"
-    else
-        sed 's/^/# /' "$directory/out" "$directory/err"
-        echo "not ok $number - it does not say $1"
-        status=1
-    fi
+    ok "it says $1" grep -qF -- "$1" "$work/out" "$work/err"
 }
 
 # Holds pool until its standard input ends.
-mkfifo "$directory/go" "$directory/ready"
+mkfifo "$work/go" "$work/ready"
 # shellcheck disable=SC2016 # for that shell
 "$lk" run --limit 2 --note busy pool -- sh -c 'echo in >"$1"; read -r line <"$2"; exit 7' \
-    sh "$directory/ready" "$directory/go" &
+    sh "$work/ready" "$work/go" &
 holder=$!
-read -r _ <"$directory/ready"
+read -r _ <"$work/ready"
 
 expect 0 "what is held is listed" "$lk" ls
 says pool
@@ -63,16 +47,16 @@ says "region: /dev/shm/canal.$name"
 
 "$lk" run --limit 1 --wait 20s pool -- true &
 waiter=$!
-echo >"$directory/go"
+echo >"$work/go"
 expect 7 "the command's own code" wait "$holder"
 expect 0 "who waited gets its turn" wait "$waiter"
 
 # Killed, it gives back at once.
 # shellcheck disable=SC2016
 "$lk" run --limit 1 pool -- sh -c 'echo in >"$1"; read -r line <"$2"' \
-    sh "$directory/ready" "$directory/go" 2>"$directory/killed" &
+    sh "$work/ready" "$work/go" 2>"$work/killed" &
 holder=$!
-read -r _ <"$directory/ready"
+read -r _ <"$work/ready"
 kill -9 "$holder"
 wait "$holder" 2>/dev/null
 expect 0 "a killed lk holds nothing" "$lk" run --limit 1 --try pool -- true
@@ -91,8 +75,7 @@ expect 64 "a name is needed" "$lk" -S shm: ls
 expect 64 "an option that is none" "$lk" -S "shm:$name?colour=red" ls
 expect 79 "a path too long for a key" "$lk" run --limit 1 --try \
     aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -- true
-echo "no region" >"$directory/file"
-expect 69 "a file that is no region" "$lk" -S "shm:$directory/file" ls
+echo "no region" >"$work/file"
+expect 69 "a file that is no region" "$lk" -S "shm:$work/file" ls
 
-echo "1..$number"
-exit "$status"
+finish

@@ -5,16 +5,14 @@
 #
 # The demonstration's verdict is worth something only if it condemns a bad record. Here it gets
 # records written by hand: one as it should be, and the same one with one thing wrong at a time.
-set -eu
+set -e
+. "${0%/*}/../tap.sh"
 verdict=$1
 demo=$(dirname "$verdict")
-DEMO_DIR=$(mktemp -d "${TMPDIR:-/tmp}/lk-verdict.XXXXXX")
+DEMO_DIR=$work
 export DEMO_DIR
-trap 'rm -rf "$DEMO_DIR"' EXIT
 # shellcheck source=tools/demo/record.sh
 . "$demo/record.sh"
-number=0
-status=0
 
 # A pid that nobody has: that of a process that has come and gone.
 sh -c : &
@@ -44,14 +42,9 @@ good_record() {
 
 # judges WHAT EXPECTED [FAILURES]: EXPECTED are the numbers of the checks that must fail.
 judges() {
-    number=$((number + 1))
     failed=$("$verdict" "${3:-0}" 3 | sed -n 's/^not ok \([0-9]*\).*/\1/p' | tr '\n' ' ')
-    if [ "${failed% }" = "$2" ]; then
-        echo "ok $number - $1"
-    else
-        echo "not ok $number - $1: failed '$failed', expected '$2'"
-        status=1
-    fi
+    echo "failed: $failed, expected: $2" >"$work/out"
+    ok "$1" [ "${failed% }" = "$2" ]
 }
 
 good_record
@@ -96,5 +89,4 @@ good_record
 query "UPDATE record SET token = 15 WHERE run = 'reset2'"
 judges "a token that did not rise" "8"
 
-echo "1..$number"
-exit "$status"
+finish

@@ -3,46 +3,44 @@
 # usage: tools.sh LK
 #
 # The doors with redis-cli and curl, as people use them, and a service that keeps a file. TAP.
-set -eu
+set -e
+. "${0%/*}/../tap.sh"
 
 lk=$1
-place=$(mktemp -d)
 service=''
-cases=0
 
 # shellcheck disable=SC2317 # by the trap
 clean_up() {
     [ -z "$service" ] || kill "$service" 2>/dev/null || true
-    rm -rf "$place"
+    rm -rf "$work"
 }
 trap clean_up EXIT
 
 # Starts the service and sets $resp (a port) and $http (a URL) once it says where it is.
 start() {
-    mkfifo "$place/said"
-    "$lk" serve --dir "$place/store" --listen 127.0.0.1:0 --http 127.0.0.1:0 >"$place/said" &
+    mkfifo "$work/served"
+    "$lk" serve --dir "$work/store" --listen 127.0.0.1:0 --http 127.0.0.1:0 >"$work/served" &
     service=$!
     {
         read -r resp
         read -r http
-    } <"$place/said"
-    rm "$place/said"
+    } <"$work/served"
+    rm "$work/served"
     resp=${resp##*:}
 }
 
 # check TITLE EXPECTED COMMAND...: stdout of the command is, or matches, the pattern.
 check() {
-    cases=$((cases + 1))
     title=$1
     expected=$2
     shift 2
-    said=$("$@" 2>&1) || true
+    "$@" >"$work/out" 2>&1 || true
     # shellcheck disable=SC2254 # a pattern
-    case $said in
-    $expected) echo "ok $cases - $title" ;;
+    case $(cat "$work/out") in
+    $expected) report 0 "$title" ;;
     *)
-        echo "not ok $cases - $title"
-        printf '%s\n' "expected $expected" "said $said" | sed 's/^/# /'
+        echo "expected: $expected" >"$work/said"
+        report 1 "$title"
         ;;
     esac
 }
@@ -65,7 +63,7 @@ check 'redis-cli lists in RESP 2' '0*db/t1*held*' resp LIST db
 check 'redis-cli is told of commands' '*Asks for a lease*' resp COMMAND DOCS ACQUIRE
 check 'an error is an error' 'LOST *' resp RELEASE db/t1 OWNER nobody
 check 'a second service on the same file is refused' 'lk: *' \
-    timeout 20 "$lk" serve --dir "$place/store" --listen 127.0.0.1:0 --http none
+    timeout 20 "$lk" serve --dir "$work/store" --listen 127.0.0.1:0 --http none
 
 kill -TERM "$service"
 code=0
@@ -80,4 +78,4 @@ wait "$service" 2>/dev/null || true
 start
 check 'and after it was killed' 'a b' timeout 20 curl -s "$http/v1/values/db/v"
 check 'its owner releases it' OK resp RELEASE db/t1 OWNER a
-echo "1..$cases"
+finish

@@ -5,79 +5,62 @@
 #
 # What `make install` puts in place is enough for a user who has nothing else: programs of
 # examples/ are compiled against it with pkg-config, shared and static, and run.
-set -eu
+set -e
+. "${0%/*}/../tap.sh"
 source=$1
 build=$2
-stage=$(mktemp -d "${TMPDIR:-/tmp}/lk-install.XXXXXX")
 log=$build/meson-logs/install-log.txt
-number=0
-status=0
 
 # The build directory remembers its last installation for `make uninstall`. This is not one.
-[ ! -e "$log" ] || cp "$log" "$stage/install-log"
-finish() {
+[ ! -e "$log" ] || cp "$log" "$work/install-log"
+put_back() {
     rm -f "$log"
-    [ ! -e "$stage/install-log" ] || mv "$stage/install-log" "$log"
-    rm -rf "$stage"
+    [ ! -e "$work/install-log" ] || mv "$work/install-log" "$log"
+    rm -rf "$work"
 }
-trap finish EXIT
-trap 'exit 130' INT TERM HUP
-
-check() { # WHAT COMMAND...
-    number=$((number + 1))
-    what=$1
-    shift
-    if "$@" >"$stage/said" 2>&1; then
-        echo "ok $number - $what"
-    else
-        sed 's/^/# /' "$stage/said"
-        echo "not ok $number - $what"
-        status=1
-    fi
-}
+trap put_back EXIT
 
 is_there() { # NAME: a file below the staged installation
-    find "$stage/root" -name "$1" | grep .
+    find "$work/root" -name "$1" | grep .
 }
 
-check "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$stage/root"
+ok "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$work/root"
 for file in lk liblockkeeper.so liblockkeeper.a lockkeeper.h terms.h watch.h work.h \
     canal.h liblockkeeper-canal.so liblockkeeper-canal.a lockkeeper-canal.pc \
     lockkeeper.pc lk.1 lk-run.1 liblockkeeper.3 lockkeeper-rules.7 lk.bash _lk lk.fish \
     lockkeeper.service; do
-    check "$file is installed" is_there "$file"
+    ok "$file is installed" is_there "$file"
 done
 
 libraries=$(dirname "$(is_there liblockkeeper.a)")
 PKG_CONFIG_PATH=$libraries/pkgconfig
-PKG_CONFIG_SYSROOT_DIR=$stage/root
+PKG_CONFIG_SYSROOT_DIR=$work/root
 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 # wherever the prefix is, /usr included
 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
-XDG_STATE_HOME=$stage/state
+XDG_STATE_HOME=$work/state
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS
 export PKG_CONFIG_ALLOW_SYSTEM_LIBS XDG_STATE_HOME
 unset LK_STORE
 
 compile_shared() {
     # shellcheck disable=SC2046 # a list of options
-    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$stage/shared" \
+    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/shared" \
         $(pkg-config --cflags --libs lockkeeper)
 }
 
 # The static library brings nothing of what it needs, and what it needs may well be shared.
 compile_static() {
     # shellcheck disable=SC2046 # lists of options
-    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$stage/static" \
+    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/static" \
         $(pkg-config --cflags lockkeeper) -L"$libraries" -l:liblockkeeper.a \
         $(pkg-config --libs $(pkg-config --print-requires-private lockkeeper)) -pthread
 }
 
-check "the version is the header's" test \
+ok "the version is the header's" test \
     "$(pkg-config --modversion lockkeeper)" = "$("$source/tools/version")"
-check "a program compiles against the shared library" compile_shared
-check "it runs" env LD_LIBRARY_PATH="$libraries" "$stage/shared"
-check "a program compiles against the static library" compile_static
-check "it runs without the shared one" env -u LD_LIBRARY_PATH "$stage/static"
-check "the installed lk runs" "$(is_there lk)" version
-echo "1..$number"
-exit "$status"
+ok "a program compiles against the shared library" compile_shared
+ok "it runs" env LD_LIBRARY_PATH="$libraries" "$work/shared"
+ok "a program compiles against the static library" compile_static
+ok "it runs without the shared one" env -u LD_LIBRARY_PATH "$work/static"
+ok "the installed lk runs" "$(is_there lk)" version
+finish

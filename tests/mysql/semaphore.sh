@@ -6,14 +6,10 @@
 # At most twenty workers of one kind across a cluster, in the database that it has: lk run --limit 20
 # --try foo -- worker. The twenty-first is refused, and told by whom; a worker's end, its death and
 # the loss of its machine let in the next. Prints TAP.
-set -u
-lk=${1:?the program under test}
-: "${LK_TEST_SERVER:?is set by with_server.sh}"
+. "${0%/*}/harness.sh"
 
-LK_STORE="mysql://root@/test?socket=$LK_TEST_SERVER/socket"
+LK_STORE="mysql://root@/test?$server"
 export LK_STORE
-unset LK_OWNER LK_TOKEN
-work=$(mktemp -d) || exit 1
 children=''
 
 # shellcheck disable=SC2317 # called by the trap
@@ -25,18 +21,6 @@ stop() {
     rm -rf "$work"
 }
 trap stop EXIT
-
-count=0 failures=0
-report() { # CODE TITLE
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$work/out"
-        failures=$((failures + 1))
-    fi
-}
 
 # Works as long as the file `work` is there.
 cat >"$work/worker" <<END
@@ -98,9 +82,7 @@ kill -9 "$last"
 rm -f "$work/at-work-20"
 "$lk" run --limit 20 --wait 60s foo -- true >"$work/out" 2>&1
 report $? 'when one is killed, the next comes in'
-mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" test \
-    -e "SELECT COUNT(*) FROM lk_locks WHERE path = 'foo' AND state = 'held'" -N -B >"$work/out"
-[ "$(cat "$work/out")" -eq 19 ]
+is "SELECT COUNT(*) FROM lk_locks WHERE path = 'foo' AND state = 'held'" 19
 report $? 'the view of the database says so'
 rm "$work/work"
 for child in $children; do
@@ -109,5 +91,4 @@ done
 until_at_work 0 && [ -z "$("$lk" ls -q --json)" ]
 report $? 'when the work is over, nothing is left'
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

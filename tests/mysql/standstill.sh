@@ -5,12 +5,9 @@
 #
 # Who is stopped holds up nobody: a client at any moment of its calls, and a server whose clients
 # have something else to do. Prints TAP.
-set -u
-lk=${1:?the program under test}
-: "${LK_TEST_SERVER:?is set by with_server.sh}"
+. "${0%/*}/harness.sh"
 
-url="mysql://root@/test?socket=$LK_TEST_SERVER/socket"
-work=$(mktemp -d) || exit 1
+url="mysql://root@/test?$server"
 children=''
 
 # shellcheck disable=SC2317 # called by the trap
@@ -22,18 +19,6 @@ stop() {
     rm -rf "$work"
 }
 trap stop EXIT
-
-count=0 failures=0
-report() { # CODE TITLE
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$work/out"
-        failures=$((failures + 1))
-    fi
-}
 
 asked_beside() { # ROOT
     "$lk" -S "$url" acquire --try --ttl 1s --owner beside "$1/beside" &&
@@ -67,8 +52,8 @@ done
 
 # A server that is stopped: who asks has an answer when patience is over, and one who is interrupted
 # at once.
-server=$(cat "$LK_TEST_SERVER/pid")
-kill -STOP "$server"
+mariadbd=$(cat "$LK_TEST_SERVER/pid")
+kill -STOP "$mariadbd"
 timeout 60 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>&1
 [ $? -eq 69 ]
 report $? 'a server that is stopped is UNAVAILABLE'
@@ -83,9 +68,8 @@ kill -TERM "$child"
 wait "$child"
 [ $? -eq 143 ]
 report $? 'whoever is ended while it is stopped goes'
-kill -CONT "$server"
+kill -CONT "$mariadbd"
 timeout 60 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>&1
 report $? 'when it goes on, so does everybody'
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

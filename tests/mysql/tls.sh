@@ -31,24 +31,12 @@ if [ -z "${LK_TEST_CERTIFICATES-}" ]; then # begins anew beside a server with ce
     exit $?
 fi
 
-work=$LK_TEST_CERTIFICATES
+. "${0%/*}/../tap.sh"
 HOME=$work
 export HOME
 local="localhost:$LK_TEST_PORT"
-count=0 failures=0
-
-ok() { # TITLE CONDITION...
-    count=$((count + 1))
-    title=$1
-    shift
-    if "$@"; then
-        echo "ok $count - $title"
-    else
-        echo "not ok $count - $title"
-        sed 's/^/# /' "$work/out"
-        failures=$((failures + 1))
-    fi
-}
+ours=$LK_TEST_CERTIFICATES/ours.pem
+theirs=$LK_TEST_CERTIFICATES/theirs.pem
 
 asks() { # CODE URL
     "$lk" -S "$2" ls >"$work/out" 2>&1
@@ -63,16 +51,15 @@ ok 'who must come by TLS comes not without' asks 77 "$guarded?ssl-mode=disabled"
 ok 'nor by default' asks 77 "$guarded"
 ok 'but with it' asks 0 "$guarded?ssl-mode=required"
 ok 'also in capitals, as other programs write it' asks 0 "$guarded?ssl-mode=REQUIRED"
-ok 'an authority that is known is believed' asks 0 "$guarded?ssl-ca=$work/ours.pem"
-ok 'another is not' asks 69 "$guarded?ssl-ca=$work/theirs.pem"
+ok 'an authority that is known is believed' asks 0 "$guarded?ssl-ca=$ours"
+ok 'another is not' asks 69 "$guarded?ssl-ca=$theirs"
 ok 'another name is not either' asks 69 \
-    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=verify_identity&ssl-ca=$work/ours.pem"
+    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=verify_identity&ssl-ca=$ours"
 ok 'unless it need not be' asks 0 \
-    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=required&ssl-ca=$work/ours.pem"
+    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=required&ssl-ca=$ours"
 printf '[client]\ndisable-ssl-verify-server-cert\nssl-verify-server-cert=0\n' >"$work/.my.cnf"
-ok 'what the URL demands is not undone by ~/.my.cnf' asks 69 "$guarded?ssl-ca=$work/theirs.pem"
-"$lk" -S "$guarded?ssl-ca=$work/ours.pem" doctor >"$work/out" 2>&1
+ok 'what the URL demands is not undone by ~/.my.cnf' asks 69 "$guarded?ssl-ca=$theirs"
+"$lk" -S "$guarded?ssl-ca=$ours" doctor >"$work/out" 2>&1
 ok 'lk doctor says how' grep -q '^ssl-mode: verify-identity$' "$work/out"
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

@@ -6,54 +6,7 @@
 # What can be wrong with a database: each is one clear sentence that says what to do, with its exit
 # code, and nothing is half made. And what a server may be set to without anything being wrong.
 # Prints TAP.
-set -u
-lk=${1:?the program under test}
-: "${LK_TEST_SERVER:?is set by with_server.sh}"
-
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-unset LK_OWNER LK_TOKEN LK_STORE MYSQL_PWD NO_COLOR
-HOME=$work
-export HOME
-
-server="socket=$LK_TEST_SERVER/socket"
-count=0 failures=0
-
-sql() { # SQL [DATABASE]
-    mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -N -B -e "$1" "${2:-test}" \
-        2>"$work/sql-err"
-}
-
-ok() { # TITLE CONDITION...
-    count=$((count + 1))
-    title=$1
-    shift
-    if "$@"; then
-        echo "ok $count - $title"
-    else
-        echo "not ok $count - $title"
-        sed 's/^/# out: /' "$work/out"
-        sed 's/^/# err: /' "$work/err"
-        failures=$((failures + 1))
-    fi
-}
-
-# Runs lk on a URL: its exit code, and one line on stderr that matches a pattern.
-fails() { # CODE PATTERN URL
-    "$lk" -S "$3" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err"
-    [ $? -eq "$1" ] && [ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" -eq 1 ] || return 1
-    # shellcheck disable=SC2254 # a pattern
-    case $(cat "$work/err") in
-    *secret*) return 1 ;;
-    $2) return 0 ;;
-    esac
-    return 1
-}
-
-works() { # URL
-    "$lk" -S "$1" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err" &&
-        "$lk" -S "$1" release --owner me db/t1 >"$work/out" 2>"$work/err"
-}
+. "${0%/*}/harness.sh"
 
 # Tables, views and procedures of a database.
 objects() { # DATABASE
@@ -200,5 +153,4 @@ ok 'hostile names stay names' has_line 'DROP_TABLE_own_meta;--.*DROP TABLE own_m
 ok 'lk doctor says where it is' has_line '^prefix: own_$'
 ok 'and warns of what is not durable here' has_line 'innodb_flush_log_at_trx_commit'
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

@@ -5,37 +5,19 @@
 #
 # The Debian package that `make deb` makes, put into a root directory of its own by dpkg: what is
 # in it works from there, is what the package says, and goes away again without a trace.
-set -u
+. "${0%/*}/../tap.sh"
 source=$1
 build=$2
-place=$(mktemp -d "${TMPDIR:-/tmp}/lk-package.XXXXXX")
-trap 'rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM HUP
-root=$place/root
-number=0
-status=0
+root=$work/root
 unset LK_STORE LK_OWNER MAKEFLAGS
-XDG_STATE_HOME=$place/state
+XDG_STATE_HOME=$work/state
 PATH=$PATH:/usr/sbin:/sbin # dpkg wants ldconfig there
 export XDG_STATE_HOME PATH
 
-check() { # WHAT COMMAND...
-    number=$((number + 1))
-    what=$1
-    shift
-    if "$@" >"$place/said" 2>&1; then
-        echo "ok $number - $what"
-    else
-        tail -n 30 "$place/said" | sed 's/^/# /'
-        echo "not ok $number - $what"
-        status=1
-    fi
-}
-
 make_package() {
-    package=$("$source/tools/deb" "$build" 2>"$place/err" | tail -n 1)
+    package=$("$source/tools/deb" "$build" 2>"$work/err" | tail -n 1)
     if [ ! -f "$package" ]; then
-        cat "$place/err"
+        cat "$work/err"
         return 1
     fi
 }
@@ -46,7 +28,7 @@ is_same_again() {
 }
 
 in_root() { # dpkg's options and arguments
-    dpkg --root="$root" --force-not-root --force-depends --log="$place/dpkg.log" "$@"
+    dpkg --root="$root" --force-not-root --force-depends --log="$work/dpkg.log" "$@"
 }
 
 install_it() {
@@ -89,9 +71,9 @@ compiles() {
     export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS
     export PKG_CONFIG_ALLOW_SYSTEM_LIBS
     # shellcheck disable=SC2046 # a list of options
-    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$place/mutex" \
+    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/mutex" \
         $(pkg-config --cflags --libs lockkeeper) &&
-        LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") "$place/mutex"
+        LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") "$work/mutex"
 }
 
 # A link that is broken, or leads to a soname that the package does not have, is found by following.
@@ -109,24 +91,20 @@ remove_it() {
     in_root --remove lockkeeper && ! find "$root/usr" -type f -o -type l | grep .
 }
 
-check "the package is made" make_package
-[ "$status" -eq 0 ] || {
-    echo "1..$number"
-    exit 1
-}
-check "the same tree makes the same package" is_same_again
-check "it has the version of the header" field Version "^$("$source/tools/version")\$"
-check "it needs the libraries that it uses" field Depends 'libhiredis.*libsqlite3-0'
-check "nobody in particular keeps it" field Maintainer \
+ok "the package is made" make_package
+[ "$failures" -eq 0 ] || finish
+ok "the same tree makes the same package" is_same_again
+ok "it has the version of the header" field Version "^$("$source/tools/version")\$"
+ok "it needs the libraries that it uses" field Depends 'libhiredis.*libsqlite3-0'
+ok "nobody in particular keeps it" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'
-check "its files belong to root" belongs_to_root
-check "dpkg installs it" install_it
-check "what belongs to it is there" has_files
-check "its files are as they were packed" in_root --verify lockkeeper
-check "its library is the one that programs will ask for" has_soname
-check "it names no directory of the machine that made it" says_nothing_of_here
-check "its lk takes and gives locks" locks
-check "a program compiles against it and runs" compiles
-check "dpkg removes it without a trace" remove_it
-echo "1..$number"
-exit "$status"
+ok "its files belong to root" belongs_to_root
+ok "dpkg installs it" install_it
+ok "what belongs to it is there" has_files
+ok "its files are as they were packed" in_root --verify lockkeeper
+ok "its library is the one that programs will ask for" has_soname
+ok "it names no directory of the machine that made it" says_nothing_of_here
+ok "its lk takes and gives locks" locks
+ok "a program compiles against it and runs" compiles
+ok "dpkg removes it without a trace" remove_it
+finish

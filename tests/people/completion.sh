@@ -5,34 +5,17 @@
 #
 # Completion: what the program offers, and that each shell brings it to the user: bash by a driver
 # that does what readline does, zsh at a real prompt, fish by its own `complete -C`.
-set -u
+. "${0%/*}/../tap.sh"
 : "${LK_PROGRAM:?is set by meson to the program under test}"
-number=0 status=0
 source=$1
-
-work=$(mktemp -d) || exit 1
 socket=$work/tmux
 trap 'tmux -S "$socket" kill-server 2>/dev/null; rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM HUP
 LK_STORE=sqlite:$work/locks.db
 HOME=$work
 PATH=${LK_PROGRAM%/*}:$PATH
 LC_ALL=C.UTF-8
 export LK_STORE HOME PATH LC_ALL
 unset LK_OWNER TMUX
-
-check() { # WHAT COMMAND...
-    number=$((number + 1))
-    what=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        echo "ok $number - $what"
-    else
-        sed 's/^/# /' "$work/said"
-        echo "not ok $number - $what"
-        status=1
-    fi
-}
 
 same() { # EXPECTED: of stdin
     printf '%b' "$1" >"$work/expected"
@@ -54,43 +37,43 @@ has_all_options() {
     done
 }
 
-check 'no store, no paths' offers '' run ''
-check 'and none is made by asking' test ! -e "$work/locks.db"
+ok 'no store, no paths' offers '' run ''
+ok 'and none is made by asking' test ! -e "$work/locks.db"
 "$LK_PROGRAM" acquire db/t1 --owner ana --ttl 1h >/dev/null
 "$LK_PROGRAM" acquire other --owner 'with blank' --ttl 1h >/dev/null
 # shellcheck disable=SC2016 # the shell must never run it
 "$LK_PROGRAM" acquire 'odd/$(touch${IFS}x)' --owner ben --ttl 1h >/dev/null 2>&1
 "$LK_PROGRAM" acquire 'odd/$(x)' --owner ben --ttl 1h >/dev/null
 
-check 'every command' has_all_commands
-check 'every option of every command' has_all_options
-check 'a command' offers 'acquire\naudit\n' a
-check 'paths, and what is above them' offers 'db\ndb/t1\n' release d
-check 'paths of a prefix' offers 'db/t1\n' ls db/
-check 'modes behind a path' offers 'db?shared\n' run 'db?s'
-check 'choices' offers 'kill\nwarn\n' run --on-lost ''
-check 'choices joined' offers '--on-lost=warn\n' run --on-lost=w
-check 'durations' offers '10s\n10m\n' run --ttl 10
-check 'owners that are one word' offers 'ana\nben\n' release --owner ''
-check 'a store that was named' offers '' -S "sqlite:$work/none.db" show ''
-check 'commands for help' offers 'show\nstats\nserve\nschema\n' help s
-check 'nothing behind the dashes' offers '' run db -- l
-check 'nothing for an unknown command' offers '' nonsense --ttl ''
+ok 'every command' has_all_commands
+ok 'every option of every command' has_all_options
+ok 'a command' offers 'acquire\naudit\n' a
+ok 'paths, and what is above them' offers 'db\ndb/t1\n' release d
+ok 'paths of a prefix' offers 'db/t1\n' ls db/
+ok 'modes behind a path' offers 'db?shared\n' run 'db?s'
+ok 'choices' offers 'kill\nwarn\n' run --on-lost ''
+ok 'choices joined' offers '--on-lost=warn\n' run --on-lost=w
+ok 'durations' offers '10s\n10m\n' run --ttl 10
+ok 'owners that are one word' offers 'ana\nben\n' release --owner ''
+ok 'a store that was named' offers '' -S "sqlite:$work/none.db" show ''
+ok 'commands for help' offers 'show\nstats\nserve\nschema\n' help s
+ok 'nothing behind the dashes' offers '' run db -- l
+ok 'nothing for an unknown command' offers '' nonsense --ttl ''
 
 bash_offers() { # EXPECTED LINE
     bash "${0%/*}/completion.bash" "$LK_PROGRAM" "$source/lk.bash" "$2" | same "$1"
 }
-check 'bash: a command' bash_offers 'acquire\naudit\n' 'lk a'
-check 'bash: a path' bash_offers 'db/t1\n' 'lk show db/'
-check 'bash: behind an option' bash_offers 'db\ndb/t1\n' 'lk run --ttl 10m d'
-check 'bash: a value joined by =' bash_offers 'kill\n' 'lk run --on-lost=k'
-check 'bash: a word with a colon' bash_offers '' 'lk -S sqlite:'
-check 'bash: a store with a colon, and then a path' bash_offers 'db\ndb/t1\n' \
+ok 'bash: a command' bash_offers 'acquire\naudit\n' 'lk a'
+ok 'bash: a path' bash_offers 'db/t1\n' 'lk show db/'
+ok 'bash: behind an option' bash_offers 'db\ndb/t1\n' 'lk run --ttl 10m d'
+ok 'bash: a value joined by =' bash_offers 'kill\n' 'lk run --on-lost=k'
+ok 'bash: a word with a colon' bash_offers '' 'lk -S sqlite:'
+ok 'bash: a store with a colon, and then a path' bash_offers 'db\ndb/t1\n' \
     "lk -S sqlite:$work/locks.db show d"
-check 'bash: what a shell could run is quoted' bash_offers 'odd/\\$\\(x\\)\n' 'lk show odd/'
-check 'bash: a command behind the dashes' bash_offers 'mktemp\n' 'lk run db -- mktemp'
+ok 'bash: what a shell could run is quoted' bash_offers 'odd/\\$\\(x\\)\n' 'lk show odd/'
+ok 'bash: a command behind the dashes' bash_offers 'mktemp\n' 'lk run db -- mktemp'
 
-check 'zsh: the syntax' zsh -f -n "$source/_lk"
+ok 'zsh: the syntax' zsh -f -n "$source/_lk"
 zsh_shows() { # PATTERN KEYS...
     pattern=$1
     shift
@@ -113,20 +96,19 @@ compinit -D -u
 PROMPT='ready> '
 END
 tmux -S "$socket" -f /dev/null new-session -d -x 100 -y 30 'ZDOTDIR="$HOME" zsh -d -i'
-check 'zsh: starts' zsh_shows '^ready>' ''
-check 'zsh: a command is completed' zsh_shows '^ready> lk acquire $|^ready> lk acquire$' 'lk acq' Tab
-check 'zsh: commands are listed with what they do' zsh_shows '^audit +-- list past breaks' 'lk a' Tab Tab
-check 'zsh: a path' zsh_shows '^ready> lk show db/t1' 'lk show db/' Tab
-check 'zsh: what a shell could run is quoted' zsh_shows '^ready> lk show odd/\\\$\\\(x\\\)' 'lk show odd/' Tab
+ok 'zsh: starts' zsh_shows '^ready>' ''
+ok 'zsh: a command is completed' zsh_shows '^ready> lk acquire $|^ready> lk acquire$' 'lk acq' Tab
+ok 'zsh: commands are listed with what they do' zsh_shows '^audit +-- list past breaks' 'lk a' Tab Tab
+ok 'zsh: a path' zsh_shows '^ready> lk show db/t1' 'lk show db/' Tab
+ok 'zsh: what a shell could run is quoted' zsh_shows '^ready> lk show odd/\\\$\\\(x\\\)' 'lk show odd/' Tab
 
 fish_offers() { # EXPECTED LINE
     fish --no-config -c "source $source/lk.fish; complete -C '$2'" | cut -f 1 | same "$1"
 }
-check 'fish: a command' fish_offers 'acquire\naudit\n' 'lk a'
-check 'fish: paths' fish_offers 'db\ndb/t1\n' 'lk run --ttl 10m d'
-check 'fish: an option' fish_offers '--note\n' 'lk run --no'
-check 'fish: a value' fish_offers '--on-lost=kill\n' 'lk run --on-lost=k'
-check 'fish: a command behind the dashes' fish_offers 'mktemp\n' 'lk run db -- mktemp'
+ok 'fish: a command' fish_offers 'acquire\naudit\n' 'lk a'
+ok 'fish: paths' fish_offers 'db\ndb/t1\n' 'lk run --ttl 10m d'
+ok 'fish: an option' fish_offers '--note\n' 'lk run --no'
+ok 'fish: a value' fish_offers '--on-lost=kill\n' 'lk run --on-lost=k'
+ok 'fish: a command behind the dashes' fish_offers 'mktemp\n' 'lk run db -- mktemp'
 
-echo "1..$number"
-exit "$status"
+finish

@@ -5,26 +5,9 @@
 #
 # The manual pages as they are installed: well formed, one for each command, and each with every
 # option and exit code of its command.
-set -u
+. "${0%/*}/../tap.sh"
 : "${LK_PROGRAM:?is set by meson to the program under test}"
-number=0 status=0
 directory=${1%/*}
-
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-
-check() { # WHAT COMMAND...
-    number=$((number + 1))
-    what=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        echo "ok $number - $what"
-    else
-        sed 's/^/# /' "$work/said"
-        echo "not ok $number - $what"
-        status=1
-    fi
-}
 
 # mandoc's errors, and its warnings but for what scdoc writes on purpose: blank lines at paragraphs
 # that it keeps empty, and dates in the form of the day.
@@ -53,21 +36,21 @@ has_all_of_help() { # COMMAND
 }
 
 for page in "$@"; do
-    check "${page##*/} is well formed" is_well_formed "$page"
+    ok "${page##*/} is well formed" is_well_formed "$page"
 done
 commands=$("$LK_PROGRAM" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 for command in $commands; do
-    check "lk-$command.1 has what its help has" has_all_of_help "$command"
+    ok "lk-$command.1 has what its help has" has_all_of_help "$command"
 done
 read_page "$directory/lk.1" >"$work/lk"
 for command in $commands; do
-    check "lk.1 names $command" grep -q "lk-$command(1)" "$work/lk"
+    ok "lk.1 names $command" grep -q "lk-$command(1)" "$work/lk"
 done
 says_what_is_out_of_reach() {
     read_page "$directory/lk-run.1" >"$work/page"
     grep -q '^OUT OF REACH' "$work/page" && grep -q 'the fencing token is the guard' "$work/page"
 }
-check 'lk-run.1 says what is out of reach' says_what_is_out_of_reach
+ok 'lk-run.1 says what is out of reach' says_what_is_out_of_reach
 has_the_rules() {
     read_page "$directory/lockkeeper-rules.7" >"$work/page"
     for rule in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 19 20 22 23; do
@@ -75,6 +58,5 @@ has_the_rules() {
     done
     ! grep -qE '\*\*|`|\]\(' "$work/page"
 }
-check 'lockkeeper-rules.7 has every rule, and no marks of Markdown' has_the_rules
-echo "1..$number"
-exit "$status"
+ok 'lockkeeper-rules.7 has every rule, and no marks of Markdown' has_the_rules
+finish

@@ -1,12 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # lk top on a real terminal: a server of tmux of its own, keys sent to it, and what it shows.
-set -u
+. "${0%/*}/../tap.sh"
 : "${LK_PROGRAM:?is set by meson to the program under test}"
 
-work=$(mktemp -d) || exit 1
 socket='' starts=0
-number=0 status=0
 LK_STORE=sqlite:$work/locks.db
 LC_ALL=C.UTF-8
 export LK_STORE LC_ALL LK_PROGRAM
@@ -16,27 +14,15 @@ terminal() {
     tmux -S "$socket" -f /dev/null "$@"
 }
 trap '[ -z "$socket" ] || terminal kill-server 2>/dev/null; rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM HUP
 
-check() { # WHAT COMMAND...
-    number=$((number + 1))
-    what=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        echo "ok $number - $what"
-    else
-        [ -z "$socket" ] || terminal capture-pane -p >>"$work/said" 2>&1
-        sed 's/^/# /' "$work/said"
-        echo "not ok $number - $what"
-        status=1
-    fi
-}
-
-# What is looked for comes within the bound, or never.
+# What is looked for comes within the bound, or never: then this is the screen.
 within_bound() {
     deadline=$(($(date +%s) + 30))
     until "$@"; do
-        [ "$(date +%s)" -lt "$deadline" ] || return 1
+        [ "$(date +%s)" -lt "$deadline" ] || {
+            terminal capture-pane -p
+            return 1
+        }
         sleep 0.05
     done
 }
@@ -87,80 +73,79 @@ refused() { # CODE PATTERN COMMAND...
 "$LK_PROGRAM" acquire --queue db --owner reset --ttl 1h 2>/dev/null
 "$LK_PROGRAM" acquire --queue db/t2 --owner cleo --ttl 1h 2>/dev/null
 
-check 'no terminal: refused' refused 64 'lk: INVALID: top needs a terminal*' "$LK_PROGRAM" top
+ok 'no terminal: refused' refused 64 'lk: INVALID: top needs a terminal*' "$LK_PROGRAM" top
 
 start 80 24 '"$LK_PROGRAM" top'
-check 'the holder is seen' shows 't1 +held +exclusive .*(1h|59m[0-9]+s) +ana +nightly$'
-check 'who waits, and for whom' shows 't2 +waiting .* cleo +for reset$'
-check 'the counts' shows '1 held, 2 waiting, longest wait'
+ok 'the holder is seen' shows 't1 +held +exclusive .*(1h|59m[0-9]+s) +ana +nightly$'
+ok 'who waits, and for whom' shows 't2 +waiting .* cleo +for reset$'
+ok 'the counts' shows '1 held, 2 waiting, longest wait'
 keys End
-check 'the last one is selected' shows '^cleo wants db/t2, waits for reset'
+ok 'the last one is selected' shows '^cleo wants db/t2, waits for reset'
 keys Enter
-check 'its chain down to the holder' shows '     └─ ana holds db/t1'
+ok 'its chain down to the holder' shows '     └─ ana holds db/t1'
 keys Escape
 keys Home Down
-check 'back, and on to the holder' shows '^ana holds db/t1'
+ok 'back, and on to the holder' shows '^ana holds db/t1'
 keys b
-check 'a reason is asked for' shows "^break ana's lease at db/t1: it passes on at its deadline, in "
+ok 'a reason is asked for' shows "^break ana's lease at db/t1: it passes on at its deadline, in "
 keys 'host is gone' Enter
-check 'and it is asked once more' shows '^y: break it'
+ok 'and it is asked once more' shows '^y: break it'
 keys y
-check 'it is broken' shows '^broken: 1 request'
-check 'the list knows it' shows 't1 +revoked '
+ok 'it is broken' shows '^broken: 1 request'
+ok 'the list knows it' shows 't1 +revoked '
 "$LK_PROGRAM" audit >"$work/audit"
-check 'it is on record' grep -q 'host is gone' "$work/audit"
+ok 'it is on record' grep -q 'host is gone' "$work/audit"
 keys Up b x Enter y
-check 'the reset is withdrawn' shows 't2 +held .* cleo$'
+ok 'the reset is withdrawn' shows 't2 +held .* cleo$'
 terminal resize-window -x 24 -y 5
-check 'a small window' shows '^db'
+ok 'a small window' shows '^db'
 terminal resize-window -x 3 -y 1
 terminal resize-window -x 100 -y 30
-check 'a large one again' shows 'WAITS FOR, NOTE'
+ok 'a large one again' shows 'WAITS FOR, NOTE'
 mv "$work/locks.db" "$work/moved.db"
-check 'a store that is gone is told of' shows '^as it was .* ago: unavailable: '
-check 'and not made anew' test ! -e "$work/locks.db"
+ok 'a store that is gone is told of' shows '^as it was .* ago: unavailable: '
+ok 'and not made anew' test ! -e "$work/locks.db"
 mv "$work/moved.db" "$work/locks.db"
-check 'it is found again' shows '^lk top '
+ok 'it is found again' shows '^lk top '
 keys q
-check 'q quits' code_is 0
-check 'the terminal is put back' is_put_back
+ok 'q quits' code_is 0
+ok 'the terminal is put back' is_put_back
 stop
 
 start 80 24 '"$LK_PROGRAM" top db'
-check 'a prefix' shows '^db/t|^.. t2'
+ok 'a prefix' shows '^db/t|^.. t2'
 keys C-c
-check 'ctrl-c ends it' code_is 130
-check 'the terminal is put back by it' is_put_back
+ok 'ctrl-c ends it' code_is 130
+ok 'the terminal is put back by it' is_put_back
 stop
 
 start 80 24 'sh -c "echo \$\$ >'"'$work/pid'"'; exec \"\$LK_PROGRAM\" top"'
-check 'before a signal' shows '^lk top'
+ok 'before a signal' shows '^lk top'
 kill -TERM "$(cat "$work/pid")"
-check 'a signal ends it' code_is 143
-check 'the terminal is put back by a signal' is_put_back
+ok 'a signal ends it' code_is 143
+ok 'the terminal is put back by a signal' is_put_back
 stop
 
 start 80 24 'NO_COLOR=1 "$LK_PROGRAM" top'
-check 'without colours' shows '^lk top'
+ok 'without colours' shows '^lk top'
 no_colour() {
     ! terminal capture-pane -p -e | grep -q "$(printf '\033')\\[3[0-7]m"
 }
-check 'NO_COLOR is honoured' no_colour
+ok 'NO_COLOR is honoured' no_colour
 stop
 start 80 24 '"$LK_PROGRAM" top'
-check 'with colours' shows '^lk top'
+ok 'with colours' shows '^lk top'
 has_colour() {
     terminal capture-pane -p -e | grep -q "$(printf '\033')\\[32m"
 }
-check 'holders are green' within_bound has_colour
+ok 'holders are green' within_bound has_colour
 stop
 
 start 80 24 'LC_ALL=C "$LK_PROGRAM" top'
-check 'branches of ASCII where there is no UTF-8' shows '^(`- |\|- |db/)'
+ok 'branches of ASCII where there is no UTF-8' shows '^(`- |\|- |db/)'
 stop
 start 80 24 'TERM=dumb "$LK_PROGRAM" top 2>'"'$work/err'"
-check 'a terminal on which nothing can be drawn is refused' code_is 64
-check 'with a sentence' grep -q '^lk: INVALID: nothing can be drawn ' "$work/err"
+ok 'a terminal on which nothing can be drawn is refused' code_is 64
+ok 'with a sentence' grep -q '^lk: INVALID: nothing can be drawn ' "$work/err"
 
-echo "1..$number"
-exit "$status"
+finish

@@ -5,23 +5,13 @@
 #
 # What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction, a
 # hundred thousand requests that have perished, a hot standby, a server that goes. Prints TAP.
-set -u
-lk=${1:?the program under test}
-: "${LK_TEST_SERVER:?is set by with_server.sh}"
+. "${0%/*}/harness.sh"
+. "${0%/*}/nobody.sh"
 
-work=$(mktemp -d) || exit 1
 chmod 755 "$work"
 data=$LK_TEST_SERVER/data
 programs=$(dirname "$(readlink "/proc/$(head -n 1 "$data/postmaster.pid")/exe")")
 crowd=''
-
-as_nobody_special() {
-    if [ "$(id -u)" -eq 0 ]; then
-        setpriv --reuid postgres --regid postgres --clear-groups --inh-caps=-all "$@"
-    else
-        "$@"
-    fi
-}
 
 # shellcheck disable=SC2317 # called by the trap
 stop() {
@@ -33,56 +23,8 @@ stop() {
     rm -rf "$work"
 }
 trap stop EXIT
-trap 'exit 143' TERM INT HUP
-unset LK_OWNER LK_TOKEN PGPASSWORD NO_COLOR
-LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER"
+LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
-count=0 failures=0
-
-sql() {
-    psql -h "${2:-$LK_TEST_SERVER}" -U postgres -Atqc "$1" postgres 2>"$work/err"
-}
-
-ok() { # TITLE CONDITION...
-    count=$((count + 1))
-    title=$1
-    shift
-    if "$@"; then
-        echo "ok $count - $title"
-    else
-        echo "not ok $count - $title"
-        sed 's/^/# out: /' "$work/out"
-        sed 's/^/# err: /' "$work/err"
-        failures=$((failures + 1))
-    fi
-}
-
-says() { # CODE PATTERN ARGUMENT...
-    code=$1 pattern=$2
-    shift 2
-    "$lk" "$@" >"$work/out" 2>"$work/err"
-    [ $? -eq "$code" ] || return 1
-    # shellcheck disable=SC2254 # a pattern
-    case $(cat "$work/out" "$work/err") in
-    $pattern) return 0 ;;
-    esac
-    return 1
-}
-
-is() { # SQL ANSWER
-    sql "$1" >"$work/out"
-    [ "$(cat "$work/out")" = "$2" ]
-}
-
-comes_to() { # SQL ANSWER, within a minute
-    tries=0
-    while ! is "$1" "$2"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || return 1
-        sleep 0.1
-    done
-}
-
 "$lk" ls >"$work/out" 2>"$work/err" # makes the store
 
 # ---- clients that are stopped ----
@@ -193,7 +135,8 @@ ok 'of several hosts the one that can be written to is found' \
 # All of the primary's log has come before it goes.
 position=$(sql 'SELECT pg_current_wal_lsn()')
 tries=0
-while [ "$(sql "SELECT pg_last_wal_replay_lsn() >= '$position'" "$work/standby")" != t ] && [ "$tries" -lt 600 ]; do
+while [ "$(sql "SELECT pg_last_wal_replay_lsn() >= '$position'" \
+    "host=$work/standby dbname=postgres")" != t ] && [ "$tries" -lt 600 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
@@ -209,5 +152,4 @@ LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER,$work/standby&tar
 ok 'the standby takes over, and what was held is held' says 75 '*r/1*me*' acquire --try --owner other r/1
 ok 'and goes on' says 0 '*' acquire --try --owner other r/2
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

@@ -6,57 +6,7 @@
 # What can be wrong with a database: each is one clear sentence that says what to do, with its exit
 # code, and nothing is half made. And what a server may be set to without anything being wrong.
 # Prints TAP.
-set -u
-lk=${1:?the program under test}
-: "${LK_TEST_SERVER:?is set by with_server.sh}"
-
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-unset LK_OWNER LK_TOKEN LK_STORE PGPASSWORD NO_COLOR
-PGPASSFILE=$work/none
-export PGPASSFILE
-
-server="host=$LK_TEST_SERVER"
-count=0 failures=0
-
-sql() {
-    psql -h "$LK_TEST_SERVER" -U postgres -Atqc "$1" "${2:-postgres}" 2>"$work/sql-err"
-}
-
-ok() { # TITLE CONDITION...
-    count=$((count + 1))
-    title=$1
-    shift
-    if "$@"; then
-        echo "ok $count - $title"
-    else
-        echo "not ok $count - $title"
-        sed 's/^/# out: /' "$work/out"
-        sed 's/^/# err: /' "$work/err"
-        failures=$((failures + 1))
-    fi
-}
-
-# Runs lk on a URL: its exit code, and one line on stderr that matches a pattern.
-fails() { # CODE PATTERN URL
-    "$lk" -S "$3" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err"
-    [ $? -eq "$1" ] && [ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" -eq 1 ] || return 1
-    # shellcheck disable=SC2254 # a pattern
-    case $(cat "$work/err") in
-    *secret*) return 1 ;;
-    $2) return 0 ;;
-    esac
-    return 1
-}
-
-works() { # URL
-    "$lk" -S "$1" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err" &&
-        "$lk" -S "$1" release --owner me db/t1 >"$work/out" 2>"$work/err"
-}
-
-no_schema() {
-    [ "$(sql "SELECT count(*) FROM pg_namespace WHERE nspname = '$1'")" = 0 ]
-}
+. "${0%/*}/harness.sh"
 
 # ---- getting in ----
 
@@ -96,17 +46,14 @@ sql 'REVOKE CREATE ON DATABASE shop FROM public'
 app="postgresql://app@/shop?$server"
 ok 'who may make no schema is told who does' fails 77 '*DENIED*lk schema postgresql*' "$app"
 "$lk" schema postgresql >"$work/schema.sql"
-psql -h "$LK_TEST_SERVER" -U postgres -v ON_ERROR_STOP=1 -qf "$work/schema.sql" shop \
-    >"$work/out" 2>"$work/err"
-ok 'a DBA makes it with lk schema' [ $? -eq 0 ]
+ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
 ok 'who may not use it is told what to grant' fails 77 '*DENIED*grant*' "$app"
 # The lines to grant are in the schema's own text.
 sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"
-psql -h "$LK_TEST_SERVER" -U postgres -v ON_ERROR_STOP=1 -qf "$work/grants.sql" shop \
-    >"$work/out" 2>"$work/err"
+run_file "$work/grants.sql" shop
 ok 'with what it says to grant it works' works "$app"
 ok 'and changes nothing of what it is made of' \
-    [ "$(sql "SELECT has_schema_privilege('app', 'lockkeeper', 'CREATE')" shop)" = f ]
+    is "SELECT has_schema_privilege('app', 'lockkeeper', 'CREATE')" f shop
 
 # ---- servers that are set up otherwise ----
 
@@ -114,8 +61,7 @@ ok 'a database that can only be read is UNAVAILABLE' fails 69 '*UNAVAILABLE*prim
     "postgresql://postgres@/shop?$server&options=-cdefault_transaction_read_only%3Don"
 ok 'and nothing is made there' fails 69 '*UNAVAILABLE*primary*' \
     "postgresql://postgres@/shop?$server&schema=unmade&options=-cdefault_transaction_read_only%3Don"
-sql "SELECT count(*) FROM pg_namespace WHERE nspname = 'unmade'" shop >"$work/out"
-ok 'not even half' [ "$(cat "$work/out")" = 0 ]
+ok 'not even half' is "SELECT count(*) FROM pg_namespace WHERE nspname = 'unmade'" 0 shop
 for level in 'repeatable%5C%20read' serializable; do
     ok "a default of $level does no harm" works \
         "postgresql://postgres@/shop?$server&options=-cdefault_transaction_isolation%3D$level"
@@ -138,12 +84,13 @@ sql 'CREATE TABLE theirs.meta (colour text)'
 ok 'a schema with other tables is refused' fails 69 '*UNAVAILABLE*' \
     "postgresql://postgres@/postgres?$server&schema=theirs"
 ok 'and left as it is' \
-    [ "$(sql "SELECT count(*) FROM pg_class WHERE relnamespace = 'theirs'::regnamespace AND relkind = 'r'")" = 1 ]
+    is "SELECT count(*) FROM pg_class WHERE relnamespace = 'theirs'::regnamespace AND relkind = 'r'" 1
 sql 'DROP TABLE mine.parts CASCADE'
 sql 'UPDATE mine.meta SET writable_from = 1'
 ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*not whole*' \
     "postgresql://postgres@/postgres?$server&schema=mine"
-ok 'nobody has been made anything by failing' no_schema colour
+ok 'nobody has been made anything by failing' \
+    is "SELECT count(*) FROM pg_namespace WHERE nspname = 'colour'" 0
 
 # ---- in a caller's transaction ----
 
@@ -152,8 +99,7 @@ works "$url"
 sql "BEGIN; CALL own.lk_tick(NULL); COMMIT" >"$work/out"
 ok 'a procedure is not to be had inside a transaction' [ $? -ne 0 ]
 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err"
-sql 'SELECT path, state, mode, owner FROM own.lk_locks' >"$work/out"
-ok 'the view explains itself' [ "$(cat "$work/out")" = 'db/t1|held|exclusive|me' ]
+ok 'the view explains itself' \
+    is 'SELECT path, state, mode, owner FROM own.lk_locks' 'db/t1|held|exclusive|me'
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

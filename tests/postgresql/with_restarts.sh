@@ -6,18 +6,11 @@
 # Runs a command while the private server is restarted again and again: at once, as after a crash,
 # and in an orderly way, which ends the connections of all clients too.
 set -u
+. "${0%/*}/nobody.sh"
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 
 data=$LK_TEST_SERVER/data
 programs=$(dirname "$(readlink "/proc/$(head -n 1 "$data/postmaster.pid")/exe")")
-
-as_nobody_special() {
-    if [ "$(id -u)" -eq 0 ]; then
-        setpriv --reuid postgres --regid postgres --clear-groups --inh-caps=-all "$@"
-    else
-        "$@"
-    fi
-}
 
 # Twice as long as elsewhere: half of the time the server is away. And long enough for restarts.
 scale=$((${LK_TEST_SCALE:-100} * 2))

@@ -9,21 +9,13 @@
 # stands in its file `log`; its last errors are shown when the command fails. --durable: the
 # server flushes to the disk, as a real one does; otherwise not.
 set -u
+. "${0%/*}/nobody.sh"
 
 settings='-c fsync=off'
 if [ "${1-}" = --durable ]; then
     settings=
     shift
 fi
-
-# As root the server has to be somebody else.
-as_nobody_special() {
-    if [ "$(id -u)" -eq 0 ]; then
-        setpriv --reuid postgres --regid postgres --clear-groups --inh-caps=-all "$@"
-    else
-        "$@"
-    fi
-}
 
 programs=$(pg_config --bindir) || exit 1
 for directory in /usr/lib/postgresql/*/bin; do # the client's pg_config may know of no server

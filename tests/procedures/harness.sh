@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What the scripts on a private database server share; each server's harness reads it, and adds its
+# own way to run SQL. With tests/tap.sh, and the program under test as $lk, the first argument.
+#
+#   sql SQL [DATABASE]             as the server's administrator; its complaints are in $work/err
+#   is SQL ANSWER [DATABASE]       it answers so
+#   comes_to SQL ANSWER [DATABASE] it does within a minute
+#   says CODE PATTERN ARGUMENT...  lk ends with this code, and what it says fits
+#   fails CODE PATTERN URL         an ask of this store fails so: in one line that tells no secret
+#   works URL                      an ask and a release of this store succeed
+
+lk=${1:?the program under test}
+: "${LK_TEST_SERVER:?is set by with_server.sh}"
+. "${0%/*}/../tap.sh"
+unset LK_OWNER LK_TOKEN LK_STORE NO_COLOR
+HOME=$work # and what clients keep there
+export HOME
+
+is() {
+    sql "$1" "${3-}" >"$work/out"
+    [ "$(cat "$work/out")" = "$2" ]
+}
+
+comes_to() {
+    tries=0
+    while ! is "$@"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || return 1
+        sleep 0.1
+    done
+}
+
+says() {
+    code=$1 pattern=$2
+    shift 2
+    "$lk" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq "$code" ] || return 1
+    # shellcheck disable=SC2254 # a pattern
+    case $(cat "$work/out" "$work/err") in
+    $pattern) return 0 ;;
+    esac
+    return 1
+}
+
+fails() {
+    says "$1" "$2" -S "$3" acquire --try --owner me db/t1 &&
+        [ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" -eq 1 ] && ! grep -q secret "$work/err"
+}
+
+works() {
+    "$lk" -S "$1" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err" &&
+        "$lk" -S "$1" release --owner me db/t1 >"$work/out" 2>"$work/err"
+}
