@@ -5,13 +5,12 @@
 #
 # While many ask at once, in many roots: who watches (R21) is told everything, numbered without gaps
 # in the order in which it happened; and a bound (R22) lets in as many as it says. Prints TAP.
-set -u
+. "${0%/*}/../tap.sh"
 lk=${1:?the program under test}
 LK_STORE=${2:?a store that is empty}
 export LK_STORE
 unset LK_OWNER LK_TOKEN NO_COLOR
 
-work=$(mktemp -d) || exit 1
 children=''
 # shellcheck disable=SC2317 # called by the trap
 stop() {
@@ -21,19 +20,6 @@ stop() {
     rm -rf "$work"
 }
 trap stop EXIT
-trap 'exit 143' TERM INT HUP
-
-count=0 failures=0
-report() { # CODE TITLE
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        tail -n 20 "$work/out" | sed 's/^/# /'
-        failures=$((failures + 1))
-    fi
-}
 
 until_true() { # COMMAND...
     tries=0
@@ -111,5 +97,4 @@ cat "$work"/ask-* >"$work/out"
 [ "$granted" -eq 5 ] && [ "$full" -eq 7 ]
 report $? "of twelve at once it lets in five ($granted, and $full were told FULL)"
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

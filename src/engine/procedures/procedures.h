@@ -163,7 +163,7 @@ lk_outcome lk_procedures_examine(struct lk_procedures *store, const char *questi
 
 struct lk_text;
 
-/* What the row says of bounds and events: the four bounds, events kept, whether somebody watches. */
+/* What the row says of bounds and events: four bounds, events kept, whether somebody watches. */
 void lk_procedures_report_limits(struct lk_text *text, const struct lk_rows *rows, int column);
 
 /* ---- operations of the table ----------------------------------------------------------------- */
