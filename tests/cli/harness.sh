@@ -13,6 +13,7 @@
 #   expect_keys KEYS      the keys of the object on stdout, in order, parted by spaces
 #   expect FILTER VALUE   what jq makes of stdout, in its compact form
 #   failure CODE PATTERN  exit code, nothing on stdout, and this on stderr
+#   until_true CMD...     waits until the command succeeds; complains after a minute
 #   finish                the last line of a script
 
 set -u
@@ -123,6 +124,15 @@ failure() {
     expect_code "$1"
     expect_out ''
     expect_err "$2"
+}
+
+until_true() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 2400 ] || { complain "waited in vain: $*"; return; }
+        sleep 0.025
+    done
 }
 
 # Tokens and tickets, as the last answer with --json gave them.

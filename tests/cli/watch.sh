@@ -11,29 +11,15 @@ begin_watch() {
     # A shell starts what is in the background with SIGINT ignored.
     env --default-signal=INT "$LK_PROGRAM" watch "$@" >"$work/events" 2>"$work/watch.err" &
     watcher=$!
-    until_true "watch $*: nobody watches" is_watched
+    until_true is_watched
 }
 is_watched() { "$LK_PROGRAM" doctor | grep -q '; watched now$'; }
 
-# Looks for up to 20 s whether a command succeeds; else it is a complaint.
-until_true() {
-    told=$1 looks=0
-    shift
-    while ! "$@"; do
-        looks=$((looks + 1))
-        if [ "$looks" -gt 1000 ]; then
-            command=$told
-            complain 'did not become true'
-            return
-        fi
-        sleep 0.02
-    done
-}
 has_lines() { [ "$(wc -l <"$work/events")" -ge "$1" ]; }
 
 # Waits for N lines, interrupts the watch, and makes the lines what expect looks at.
 end_watch() {
-    until_true "watch: $1 lines" has_lines "$1"
+    until_true has_lines "$1"
     kill -s "${2:-INT}" "$watcher"
     wait "$watcher"
     code=$? command='lk watch'

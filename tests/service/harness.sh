@@ -5,7 +5,6 @@
 #   serve ARGS...    starts one and waits until it is there; its words are in $work/served
 #   stop [SIGNAL]    ends it (TERM unless named); its exit code is in $code
 #   restart          kill -9, and the same again
-#   until_true CMD   waits until the command succeeds; complains after twenty seconds
 . "${0%/*}/../cli/harness.sh"
 
 served='' served_with=''
@@ -38,13 +37,4 @@ restart() {
     stop KILL
     # shellcheck disable=SC2086 # arguments without blanks
     serve $served_with
-}
-
-until_true() {
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 800 ] || { complain "waited in vain: $*"; return; }
-        sleep 0.025
-    done
 }

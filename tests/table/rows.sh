@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What lk work --table does on every store (R17): read by tests/cli/table.sh and server.sh, each of
+# which has told before how its store is made and asked:
+#
+#   app TITLE        a scenario in a database of the user's own, $log empty
+#   sql SQL          in that database
+#   own, counts      what the names of the store's tables begin with, and where it counts claims
+#   rows, ttl        how many rows workers that are killed are to do, with leases how long
+#   taken            what the store says of a value that is there already, a pattern
+
+log=$work/log
+export log
+
+expect_sql() {
+    [ "$(sql "$1")" = "$2" ] || complain "$1: expected $2, found $(sql "$1")"
+}
+
+orders() { # ROWS
+    sql "INSERT INTO orders (id) WITH RECURSIVE n (i) AS
+         (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT i FROM n"
+}
+
+has_lines() { [ "$(wc -l <"$log")" -ge "$1" ]; }
+until_logged() { # LINES
+    until_true has_lines "$1"
+}
+
+done='UPDATE orders SET sent = :token WHERE id = :id'
+
+app 'each row once, in order, and marked in the same breath'
+orders 30
+lk work --table orders --where 'sent = 0' --order 'id DESC' --done "$done" --drain -- \
+    sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+expect_code 0
+expect_err ''
+[ "$(tr '\n' ' ' <"$log")" = "$(seq 30 -1 1 | tr '\n' ' ')" ] || complain "order: $(cat "$log")"
+expect_sql 'SELECT count(*) FROM orders WHERE sent < 1000000000000000' 0
+expect_sql "SELECT count(*) FROM ${own}done_rows" 0
+expect_sql "SELECT count(*) FROM ${own}items" 0
+
+app "$rows rows, by workers that are killed"
+orders "$rows"
+"$LK_PROGRAM" work --table orders --where 'sent = 0' --workers 4 --ttl "$ttl" --drain --done \
+    'INSERT INTO journal VALUES (:id, :token, :owner, :attempt)' -q -- \
+    sh -c 'echo "$LK_ITEM_ID" >>"$log"' &
+pool=$!
+until_logged 20
+# shellcheck disable=SC2046 # words are meant
+kill -9 $(cat "/proc/$pool/task/$pool/children")
+wait "$pool"
+[ $? -eq 0 ] || complain 'the pool failed'
+expect_sql 'SELECT count(*) - count(DISTINCT id) FROM journal' 0
+expect_sql 'SELECT count(*) FROM journal' "$rows"
+expect_sql 'SELECT count(*) FROM journal WHERE owner IS NULL OR attempt < 1' 0
+expect_sql "SELECT count(*) FROM ${own}done_rows" "$rows"
+lk work --table orders --where 'sent = 0' --drain -- false
+expect_code 0
+expect_sql "SELECT done FROM ${own}queues" "$rows"
+
+app 'what is done is remembered until its row fits no more'
+orders 3
+lk work --table orders --where 'sent = 0' --drain -- true
+expect_code 0
+sql 'UPDATE orders SET sent = 1 WHERE id = 2'
+lk work --table orders --where 'sent = 0' --announce-only --drain
+expect_code 0
+expect_sql "SELECT min(id) FROM ${own}done_rows" 1
+expect_sql "SELECT max(id) FROM ${own}done_rows" 3
+expect_sql "SELECT count(*) FROM ${own}done_rows" 2
+sql 'UPDATE orders SET sent = 0 WHERE id = 2'
+lk work --table orders --where 'sent = 0' --drain -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+[ "$(cat "$log")" = 2 ] || complain "again: $(cat "$log")"
+
+app 'items whose rows fit no more are dropped, however many'
+orders 150
+lk work --table orders --where 'sent = 0' --order id --announce-only --drain
+expect_sql "SELECT count(*) FROM ${own}items" 150
+lk items orders --json
+expect 'select(.id | tonumber <= 3) | .id' '"1"
+"2"
+"3"'
+lk push orders nobody
+sql 'UPDATE orders SET sent = 1 WHERE id <> 140'
+lk work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
+    sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+expect_code 0
+[ "$(cat "$log")" = 140 ] || complain "worked on: $(cat "$log")"
+expect_sql "SELECT count(*) FROM ${own}items" 0
+
+app 'an item that is locked by hand, or whose needs are not free, is passed over'
+orders 3
+lk work --table orders --where 'sent = 0' --order id --announce-only --drain
+lk acquire orders/1 --owner somebody
+lk acquire pool --owner somebody
+sql "DELETE FROM ${own}items WHERE id = '2'"
+lk push orders 2 --needs pool
+"$LK_PROGRAM" work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
+    sh -c 'echo "$LK_ITEM_ID" >>"$log"' &
+pool=$!
+until_logged 1
+[ "$(cat "$log")" = 3 ] || complain "worked on: $(cat "$log")"
+lk release orders/1 --owner somebody
+until_logged 2
+lk release pool --owner somebody
+wait "$pool"
+[ $? -eq 0 ] || complain 'the pool failed'
+[ "$(tr '\n' ' ' <"$log")" = '3 1 2 ' ] || complain "worked on: $(cat "$log")"
+
+app 'a statement that fails gives the item back, and says why'
+orders 1
+sql 'CREATE TABLE one (id integer UNIQUE); INSERT INTO one VALUES (1)'
+lk work --table orders --where 'sent = 0' --max-attempts 1 --drain \
+    --done 'INSERT INTO one VALUES (:id)' -- true
+expect_code 0
+expect_err "lk: NOT DONE: 1 is given back: $taken"
+expect_sql 'SELECT count(*) FROM one' 1
+expect_sql "SELECT state FROM ${own}items" parked
+expect_sql "SELECT attempts FROM ${own}items" 1
+
+app 'what is wrong is said at once'
+orders 1
+refused() { # STATEMENT PATTERN
+    lk work --table orders --drain --done "$1" -- sh -c 'echo ran >>"$log"'
+    failure 64 "lk: INVALID: R17: $2"
+}
+refused 'UPDATE orders SET sent = 1; DELETE FROM orders' '*more than one statement'
+refused 'UPDATE orders SET sent = :x' '*:id, :token, :owner and :attempt alone'
+refused 'UPDATE nix SET sent = 1' '*nix*'
+refused 'UPDATE orders SET nix = 1' '*nix*'
+for where in 'sent = ' 'x = 1' 'sent = :id' '1); DELETE FROM orders; SELECT (1'; do
+    lk work --table orders --where "$where" --drain -- true
+    failure 64 'lk: INVALID: R17: *'
+done
+lk work --table nix --drain -- true
+failure 64 'lk: INVALID: R17: *no such table: nix'
+lk work --table orders --id nix --drain -- true
+failure 64 'lk: INVALID: R17: *no such column: orders.nix'
+expect_sql 'SELECT count(*) FROM orders' 1
+[ ! -s "$log" ] || complain 'it ran'
+
+app 'rows that come later are found, by a finder of its own'
+"$LK_PROGRAM" work --table orders --where 'sent = 0' --announce-only &
+finder=$!
+"$LK_PROGRAM" work --table orders --where 'sent = 0' --no-announce --done "$done" -- \
+    sh -c 'echo "$LK_ITEM_ID" >>"$log"' &
+pool=$!
+orders 2
+until_logged 2
+sql 'INSERT INTO orders (id) VALUES (3)'
+until_logged 3
+kill "$finder" "$pool"
+wait "$finder"
+[ $? -eq 0 ] || complain 'the finder failed'
+wait "$pool"
+[ $? -eq 0 ] || complain 'the pool failed'
+
+app 'more workers than the work needs are told of'
+orders 1
+sql "UPDATE orders SET sent = 0"
+lk work --table orders --where 'sent = 0' --announce-only --drain
+sql "UPDATE ${own}$counts SET claims = 100, steals = 50"
+lk work --table orders --where 'sent = 0' --drain --done "$done" -- true
+expect_code 0
+expect_err 'lk: HINT: *stolen*'
+lk stats orders
+expect_err 'lk: HINT: *stolen*'
