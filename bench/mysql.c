@@ -5,7 +5,7 @@
  *
  *     bench-mysql [WORD]   starts itself anew beside a private server (tests/mysql)
  *
- * WORD: only what is so called, "key" or "queue".
+ * WORD: only what is so called, "key", "queue" or "dead".
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
@@ -148,11 +148,29 @@ static void prepare(const char *url) {
     run(connection, sql, ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,"
-                   " need_units, need_roots) SELECT 'work', seq, seq, 'ready', 0, '', '', '', ''"
+                   " need_units, need_roots, has_value)"
+                   " SELECT 'work', seq, seq, 'ready', 0, '', '', '', '', FALSE"
                    " FROM seq_1_to_%d",
                    ITEMS);
     run(connection, sql, ignored, sizeof ignored);
     run(connection, "INSERT INTO lk_queues (path) VALUES ('work')", ignored, sizeof ignored);
+    mysql_close(connection);
+}
+
+/* A hundred thousand requests that have perished, below the root of the first key, beside it. */
+static void leave_dead(void) {
+    MYSQL *connection = connect_by_hand();
+    char ignored[64];
+
+    run(connection,
+        "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,"
+        " fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)"
+        " SELECT 1, CONCAT('key0/', seq), 0, 0, 'key0', CONCAT('dead-', seq), '', TRUE, FALSE,"
+        " FALSE, FALSE, seq, seq, 1000, 1000000000 + seq, UNHEX(SHA2(seq, 256)), 'key0', 1"
+        " FROM seq_1_to_100000",
+        ignored, sizeof ignored);
+    run(connection, "UPDATE lk_roots SET due_us = 1000000000 WHERE root = 'key0'", ignored,
+        sizeof ignored);
     mysql_close(connection);
 }
 
@@ -182,5 +200,7 @@ int main(int argc, char **argv) {
     database_semaphores(&bench, semaphores, sizeof semaphores / sizeof semaphores[0]);
     bench_title_print("Claim + completion of an item");
     database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
+    bench_title_print("Acquire + release among 100,000 requests that have perished");
+    database_dead(&bench, leave_dead);
     return 0;
 }

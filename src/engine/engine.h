@@ -257,6 +257,16 @@ struct lk_engine_ops {
                                lk_error *error);
 
     /*
+     * R17. A finish of what is done and, where that is simple, a take in the same transaction:
+     * LK_OK with *ret_claim, or with NULL: a take by itself may find something, or say why not.
+     * NULL: the engine gains nothing by it.
+     */
+    lk_outcome (*table_finish_and_take)(struct lk_engine *engine, const struct lk_source *source,
+                                        const struct lk_finish *finish, const struct lk_take *take,
+                                        const struct lk_patience *patience,
+                                        lk_claim_info **ret_claim, lk_error *error);
+
+    /*
      * Blocks, as await() does, until there may be something to announce since a round that has
      * seen `version`. NULL: the engine cannot tell; come again after a while.
      */

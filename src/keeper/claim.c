@@ -170,12 +170,58 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
     return true;
 }
 
+/* A new one, unless what was asked last is to be asked again (R3). */
+static void number_ask(struct lk_claiming *claiming) {
+    if (!claiming->is_unknown) {
+        claiming->take.ask_number = draw_ask_number(&claiming->absence.random);
+    }
+}
+
+lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish *finish,
+                           int64_t until_us, lk_error *error) {
+    struct lk_engine *engine = claiming->store->engine;
+    const struct lk_patience patience = {.until_us = until_us, .waker = claiming->waker};
+    lk_outcome outcome;
+
+    number_ask(claiming);
+    claiming->followed_sent_us = lk_clock_now_us();
+    outcome = engine->ops->table_finish_and_take(engine, claiming->source, finish, &claiming->take,
+                                                 &patience, &claiming->followed, error);
+    claiming->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+    return outcome;
+}
+
+/*
+ * What has come already. By somebody who is to stop it is asked for again and given back; likewise
+ * what was so slow to come that its deadline may be near, which refreshes it (R3).
+ */
+static lk_claim_info *take_followed(struct lk_claiming *claiming) {
+    lk_claim_info *claim = claiming->followed;
+
+    claiming->followed = NULL;
+    if (claim != NULL
+        && (lk_waker_is_thrown(claiming->waker)
+            || was_slow_to_answer(claim, claiming->followed_sent_us))) {
+        lk_claim_free(claim);
+        claim = NULL;
+        claiming->is_unknown = true;
+    }
+    return claim;
+}
+
 lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_claim,
                           int64_t *ret_sent_us, lk_error *error) {
     struct lk_stand stand = {.id = 0};
     lk_outcome final;
 
-    claiming->take.ask_number = draw_ask_number(&claiming->absence.random);
+    lk_claim_info *followed = take_followed(claiming);
+
+    if (followed != NULL) {
+        *ret_claim = followed;
+        *ret_sent_us = claiming->followed_sent_us;
+        return LK_GRANTED;
+    }
+    number_ask(claiming);
     while (!lk_waker_is_thrown(claiming->waker)) {
         lk_outcome outcome = take(claiming, ret_claim, ret_sent_us, &stand, error);
 

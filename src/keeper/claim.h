@@ -13,13 +13,22 @@ struct lk_claiming {
     const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_absence absence;
-    bool is_unknown;     /* whether what was asked last has got an item */
+    bool is_unknown; /* whether what was asked last has got an item: then it is asked again */
+    lk_claim_info *followed; /* what the next lk_claim_await() brings; NULL: nothing yet */
+    int64_t followed_sent_us;
     int64_t end_us;      /* until when work is waited for; 0: a try; LK_NEVER */
     int64_t away_end_us; /* until when a store that is away is waited for; LK_NEVER */
     int64_t patience_ms; /* the same, from when it went away; 0: any */
     bool drains;         /* gives up when nothing is left: nothing ready, delayed or claimed */
     bool outlasts_full;  /* LK_FULL is waited out like having nothing to claim */
 };
+
+/*
+ * Ends a claim as done, and may take the next one in the same call, for the lk_claim_await() that
+ * has to follow: the outcome of the finish. `until_us`: until when an answer is waited for.
+ */
+lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish *finish,
+                           int64_t until_us, lk_error *error);
 
 /*
  * LK_GRANTED with *ret_claim and *ret_sent_us, when the ask that brought it was sent: the claim

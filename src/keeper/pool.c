@@ -168,6 +168,8 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
     struct lk_engine *engine = worker->pool->store->engine;
     const struct lk_source *source = worker->pool->source;
     struct lk_absence *absence = &worker->claiming.absence;
+    bool is_followed = source != NULL && finish->kind == LK_FINISH_DONE
+                       && engine->ops->table_finish_and_take != NULL;
 
     for (;;) {
         bool is_farewell = lk_waker_is_thrown(&worker->waker);
@@ -176,10 +178,16 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
             .until_us = is_farewell ? sent_us + LK_FAREWELL_US : until_us,
             .waker = is_farewell ? NULL : &worker->waker,
         };
-        lk_outcome outcome =
-            source != NULL ? engine->ops->table_finish(engine, source, finish, &patience, error)
-                           : engine->ops->finish(engine, finish, &patience, error);
+        lk_outcome outcome;
 
+        if (is_followed && !is_farewell) {
+            is_followed = false; /* what is sent again ends this claim alone */
+            outcome = lk_claim_follow(&worker->claiming, finish, until_us, error);
+        } else if (source != NULL) {
+            outcome = engine->ops->table_finish(engine, source, finish, &patience, error);
+        } else {
+            outcome = engine->ops->finish(engine, finish, &patience, error);
+        }
         if (outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED) {
             lk_absence_end(absence);
             return outcome;
@@ -295,6 +303,7 @@ static void *run_worker(void *context) {
         if (lease == NULL) {
             lk_error_set(&error, LK_INTERNAL, "no memory for a claim");
             conclude(worker->pool, &error);
+            lk_claim_free(worker->claiming.followed);
             return NULL;
         }
         lk_error_clear(&error, LK_OK);

@@ -21,23 +21,6 @@ static int close_ground(void **state) {
     return 0;
 }
 
-static void be(struct ground *ground, enum unsteady_mood mood) {
-    atomic_store(&ground->unsteady->mood, mood);
-}
-
-static int calls(struct ground *ground) {
-    return atomic_load(&ground->unsteady->calls);
-}
-
-static void wait_for_calls(struct ground *ground, int count) {
-    int64_t bound_ms = now_ms() + BOUND_MS;
-
-    while (calls(ground) < count) {
-        assert_true(now_ms() < bound_ms);
-        wait_until_ms(now_ms() + 1);
-    }
-}
-
 static lk_lease *acquire(struct ground *ground, const char *part, int64_t ttl_ms) {
     lk_request request = request_of(NULL, &part);
     lk_lease *lease = NULL;
@@ -56,12 +39,12 @@ static void test_a_try_is_patient_as_told(void **state) {
     int64_t start_ms = now_ms();
     lk_error error;
 
-    be(ground, HANGING);
+    be(ground->unsteady, HANGING);
     request.patience_ms = 80;
     assert_int_equal(lk_ask(ground->store, &request, NULL, &error), LK_UNAVAILABLE);
     assert_string_equal(error.text, "away");
     assert_true(now_ms() >= start_ms + 80);
-    assert_int_equal(calls(ground), 1);
+    assert_int_equal(calls_of(ground->unsteady), 1);
 }
 
 static void test_an_answer_that_was_lost(void **state) {
@@ -70,9 +53,9 @@ static void test_an_answer_that_was_lost(void **state) {
     lk_request request = request_of("a", &part);
     lk_result *result = NULL;
 
-    be(ground, DEAF);
+    be(ground->unsteady, DEAF);
     assert_int_equal(lk_ask(ground->store, &request, NULL, NULL), LK_UNAVAILABLE);
-    be(ground, STEADY);
+    be(ground->unsteady, STEADY);
     assert_int_equal(lk_ask(ground->store, &request, &result, NULL), LK_GRANTED); /* R3 */
     assert_false(result->created);
     assert_int_equal(count_live(ground->store), 1);
@@ -83,11 +66,11 @@ static void test_a_wait_outlasts_the_absence(void **state) {
     struct ground *ground = *state;
     struct waiter waiter;
 
-    be(ground, REFUSING);
+    be(ground->unsteady, REFUSING);
     waiter_prepare(&waiter, ground->store, "a", "x");
     waiter_start(&waiter);
-    wait_for_calls(ground, 3);
-    be(ground, STEADY);
+    wait_for_calls(ground->unsteady, 3);
+    be(ground->unsteady, STEADY);
     assert_int_equal(waiter_join(&waiter), LK_GRANTED);
     waiter_done(&waiter);
 }
@@ -97,13 +80,13 @@ static void test_a_bounded_wait_does_not(void **state) {
     struct waiter waiter;
     int64_t start_ms = now_ms();
 
-    be(ground, REFUSING);
+    be(ground->unsteady, REFUSING);
     waiter_prepare(&waiter, ground->store, "a", "x");
     waiter.request.wait_ms = 200;
     waiter_start(&waiter);
     assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
     assert_true(now_ms() >= start_ms + 200);
-    assert_in_range(calls(ground), 2, 20); /* it tried again, and did not spin */
+    assert_in_range(calls_of(ground->unsteady), 2, 20); /* it tried again, and did not spin */
     waiter_done(&waiter);
     waiter_prepare(&waiter, ground->store, "a", "x");
     waiter.request.patience_ms = 100; /* for ever in line, but not for the store */
@@ -119,14 +102,14 @@ static void test_cancelling_while_the_store_is_away(void **state) {
     for (size_t i = 0; i < 2; i++) {
         lk_cancel *cancel = lk_cancel_new();
         struct waiter waiter;
-        int before = calls(ground);
+        int before = calls_of(ground->unsteady);
 
         assert_non_null(cancel);
-        be(ground, moods[i]);
+        be(ground->unsteady, moods[i]);
         waiter_prepare(&waiter, ground->store, "a", "x");
         waiter.request.cancel = cancel;
         waiter_start(&waiter);
-        wait_for_calls(ground, before + 1);
+        wait_for_calls(ground->unsteady, before + 1);
         lk_cancel_now(cancel);
         assert_int_equal(waiter_join(&waiter), LK_CANCELLED);
         assert_null(waiter.result->error);
@@ -140,13 +123,13 @@ static void test_a_slow_grant_is_refreshed(void **state) {
     struct ground *ground = *state;
     struct waiter waiter;
 
-    be(ground, LATE);
+    be(ground->unsteady, LATE);
     atomic_store(&ground->unsteady->answer_at_ms, now_ms() + 300);
     waiter_prepare(&waiter, ground->store, "a", "x");
     waiter.request.ttl_ms = 600;
     waiter_start(&waiter);
     assert_int_equal(waiter_join(&waiter), LK_GRANTED);
-    assert_int_equal(calls(ground), 2);
+    assert_int_equal(calls_of(ground->unsteady), 2);
     assert_true(waiter.result->created);
     assert_in_range(waiter.result->expires_in_ms, 300, 600);
     waiter_done(&waiter);
@@ -160,12 +143,12 @@ static void test_a_short_absence_loses_nothing(void **state) {
     lk_lease *lease = acquire(ground, "x", 3000);
 
     for (size_t i = 0; i < 3; i++) {
-        int before = calls(ground);
+        int before = calls_of(ground->unsteady);
 
-        be(ground, moods[i]);
-        wait_for_calls(ground, before + 1); /* a renewal fails */
-        be(ground, STEADY);
-        wait_for_calls(ground, before + 3); /* and is made up for */
+        be(ground->unsteady, moods[i]);
+        wait_for_calls(ground->unsteady, before + 1); /* a renewal fails */
+        be(ground->unsteady, STEADY);
+        wait_for_calls(ground->unsteady, before + 3); /* and is made up for */
         assert_false(lk_lease_is_lost(lease));
     }
     assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
@@ -191,9 +174,9 @@ static void test_a_long_absence_loses_it_on_time(void **state) {
         int64_t start_ms = now_ms();
         int64_t bound_ms = start_ms + BOUND_MS;
 
-        be(ground, STEADY);
+        be(ground->unsteady, STEADY);
         lk_lease *lease = acquire(ground, "x", 400);
-        be(ground, moods[i]);
+        be(ground->unsteady, moods[i]);
         lk_lease_on_lost(lease, see, &witness);
         while (!lk_lease_is_lost(lease)) { /* never blocks: this loop runs as the store hangs */
             assert_true(now_ms() < bound_ms);
@@ -204,7 +187,7 @@ static void test_a_long_absence_loses_it_on_time(void **state) {
             assert_true(now_ms() < bound_ms);
             wait_until_ms(now_ms() + 1);
         }
-        be(ground, STEADY);
+        be(ground->unsteady, STEADY);
         assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
         assert_int_equal(atomic_load(&witness.calls), 1);
     }
@@ -215,11 +198,11 @@ static void test_too_late_an_answer_revives_nothing(void **state) {
     struct ground *ground = *state;
     int64_t start_ms = now_ms();
     lk_lease *lease = acquire(ground, "x", 1500);
-    int before = calls(ground);
+    int before = calls_of(ground->unsteady);
 
-    be(ground, LATE);
+    be(ground->unsteady, LATE);
     atomic_store(&ground->unsteady->answer_at_ms, start_ms + 1600);
-    wait_for_calls(ground, before + 1); /* sent at a third: good until 2000 by itself */
+    wait_for_calls(ground->unsteady, before + 1); /* sent at a third: good until 2000 by itself */
     wait_until_ms(start_ms + 1650);
     assert_true(lk_lease_is_lost(lease));
     assert_int_equal(lk_lease_remaining_ms(lease), 0);
@@ -230,11 +213,11 @@ static void test_closing_does_not_wait_for_the_store(void **state) {
     struct ground *ground = *state;
     lk_lease *lease = acquire(ground, "x", 60000);
     lk_lease *short_lease = acquire(ground, "y", 1000);
-    int before = calls(ground);
+    int before = calls_of(ground->unsteady);
     int64_t start_ms;
 
-    be(ground, HANGING);
-    wait_for_calls(ground, before + 1); /* a renewal of y hangs */
+    be(ground->unsteady, HANGING);
+    wait_for_calls(ground->unsteady, before + 1); /* a renewal of y hangs */
     start_ms = now_ms();
     lk_close(ground->store);
     assert_true(now_ms() < start_ms + 5000);

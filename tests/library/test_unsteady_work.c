@@ -26,23 +26,6 @@ static int close_ground(void **state) {
     return 0;
 }
 
-static void be(struct ground *ground, enum unsteady_mood mood) {
-    atomic_store(&ground->unsteady->mood, mood);
-}
-
-static int calls(struct ground *ground) {
-    return atomic_load(&ground->unsteady->calls);
-}
-
-static void wait_for_calls(struct ground *ground, int count) {
-    int64_t bound_ms = now_ms() + BOUND_MS;
-
-    while (calls(ground) < count) {
-        assert_true(now_ms() < bound_ms);
-        wait_until_ms(now_ms() + 1);
-    }
-}
-
 static void push(struct ground *ground, const char *id) {
     const lk_push_request request = {.size = sizeof request, .queue = "q", .id = id};
 
@@ -86,10 +69,10 @@ static void test_a_lost_answer_is_found_again(void **state) {
 
     push(ground, "1");
     push(ground, "2");
-    be(ground, DEAF);
+    be(ground->unsteady, DEAF);
     assert_int_equal(pthread_create(&claimant.thread, NULL, claim_in_thread, &claimant), 0);
-    wait_for_calls(ground, 3);
-    be(ground, STEADY);
+    wait_for_calls(ground->unsteady, 3);
+    be(ground->unsteady, STEADY);
     assert_int_equal(pthread_join(claimant.thread, NULL), 0);
     assert_int_equal(claimant.outcome, LK_GRANTED);
     assert_string_equal(claimant.claim->id, "1");
@@ -108,7 +91,7 @@ static void test_patience(void **state) {
         struct claimant claimant = claimant_of(ground);
         int64_t start_ms = now_ms();
 
-        be(ground, moods[i]);
+        be(ground->unsteady, moods[i]);
         claimant.request.patience_ms = 150;
         (void)claim_in_thread(&claimant);
         assert_int_equal(claimant.outcome, LK_UNAVAILABLE);
@@ -118,7 +101,7 @@ static void test_patience(void **state) {
         assert_int_equal(claimant.outcome, LK_UNAVAILABLE);
         assert_null(claimant.claim);
     }
-    assert_in_range(calls(ground), 4, 40); /* it did not spin */
+    assert_in_range(calls_of(ground->unsteady), 4, 40); /* it did not spin */
 }
 
 static void test_cancelled_while_the_store_is_away(void **state) {
@@ -127,13 +110,13 @@ static void test_cancelled_while_the_store_is_away(void **state) {
 
     for (size_t i = 0; i < 2; i++) {
         struct claimant claimant = claimant_of(ground);
-        int former = calls(ground);
+        int former = calls_of(ground->unsteady);
 
-        be(ground, moods[i]);
+        be(ground->unsteady, moods[i]);
         claimant.request.wait_ms = LK_FOREVER;
         claimant.request.cancel = lk_cancel_new();
         assert_int_equal(pthread_create(&claimant.thread, NULL, claim_in_thread, &claimant), 0);
-        wait_for_calls(ground, former + 1);
+        wait_for_calls(ground->unsteady, former + 1);
         lk_cancel_now(claimant.request.cancel);
         assert_int_equal(pthread_join(claimant.thread, NULL), 0);
         assert_int_equal(claimant.outcome, LK_CANCELLED);
@@ -147,13 +130,13 @@ static void test_a_slow_answer_is_refreshed(void **state) {
     struct claimant claimant = claimant_of(ground);
 
     push(ground, "1");
-    be(ground, LATE);
+    be(ground->unsteady, LATE);
     atomic_store(&ground->unsteady->answer_at_ms, now_ms() + 250);
     claimant.request.ttl_ms = 600;
     (void)claim_in_thread(&claimant);
     assert_int_equal(claimant.outcome, LK_GRANTED);
     assert_in_range(claimant.claim->expires_in_ms, 500, 600);
-    assert_int_equal(calls(ground), 2);
+    assert_int_equal(calls_of(ground->unsteady), 2);
     assert_int_equal(stats_of(ground).claims, 1);
     lk_claim_free(claimant.claim);
 }
@@ -166,15 +149,15 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     (void)claim;
     (void)lease;
     atomic_fetch_add(&ground->handled, 1);
-    be(ground, ground->mood_in_handler);
+    be(ground->unsteady, ground->mood_in_handler);
     return 0;
 }
 
 static void *come_back(void *context) {
     struct ground *ground = context;
 
-    wait_for_calls(ground, calls(ground) + 3);
-    be(ground, STEADY);
+    wait_for_calls(ground->unsteady, calls_of(ground->unsteady) + 3);
+    be(ground->unsteady, STEADY);
     return NULL;
 }
 
@@ -192,7 +175,7 @@ static void test_a_pool_outlasts_the_absence(void **state) {
         lk_work_counts counts;
         pthread_t thread;
 
-        be(ground, STEADY);
+        be(ground->unsteady, STEADY);
         push(ground, "1");
         ground->mood_in_handler = moods[i];
         assert_int_equal(pthread_create(&thread, NULL, come_back, ground), 0);

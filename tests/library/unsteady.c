@@ -235,3 +235,20 @@ lk_store *open_unsteady(struct unsteady **ret_unsteady) {
     *ret_unsteady = unsteady;
     return store;
 }
+
+void be(struct unsteady *unsteady, enum unsteady_mood mood) {
+    atomic_store(&unsteady->mood, mood);
+}
+
+int calls_of(struct unsteady *unsteady) {
+    return atomic_load(&unsteady->calls);
+}
+
+void wait_for_calls(struct unsteady *unsteady, int count) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (calls_of(unsteady) < count) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 1);
+    }
+}

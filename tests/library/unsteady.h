@@ -31,4 +31,8 @@ struct unsteady {
 /* A store on a private `mem:` behind a switch; lk_close() ends it. */
 lk_store *open_unsteady(struct unsteady **ret_unsteady);
 
+void be(struct unsteady *unsteady, enum unsteady_mood mood);
+int calls_of(struct unsteady *unsteady);
+void wait_for_calls(struct unsteady *unsteady, int count);
+
 #endif

@@ -44,9 +44,10 @@ asks() { # CODE URL
 }
 
 mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -e "
-    CREATE USER guarded REQUIRE SSL;
+    CREATE USER guarded IDENTIFIED BY 'right' REQUIRE SSL;
     GRANT ALL ON test.* TO guarded;" || exit 1
-guarded="mysql://guarded@$local/test"
+guarded="mysql://guarded:right@$local/test"
+by_address="mysql://guarded:right@127.0.0.1:$LK_TEST_PORT/test"
 ok 'who must come by TLS comes not without' asks 77 "$guarded?ssl-mode=disabled"
 ok 'nor by default' asks 77 "$guarded"
 ok 'but with it' asks 0 "$guarded?ssl-mode=required"
@@ -54,9 +55,9 @@ ok 'also in capitals, as other programs write it' asks 0 "$guarded?ssl-mode=REQU
 ok 'an authority that is known is believed' asks 0 "$guarded?ssl-ca=$ours"
 ok 'another is not' asks 69 "$guarded?ssl-ca=$theirs"
 ok 'another name is not either' asks 69 \
-    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=verify_identity&ssl-ca=$ours"
+    "$by_address?ssl-mode=verify_identity&ssl-ca=$ours"
 ok 'unless it need not be' asks 0 \
-    "mysql://guarded@127.0.0.1:$LK_TEST_PORT/test?ssl-mode=required&ssl-ca=$ours"
+    "$by_address?ssl-mode=required&ssl-ca=$ours"
 printf '[client]\ndisable-ssl-verify-server-cert\nssl-verify-server-cert=0\n' >"$work/.my.cnf"
 ok 'what the URL demands is not undone by ~/.my.cnf' asks 69 "$guarded?ssl-ca=$theirs"
 "$lk" -S "$guarded?ssl-ca=$ours" doctor >"$work/out" 2>&1

@@ -8,6 +8,13 @@
 # Prints TAP.
 . "${0%/*}/harness.sh"
 
+# What the test stands on.
+set_up() { # SQL
+    sql "$1" && return
+    echo "Bail out! $1: $(cat "$work/err")"
+    exit 1
+}
+
 # Tables, views and procedures of a database.
 objects() { # DATABASE
     sql "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '$1')
@@ -95,25 +102,29 @@ ok 'word for word' cmp -s "$work/shop" "$work/auto"
 
 # ---- servers that are set up otherwise ----
 
-sql "CREATE USER reader; GRANT ALL ON test.* TO reader; SET GLOBAL read_only = 1"
+set_up "CREATE USER reader; GRANT ALL ON test.* TO reader; SET GLOBAL read_only = 1"
 ok 'a server that can only be read is UNAVAILABLE' \
     fails 69 '*UNAVAILABLE*primary*' "mysql://needy:right@$local/test?prefix=a_"
 ok 'and nothing is made there' \
     fails 69 '*UNAVAILABLE*primary*' "mysql://needy:right@$local/test?prefix=unmade_"
 ok 'not even half' [ -z "$(sql "SHOW TABLES LIKE 'unmade%'")" ]
 sql 'SET GLOBAL read_only = 0'
+case $(sql 'SELECT VERSION()') in
+*MariaDB*) isolation=tx_isolation own_mode=ORACLE ;;
+*) isolation=transaction_isolation own_mode=TIME_TRUNCATE_FRACTIONAL ;;
+esac
 for level in REPEATABLE-READ SERIALIZABLE READ-UNCOMMITTED; do
-    sql "SET GLOBAL tx_isolation = '$level'"
+    set_up "SET GLOBAL $isolation = '$level'"
     ok "a default of $level does no harm" works "mysql://root@/test?$server&prefix=b_"
 done
-sql "SET GLOBAL tx_isolation = DEFAULT"
-for mode in ORACLE ANSI "NO_BACKSLASH_ESCAPES,ANSI_QUOTES" "" TRADITIONAL; do
-    sql "SET GLOBAL sql_mode = '$mode'"
+set_up "SET GLOBAL $isolation = DEFAULT"
+for mode in "$own_mode" ANSI "NO_BACKSLASH_ESCAPES,ANSI_QUOTES" "" TRADITIONAL; do
+    set_up "SET GLOBAL sql_mode = '$mode'"
     ok "nor does sql_mode '$mode'" works "mysql://root@/test?$server&prefix=b_"
-    sql "DROP DATABASE IF EXISTS odd; CREATE DATABASE odd CHARACTER SET ucs2"
+    set_up "DROP DATABASE IF EXISTS odd; CREATE DATABASE odd CHARACTER SET ucs2"
     ok 'not even for making it, in any character set' works "mysql://root@/odd?$server"
 done
-sql "SET GLOBAL sql_mode = DEFAULT; SET GLOBAL autocommit = 0"
+set_up "SET GLOBAL sql_mode = DEFAULT; SET GLOBAL autocommit = 0"
 ok 'nor a default without autocommit' works "mysql://root@/test?$server&prefix=b_"
 sql "SET GLOBAL autocommit = 1"
 

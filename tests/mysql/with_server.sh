@@ -3,17 +3,20 @@
 #
 # usage: with_server.sh [--durable] [--server OPTION]... COMMAND [ARGUMENT...]
 #
-# Runs a command beside a private MariaDB server: on a unix socket in a temporary directory and on a
-# port of loopback, for as long as the command runs. {server} in an argument stands for that
-# directory, in which the socket is `socket`, and {port} for the port; $LK_TEST_SERVER and
-# $LK_TEST_PORT are these. User root, no password, database test. What the server wrote stands in
-# its file `log`; its last errors are shown when the command fails. Its number is in the file `pid`,
-# and the program `start` there starts it again, once it is ended, and waits until it answers.
+# Runs a command beside a private server: on a unix socket in a temporary directory and on a port of
+# loopback, for as long as the command runs. {server} in an argument stands for that directory, in
+# which the socket is `socket`, and {port} for the port; $LK_TEST_SERVER and $LK_TEST_PORT are these.
+# User root, no password, database test. What the server wrote stands in its file `log`; its last
+# errors are shown when the command fails. Its number is in the file `pid`, and the program `start`
+# there starts it again, once it is ended, and waits until it answers.
 # --durable: the server flushes to the disk, as a real one does; otherwise not. --server: one more
 # option of the server.
+#
+# The server is the MariaDB that is installed, or what is in the directory $LK_TEST_MYSQL_BIN:
+# mariadbd and mariadb-install-db, or else MySQL's mysqld. The clients are always the installed ones.
 set -u
 
-settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-frm=0'
+settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-binlog=0'
 settings="$settings --innodb-file-per-table=0"
 memory=/dev/shm # making tables costs a flush each, whatever is set: not in memory
 while :; do
@@ -53,22 +56,37 @@ if [ "$(id -u)" -eq 0 ]; then # as root the server has to be told so
     as_root=--user=root
     settings="$settings $as_root"
 fi
-# shellcheck disable=SC2086 # an option, or none
-if ! mariadb-install-db --no-defaults ${as_root-} --datadir="$server/data" --tmpdir="$server" \
-    --skip-test-db \
-    --auth-root-authentication-method=normal --innodb-log-file-size=10M >"$server/log" 2>&1; then
+programs=${LK_TEST_MYSQL_BIN:+$LK_TEST_MYSQL_BIN/}
+# shellcheck disable=SC2086 # options, each a word
+if [ -z "$programs" ] || [ -x "${programs}mariadbd" ]; then
+    daemon=${programs}mariadbd
+    set_up=''
+    settings="$settings --loose-sync-frm=0 --innodb-log-file-size=10M"
+    "${programs}mariadb-install-db" --no-defaults ${as_root-} --datadir="$server/data" \
+        --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal \
+        --innodb-log-file-size=10M >"$server/log" 2>&1
+else
+    daemon=${programs}mysqld
+    set_up='CREATE USER root@127.0.0.1; GRANT ALL ON *.* TO root@127.0.0.1 WITH GRANT OPTION;'
+    settings="$settings --mysqlx=OFF --secure-file-priv="
+    case $settings in
+    *--ssl-cert=*) ;;
+    *) settings="$settings --tls-version=" ;; # it would make a certificate
+    esac
+    "$daemon" --no-defaults $settings --initialize-insecure --datadir="$server/data" \
+        >"$server/log" 2>&1
+fi || {
     cat "$server/log" >&2
     exit 1
-fi
-mkdir "$server/data/test"
+}
 
 # Starts it on a port that was free a moment ago; when it is not any more, on another.
 cat >"$server/start" <<END
 #!/bin/sh
 rm -f "$server/socket" "$server/pid"
-setsid mariadbd --no-defaults --datadir="$server/data" --tmpdir="$server" \\
+setsid "$daemon" --no-defaults --datadir="$server/data" --tmpdir="$server" \\
     --socket="$server/socket" --bind-address=127.0.0.1 --port="\$1" --pid-file="$server/pid" \\
-    --max-connections=300 --innodb-log-file-size=10M --innodb-buffer-pool-size=64M \\
+    --max-connections=300 --innodb-buffer-pool-size=64M \\
     --character-set-server=latin1 --skip-name-resolve $settings \\
     >>"$server/log" 2>&1 &
 while ! mariadb-admin --no-defaults -u root -S "$server/socket" ping >/dev/null 2>&1; do
@@ -90,6 +108,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
         exit 1
     fi
 done
+mariadb --no-defaults -u root -S "$server/socket" -e "$set_up CREATE DATABASE test" || exit 1
 
 arguments_left=$#
 while [ "$arguments_left" -gt 0 ]; do

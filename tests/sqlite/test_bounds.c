@@ -9,38 +9,17 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "ground.h"
+#include "scene.h"
 
 enum { OVERDUE = 300, OVERDUE_MAX = 4 }; /* far more than a call sweeps */
 
-struct scene {
-    struct ground ground;
-    struct ground_clock clock;
-    struct lk_sqlite_options options;
-    struct lk_engine *engine;
-};
-
 static int setup(void **state) {
-    struct scene *scene = calloc(1, sizeof *scene);
+    struct scene *scene;
 
-    if (scene == NULL) {
-        return 1;
-    }
-    scene->ground = ground_make();
-    ground_clock_init(&scene->clock);
-    scene->options = (struct lk_sqlite_options){
-        .time = &scene->clock.source, .boot_id = "first", .overdue_max = OVERDUE_MAX};
-    scene->engine = ground_open(scene->ground.file, &scene->options);
-    *state = scene;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct scene *scene = *state;
-
-    ground_close(scene->engine);
-    ground_remove(&scene->ground);
-    free(scene);
+    (void)scene_setup(state);
+    scene = *state;
+    scene->options.overdue_max = OVERDUE_MAX;
+    scene_reopen(scene);
     return 0;
 }
 
@@ -156,10 +135,10 @@ static void without_the_bound_nothing_is_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_bound_is_where_it_was_set, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_overdue_counts_nowhere, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_may_write, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_the_bound_nothing_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_bound_is_where_it_was_set, setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(what_is_overdue_counts_nowhere, setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(others_may_write, setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(without_the_bound_nothing_is_kept, setup, scene_teardown),
     };
 
     return cmocka_run_group_tests_name("sqlite: bounds", tests, NULL, NULL);

@@ -11,41 +11,7 @@
 
 #include "engine/happening.h"
 #include "engine/sqlite/store.h"
-#include "ground.h"
-
-struct scene {
-    struct ground ground;
-    struct ground_clock clock;
-    struct lk_sqlite_options options;
-    struct lk_engine *engine;
-    lk_result result;
-};
-
-static int setup(void **state) {
-    struct scene *scene = calloc(1, sizeof *scene);
-
-    if (scene == NULL) {
-        return 1;
-    }
-    scene->ground = ground_make();
-    ground_clock_init(&scene->clock);
-    scene->options = lk_sqlite_options_default;
-    scene->options.time = &scene->clock.source;
-    scene->options.boot_id = "first";
-    scene->engine = ground_open(scene->ground.file, &scene->options);
-    *state = scene;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct scene *scene = *state;
-
-    lk_result_clear(&scene->result);
-    ground_close(scene->engine);
-    ground_remove(&scene->ground);
-    free(scene);
-    return 0;
-}
+#include "scene.h"
 
 /* What has happened behind `after`; the caller frees it. */
 static struct lk_happenings *ask_events(struct scene *scene, uint64_t after) {
@@ -138,10 +104,7 @@ static void a_mark_of_another_boot_is_none(void **state) {
     uint64_t last = present(scene);
     struct lk_happenings *happenings;
 
-    ground_close(scene->engine);
-    scene->options.boot_id = "second";
-    scene->clock.now_us = 5000000;
-    scene->engine = ground_open(scene->ground.file, &scene->options);
+    scene_restart(scene, "second", 0);
     do_something(scene);
     assert_int_equal(count_rows(scene), 0);
     happenings = ask_events(scene, last);
@@ -241,7 +204,7 @@ static void rows_are_hostile_until_read(void **state) {
         struct scene *scene;
         lk_error error;
 
-        assert_int_equal(setup(state), 0);
+        assert_int_equal(scene_setup(state), 0);
         scene = *state;
         (void)present(scene);
         do_something(scene);
@@ -251,7 +214,7 @@ static void rows_are_hostile_until_read(void **state) {
             LK_UNAVAILABLE);
         assert_non_null(strstr(error.text, "event "));
         do_something(scene); /* and nobody else is hurt */
-        assert_int_equal(teardown(state), 0);
+        assert_int_equal(scene_teardown(state), 0);
     }
 }
 
@@ -267,7 +230,7 @@ static void numbers_without_end_do_no_harm(void **state) {
     do_something(scene);
 }
 
-#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -10,51 +10,9 @@
 #include <cmocka.h>
 
 #include "engine/sqlite/changes.h"
-#include "ground.h"
+#include "scene.h"
 
 #define SECOND_US INT64_C(1000000)
-
-struct scene {
-    struct ground ground;
-    struct ground_clock clock;
-    struct lk_sqlite_options options;
-    struct lk_engine *engine;
-    lk_result result;
-};
-
-static int setup(void **state) {
-    struct scene *scene = calloc(1, sizeof *scene);
-
-    if (scene == NULL) {
-        return 1;
-    }
-    scene->ground = ground_make();
-    ground_clock_init(&scene->clock);
-    scene->options = (struct lk_sqlite_options){
-        .time = &scene->clock.source, .boot_id = "first", .overdue_max = 64};
-    scene->engine = ground_open(scene->ground.file, &scene->options);
-    *state = scene;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct scene *scene = *state;
-
-    lk_result_clear(&scene->result);
-    ground_close(scene->engine);
-    ground_remove(&scene->ground);
-    free(scene);
-    return 0;
-}
-
-/* The machine is down for `down_us`, and comes up with a clock that begins anew. */
-static void restart(struct scene *scene, const char *boot_id, int64_t down_us) {
-    ground_close(scene->engine);
-    scene->clock.now_us = 5 * SECOND_US;
-    scene->clock.wall_us += down_us;
-    scene->options.boot_id = boot_id;
-    scene->engine = ground_open(scene->ground.file, &scene->options);
-}
 
 static lk_outcome ask(struct scene *scene, const char *owner, const char *parts, lk_style style,
                       int64_t ttl_ms) {
@@ -100,7 +58,7 @@ static void what_lived_lives_at_least_a_minute_more(void **state) {
     assert_int_equal(ask(scene, "A", "medium", LK_TRY, 600000), LK_GRANTED);
     assert_int_equal(ask(scene, "A", "long", LK_TRY, 86400000), LK_GRANTED);
     assert_int_equal(ask(scene, "B", "brief", LK_QUEUE, 20000), LK_WAITING);
-    restart(scene, "second", 3600 * SECOND_US);
+    scene_restart(scene, "second", 3600 * SECOND_US);
 
     assert_int_equal(ask(scene, "A", "brief", LK_TRY, 10000), LK_GRANTED);
     assert_int_equal(left_ms(scene, "medium"), 60000);
@@ -114,13 +72,13 @@ static void the_grace_is_given_once(void **state) {
 
     assert_int_equal(ask(scene, "A", "once", LK_TRY, 60000), LK_GRANTED);
     assert_int_equal(ask(scene, "A", "renewed", LK_TRY, 60000), LK_GRANTED);
-    restart(scene, "second", 3600 * SECOND_US);
+    scene_restart(scene, "second", 3600 * SECOND_US);
     ground_clock_advance(&scene->clock, 20 * SECOND_US);
     assert_int_equal(ground_renew(scene->engine, "A", "renewed", 0, &scene->result), LK_OK);
-    restart(scene, "third", 30 * SECOND_US);
+    scene_restart(scene, "third", 30 * SECOND_US);
     assert_int_equal(left_ms(scene, "once"), 10000);
     assert_int_equal(left_ms(scene, "renewed"), 60000);
-    restart(scene, "fourth", 10 * SECOND_US);
+    scene_restart(scene, "fourth", 10 * SECOND_US);
     assert_int_equal(left_ms(scene, "once"), -1);
 }
 
@@ -130,12 +88,11 @@ static void what_was_dead_stays_dead(void **state) {
     assert_int_equal(ask(scene, "A", "dead", LK_TRY, 1000), LK_GRANTED);
     ground_clock_advance(&scene->clock, 2 * SECOND_US);
     /* Nobody sweeps it: the store's options forbid it to those who do not pass by. */
-    ground_close(scene->engine);
     scene->options.overdue_max = 0;
-    scene->engine = ground_open(scene->ground.file, &scene->options);
+    scene_reopen(scene);
     assert_int_equal(ask(scene, "A", "alive", LK_TRY, 1000), LK_GRANTED);
     assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM requests"), 2);
-    restart(scene, "second", 5 * SECOND_US);
+    scene_restart(scene, "second", 5 * SECOND_US);
     assert_int_equal(left_ms(scene, "dead"), -1);
     assert_int_equal(left_ms(scene, "alive"), 1000);
     assert_int_equal(ground_renew(scene->engine, "A", "dead", 0, &scene->result), LK_LOST);
@@ -161,7 +118,7 @@ static void an_end_by_the_wall_clock_stays(void **state) {
     assert_int_equal(
         scene->engine->ops->ask(scene->engine, &fixed, &patience, &scene->result, &stand),
         LK_GRANTED);
-    restart(scene, "second", 3600 * SECOND_US);
+    scene_restart(scene, "second", 3600 * SECOND_US);
     assert_int_equal(left_ms(scene, "soon"), -1);
     assert_int_equal(left_ms(scene, "late"), 3600000);
     assert_int_equal(ask(scene, "B", "soon", LK_TRY, 0), LK_GRANTED);
@@ -172,7 +129,7 @@ static void a_lost_wall_clock_gives_no_more_than_the_ttl(void **state) {
     struct scene *scene = *state;
 
     assert_int_equal(ask(scene, "A", "x", LK_TRY, 120000), LK_GRANTED);
-    restart(scene, "second", -100000000 * SECOND_US);
+    scene_restart(scene, "second", -100000000 * SECOND_US);
     assert_int_equal(left_ms(scene, "x"), 120000);
     assert_int_equal(ask(scene, "B", "x", LK_QUEUE, 3600000), LK_WAITING);
     ground_clock_advance(&scene->clock, 121 * SECOND_US);
@@ -188,8 +145,7 @@ static void a_release_may_be_repeated_for_five_minutes(void **state) {
     assert_int_equal(ask(scene, "A", "x y?shared", LK_TRY, 0), LK_GRANTED);
     token = scene->result.token;
     assert_int_equal(ground_release(scene->engine, "A", "y x", token, &scene->result), LK_OK);
-    ground_close(scene->engine); /* another process may have the answer to give */
-    scene->engine = ground_open(scene->ground.file, &scene->options);
+    scene_reopen(scene); /* another process may have the answer to give */
     ground_clock_advance(&scene->clock, 299 * SECOND_US);
     assert_int_equal(ground_release(scene->engine, "A", "x y", token, &scene->result), LK_OK);
     assert_int_equal(ground_release(scene->engine, "A", "x y", token + 1, &scene->result), LK_LOST);
@@ -412,7 +368,7 @@ static void the_view_is_for_people(void **state) {
     ground_close(engine);
 }
 
-#define SCENE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define SCENE(name) cmocka_unit_test_setup_teardown(name, scene_setup, scene_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

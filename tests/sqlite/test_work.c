@@ -14,62 +14,14 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "scene.h"
 #include "sql/format.h"
 
 #define SECOND_US INT64_C(1000000)
 
 enum { LONG_QUEUE = 20000, SHORT_QUEUE = 20, ROUNDS = 60, DEARER_AT_MOST = 4 };
 
-struct scene {
-    struct ground ground;
-    struct ground_clock clock;
-    struct lk_sqlite_options options;
-    struct lk_engine *engine;
-    lk_result result;
-    lk_claim_info *claim;
-};
-
 static const struct lk_slice no_value = {NULL, 0};
-
-/* With the machine's clock; or with one that the test moves. */
-static struct scene *make_scene(bool is_clock_moved) {
-    struct scene *scene = calloc(1, sizeof *scene);
-
-    if (scene == NULL) {
-        ground_fail("memory is exhausted");
-    }
-    scene->ground = ground_make();
-    ground_clock_init(&scene->clock);
-    scene->options = lk_sqlite_options_default;
-    if (is_clock_moved) {
-        scene->options.time = &scene->clock.source;
-        scene->options.boot_id = "first";
-    }
-    scene->engine = ground_open(scene->ground.file, &scene->options);
-    return scene;
-}
-
-static int setup(void **state) {
-    *state = make_scene(false);
-    return 0;
-}
-
-static int setup_with_clock(void **state) {
-    *state = make_scene(true);
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct scene *scene = *state;
-
-    lk_claim_free(scene->claim);
-    lk_result_clear(&scene->result);
-    ground_close(scene->engine);
-    ground_remove(&scene->ground);
-    free(scene);
-    return 0;
-}
 
 static lk_outcome push(struct scene *scene, const char *queue, const char *id, int64_t delay_ms,
                        const char *needs) {
@@ -269,19 +221,11 @@ static void what_is_not_free_is_passed_over(void **state) {
 
 /* ---- restarts -------------------------------------------------------------------------------- */
 
-static void restart(struct scene *scene, const char *boot_id, int64_t down_us) {
-    ground_close(scene->engine);
-    scene->clock.now_us = 5 * SECOND_US; /* the boot-time clock begins anew */
-    scene->clock.wall_us += down_us;
-    scene->options.boot_id = boot_id;
-    scene->engine = ground_open(scene->ground.file, &scene->options);
-}
-
 static void a_delay_keeps_its_end_over_a_restart(void **state) {
     struct scene *scene = *state;
 
     assert_int_equal(push(scene, "q", "1", 600000, ""), LK_OK);
-    restart(scene, "second", 300 * SECOND_US);
+    scene_restart(scene, "second", 300 * SECOND_US);
     assert_int_equal(take(scene, "q", "w", 0), LK_BUSY);
     ground_clock_advance(&scene->clock, 299 * SECOND_US);
     assert_int_equal(take(scene, "q", "w", 0), LK_BUSY);
@@ -294,11 +238,11 @@ static void a_claim_lives_on_over_a_restart(void **state) {
 
     assert_int_equal(push(scene, "q", "1", 0, ""), LK_OK);
     assert_int_equal(take(scene, "q", "w", 20000), LK_GRANTED);
-    restart(scene, "second", 3600 * SECOND_US);
+    scene_restart(scene, "second", 3600 * SECOND_US);
     ground_clock_advance(&scene->clock, 19 * SECOND_US);
     assert_int_equal(ground_finish(scene->engine, scene->claim, LK_FINISH_RETRY, 0), LK_OK);
     assert_int_equal(take(scene, "q", "w", 20000), LK_GRANTED);
-    restart(scene, "third", SECOND_US);
+    scene_restart(scene, "third", SECOND_US);
     ground_clock_advance(&scene->clock, 20 * SECOND_US);
     assert_int_equal(take(scene, "q", "thief", 0), LK_GRANTED);
     assert_true(scene->claim->is_stolen);
@@ -513,8 +457,9 @@ static void people_can_read_it(void **state) {
     assert_int_equal(ground_sql(file, "SELECT count(*) FROM lk_locks WHERE path = 'q/1'"), 1);
 }
 
-#define IN_A_SCENE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-#define WITH_A_CLOCK(test) cmocka_unit_test_setup_teardown(test, setup_with_clock, teardown)
+#define IN_A_SCENE(test)                                                                           \
+    cmocka_unit_test_setup_teardown(test, scene_setup_on_machine_clock, scene_teardown)
+#define WITH_A_CLOCK(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

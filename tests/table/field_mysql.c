@@ -23,7 +23,7 @@ static MYSQL_RES *run(MYSQL *mysql, const char *sql) {
 }
 
 static void make_table(MYSQL *mysql, int rows) {
-    char text[256];
+    char text[320];
 
     mysql_free_result(run(mysql, "CREATE TABLE `jobs to do` (`the id` bigint PRIMARY KEY,"
                                  " state varchar(8) NOT NULL, KEY (state)) ENGINE = InnoDB"));
@@ -34,8 +34,12 @@ static void make_table(MYSQL *mysql, int rows) {
                                  " WHERE `the id` = NEW.row_id"));
     mysql_free_result(run(mysql, "CREATE VIEW log AS SELECT row_id AS job, token, attempt"
                                  " FROM finish"));
-    (void)snprintf(text, sizeof text, "INSERT INTO `jobs to do` SELECT seq, 'new' FROM seq_1_to_%d",
-                   rows);
+    (void)snprintf(text, sizeof text,
+                   "INSERT INTO `jobs to do` WITH RECURSIVE n (i) AS"
+                   " (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
+                   " SELECT 1 + a.i + 1000 * b.i, 'new' FROM n AS a CROSS JOIN n AS b"
+                   " WHERE b.i <= %d AND 1 + a.i + 1000 * b.i <= %d",
+                   rows / 1000, rows);
     mysql_free_result(run(mysql, text));
 }
 

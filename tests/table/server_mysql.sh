@@ -14,13 +14,14 @@ expect_sql "SELECT count(*) FROM other$scenarios.\`All orders\` WHERE state = 'd
 app 'ids that are no segments, and texts that look like SQL'
 sql "CREATE TABLE t (\`the id\` varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin UNIQUE, d integer);
      INSERT INTO t VALUES ('a/b', 0), ('x''); DROP TABLE t; --', 0), ('%', 0), ('..', 0), ('007', 0),
-         ('ä ü', 0), ('\\n', 0), ('\\\\', 0), ('', 0), (repeat('x', 256), 0), (NULL, 0)"
+         ('ä ü', 0), ('\\n', 0), ('line\\n', 0), ('\\\\', 0), ('', 0), (repeat('x', 256), 0), (NULL, 0)"
 lk work 'my/queue' --table t --id 'the id' --where "d = 0 -- comment" \
     --done 'UPDATE t SET d = 1 WHERE `the id` = :id' --drain -- \
     sh -c 'printf "%s|%s\n" "$LK_ITEM_ID" "$LK_PATH" >>"$log"'
 expect_code 0
-expect_sql 'SELECT count(*) FROM t WHERE d = 1' 8
+expect_sql 'SELECT count(*) FROM t WHERE d = 1' 9
 grep -qxF "a/b|my/queue/a%2Fb" "$log" || complain "log: $(cat "$log")"
+grep -qxF '|my/queue/line%0A' "$log" || complain "log: $(cat "$log")"
 grep -qxF '..|my/queue/%2E%2E' "$log" || complain "log: $(cat "$log")"
 grep -qxF 'ä ü|my/queue/ä%20ü' "$log" || complain "log: $(cat "$log")"
 

@@ -141,7 +141,8 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
 static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
                        const struct lk_patience *patience, lk_error *error) {
     static const char lock[] =
-        "SELECT GET_LOCK(CONCAT('lockkeeper ', SHA1(CONCAT(DATABASE(), '.%s'))), 31536000)";
+        "SELECT GET_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.%s'), 256), 40)),"
+        " 31536000)";
     char *script = lk_sql_rename(lk_sql_schema_mysql(), "lk_", store->place.prefix);
     char sql[sizeof lock + LK_MYSQL_PREFIX_MAX];
     struct present present = {.has_meta = false};

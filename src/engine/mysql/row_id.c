@@ -68,6 +68,7 @@ static char *close_text(FILE *text, char **bytes) {
     return *bytes;
 }
 
+/* MySQL matches no bytes, but any of them are letters of latin1. */
 char *lk_mysql_encoded(const struct lk_mysql_shape *shape) {
     char bytes[sizeof shape->column + 64];
     char *made = NULL;
@@ -83,8 +84,9 @@ char *lk_mysql_encoded(const struct lk_mysql_shape *shape) {
     }
     (void)snprintf(bytes, sizeof bytes, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", shape->column);
     (void)fprintf(text,
-                  "CASE WHEN %s REGEXP '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*$' AND LENGTH(%s) <= 255"
-                  " THEN %s WHEN %s = '.' THEN '%%2E' WHEN %s = '..' THEN '%%2E%%2E'"
+                  "CASE WHEN CONVERT(%s USING latin1) REGEXP"
+                  " '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*\\\\z' AND LENGTH(%s) <= 255 THEN %s"
+                  " WHEN %s = '.' THEN '%%2E' WHEN %s = '..' THEN '%%2E%%2E'"
                   " WHEN LENGTH(%s) BETWEEN 1 AND 255 AND LOCATE(x'00', %s) = 0 AND LENGTH(",
                   bytes, bytes, bytes, bytes, bytes, bytes, bytes);
     put_encoding(text, bytes);
@@ -103,7 +105,9 @@ char *lk_mysql_decoded(const struct lk_mysql_shape *shape, const char *segment) 
         return NULL;
     }
     if (shape->is_integer) {
-        (void)fprintf(text, "CASE WHEN %s REGEXP '^-?[0-9]{1,20}$' THEN CAST(%s AS %s) END",
+        (void)fprintf(text,
+                      "CASE WHEN CONVERT(%s USING latin1) REGEXP '^-?[0-9]{1,20}\\\\z'"
+                      " THEN CAST(%s AS %s) END",
                       segment, segment, shape->is_unsigned ? "UNSIGNED" : "SIGNED");
         return close_text(text, &made);
     }

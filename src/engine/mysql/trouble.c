@@ -9,11 +9,13 @@
 
 enum {
     MESSAGE_BYTES_SHOWN = 200,
-    ER_HERE_CHANGED = 1020,      /* a row that has changed since it was read */
-    ER_HERE_NO_PASSWORD = 1698,  /* access denied, no password needed: by the socket's user */
-    ER_HERE_TIMEOUT = 1969,      /* max_statement_time */
-    ER_HERE_KILLED = 1927,       /* the connection */
-    ER_HERE_QUERY_TIMEOUT = 3024 /* max_execution_time */
+    ER_HERE_CHANGED = 1020,       /* a row that has changed since it was read */
+    ER_HERE_NO_PASSWORD = 1698,   /* access denied, no password needed: by the socket's user */
+    ER_HERE_TIMEOUT = 1969,       /* max_statement_time */
+    ER_HERE_KILLED = 1927,        /* the connection */
+    ER_HERE_QUERY_TIMEOUT = 3024, /* max_execution_time */
+    ER_HERE_SESSION_KILLED = 3169,
+    ER_HERE_IDLE = 4031 /* the session has ended, for nothing was asked in it */
 };
 
 static bool is_one_of(unsigned code, const unsigned *codes) {
@@ -61,9 +63,9 @@ lk_outcome lk_mysql_explain_connection(MYSQL *mysql, lk_error *error) {
 enum lk_fate lk_mysql_fate_of(MYSQL *mysql) {
     static const unsigned conflicts[] = {ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_HERE_CHANGED,
                                          0};
-    static const unsigned interruptions[] = {ER_QUERY_INTERRUPTED,  ER_SERVER_SHUTDOWN,
-                                             ER_HERE_TIMEOUT,       ER_HERE_KILLED,
-                                             ER_HERE_QUERY_TIMEOUT, 0};
+    static const unsigned interruptions[] = {
+        ER_QUERY_INTERRUPTED,  ER_SERVER_SHUTDOWN,     ER_HERE_TIMEOUT, ER_HERE_KILLED,
+        ER_HERE_QUERY_TIMEOUT, ER_HERE_SESSION_KILLED, ER_HERE_IDLE,    0};
 
     if (is_one_of(mysql_errno(mysql), conflicts)) {
         return LK_FATE_CONFLICTED;

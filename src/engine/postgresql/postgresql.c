@@ -81,5 +81,6 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .table_announce = lk_procedures_table_announce,
     .table_take = lk_procedures_table_take,
     .table_finish = lk_procedures_table_finish,
+    .table_finish_and_take = lk_procedures_table_finish_and_take,
     .examine = lk_postgresql_examine,
 };

@@ -41,6 +41,10 @@ static char *row_of(const struct lk_postgresql *store, const struct lk_postgresq
     return text;
 }
 
+static const char *lock_of(const struct lk_postgresql_shape *shape) {
+    return shape->is_lockable ? " FOR NO KEY UPDATE SKIP LOCKED" : "";
+}
+
 static char *find_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
                        const struct lk_source *source) {
     static const char find[] =
@@ -89,9 +93,8 @@ static char *take_text(const struct lk_postgresql *store, const struct lk_postgr
         "SELECT lk_item.number FROM %s.ready_items($1, $9, $10) AS lk_item"
         " CROSS JOIN LATERAL (SELECT %s LIMIT 1%s) AS lk_row LIMIT $11)) AS t";
     const char *schema = store->place.schema;
-    const char *lock = shape->is_lockable ? " FOR NO KEY UPDATE SKIP LOCKED" : "";
     char *row = row_of(store, shape, source, "lk_item.id");
-    char *text = row != NULL ? lk_text_make(take, schema, schema, row, lock) : NULL;
+    char *text = row != NULL ? lk_text_make(take, schema, schema, row, lock_of(shape)) : NULL;
 
     free(row);
     return text;
@@ -110,14 +113,53 @@ static char *drop_text(const struct lk_postgresql *store, const struct lk_postgr
     return text;
 }
 
+/* `function`: finish_row or finish_row_shared. */
 static char *end_text(const struct lk_postgresql *store, const struct lk_postgresql_shape *shape,
-                      const struct lk_source *source) {
+                      const struct lk_source *source, const char *function) {
     struct lk_slice where = where_of(source);
 
-    return lk_text_make("SELECT %s.finish_row($1, $2, $3, $4, $5,"
+    return lk_text_make("SELECT %s.%s($1, $2, $3, $4, $5,"
                         " EXISTS (SELECT FROM %s WHERE %s = $6::%s AND (\n%.*s\n)))",
-                        store->place.schema, shape->table, shape->column, shape->type,
+                        store->place.schema, function, shape->table, shape->column, shape->type,
                         size_of(where), where.bytes);
+}
+
+/* ---- short ways ------------------------------------------------------------------------------ */
+
+/* One item, named by the store: its row is looked at and locked, then the store claims it. */
+static char *take_short_text(const struct lk_postgresql *store,
+                             const struct lk_postgresql_shape *shape,
+                             const struct lk_source *source) {
+    static const char take[] =
+        "SELECT (t.taken).*, t.looked, t.portion_end FROM %s.next_item($1) AS lk_item"
+        " CROSS JOIN LATERAL %s.take_row_shared($1, $3::text[], $2, $4, $5, $6::integer, $7, $8,"
+        "  lk_item.number, EXISTS (SELECT %s%s)) AS t";
+    const char *schema = store->place.schema;
+    char *row = row_of(store, shape, source, "lk_item.id");
+    char *text = row == NULL ? NULL : lk_text_make(take, schema, schema, row, lock_of(shape));
+
+    free(row);
+    return text;
+}
+
+static char *end_and_take_text(const struct lk_postgresql *store,
+                               const struct lk_postgresql_shape *shape,
+                               const struct lk_source *source) {
+    static const char end[] =
+        "SELECT (t.taken).*, t.looked, t.portion_end FROM %s.next_item($1) AS lk_item"
+        " CROSS JOIN LATERAL %s.finish_and_take_row($1, $2, $3, $4, $5,"
+        "  EXISTS (SELECT FROM %s WHERE %s = $6::%s AND (\n%.*s\n)),"
+        "  $7::text[], $8, $9::integer, $10, $11, lk_item.number, EXISTS (SELECT %s%s)) AS t";
+    const char *schema = store->place.schema;
+    struct lk_slice where = where_of(source);
+    char *row = row_of(store, shape, source, "lk_item.id");
+    char *text = row == NULL
+                     ? NULL
+                     : lk_text_make(end, schema, schema, shape->table, shape->column, shape->type,
+                                    size_of(where), where.bytes, row, lock_of(shape));
+
+    free(row);
+    return text;
 }
 
 /* The store's own, around them. */
@@ -175,8 +217,13 @@ lk_outcome lk_postgresql_table_open(struct lk_procedures *common, const struct l
     table.texts[LK_TABLE_TAKE] = take_text(store, &shape, source);
     table.texts[LK_TABLE_DROP] = drop_text(store, &shape, source);
     table.texts[LK_TABLE_BEGIN] = plain_text(store, "begin_finish($1, $2, $4, $5)");
-    table.texts[LK_TABLE_END] = end_text(store, &shape, source);
-    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+    table.texts[LK_TABLE_END] = end_text(store, &shape, source, "finish_row");
+    table.texts[LK_TABLE_TAKE_SHORT] = take_short_text(store, &shape, source);
+    table.texts[LK_TABLE_BEGIN_SHORT] =
+        plain_text(store, "begin_finish_shared($1, $2, $3, $4, $5)");
+    table.texts[LK_TABLE_END_SHORT] = end_text(store, &shape, source, "finish_row_shared");
+    table.texts[LK_TABLE_END_AND_TAKE_SHORT] = end_and_take_text(store, &shape, source);
+    for (size_t i = 0; i < LK_TABLE_TEXTS_MAX; i++) {
         is_whole = is_whole && table.texts[i] != NULL;
     }
     if (outcome == LK_OK && !is_whole) {

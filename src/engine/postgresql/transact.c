@@ -48,7 +48,7 @@ static bool send_all(const char *schema, PGconn *connection,
         is_sent = send_step(connection, &transaction->arguments, &transaction->steps[i]);
     }
     is_sent = is_sent && send_text(connection, "COMMIT");
-    if (is_sent && !is_reading) {
+    if (is_sent && !is_reading && !transaction->is_short) { /* what is short owes nothing */
         (void)snprintf(flush, sizeof flush, "SELECT %s.flush_what_is_owed()", schema);
         is_sent = send_text(connection, flush);
     }
@@ -138,13 +138,16 @@ static bool is_of_server(const char *code) {
            || begins(code, "53") || begins(code, "58") || begins(code, "XX") || begins(code, "57P");
 }
 
-/* The codes that begin with LK are of sql/75_table.sql. */
+/* The codes that begin with LK are of sql/75_table.sql and 87_short_table.sql. */
 static enum lk_failure failure_of(const char *code) {
     if (strcmp(code, "LK001") == 0) {
         return LK_FAILURE_ENDED;
     }
     if (strcmp(code, "LK002") == 0) {
         return LK_FAILURE_LOST;
+    }
+    if (strcmp(code, "LK004") == 0) {
+        return LK_FAILURE_LONG;
     }
     if (strcmp(code, "42501") == 0) {
         return LK_FAILURE_DENIED;

@@ -215,6 +215,12 @@ lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_so
 lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
                                       const struct lk_finish *finish,
                                       const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_procedures_table_finish_and_take(struct lk_engine *engine,
+                                               const struct lk_source *source,
+                                               const struct lk_finish *finish,
+                                               const struct lk_take *take,
+                                               const struct lk_patience *patience,
+                                               lk_claim_info **ret_claim, lk_error *error);
 /* R21, R22: lk_watch, lk_events_after, lk_events_due, lk_limits, lk_set_limits. */
 lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_query *query,
                                 const struct lk_patience *patience,

@@ -18,7 +18,10 @@
 #include "base/text.h"
 #include "engine/row_id.h"
 
-enum { PORTION = 64 }; /* items looked at in one transaction */
+enum {
+    PORTION = 64,       /* items looked at in one transaction */
+    SHORT_ARGUMENTS = 8 /* of a take: up to the note */
+};
 
 /* Columns of a take, behind those of lk_take(). */
 enum { TAKEN_LOOKED = 11, TAKEN_PORTION_END };
@@ -38,6 +41,14 @@ struct taking {
     int64_t portion_end; /* likewise; 0: there was nothing to look at */
 };
 
+/* What a take asks for. */
+static void add_terms(const struct lk_take *take, struct lk_arguments *arguments) {
+    lk_arguments_add_integer(arguments, take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS);
+    lk_arguments_add_integer(arguments, take->max_attempts);
+    lk_arguments_add_integer(arguments, (int64_t)take->ask_number);
+    lk_arguments_add_text(arguments, take->note_given ? take->note : (struct lk_slice){"", 0});
+}
+
 static void add_arguments(const struct taking *taking, struct lk_arguments *arguments) {
     const struct lk_take *take = taking->take;
 
@@ -46,10 +57,7 @@ static void add_arguments(const struct taking *taking, struct lk_arguments *argu
     lk_arguments_add_root(arguments, &take->queue);
     lk_arguments_add_above(arguments, &take->queue);
     lk_arguments_add_text(arguments, take->owner);
-    lk_arguments_add_integer(arguments, take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS);
-    lk_arguments_add_integer(arguments, take->max_attempts);
-    lk_arguments_add_integer(arguments, (int64_t)take->ask_number);
-    lk_arguments_add_text(arguments, take->note_given ? take->note : (struct lk_slice){"", 0});
+    add_terms(take, arguments);
     lk_arguments_add_integer(arguments, taking->behind);
     lk_arguments_add_integer(arguments, PORTION);
     lk_arguments_add_integer(arguments, taking->wanted);
@@ -81,8 +89,8 @@ static lk_outcome take_once(struct taking *taking, lk_claim_info **ret_claim,
     return outcome;
 }
 
-/* Of the portion in which no row fits, or could be locked. */
-static lk_outcome drop(struct taking *taking, lk_error *error) {
+/* Of so many items, those whose rows do not fit: none of them does, or could be locked. */
+static lk_outcome drop(struct taking *taking, int64_t items, lk_error *error) {
     struct lk_transaction transaction = {
         .steps = {{taking->table.texts[LK_TABLE_DROP], 0, 4}},
         .step_count = 1,
@@ -94,7 +102,7 @@ static lk_outcome drop(struct taking *taking, lk_error *error) {
     lk_arguments_add_path(&transaction.arguments, &taking->take->queue);
     lk_arguments_add_root(&transaction.arguments, &taking->take->queue);
     lk_arguments_add_integer(&transaction.arguments, taking->behind);
-    lk_arguments_add_integer(&transaction.arguments, PORTION);
+    lk_arguments_add_integer(&transaction.arguments, items);
     outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
     if (outcome != LK_OK) {
         outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
@@ -104,31 +112,63 @@ static lk_outcome drop(struct taking *taking, lk_error *error) {
 }
 
 /*
+ * The oldest ready item alone, where that is simple; *ret_claim stays NULL else. Its row may not
+ * fit: then it would be the oldest for whoever comes next, too, and is dropped.
+ */
+static lk_outcome take_shortly(struct taking *taking, lk_claim_info **ret_claim,
+                               struct lk_stand *ret_stand, lk_error *error) {
+    struct lk_transaction transaction = {
+        .steps = {{taking->table.texts[LK_TABLE_TAKE_SHORT], 0, SHORT_ARGUMENTS}},
+        .step_count = 1,
+        .repeat = taking->take->ask_number != 0 ? LK_REPEATABLE : LK_ONCE,
+        .is_short = true,
+    };
+    bool is_unfit = false;
+    lk_outcome outcome;
+
+    add_arguments(taking, &transaction.arguments);
+    outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
+    if (outcome != LK_OK) {
+        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
+    } else if (lk_row_is_null(transaction.rows[0], 0, 0)) {
+        is_unfit = !lk_row_is_null(transaction.rows[0], 0, TAKEN_LOOKED);
+    } else {
+        outcome =
+            lk_procedures_taken(transaction.rows[0], taking->take, 0, ret_claim, ret_stand, error);
+    }
+    lk_transaction_done(&transaction);
+    return outcome == LK_OK && is_unfit ? drop(taking, 1, error) : outcome;
+}
+
+/*
  * Portion by portion. Where rows fit but none of those locked could be claimed (a lock by hand is
  * in the way, or what the work needs), more are locked in the same portion.
  */
 static lk_outcome take_any(struct taking *taking, lk_claim_info **ret_claim,
                            struct lk_stand *ret_stand, lk_error *error) {
-    taking->wanted = 1;
-    for (;;) {
-        lk_outcome outcome = take_once(taking, ret_claim, ret_stand, error);
+    lk_outcome outcome = LK_OK;
 
+    taking->wanted = 1;
+    if (taking->table.texts[LK_TABLE_TAKE_SHORT] != NULL) {
+        outcome = take_shortly(taking, ret_claim, ret_stand, error);
+    }
+    while (outcome == LK_OK) {
+        outcome = take_once(taking, ret_claim, ret_stand, error);
         if (outcome != LK_BUSY || taking->portion_end == 0) {
             return outcome;
         }
+        outcome = LK_OK;
         if (taking->looked >= taking->wanted && taking->wanted < PORTION) {
             taking->wanted *= 2;
             continue;
         }
         if (taking->looked == 0) {
-            outcome = drop(taking, error);
-            if (outcome != LK_OK) {
-                return outcome;
-            }
+            outcome = drop(taking, PORTION, error);
         }
         taking->behind = taking->portion_end;
         taking->wanted = 1;
     }
+    return outcome;
 }
 
 static bool add_row_id(lk_claim_info *claim) {
@@ -170,9 +210,11 @@ lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_so
 struct finishing {
     struct lk_procedures *store;
     const struct lk_finish *finish;
+    const struct lk_take *take; /* in the same transaction, if it can be; NULL: none */
     const struct lk_patience *patience;
     struct lk_table table;
     struct lk_row_id id;
+    lk_claim_info *claim; /* that it got */
 };
 
 /* One of what the owner's statement is told. The attempt is known to the step before it. */
@@ -196,11 +238,20 @@ static bool add_parameter(const struct finishing *finishing, enum lk_parameter w
 
 enum { CLAIM_ARGUMENTS = 5 };
 
-/* Those of the claim, the row's id, and what the owner's statement is told: so many. */
+/* Of a take behind an end, which has said the queue, its root and the owner. */
+static void add_take(const struct lk_take *take, struct lk_arguments *arguments) {
+    lk_arguments_add_above(arguments, &take->queue);
+    add_terms(take, arguments);
+}
+
+/*
+ * Those of the claim, the row's id, those of a take; and what the owner's statement is told: from
+ * there on.
+ */
 static int add_finish(const struct finishing *finishing, struct lk_arguments *arguments) {
     const struct lk_finish *finish = finishing->finish;
     const struct lk_statement *done = &finishing->table.done;
-    int told = 0;
+    int told_from;
 
     lk_arguments_init(arguments, finishing->store->database->lists);
     lk_arguments_add_path(arguments, &finish->queue);
@@ -209,10 +260,14 @@ static int add_finish(const struct finishing *finishing, struct lk_arguments *ar
     lk_arguments_add_text(arguments, finish->owner);
     lk_arguments_add_integer(arguments, (int64_t)finish->token);
     (void)add_parameter(finishing, LK_PARAMETER_ID, arguments);
-    for (size_t i = 0; i < done->count; i++) {
-        told += add_parameter(finishing, done->parameters[i], arguments);
+    if (finishing->take != NULL) {
+        add_take(finishing->take, arguments);
     }
-    return told;
+    told_from = arguments->count;
+    for (size_t i = 0; i < done->count; i++) {
+        (void)add_parameter(finishing, done->parameters[i], arguments);
+    }
+    return told_from;
 }
 
 /* LK_NONE: this very call has ended the claim before (R3). */
@@ -222,6 +277,8 @@ static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome
         return lk_error_clear(error, LK_NONE);
     case LK_FAILURE_LOST:
         return lk_error_set(error, LK_LOST, "%s", transaction->words);
+    case LK_FAILURE_LONG:
+        return LK_BUSY;
     case LK_FAILURE_DENIED: /* which was allowed when it was looked at */
         transaction->failure = LK_FAILURE_WRONG;
         break;
@@ -232,25 +289,51 @@ static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome
                                 error);
 }
 
-/* All steps; or the first one alone, which only looks. */
-static lk_outcome perform(const struct finishing *finishing, bool is_look, lk_error *error) {
-    const struct lk_table *table = &finishing->table;
-    struct lk_transaction transaction = {.repeat = is_look ? LK_READING : LK_REPEATABLE};
+/* How the end is gone about. */
+enum way { SHORT, WHOLE, LOOK };
+
+/* The claim that the last step of a short way got. One that cannot be told perishes. */
+static void keep_claim(struct finishing *finishing, const struct lk_rows *rows) {
+    struct lk_stand stand;
+
+    if (finishing->take == NULL || lk_row_is_null(rows, 0, 0)
+        || lk_procedures_taken(rows, finishing->take, 0, &finishing->claim, &stand, NULL)
+               != LK_GRANTED) {
+        return;
+    }
+    if (!add_row_id(finishing->claim)) {
+        lk_claim_free(finishing->claim);
+        finishing->claim = NULL;
+    }
+}
+
+/* All steps; or the first one alone, which only looks. LK_BUSY: a short way does not get there. */
+static lk_outcome perform(struct finishing *finishing, enum way way, lk_error *error) {
+    char *const *texts = finishing->table.texts;
+    struct lk_transaction transaction = {.repeat = way == LOOK ? LK_READING : LK_REPEATABLE,
+                                         .is_short = way == SHORT};
     struct lk_step *step = transaction.steps;
-    int told = add_finish(finishing, &transaction.arguments);
+    int told_from = add_finish(finishing, &transaction.arguments);
     lk_outcome outcome;
 
-    *step++ = (struct lk_step){table->texts[LK_TABLE_BEGIN], 0, CLAIM_ARGUMENTS};
-    if (table->done.text != NULL && !is_look) {
-        *step++ = (struct lk_step){table->done.text, CLAIM_ARGUMENTS + 1, told};
+    *step++ = (struct lk_step){texts[way == SHORT ? LK_TABLE_BEGIN_SHORT : LK_TABLE_BEGIN], 0,
+                               CLAIM_ARGUMENTS};
+    if (finishing->table.done.text != NULL && way != LOOK) {
+        *step++ = (struct lk_step){finishing->table.done.text, told_from,
+                                   transaction.arguments.count - told_from};
     }
-    if (!is_look) {
-        *step++ = (struct lk_step){table->texts[LK_TABLE_END], 0, CLAIM_ARGUMENTS + 1};
+    if (way == SHORT && finishing->take != NULL) {
+        *step++ = (struct lk_step){texts[LK_TABLE_END_AND_TAKE_SHORT], 0, told_from};
+    } else if (way != LOOK) {
+        *step++ = (struct lk_step){texts[way == SHORT ? LK_TABLE_END_SHORT : LK_TABLE_END], 0,
+                                   CLAIM_ARGUMENTS + 1};
     }
     transaction.step_count = (size_t)(step - transaction.steps);
     outcome = lk_procedures_transact(finishing->store, &transaction, finishing->patience, error);
     if (outcome != LK_OK) {
         outcome = explain(&transaction, outcome, error);
+    } else if (way == SHORT) {
+        keep_claim(finishing, transaction.rows[transaction.step_count - 1]);
     }
     lk_transaction_done(&transaction);
     return outcome;
@@ -261,12 +344,16 @@ static lk_outcome perform(const struct finishing *finishing, bool is_look, lk_er
  * effect meanwhile; or because the claim is lost and whoever has it now is done. So it is looked
  * once more.
  */
-static lk_outcome finish_done(const struct finishing *finishing, lk_error *error) {
-    lk_outcome outcome = perform(finishing, false, error);
+static lk_outcome finish_done(struct finishing *finishing, lk_error *error) {
+    bool has_short = finishing->table.texts[LK_TABLE_END_SHORT] != NULL;
+    lk_outcome outcome = has_short ? perform(finishing, SHORT, error) : LK_BUSY;
 
+    if (outcome == LK_BUSY) {
+        outcome = perform(finishing, WHOLE, error);
+    }
     if (outcome == LK_INVALID) {
         lk_error cause;
-        lk_outcome found = perform(finishing, true, &cause);
+        lk_outcome found = perform(finishing, LOOK, &cause);
 
         if (found != LK_OK) {
             outcome = lk_error_set(error, found, "%s", cause.text);
@@ -275,11 +362,14 @@ static lk_outcome finish_done(const struct finishing *finishing, lk_error *error
     return outcome == LK_NONE ? LK_OK : outcome;
 }
 
-lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
-                                      const struct lk_finish *finish,
-                                      const struct lk_patience *patience, lk_error *error) {
+lk_outcome lk_procedures_table_finish_and_take(struct lk_engine *engine,
+                                               const struct lk_source *source,
+                                               const struct lk_finish *finish,
+                                               const struct lk_take *take,
+                                               const struct lk_patience *patience,
+                                               lk_claim_info **ret_claim, lk_error *error) {
     struct finishing finishing = {
-        .store = lk_procedures_of(engine), .finish = finish, .patience = patience};
+        .store = lk_procedures_of(engine), .finish = finish, .take = take, .patience = patience};
     lk_outcome outcome;
 
     if (finish->kind != LK_FINISH_DONE) {
@@ -295,5 +385,14 @@ lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_
     }
     outcome = finish_done(&finishing, error);
     lk_table_done(&finishing.table);
+    if (outcome == LK_OK && ret_claim != NULL) {
+        *ret_claim = finishing.claim;
+    }
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
+}
+
+lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
+                                      const struct lk_finish *finish,
+                                      const struct lk_patience *patience, lk_error *error) {
+    return lk_procedures_table_finish_and_take(engine, source, finish, NULL, patience, NULL, error);
 }

@@ -26,12 +26,21 @@ enum lk_table_text {
     LK_TABLE_DROP,  /* items whose rows do not fit: queue, root, behind which place, items */
     LK_TABLE_BEGIN, /* before the owner's statement: queue, id, root, owner, token */
     LK_TABLE_END,   /* behind it: the same, and the row's id */
-    LK_TABLE_TEXTS
+    LK_TABLE_TEXTS,
+
+    /* Short ways, for what is simple. NULL: there are none. */
+    LK_TABLE_TAKE_SHORT = LK_TABLE_TEXTS, /* the arguments of a take up to the note; answers as it,
+                                             with NULL as the outcome of what is not simple */
+    LK_TABLE_BEGIN_SHORT,
+    LK_TABLE_END_SHORT,
+    LK_TABLE_END_AND_TAKE_SHORT, /* an end's arguments; above, ttl_ms, max_attempts, ask number,
+                                    note of a take in the same transaction; answers as one */
+    LK_TABLE_TEXTS_MAX
 };
 
 /* A source as its database has it. */
 struct lk_table {
-    char *texts[LK_TABLE_TEXTS];
+    char *texts[LK_TABLE_TEXTS_MAX];
     struct lk_statement done; /* its text NULL: there is none */
 };
 
@@ -54,6 +63,7 @@ enum lk_failure {
     LK_FAILURE_LOST,   /* the claim is lost */
     LK_FAILURE_DENIED, /* the owner's SQL: no right to do it */
     LK_FAILURE_WRONG,  /* the owner's SQL: anything else */
+    LK_FAILURE_LONG,   /* it was not as simple as a short way has it */
 };
 
 /*
@@ -64,6 +74,7 @@ struct lk_transaction {
     struct lk_step steps[LK_STEPS_MAX];
     size_t step_count;
     enum lk_repeat repeat; /* LK_READING: it can do nothing else */
+    bool is_short;         /* it goes a short way */
     struct lk_arguments arguments;
 
     /* What it came to. */

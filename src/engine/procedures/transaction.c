@@ -6,7 +6,7 @@
 #include "engine/procedures/table.h"
 
 void lk_table_done(struct lk_table *table) {
-    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+    for (size_t i = 0; i < LK_TABLE_TEXTS_MAX; i++) {
         free(table->texts[i]);
     }
     free(table->done.text);

@@ -54,8 +54,12 @@ CREATE TABLE IF NOT EXISTS lk_meta (
 CREATE TABLE IF NOT EXISTS lk_roots (
     root        VARBINARY(255) NOT NULL PRIMARY KEY,
     last_draw   BIGINT  NOT NULL, -- R4: the last ticket or token
-    due_us      BIGINT  NOT NULL, -- no deadline of a request here is earlier
+    due_us      BIGINT  NOT NULL, -- nothing is due here before: a deadline, a delayed item
     has_waiting BOOLEAN NOT NULL, -- false: nobody waits below it
+    -- What lives here past `mixed_until_us` is all of one kind: twice its depth, and one more for
+    -- claims; of one part each. 0: of none yet. So whoever is of that kind looks at his path alone.
+    kind           TINYINT NOT NULL DEFAULT 0,
+    mixed_until_us BIGINT  NOT NULL DEFAULT 9223372036854775807,
     KEY roots_by_due (due_us)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
@@ -89,7 +93,7 @@ CREATE TABLE IF NOT EXISTS lk_requests (
     part_count   TINYINT NOT NULL,
     PRIMARY KEY (id, part),
     KEY requests_by_path (path, deadline_us),
-    KEY requests_by_owner (owner, held, identity),
+    KEY requests_by_owner (owner, held, identity, token),
     KEY requests_by_root (root, held, deadline_us, ticket)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
@@ -129,6 +133,9 @@ CREATE TABLE IF NOT EXISTS lk_items (
     claim        BIGINT  NOT NULL DEFAULT 0, -- the request that has it; 0: none
     ask_number   BIGINT  NOT NULL DEFAULT 0, -- R3, of that claim
     max_attempts INT UNSIGNED NOT NULL DEFAULT 0, -- of that claim; 0: no maximum
+    claims       BIGINT  NOT NULL DEFAULT 0, -- of it, and not yet counted with its queue's
+    steals       BIGINT  NOT NULL DEFAULT 0, -- likewise
+    has_value    BOOLEAN NOT NULL DEFAULT 1, -- false: there is no row in lk_item_values
     needs        VARBINARY(8207) NOT NULL, -- paths that a claim takes along, a space between
     need_limits  VARBINARY(255)  NOT NULL, -- as many numbers
     need_units   VARBINARY(255)  NOT NULL,

@@ -37,6 +37,33 @@ BEGIN
             ADD COLUMN told_until_us BIGINT
                 AS (IF(events_max > 0, 9223372036854775807, watched_until_us)) STORED;
     END IF;
+
+    -- From 1 to 2: what is told of roots and items in their rows. What was there before, and what is
+    -- added by the procedures of format 1 meanwhile, is of any kind, and may have a value.
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_roots' AND c.COLUMN_NAME = 'kind';
+    IF NOT is_there THEN
+        ALTER TABLE lk_roots
+            ADD COLUMN kind TINYINT NOT NULL DEFAULT 0,
+            ADD COLUMN mixed_until_us BIGINT NOT NULL DEFAULT 9223372036854775807;
+    END IF;
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_items'
+      AND c.COLUMN_NAME = 'has_value';
+    IF NOT is_there THEN
+        ALTER TABLE lk_items
+            ADD COLUMN claims BIGINT NOT NULL DEFAULT 0 AFTER max_attempts,
+            ADD COLUMN steals BIGINT NOT NULL DEFAULT 0 AFTER claims,
+            ADD COLUMN has_value BOOLEAN NOT NULL DEFAULT 1 AFTER steals;
+    END IF;
+    SELECT COUNT(*) INTO is_there FROM information_schema.STATISTICS AS s
+    WHERE s.TABLE_SCHEMA = DATABASE() AND s.TABLE_NAME = 'lk_requests'
+      AND s.INDEX_NAME = 'requests_by_owner' AND s.COLUMN_NAME = 'token';
+    IF NOT is_there THEN
+        ALTER TABLE lk_requests
+            DROP KEY requests_by_owner,
+            ADD KEY requests_by_owner (owner, held, identity, token);
+    END IF;
 END
 //
 CALL lk_step()

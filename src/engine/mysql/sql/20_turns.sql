@@ -28,17 +28,19 @@ BEGIN
     DECLARE alive_us BIGINT DEFAULT 0;
     DECLARE start_us BIGINT;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    BEGIN -- who may not read it goes without: in MySQL that takes a right of its own
+    BEGIN -- where it cannot be read, one goes without
         DECLARE EXIT HANDLER FOR SQLEXCEPTION SET present = NULL;
-        IF VERSION() LIKE '%MariaDB%' THEN
-            SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED)
-            INTO present
-            FROM information_schema.GLOBAL_STATUS AS s WHERE s.VARIABLE_NAME = 'UPTIME';
-        ELSE
-            SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED)
-            INTO present
-            FROM performance_schema.global_status AS s WHERE s.VARIABLE_NAME = 'Uptime';
-        END IF;
+        -- As text, for each of the two refuses a table that only the other knows.
+        SET @lk_question = CONCAT(
+            'SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED) ',
+            'INTO @lk_present FROM ',
+            IF(VERSION() LIKE '%MariaDB%', 'information_schema.GLOBAL_STATUS',
+               'performance_schema.global_status'),
+            ' AS s WHERE s.VARIABLE_NAME = ''Uptime''');
+        PREPARE lk_asking FROM @lk_question;
+        EXECUTE lk_asking;
+        DEALLOCATE PREPARE lk_asking;
+        SET present = @lk_present;
     END;
     SELECT m.server_start INTO known FROM lk_meta AS m;
     IF known <> present THEN
@@ -54,6 +56,8 @@ BEGIN
             SET q.deadline_us = GREATEST(q.deadline_us, start_us + LEAST(q.ttl_ms, 60000) * 1000)
             WHERE NOT q.fixed AND q.deadline_us > alive_us
               AND q.deadline_us < start_us + LEAST(q.ttl_ms, 60000) * 1000;
+            UPDATE lk_roots AS r SET r.mixed_until_us = start_us + 60000000
+            WHERE r.mixed_until_us > alive_us AND r.mixed_until_us < start_us + 60000000;
             UPDATE lk_meta AS m SET m.server_start = present;
         END IF;
         COMMIT;
@@ -85,8 +89,8 @@ BEGIN
         SELECT r.last_draw, r.due_us, r.has_waiting INTO found_draw, found_due_us, found_waiting
         FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
         IF found_draw IS NULL THEN -- the update is there for its lock
-            INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
-            VALUES (the_root, 0, 9223372036854775807, FALSE)
+            INSERT INTO lk_roots (root, last_draw, due_us, has_waiting, mixed_until_us)
+            VALUES (the_root, 0, 9223372036854775807, FALSE, 0)
             ON DUPLICATE KEY UPDATE root = the_root;
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.last_draw = GREATEST(r.last_draw, (SELECT m.draw_floor FROM lk_meta AS m))
@@ -128,8 +132,8 @@ BEGIN
         IF LOCATE(CONCAT('/', the_root, '/'), locked) = 0 THEN
             SELECT COUNT(*) INTO is_known FROM lk_roots AS r WHERE r.root = the_root;
             IF NOT is_known THEN
-                INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
-                SELECT the_root, m.draw_floor, 9223372036854775807, FALSE FROM lk_meta AS m
+                INSERT INTO lk_roots (root, last_draw, due_us, has_waiting, mixed_until_us)
+                SELECT the_root, m.draw_floor, 9223372036854775807, FALSE, 0 FROM lk_meta AS m
                 ON DUPLICATE KEY UPDATE root = the_root;
             END IF;
             SET found_waiting = NULL;
@@ -173,16 +177,25 @@ BEGIN
 END
 //
 
--- These roots have a deadline at `the_due_us`.
+-- These roots have a request with these paths, whose deadline is `the_due_us` and may be moved to
+-- `end_us` when it is granted.
 DROP PROCEDURE IF EXISTS lk_turn_due
 //
-CREATE PROCEDURE lk_turn_due(IN the_roots VARBINARY(4095), IN the_due_us BIGINT)
+CREATE PROCEDURE lk_turn_due(
+    IN the_roots VARBINARY(4095), IN the_due_us BIGINT, IN end_us BIGINT,
+    IN its_paths VARBINARY(8207), IN its_claim BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE its_kind TINYINT DEFAULT IF(LOCATE(' ', its_paths) > 0, 0,
+        2 + 2 * (LENGTH(its_paths) - LENGTH(REPLACE(its_paths, '/', ''))) + its_claim);
     DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
     DECLARE i INT DEFAULT 1;
     WHILE i <= count DO
-        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.due_us = LEAST(r.due_us, the_due_us)
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.due_us = LEAST(r.due_us, the_due_us),
+            r.mixed_until_us = IF(its_kind > 0 AND r.kind IN (0, its_kind), r.mixed_until_us,
+                                  GREATEST(r.mixed_until_us, end_us)),
+            r.kind = IF(r.kind = 0, its_kind, r.kind)
         WHERE r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
         SET i = i + 1;
     END WHILE;

@@ -49,7 +49,7 @@ BEGIN
     DECLARE its_ticket BIGINT;
     DECLARE its_token BIGINT;
     DECLARE its_claim BOOLEAN;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(CONCAT(r.path, CASE WHEN r.units = 0 THEN ''
                                             WHEN r.unit_limit = 0 THEN '?shared'
                                             ELSE CONCAT('?limit=', r.unit_limit,
@@ -118,7 +118,7 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_parts VARBINARY(9215);
     IF outcome IN ('busy', 'deadlock', 'full') THEN
-        SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+        SET SESSION group_concat_max_len = 4194304;
         SELECT GROUP_CONCAT(CONCAT(a.path, CASE WHEN a.units = '0' THEN ''
                                                 WHEN a.unit_limit = '0' THEN '?shared'
                                                 ELSE CONCAT('?limit=', a.unit_limit,

@@ -110,7 +110,7 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE is_covered BOOLEAN;
     IF blockers_max > 0 THEN
-        SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+        SET SESSION group_concat_max_len = 4194304;
         CALL lk_cover(self, asker, the_now_us, is_covered);
         WITH asked AS (
             SELECT m.part, m.path, m.unit_limit, m.units,

@@ -101,7 +101,7 @@ BEGIN
     DECLARE i INT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET cycle = NULL, gives_way = FALSE;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT r.owner, r.held, r.ticket INTO asker, is_held, its_ticket
     FROM lk_requests AS r WHERE r.id = asked AND r.part = 1;
     SELECT IF(COUNT(*) = 1 AND MAX(r.units) = 0 AND NOT is_held, MAX(r.path), NULL) INTO lone

@@ -197,6 +197,53 @@ BEGIN
 END
 //
 
+-- R16: the items below these roots whose time has come are ready.
+DROP PROCEDURE IF EXISTS lk_ripen
+//
+CREATE PROCEDURE lk_ripen(IN locked VARBINARY(20000), IN now_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE i INT DEFAULT LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
+    DECLARE the_root VARBINARY(255);
+    DECLARE its_queue VARBINARY(512);
+    DECLARE its_id VARBINARY(255);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_queue = NULL;
+    WHILE i > 0 DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
+        SET its_queue = '';
+        WHILE its_queue IS NOT NULL DO
+            SELECT d.queue, d.id INTO its_queue, its_id
+            FROM lk_queues AS q FORCE INDEX (PRIMARY)
+            STRAIGHT_JOIN lk_items AS d FORCE INDEX (items_by_state)
+              ON d.queue = q.path AND d.state = 'delayed' AND d.due_us <= now_us
+            WHERE q.path = the_root
+               OR (q.path > CONCAT(the_root, '/') AND q.path < CONCAT(the_root, '0'))
+            LIMIT 1;
+            IF its_queue IS NOT NULL THEN
+                UPDATE lk_items AS d FORCE INDEX (PRIMARY) SET d.state = 'ready', d.due_us = 0
+                WHERE d.queue = its_queue AND d.id = its_id;
+            END IF;
+        END WHILE;
+        SET i = i - 1;
+    END WHILE;
+END
+//
+
+-- When the next item below a root is ready; far away if none is delayed.
+DROP PROCEDURE IF EXISTS lk_first_delayed
+//
+CREATE PROCEDURE lk_first_delayed(IN the_root VARBINARY(255), OUT ripe_us BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT COALESCE(MIN((SELECT MIN(d.due_us) FROM lk_items AS d FORCE INDEX (items_by_state)
+                         WHERE d.queue = q.path AND d.state = 'delayed')), 9223372036854775807)
+    INTO ripe_us
+    FROM lk_queues AS q FORCE INDEX (PRIMARY)
+    WHERE q.path = the_root
+       OR (q.path > CONCAT(the_root, '/') AND q.path < CONCAT(the_root, '0'));
+END
+//
+
 -- R11: whoever comes by sweeps. In the order of the deadlines, each with the grants that it brings
 -- about at that moment; but where nobody waits, only a few, since what is dead is in nobody's way.
 -- What has roots that are not to be had stays for the next one.
@@ -214,8 +261,11 @@ perish: BEGIN
     DECLARE has_all BOOLEAN;
     DECLARE touched VARBINARY(512);
     DECLARE the_root VARBINARY(255);
+    DECLARE first_us BIGINT;
+    DECLARE ripe_us BIGINT;
     DECLARE i INT;
     DECLARE rounds INT DEFAULT IF(has_waiting, 256, few);
+    CALL lk_ripen(locked, now_us);
     WHILE rounds > 0 DO
         SET lost = NULL, its_deadline_us = NULL, its_ticket = NULL;
         SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
@@ -229,12 +279,19 @@ perish: BEGIN
                 SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
                 WHILE i > 0 DO
                     SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
-                    UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
-                    SET r.due_us = LEAST(
-                        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
+                    SELECT LEAST(
+                        COALESCE((SELECT MIN(q.deadline_us)
+                                  FROM lk_requests AS q FORCE INDEX (requests_by_root)
                                   WHERE q.root = the_root AND q.held = 1), 9223372036854775807),
-                        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q
+                        COALESCE((SELECT MIN(q.deadline_us)
+                                  FROM lk_requests AS q FORCE INDEX (requests_by_root)
                                   WHERE q.root = the_root AND q.held = 0), 9223372036854775807))
+                    INTO first_us;
+                    CALL lk_first_delayed(the_root, ripe_us);
+                    UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+                    SET r.due_us = LEAST(first_us, ripe_us),
+                        r.kind = IF(first_us = 9223372036854775807, 0, r.kind),
+                        r.mixed_until_us = IF(first_us = 9223372036854775807, 0, r.mixed_until_us)
                     WHERE r.root = the_root;
                     SET i = i - 1;
                 END WHILE;

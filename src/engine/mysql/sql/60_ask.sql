@@ -32,19 +32,19 @@ BEGIN
             SELECT COUNT(*) FROM lk_requests AS r
             WHERE r.owner = the_owner AND r.part = 1 AND r.deadline_us > now_us AND r.id <> self)
             THEN 'live requests of one owner'
-        WHEN per_root_max > 0 AND EXISTS (
-            SELECT 1 FROM lk_requests AS m
-            WHERE m.id = self AND per_root_max <= (
-                SELECT COUNT(DISTINCT r.id) FROM lk_requests AS r
-                WHERE r.root = m.root AND r.deadline_us > now_us AND r.id <> self))
-            THEN 'live requests under one root'
-        WHEN waits AND waiters_max > 0 AND EXISTS (
-            SELECT 1 FROM lk_requests AS m
-            WHERE m.id = self AND waiters_max <= (
-                SELECT COUNT(*) FROM lk_requests AS r FORCE INDEX (requests_by_path)
-                WHERE r.path = m.path AND r.deadline_us > now_us AND r.held = 0
-                  AND r.id <> self))
-            THEN 'requests waiting at one path' END INTO broken;
+        ELSE (
+            SELECT IF(x.is_full, 'live requests under one root', 'requests waiting at one path')
+            FROM (SELECT m.part, per_root_max > 0 AND per_root_max <= (
+                             SELECT COUNT(DISTINCT r.id) FROM lk_requests AS r
+                             WHERE r.root = m.root AND r.deadline_us > now_us AND r.id <> self)
+                             AS is_full,
+                         waits AND waiters_max > 0 AND waiters_max <= (
+                             SELECT COUNT(*)
+                             FROM lk_requests AS r FORCE INDEX (requests_by_path)
+                             WHERE r.path = m.path AND r.deadline_us > now_us AND r.held = 0
+                               AND r.id <> self) AS is_long
+                  FROM lk_requests AS m WHERE m.id = self) AS x
+            WHERE x.is_full OR x.is_long ORDER BY x.part LIMIT 1) END INTO broken;
     SET broken = CONCAT('R22: the store''s bound on ', broken, ' is reached');
 END
 //
@@ -142,7 +142,8 @@ BEGIN
         END IF;
     END IF;
     IF outcome IN ('granted', 'waiting') THEN
-        CALL lk_turn_due(the_roots, its_deadline_us);
+        CALL lk_turn_due(the_roots, its_deadline_us,
+                         its_deadline_us + IF(style = 'wait', its_ttl_ms * 1000, 0), paths, FALSE);
         IF @lk_tells THEN
             CALL lk_tell_request(IF(verdict = 'grant', 'granted', 'queued'), self, 0);
         END IF;
@@ -184,7 +185,9 @@ BEGIN
                            IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)),
         r.fixed = r.fixed OR until_us > 0 -- last: what stands behind sees what is set before
     WHERE r.id = self;
-    CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000));
+    CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
+                     IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
+                     + IF(style = 'wait', the_ttl_ms * 1000, 0), paths, FALSE);
     IF asks_value THEN -- R15: of the path named first, which is the first part then
         SELECT r.part INTO first FROM lk_requests AS r
         WHERE r.id = self AND r.path = SUBSTRING_INDEX(paths, ' ', 1);

@@ -12,7 +12,7 @@ CREATE PROCEDURE lk_find_claim(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT STRAIGHT_JOIN r.id INTO self
     FROM lk_numbers AS n JOIN lk_requests AS r FORCE INDEX (requests_by_path)
     WHERE n.n <= 1 + LENGTH(sorted_paths) - LENGTH(REPLACE(sorted_paths, ' ', ''))
@@ -46,6 +46,8 @@ renew: BEGIN
     DECLARE is_revoked BOOLEAN;
     DECLARE its_deadline_us BIGINT;
     DECLARE its_roots VARBINARY(4095);
+    DECLARE its_paths VARBINARY(512);
+    DECLARE its_claim BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due AND has_waiting THEN
@@ -59,9 +61,10 @@ renew: BEGIN
         CALL lk_find_claim(asker, sorted_paths, the_token, now_us, claim);
         SET self = COALESCE(claim, self);
     END IF;
-    SELECT r.held, r.revoked, r.token, r.ticket, r.ttl_ms, r.deadline_us, r.fixed, r.roots
+    SELECT r.held, r.revoked, r.token, r.ticket, r.ttl_ms, r.deadline_us, r.fixed, r.roots,
+           IF(r.part_count = 1, r.path, ' '), r.is_claim
     INTO is_held, is_revoked, its_token, its_ticket, its_ttl_ms, its_deadline_us, is_fixed,
-         its_roots
+         its_roots, its_paths, its_claim
     FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     SET outcome = 'lost', sentence = CASE
         WHEN self IS NULL OR NOT is_held
@@ -79,7 +82,7 @@ renew: BEGIN
         UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.ttl_ms = its_ttl_ms, r.deadline_us = its_deadline_us
         WHERE r.id = self;
-        CALL lk_turn_due(its_roots, its_deadline_us); -- a shorter ttl than before
+        CALL lk_turn_due(its_roots, its_deadline_us, its_deadline_us, its_paths, its_claim);
     END IF;
     SET outcome = 'ok', left_us = its_deadline_us - now_us;
 END
@@ -211,7 +214,7 @@ BEGIN
     DECLARE touched VARBINARY(512) DEFAULT the_path;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET self = NULL;
     SET broken = 0;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
     FROM (SELECT the_root AS root
           UNION ALL

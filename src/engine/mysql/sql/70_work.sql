@@ -24,10 +24,14 @@ BEGIN
     IF added THEN
         CALL lk_turn_draw(the_root, drawn);
         INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
-            need_roots)
+            need_roots, has_value)
         VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
             IF(delay_ms > 0, now_us + delay_ms * 1000, 0), the_needs, the_limits, the_counts,
-            the_roots);
+            the_roots, the_value IS NOT NULL);
+        IF delay_ms > 0 THEN
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
+        END IF;
         IF the_value IS NOT NULL THEN
             INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
         END IF;
@@ -50,8 +54,10 @@ CREATE PROCEDURE lk_take_again(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_roots VARBINARY(4095);
+    DECLARE its_paths VARBINARY(512);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT STRAIGHT_JOIN i.id, r.id, r.roots INTO taken, self, its_roots
+    SELECT STRAIGHT_JOIN i.id, r.id, r.roots, IF(r.part_count = 1, r.path, ' ')
+    INTO taken, self, its_roots, its_paths
     FROM lk_requests AS r FORCE INDEX (requests_by_owner)
     JOIN lk_items AS i ON i.queue = the_queue AND i.id = SUBSTRING_INDEX(r.path, '/', -1)
     WHERE r.owner = asker AND r.held = 1 AND r.identity IS NULL AND r.is_claim AND r.part = 1
@@ -62,7 +68,8 @@ BEGIN
         SET r.ttl_ms = IF(r.revoked, r.ttl_ms, new_ttl_ms),
             r.deadline_us = IF(r.revoked, r.deadline_us, now_us + new_ttl_ms * 1000)
         WHERE r.id = self;
-        CALL lk_turn_due(its_roots, now_us + new_ttl_ms * 1000);
+        CALL lk_turn_due(its_roots, now_us + new_ttl_ms * 1000, now_us + new_ttl_ms * 1000,
+                         its_paths, TRUE);
     END IF;
 END
 //
@@ -113,7 +120,9 @@ BEGIN
         END IF;
     END IF;
     IF verdict = 'grant' AND cycle IS NULL AND sentence IS NULL THEN
-        CALL lk_turn_due(all_roots, now_us + the_ttl_ms * 1000);
+        CALL lk_turn_due(all_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
+                         CONCAT_WS(' ', CONCAT(the_queue, '/', the_id), NULLIF(the_needs, '')),
+                         TRUE);
     ELSE
         ROLLBACK TO SAVEPOINT lk_not_taken;
         SET self = NULL;
@@ -145,7 +154,7 @@ take: BEGIN
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
     DECLARE its_roots VARBINARY(4095);
-    DECLARE its_hash VARBINARY(32);
+    DECLARE its_hash VARBINARY(64);
     DECLARE has_all BOOLEAN;
     DECLARE is_paused BOOLEAN;
     DECLARE is_known BOOLEAN;
@@ -153,7 +162,7 @@ take: BEGIN
     DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
     SET saw_items = FALSE, stolen = FALSE;
-    SET SESSION group_concat_max_len = GREATEST(@@SESSION.group_concat_max_len, 4194304);
+    SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(x.need_roots SEPARATOR ' ') INTO all_roots
     FROM (SELECT i.need_roots FROM lk_items AS i FORCE INDEX (items_by_state)
           WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
@@ -177,15 +186,6 @@ take: BEGIN
             LEAVE take;
         END IF;
     END IF;
-    SET its_id = '';
-    WHILE its_id IS NOT NULL DO
-        SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
-        WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us LIMIT 1;
-        IF its_id IS NOT NULL THEN
-            UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'ready', i.due_us = 0
-            WHERE i.queue = the_queue AND i.id = its_id;
-        END IF;
-    END WHILE;
     SET outcome = 'busy', its_id = '';
     SELECT EXISTS (SELECT 1 FROM lk_numbers AS n
                    STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
@@ -198,13 +198,14 @@ take: BEGIN
     END IF;
     WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO
         SELECT i.id, i.arrival, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
-               MD5(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units))
+               SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
         INTO its_id, its_arrival, its_needs, its_limits, its_counts, its_roots, stolen, its_hash
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.arrival > its_arrival
-          AND (refused = '' OR LOCATE(MD5(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units)),
-                                      refused) = 0)
+          AND (refused = ''
+               OR LOCATE(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256),
+                         refused) = 0)
         ORDER BY i.arrival LIMIT 1;
         IF its_id IS NOT NULL THEN
             SET saw_items = TRUE, has_all = TRUE;
@@ -225,11 +226,9 @@ take: BEGIN
         SET outcome = 'granted', taken = its_id;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1, i.was_lost = FALSE,
-            i.ask_number = the_ask_number, i.max_attempts = the_max_attempts
+            i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
+            i.claims = i.claims + 1, i.steals = i.steals + stolen
         WHERE i.queue = the_queue AND i.id = taken;
-        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
-        SET q.claims = q.claims + 1, q.steals = q.steals + stolen
-        WHERE q.path = the_queue;
         IF @lk_tells THEN
             CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
         END IF;
@@ -277,6 +276,8 @@ finish: BEGIN
     DECLARE has_all BOOLEAN;
     DECLARE has_ended BOOLEAN;
     DECLARE parks BOOLEAN;
+    DECLARE its_claims BIGINT;
+    DECLARE its_steals BIGINT;
     DECLARE touched VARBINARY(512);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.roots INTO its_roots
@@ -286,8 +287,8 @@ finish: BEGIN
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
-    SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts
-    INTO self, its_roots, parks
+    SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals
+    INTO self, its_roots, parks, its_claims, its_steals
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
@@ -319,7 +320,8 @@ finish: BEGIN
         DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
         WHERE v.queue = the_queue AND v.id = the_id;
         UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
-        SET q.done = q.done + 1 WHERE q.path = the_queue;
+        SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals, q.done = q.done + 1
+        WHERE q.path = the_queue;
     ELSE
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.claim = 0, i.ask_number = 0, i.was_lost = FALSE,
@@ -327,6 +329,10 @@ finish: BEGIN
             i.state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                            ELSE 'ready' END
         WHERE i.queue = the_queue AND i.id = the_id;
+        IF delay_ms > 0 AND NOT parks THEN
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
+        END IF;
         UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
         SET q.retried = q.retried + 1, q.parked = q.parked + parks
         WHERE q.path = the_queue;

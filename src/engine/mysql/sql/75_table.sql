@@ -42,8 +42,8 @@ BEGIN
             INTO is_done, is_known;
             IF NOT is_done AND NOT is_known THEN
                 INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,
-                    need_units, need_roots)
-                VALUES (the_queue, its_id, drawn + n, 'ready', 0, '', '', '', '');
+                    need_units, need_roots, has_value)
+                VALUES (the_queue, its_id, drawn + n, 'ready', 0, '', '', '', '', FALSE);
                 IF @lk_tells THEN
                     CALL lk_tell_item('pushed', the_queue, its_id);
                 END IF;
@@ -120,25 +120,13 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    DECLARE its_id VARBINARY(255) DEFAULT '';
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
-    SELECT EXISTS (SELECT 1 FROM lk_roots AS r WHERE r.root = the_root AND r.due_us <= now_us)
-           OR EXISTS (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
-                      WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us)
-    INTO is_due;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT r.due_us <= now_us INTO is_due FROM lk_roots AS r WHERE r.root = the_root;
     IF is_due THEN
         CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
         IF is_due THEN
             CALL lk_perish(locked, has_waiting, now_us, 256);
         END IF;
-        WHILE its_id IS NOT NULL DO
-            SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
-            WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us LIMIT 1;
-            IF its_id IS NOT NULL THEN
-                UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'ready', i.due_us = 0
-                WHERE i.queue = the_queue AND i.id = its_id;
-            END IF;
-        END WHILE;
         COMMIT;
         START TRANSACTION;
     END IF;
@@ -209,11 +197,9 @@ BEGIN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
             SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1,
                 i.was_lost = FALSE, i.ask_number = the_ask_number,
-                i.max_attempts = the_max_attempts
+                i.max_attempts = the_max_attempts, i.claims = i.claims + 1,
+                i.steals = i.steals + stolen
             WHERE i.queue = the_queue AND i.id = taken;
-            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
-            SET q.claims = q.claims + 1, q.steals = q.steals + stolen
-            WHERE q.path = the_queue;
             IF @lk_tells THEN
                 CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
             END IF;
@@ -276,6 +262,8 @@ BEGIN
     DECLARE now_us BIGINT;
     DECLARE first VARBINARY(20);
     DECLARE its_id VARBINARY(255);
+    DECLARE its_claims BIGINT;
+    DECLARE its_steals BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
     IF arrivals <> '' THEN
         CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
@@ -283,10 +271,14 @@ BEGIN
     WHILE arrivals <> '' DO
         SET first = SUBSTRING_INDEX(arrivals, ' ', 1),
             arrivals = SUBSTRING(arrivals, LENGTH(first) + 2);
-        SELECT i.id INTO its_id FROM lk_items AS i FORCE INDEX (items_by_state)
+        SELECT i.id, i.claims, i.steals INTO its_id, its_claims, its_steals
+        FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.arrival = CAST(first AS SIGNED) LIMIT 1;
         IF its_id IS NOT NULL THEN
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+            SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals
+            WHERE q.path = the_queue AND its_claims > 0;
             DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
             WHERE i.queue = the_queue AND i.id = its_id;
             DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)

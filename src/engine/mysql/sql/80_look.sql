@@ -124,7 +124,8 @@ CREATE PROCEDURE lk_stats(IN the_queue VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    SELECT q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked,
+    SELECT q.pushed, q.duplicates, q.claims + COALESCE(SUM(i.claims), 0) AS claims,
+           q.steals + COALESCE(SUM(i.steals), 0) AS steals, q.done, q.retried, q.parked,
            COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,

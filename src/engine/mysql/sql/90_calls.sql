@@ -95,8 +95,11 @@ CREATE PROCEDURE lk_ask(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
+    DECLARE its_kind TINYINT DEFAULT 2 + 2 * (LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')));
     DECLARE now_us BIGINT;
     DECLARE its_ticket BIGINT;
+    DECLARE fit INT;
+    DECLARE is_there BIGINT;
     DECLARE above_1, above_2, above_3, above_4 VARBINARY(512);
     DECLARE is_hard BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
@@ -109,34 +112,57 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value
-           AND LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')) < 5 THEN
+        IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value AND its_kind <= 10 THEN
             SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
-            SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
-                r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
+            SET r.last_draw = LAST_INSERT_ID(4 * GREATEST(r.last_draw + 1, now_us)
+                                             + 2 * (r.kind IN (0, its_kind))
+                                             + (r.mixed_until_us <= now_us)) DIV 4,
+                r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000),
+                r.kind = IF(r.kind = 0, its_kind, r.kind)
             WHERE r.root = the_roots AND NOT r.has_waiting;
             IF ROW_COUNT() > 0 THEN
-                SET its_ticket = LAST_INSERT_ID();
-                SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-                IF LOCATE('/', paths) > 0 THEN
-                    SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
-                        above_2 = SUBSTRING_INDEX(paths, '/', 2),
-                        above_3 = SUBSTRING_INDEX(paths, '/', 3),
-                        above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                SET its_ticket = LAST_INSERT_ID() DIV 4, fit = LAST_INSERT_ID() & 3;
+                SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+                       m.is_bounded OR m.told_until_us > now_us
+                INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
+                IF is_hard THEN
+                    SET is_free = FALSE;
+                ELSEIF fit = 3 THEN -- all that lives here is just as deep
+                    SELECT MIN(p.deadline_us) INTO is_there
+                    FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                    WHERE p.path = paths AND p.deadline_us > now_us;
+                    IF is_there IS NULL THEN
+                        SET is_free = TRUE, in_use = counts;
+                    ELSEIF counts <> '0' THEN
+                        SELECT MAX(p.units = 0 OR p.owner = asker), SUM(p.units) + counts
+                        INTO is_hard, in_use
+                        FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                        WHERE p.path = paths AND p.deadline_us > now_us;
+                        SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
+                    END IF;
+                ELSE
+                    IF its_kind > 2 THEN
+                        SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
+                            above_2 = SUBSTRING_INDEX(paths, '/', 2),
+                            above_3 = SUBSTRING_INDEX(paths, '/', 3),
+                            above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                    END IF;
+                    SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
+                                           p.units = 0 OR counts = '0')), FALSE),
+                           COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
+                    INTO is_hard, in_use
+                    FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                    WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
+                           OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                      AND p.deadline_us > now_us;
+                    SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
                 END IF;
-                SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
-                                       p.units = 0 OR counts = '0')), FALSE)
-                       OR (SELECT m.is_bounded OR m.told_until_us > now_us
-                           FROM lk_meta AS m WHERE m.only_row = 1),
-                       COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
-                INTO is_hard, in_use
-                FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
-                       OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
-                  AND p.deadline_us > now_us;
-                SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
             END IF;
+        END IF;
+        IF is_free AND fit < 2 THEN
+            CALL lk_turn_due(the_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
+                             paths, FALSE);
         END IF;
         IF is_free THEN
             INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
@@ -207,6 +233,8 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE now_us BIGINT;
     DECLARE told_until_us BIGINT;
+    DECLARE self BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -215,22 +243,23 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF the_value IS NULL AND LOCATE(' ', the_roots) = 0 THEN
+        IF the_token <> 0 AND the_value IS NULL AND LOCATE(' ', the_roots) = 0 THEN
             SELECT r.has_waiting INTO has_waiting FROM lk_roots AS r
             WHERE r.root = the_roots FOR UPDATE;
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us
             INTO now_us, told_until_us FROM lk_meta AS m WHERE m.only_row = 1;
             IF NOT has_waiting AND told_until_us <= now_us THEN
-                DELETE r FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                SELECT MIN(r.id) INTO self
+                FROM lk_requests AS r FORCE INDEX (requests_by_owner)
                 WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity
-                  AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token);
+                  AND r.token = the_token;
+                DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY)
+                WHERE r.id = self AND r.deadline_us > now_us;
                 IF ROW_COUNT() > 0 THEN
+                    INSERT INTO lk_ended (token, identity, ended_us)
+                    VALUES (the_token, its_identity, now_us)
+                    ON DUPLICATE KEY UPDATE ended_us = now_us;
                     SET outcome = 'ok';
-                    IF the_token <> 0 THEN
-                        INSERT INTO lk_ended (token, identity, ended_us)
-                        VALUES (the_token, its_identity, now_us)
-                        ON DUPLICATE KEY UPDATE ended_us = now_us;
-                    END IF;
                 END IF;
             END IF;
         END IF;
@@ -371,13 +400,17 @@ CREATE PROCEDURE lk_take(
     IN the_note VARBINARY(255))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE its_kind TINYINT
+        DEFAULT 5 + 2 * (LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', '')));
     DECLARE now_us BIGINT;
     DECLARE its_token BIGINT;
+    DECLARE earlier BIGINT;
+    DECLARE its_arrival BIGINT;
     DECLARE its_id VARBINARY(255);
-    DECLARE its_path VARBINARY(768);
     DECLARE its_value MEDIUMBLOB;
     DECLARE attempt INT UNSIGNED;
     DECLARE stolen BOOLEAN;
+    DECLARE has_value BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -391,52 +424,52 @@ BEGIN
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
         SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
-            r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
-        WHERE r.root = the_root AND NOT r.has_waiting AND r.due_us > now_us;
-        IF ROW_COUNT() > 0 AND LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', '')) < 4 THEN
+            r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000), r.kind = its_kind
+        WHERE r.root = the_root AND NOT r.has_waiting AND r.due_us > now_us
+          AND r.kind IN (0, its_kind) AND r.mixed_until_us <= now_us;
+        IF ROW_COUNT() > 0 THEN
             SET its_token = LAST_INSERT_ID();
-            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-            SELECT i.id, CONCAT(i.queue, '/', i.id), i.needs = '', i.attempts + 1, i.was_lost,
-                   v.bytes
-            INTO its_id, its_path, is_free, attempt, stolen, its_value
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+                   NOT m.is_bounded AND m.told_until_us <= now_us
+            INTO now_us, is_free FROM lk_meta AS m WHERE m.only_row = 1;
+            IF the_ask_number <> 0 THEN
+                SELECT MIN(r.token) INTO earlier
+                FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                WHERE r.owner = asker AND r.held = 1 AND r.identity IS NULL;
+            END IF;
+        END IF;
+        IF is_free AND earlier IS NULL THEN
+            SELECT MIN(i.arrival) INTO its_arrival
             FROM lk_items AS i FORCE INDEX (items_by_state)
-            LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
+            WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0;
+            SELECT MIN(i.id) INTO its_id
+            FROM lk_items AS i FORCE INDEX (items_by_state)
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-            ORDER BY i.arrival LIMIT 1;
+              AND i.arrival = its_arrival;
+            SET is_free = FALSE;
+            SELECT i.attempts + 1, i.was_lost, i.has_value, i.needs = ''
+            INTO attempt, stolen, has_value, is_free
+            FROM lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.id = its_id;
+        ELSE
+            SET is_free = FALSE;
         END IF;
         IF is_free THEN
-            SELECT COUNT(p.id) = 0
-                   AND NOT m.is_bounded AND m.told_until_us <= now_us
-                   AND NOT EXISTS (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
-                                   WHERE i.queue = the_queue AND i.state = 'delayed'
-                                     AND i.due_us <= now_us)
-                   AND (the_ask_number = 0 OR NOT EXISTS (
-                        SELECT 1 FROM lk_requests AS o FORCE INDEX (requests_by_owner)
-                        WHERE o.owner = asker AND o.held = 1 AND o.identity IS NULL))
-            INTO is_free
-            FROM lk_meta AS m
-            LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-              ON (p.path IN (its_path, SUBSTRING_INDEX(its_path, '/', 1),
-                             SUBSTRING_INDEX(its_path, '/', 2), SUBSTRING_INDEX(its_path, '/', 3),
-                             SUBSTRING_INDEX(its_path, '/', 4))
-                  OR (p.path > CONCAT(its_path, '/') AND p.path < CONCAT(its_path, '0')))
-                 AND p.deadline_us > now_us
-            WHERE m.only_row = 1;
-        END IF;
-        IF is_free THEN
+            IF has_value THEN
+                SELECT v.bytes INTO its_value FROM lk_item_values AS v
+                WHERE v.queue = the_queue AND v.id = its_id;
+            END IF;
             INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
                 attended, fixed, wants_value, is_claim, ticket, token, ttl_ms, deadline_us, roots,
                 part_count)
-            VALUES (1, its_path, 0, 0, the_root, asker, the_note, TRUE, FALSE, FALSE, FALSE, TRUE,
-                its_token, its_token, the_ttl_ms, now_us + the_ttl_ms * 1000, the_root, 1);
+            VALUES (1, CONCAT(the_queue, '/', its_id), 0, 0, the_root, asker, the_note, TRUE, FALSE,
+                FALSE, FALSE, TRUE, its_token, its_token, the_ttl_ms, now_us + the_ttl_ms * 1000,
+                the_root, 1);
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
             SET i.state = 'claimed', i.claim = LAST_INSERT_ID(), i.attempts = attempt,
-                i.was_lost = FALSE, i.ask_number = the_ask_number,
-                i.max_attempts = the_max_attempts
+                i.claims = i.claims + 1, i.steals = i.steals + stolen, i.was_lost = FALSE,
+                i.ask_number = the_ask_number, i.max_attempts = the_max_attempts
             WHERE i.queue = the_queue AND i.id = its_id;
-            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
-            SET q.claims = q.claims + 1, q.steals = q.steals + stolen
-            WHERE q.path = the_queue;
             COMMIT;
             SELECT 'granted' AS outcome, NULL AS sentence, its_id AS id, its_token AS token,
                    attempt, stolen, the_ttl_ms AS new_ttl_ms, the_ttl_ms * 1000 AS left_us,
@@ -465,7 +498,10 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE is_awaited BOOLEAN DEFAULT TRUE;
     DECLARE now_us BIGINT;
-    DECLARE told_until_us BIGINT;
+    DECLARE self BIGINT;
+    DECLARE its_claims BIGINT;
+    DECLARE its_steals BIGINT;
+    DECLARE has_value BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
@@ -480,28 +516,35 @@ BEGIN
             WHERE r.root = the_root FOR UPDATE;
         END IF;
         IF NOT is_awaited THEN
-            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us
-            INTO now_us, told_until_us FROM lk_meta AS m WHERE m.only_row = 1;
-        END IF;
-        IF told_until_us <= now_us THEN
-            DELETE i, v, r
-            FROM lk_items AS i FORCE INDEX (PRIMARY)
-            JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
-            LEFT JOIN lk_item_values AS v FORCE INDEX (PRIMARY)
-              ON v.queue = i.queue AND v.id = i.id
-            WHERE i.queue = the_queue AND i.id = the_id AND r.owner = asker
+            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            SELECT r.id, i.claims, i.steals, i.has_value
+            INTO self, its_claims, its_steals, has_value
+            FROM lk_meta AS m STRAIGHT_JOIN lk_items AS i FORCE INDEX (PRIMARY)
+            STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
+              ON r.id = i.claim AND r.part = 1
+            WHERE m.only_row = 1 AND m.told_until_us <= now_us
+              AND i.queue = the_queue AND i.id = the_id AND r.owner = asker
               AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token)
               AND r.part_count = 1;
-            IF ROW_COUNT() > 0 THEN
-                IF the_token <> 0 THEN
-                    INSERT INTO lk_ended (token, identity, ended_us)
-                    VALUES (the_token, its_identity, now_us)
-                    ON DUPLICATE KEY UPDATE ended_us = now_us;
-                END IF;
-                UPDATE lk_queues AS q FORCE INDEX (PRIMARY) SET q.done = q.done + 1
-                WHERE q.path = the_queue;
-                SET outcome = 'ok';
+        END IF;
+        IF self IS NOT NULL THEN
+            DELETE i, r FROM lk_items AS i FORCE INDEX (PRIMARY)
+            STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1;
+            IF has_value THEN
+                DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+                WHERE v.queue = the_queue AND v.id = the_id;
             END IF;
+            IF the_token <> 0 THEN
+                INSERT INTO lk_ended (token, identity, ended_us)
+                VALUES (the_token, its_identity, now_us)
+                ON DUPLICATE KEY UPDATE ended_us = now_us;
+            END IF;
+            UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+            SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals,
+                q.done = q.done + 1
+            WHERE q.path = the_queue;
+            SET outcome = 'ok';
         END IF;
         IF outcome IS NULL THEN
             CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,

@@ -3,6 +3,13 @@
 
 DELIMITER //
 
+-- Format 1 did not tell a root when a delayed item's time comes.
+INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
+SELECT DISTINCT SUBSTRING_INDEX(i.queue, '/', 1) AS root, m.draw_floor, 0, FALSE
+FROM lk_items AS i JOIN lk_meta AS m
+WHERE i.state = 'delayed' AND m.format < 2 ORDER BY root
+ON DUPLICATE KEY UPDATE due_us = 0
+//
 INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (2, 1, 0)
 //
 UPDATE lk_meta SET format = 2 WHERE format < 2

@@ -1,0 +1,129 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Work in tables of the owner's (R17) by the short ways of 86_short_work: inside transactions of the
+-- engine's, and so without a way back. Who finds that a decision is not simple says so, and the
+-- engine begins anew with 75_table: by a NULL, or, behind the owner's statement, by the error LK004.
+--
+-- Here, too, the owner's SQL comes before the root: next_item() names a row, his condition looks at
+-- it and locks it, and only then the root's lock is waited for.
+
+-- The oldest ready item that nobody else is taking, in one row; of NULLs, where there is none. Who
+-- names one has it for himself until his transaction ends: nobody waits for that, others go on.
+CREATE OR REPLACE FUNCTION lockkeeper.next_item(
+    the_queue text, OUT number bigint, OUT id text)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+    FOR number, id IN
+        SELECT i.number, i.id FROM lockkeeper.items AS i
+        WHERE i.queue = the_queue AND i.state = 'ready' ORDER BY i.sequence LIMIT 64
+    LOOP
+        CONTINUE WHEN NOT pg_try_advisory_xact_lock(
+            hashtextextended('lockkeeper///' || next_item.number, 0));
+        PERFORM FROM lockkeeper.items AS i -- whoever had it may have claimed it just now
+        WHERE i.number = next_item.number AND i.state = 'ready';
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END LOOP;
+    number := NULL;
+    id := NULL;
+END $$;
+
+-- Claims that item, whose row fits and is locked, or does nothing. NULL as its outcome: it was not
+-- simple; `looked` is 0 then if there is an item whose row does not fit.
+CREATE OR REPLACE FUNCTION lockkeeper.take_row_shared(
+    the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts integer, the_ask_number bigint, the_note text, candidate bigint, fits boolean)
+RETURNS lockkeeper.taken_row
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    result lockkeeper.taken_row;
+BEGIN
+    IF candidate IS NOT NULL AND NOT fits THEN
+        result.looked := 0;
+    ELSIF candidate IS NOT NULL THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper//' || the_owner, 0)), -- R3
+            pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
+        result.taken := lockkeeper.claim_shared(the_queue, the_above, the_root, the_owner,
+            the_ttl_ms, the_max_attempts, the_ask_number, the_note, candidate);
+    END IF;
+    RETURN result;
+END $$;
+
+-- Before the owner's statement, as begin_finish(). Where it is known now that the end will not be
+-- simple, the statement need not run.
+CREATE OR REPLACE FUNCTION lockkeeper.begin_finish_shared(
+    the_queue text, the_id text, the_root text, the_owner text, the_token bigint) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    now_us bigint := lockkeeper.now_us();
+    item record;
+    setting text;
+BEGIN
+    PERFORM FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+    WHERE k.root = the_root AND NOT k.has_waiting
+      AND m.server_start = pg_postmaster_start_time() AND m.events_max = 0
+      AND m.watched_until_us <= now_us;
+    IF FOUND THEN
+        SELECT i.attempts, i.claim INTO item FROM lockkeeper.items AS i
+        WHERE i.queue = the_queue AND i.id = the_id AND i.need_paths = '{}';
+        PERFORM FROM lockkeeper.requests AS r
+        WHERE r.id = item.claim AND r.owner = the_owner AND r.token = the_token
+          AND r.deadline_us > now_us;
+    END IF;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'this is for begin_finish()' USING ERRCODE = 'LK004';
+    END IF;
+    setting := set_config('lockkeeper.attempt', item.attempts::text, true)
+        || set_config('lockkeeper.finishes', the_token::text, true);
+END $$;
+
+-- Behind it, as finish_row(). What this very call did before, or does just now, is for finish_row().
+CREATE OR REPLACE FUNCTION lockkeeper.finish_row_shared(
+    the_queue text, the_id text, the_root text, the_owner text, the_token bigint,
+    still_fits boolean) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    identity bytea := sha256(convert_to(the_queue || '/' || the_id || E'\n' || the_owner, 'UTF8'));
+BEGIN
+    IF current_setting('lockkeeper.finishes', true) IS DISTINCT FROM the_token::text THEN
+        RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = 'LK003';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
+    IF lockkeeper.finish_shared(the_queue, the_id, the_root, the_owner, identity, the_token) IS NULL
+    THEN
+        RAISE EXCEPTION 'this is for finish_row()' USING ERRCODE = 'LK004';
+    END IF;
+    IF still_fits THEN
+        INSERT INTO lockkeeper.done_rows (queue, id) VALUES (the_queue, the_id)
+        ON CONFLICT (queue, id) DO NOTHING;
+    END IF;
+END $$;
+
+-- The end of one claim, and the next one where that is simple.
+CREATE OR REPLACE FUNCTION lockkeeper.finish_and_take_row(
+    the_queue text, the_id text, the_root text, the_owner text, the_token bigint,
+    still_fits boolean, the_above text[], the_ttl_ms bigint, the_max_attempts integer,
+    the_ask_number bigint, the_note text, candidate bigint, fits boolean)
+RETURNS lockkeeper.taken_row
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_catalog.pg_advisory_xact_lock( -- before the root's, as any take does
+        pg_catalog.hashtextextended('lockkeeper//' || the_owner, 0));
+    PERFORM lockkeeper.finish_row_shared(the_queue, the_id, the_root, the_owner, the_token,
+                                         still_fits);
+    RETURN lockkeeper.take_row_shared(the_queue, the_above, the_root, the_owner, the_ttl_ms,
+        the_max_attempts, the_ask_number, the_note, candidate, fits);
+END $$;

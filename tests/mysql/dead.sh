@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh dead.sh LK
+#
+# Among a hundred thousand requests that have perished, a call reads a few rows, and they go by and
+# by. Prints TAP.
+. "${0%/*}/harness.sh"
+
+LK_STORE="mysql://root@/test?$server"
+export LK_STORE
+"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+
+sql "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended, fixed,
+         wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
+     SELECT 1, CONCAT('old/', d.n), 0, 0, 'old', CONCAT('dead-', d.n), '', TRUE, FALSE, FALSE, FALSE,
+            d.n, d.n, 1000, 1000000000 + d.n, UNHEX(SHA2(d.n, 256)), 'old', 1
+     FROM (SELECT a.n + 1000 * (b.n - 1) AS n
+           FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 100) AS d;
+     INSERT INTO lk_roots (root, last_draw, due_us, has_waiting) VALUES ('old', 0, 1000000000, FALSE)"
+ok 'there are so many' is "SELECT COUNT(*) FROM lk_requests WHERE root = 'old'" 100000
+
+read_so_far() {
+    sql "SHOW GLOBAL STATUS LIKE 'Innodb_rows_read'" | cut -f 2
+}
+
+frugal() { # AT_MOST ARGUMENT...: reads no more rows than that
+    at_most=$1
+    shift
+    before=$(read_so_far)
+    "$lk" "$@" >"$work/out" 2>"$work/err" || return 1
+    after=$(read_so_far)
+    echo "$before rows before, $after after" >>"$work/err"
+    [ $((after - before)) -le "$at_most" ]
+}
+
+ok 'an ask among them reads a few rows' frugal 100 acquire --try --owner me old/5
+ok 'so does a release' frugal 100 release --owner me old/5
+ok 'and an ask for all of two paths' frugal 200 acquire --try --owner me old/5 new/5
+ok 'and a renewal' frugal 200 renew --owner me old/5 new/5
+ok 'and a look' frugal 2000 show old/5
+sql 'CALL lk_sweep()'
+ok 'they are swept, many at a time' is \
+    "SELECT COUNT(*) < 99900 FROM lk_requests WHERE root = 'old'" 1
+
+echo "1..$count"
+[ "$failures" -eq 0 ]
