@@ -144,9 +144,13 @@ lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
 
 /* ---- events.c -------------------------------------------------------------------------------- */
 
-/* For who waits for events: the last number drawn, and when something is due, or LK_NEVER. */
-lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_waker *waker,
-                                     uint64_t *ret_last, int64_t *ret_due_us);
+/*
+ * For who has waited for events since `begun_us`, and has seen to what was due before: the last
+ * number drawn, and when to see to what is due now; LK_NEVER: nothing is.
+ */
+lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_us,
+                                     struct lk_waker *waker, uint64_t *ret_last,
+                                     int64_t *ret_see_us);
 
 /* ---- examine.c ------------------------------------------------------------------------------- */
 
