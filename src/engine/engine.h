@@ -192,6 +192,10 @@ struct lk_engine_ops {
     lk_outcome (*stats)(struct lk_engine *engine, const struct lk_path *queue,
                         const struct lk_patience *patience, lk_queue_stats *ret_stats,
                         lk_error *error);
+    /* Whether anything is ready, delayed or claimed. NULL: stats() says it as cheaply. */
+    lk_outcome (*has_items)(struct lk_engine *engine, const struct lk_path *queue,
+                            const struct lk_patience *patience, bool *ret_has_items,
+                            lk_error *error);
 
     /*
      * Blocks, as await() does, until there may be something to take after a take that was BUSY:

@@ -14,9 +14,11 @@
 #include "keeper/checked.h"
 #include "keeper/wait.h"
 
-#define LOOK_US INT64_C(5000000)       /* whatever wakes: work is looked for this often */
-#define LOOK_DRAIN_US INT64_C(1000000) /* and for its end, which wakes nobody */
-#define PAUSE_US INT64_C(50000)        /* when the engine cannot sleep */
+#define LOOK_US INT64_C(5000000)    /* whatever wakes: work is looked for this often */
+#define DRAIN_MIN_US INT64_C(10000) /* and for its end, which wakes nobody, by growing pauses */
+#define DRAIN_MAX_US INT64_C(1000000)
+#define FULL_US INT64_C(1000000) /* until a bound may have room again */
+#define PAUSE_US INT64_C(50000)  /* when the engine cannot sleep */
 #define PATIENCE_MIN_US INT64_C(1000000)
 
 static uint64_t draw_ask_number(struct lk_random *random) {
@@ -45,6 +47,19 @@ static bool has_rows(const struct lk_claiming *claiming, const struct lk_patienc
                || look.found > 0);
 }
 
+static bool has_items(const struct lk_claiming *claiming, const struct lk_patience *patience) {
+    struct lk_engine *engine = claiming->store->engine;
+    const struct lk_path *queue = &claiming->take.queue;
+    lk_queue_stats stats;
+    bool has = true;
+
+    if (engine->ops->has_items != NULL) {
+        return engine->ops->has_items(engine, queue, patience, &has, NULL) != LK_OK || has;
+    }
+    return engine->ops->stats(engine, queue, patience, &stats, NULL) != LK_OK
+           || stats.ready_now + stats.delayed_now + stats.claimed_now > 0;
+}
+
 /*
  * R16: whether anything is left that may have to be worked on. Rows first: what is announced
  * meanwhile is an item by the time that items are counted. A store that is away does not tell:
@@ -52,30 +67,27 @@ static bool has_rows(const struct lk_claiming *claiming, const struct lk_patienc
  */
 static bool is_drained(struct lk_claiming *claiming) {
     const struct lk_patience patience = patience_of(claiming);
-    const struct lk_engine_ops *ops = claiming->store->engine->ops;
-    lk_queue_stats stats;
 
-    return !has_rows(claiming, &patience)
-           && ops->stats(claiming->store->engine, &claiming->take.queue, &patience, &stats, NULL)
-                  == LK_OK
-           && stats.ready_now + stats.delayed_now + stats.claimed_now == 0;
+    return !has_rows(claiming, &patience) && !has_items(claiming, &patience);
 }
 
+/* *drain_us: the pause between two looks for the end; it grows. */
 static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
-                             const struct lk_stand *stand) {
+                             const struct lk_stand *stand, int64_t *drain_us) {
     const struct lk_engine_ops *ops = claiming->store->engine->ops;
     int64_t now_us = lk_clock_now_us();
     int64_t until_us =
-        lk_least(claiming->end_us, now_us + (claiming->drains ? LOOK_DRAIN_US : LOOK_US));
+        lk_least(claiming->end_us, now_us + (claiming->drains ? *drain_us : LOOK_US));
     lk_outcome slept = LK_INTERNAL;
 
+    *drain_us = lk_least(*drain_us * 2, DRAIN_MAX_US);
     if (outcome == LK_BUSY) {
         slept = ops->await_work(claiming->store->engine, &claiming->take.queue, stand, until_us,
                                 claiming->waker);
         claiming->is_unknown = (ops->capabilities & LK_TAKES_IN_AWAIT) != 0;
     }
     if (slept != LK_OK && slept != LK_CANCELLED) {
-        int64_t pause_us = outcome == LK_FULL ? LOOK_DRAIN_US : PAUSE_US;
+        int64_t pause_us = outcome == LK_FULL ? FULL_US : PAUSE_US;
 
         (void)lk_waker_sleep(claiming->waker, lk_least(until_us - now_us, pause_us));
     }
@@ -215,6 +227,7 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
     lk_outcome final;
 
     lk_claim_info *followed = take_followed(claiming);
+    int64_t drain_us = DRAIN_MIN_US;
 
     if (followed != NULL) {
         *ret_claim = followed;
@@ -240,7 +253,7 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
                 }
                 return final;
             }
-            sleep_until_work(claiming, outcome, &stand);
+            sleep_until_work(claiming, outcome, &stand, &drain_us);
             break;
         case LK_CANCELLED:
             break; /* the waker was thrown */

@@ -72,6 +72,7 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .unpark = lk_procedures_unpark,
     .items = lk_procedures_items,
     .stats = lk_procedures_stats,
+    .has_items = lk_procedures_has_items,
     .await_work = lk_postgresql_await_work,
     .events = lk_procedures_events,
     .await_events = lk_postgresql_await_events,

@@ -160,6 +160,24 @@ lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *q
     return lk_error_clear(error, LK_OK);
 }
 
+lk_outcome lk_procedures_has_items(struct lk_engine *engine, const struct lk_path *queue,
+                                   const struct lk_patience *patience, bool *ret_has_items,
+                                   lk_error *error) {
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_add_path(&arguments, queue);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_has_items", LK_READING, &arguments,
+                                 patience, &rows, error);
+    if (outcome == LK_OK) {
+        *ret_has_items = lk_row_boolean(rows, 0, 0);
+        lk_rows_free(rows);
+    }
+    return outcome;
+}
+
 lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error) {

@@ -233,6 +233,10 @@ lk_outcome lk_procedures_limits_get(struct lk_engine *engine, const struct lk_pa
                                     lk_limits *ret_limits, lk_error *error);
 lk_outcome lk_procedures_limits_set(struct lk_engine *engine, const lk_limits *limits,
                                     const struct lk_patience *patience, lk_error *error);
+/* For databases that have lk_has_items(). */
+lk_outcome lk_procedures_has_items(struct lk_engine *engine, const struct lk_path *queue,
+                                   const struct lk_patience *patience, bool *ret_has_items,
+                                   lk_error *error);
 lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error);

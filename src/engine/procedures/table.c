@@ -123,6 +123,7 @@ static lk_outcome take_shortly(struct taking *taking, lk_claim_info **ret_claim,
         .repeat = taking->take->ask_number != 0 ? LK_REPEATABLE : LK_ONCE,
         .is_short = true,
     };
+    uint64_t version = lk_procedures_version(taking->store);
     bool is_unfit = false;
     lk_outcome outcome;
 
@@ -133,8 +134,8 @@ static lk_outcome take_shortly(struct taking *taking, lk_claim_info **ret_claim,
     } else if (lk_row_is_null(transaction.rows[0], 0, 0)) {
         is_unfit = !lk_row_is_null(transaction.rows[0], 0, TAKEN_LOOKED);
     } else {
-        outcome =
-            lk_procedures_taken(transaction.rows[0], taking->take, 0, ret_claim, ret_stand, error);
+        outcome = lk_procedures_taken(transaction.rows[0], taking->take, version, ret_claim,
+                                      ret_stand, error);
     }
     lk_transaction_done(&transaction);
     return outcome == LK_OK && is_unfit ? drop(taking, 1, error) : outcome;

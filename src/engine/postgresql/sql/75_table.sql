@@ -6,6 +6,9 @@
 -- (R3); LK002, the claim is lost; LK003, the owner's statement has ended the transaction.
 
 -- ---- the ids of rows, and segments of paths ----
+--
+-- What the owner's statements call is PL/pgSQL: SQL functions would be parsed and planned with each of
+-- them, each time.
 
 -- An id as the segment of a path, as engine/row_id.h has it. NULL: it cannot be one.
 CREATE OR REPLACE FUNCTION lockkeeper.row_id_encoded(id text) RETURNS text
@@ -24,10 +27,12 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.row_id(id text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-SELECT CASE WHEN id IS NULL OR octet_length(id) NOT BETWEEN 1 AND 255 THEN NULL
-            WHEN id ~ '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*$' THEN id
-            ELSE lockkeeper.row_id_encoded(id) END $$;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN CASE WHEN id IS NULL OR octet_length(id) NOT BETWEEN 1 AND 255 THEN NULL
+                WHEN id ~ '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*$' THEN id
+                ELSE lockkeeper.row_id_encoded(id) END;
+END $$;
 
 -- The id that a segment stands for; NULL: none does.
 CREATE OR REPLACE FUNCTION lockkeeper.row_text_decoded(segment text) RETURNS text
@@ -49,26 +54,34 @@ EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.row_text(segment text) RETURNS text
-LANGUAGE sql IMMUTABLE AS $$
-SELECT CASE WHEN position('%' IN segment) = 0 THEN segment
-            ELSE lockkeeper.row_text_decoded(segment) END $$;
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN CASE WHEN position('%' IN segment) = 0 THEN segment
+                ELSE lockkeeper.row_text_decoded(segment) END;
+END $$;
 
 -- The same for ids of other types: what could not be one is NULL, and never an error.
 CREATE OR REPLACE FUNCTION lockkeeper.row_integer(segment text) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$
-SELECT CASE WHEN segment ~ '^-?[0-9]{1,18}$' THEN segment::bigint
-            WHEN segment ~ '^-?[0-9]{19}$'
-                 AND segment::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
-            THEN segment::bigint END $$;
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN CASE WHEN segment ~ '^-?[0-9]{1,18}$' THEN segment::bigint
+                WHEN segment ~ '^-?[0-9]{19}$'
+                     AND segment::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
+                THEN segment::bigint END;
+END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.row_numeric(segment text) RETURNS numeric
-LANGUAGE sql IMMUTABLE AS
-$$ SELECT CASE WHEN segment ~ '^-?[0-9]+(\.[0-9]+)?$' THEN segment::numeric END $$;
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN CASE WHEN segment ~ '^-?[0-9]+(\.[0-9]+)?$' THEN segment::numeric END;
+END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.row_uuid(segment text) RETURNS uuid
-LANGUAGE sql IMMUTABLE AS
-$$ SELECT CASE WHEN segment ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-               THEN segment::uuid END $$;
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN CASE WHEN segment ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+                   THEN segment::uuid END;
+END $$;
 
 -- ---- announcing ----
 
@@ -123,24 +136,6 @@ BEGIN
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
     IF announce.pushed > 0 THEN
         PERFORM lockkeeper.wake_workers(turn);
-    END IF;
-END $$;
-
-CREATE OR REPLACE PROCEDURE lockkeeper.lk_announce(
-    queue text, root text, ids text[], INOUT pushed bigint DEFAULT NULL,
-    INOUT duplicates bigint DEFAULT NULL)
-LANGUAGE plpgsql AS $$
-#variable_conflict use_variable
-BEGIN
-    COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    END IF;
-    SELECT a.pushed, a.duplicates INTO pushed, duplicates
-    FROM lockkeeper.announce(queue, root, ids) AS a;
-    IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
     END IF;
 END $$;
 

@@ -6,8 +6,36 @@
 -- or not. Each finds what it looks for by one index, whatever the tables' statistics say: no join, no
 -- OR; and parts in an order that only the index of their paths has.
 
--- The oldest ready item, or this one (not NULL), if nothing is in its way. NULL: it is for take(), and
--- nothing has been done. A part that is near may be dead: take() knows.
+-- There is no item that is ready, or others are taking what there is. Who waits for work is written
+-- down by take(), with the root alone; where that has been done just now, it need not be done again.
+CREATE OR REPLACE FUNCTION lockkeeper.nothing_shared(queue text, root text, moment_us bigint)
+RETURNS lockkeeper.taken
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    taken lockkeeper.taken;
+    delayed_us bigint;
+    deadline_us bigint;
+BEGIN
+    PERFORM FROM lockkeeper.queue_counts AS q WHERE q.path = queue;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    taken.outcome := 'busy';
+    taken.sentence := 'R16: there is nothing to claim now';
+    PERFORM FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready'
+    ORDER BY i.sequence LIMIT 1;
+    taken.has_held := FOUND;
+    SELECT i.due_us INTO delayed_us FROM lockkeeper.items AS i
+    WHERE i.queue = queue AND i.state = 'delayed' ORDER BY i.due_us LIMIT 1;
+    SELECT r.deadline_us INTO deadline_us FROM lockkeeper.requests AS r
+    WHERE r.root = root AND r.deadline_us > moment_us ORDER BY r.deadline_us LIMIT 1;
+    taken.look_us := least(delayed_us, deadline_us) - moment_us;
+    RETURN taken;
+END $$;
+
+-- The oldest ready item, or this one (0: there is none), if nothing is in its way. NULL: it is for
+-- take(), and nothing has been done. A part that is near may be dead: take() knows.
 CREATE OR REPLACE FUNCTION lockkeeper.claim_shared(
     queue text, above text[], root text, asker text, ttl_ms bigint, max_attempts integer,
     ask_number bigint, note text, candidate bigint) RETURNS lockkeeper.taken
@@ -21,12 +49,14 @@ DECLARE
     the_number bigint;
     has_needs boolean;
     claim bigint;
+    known record;
 BEGIN
     IF drawn < moment_us - 10000 THEN
         drawn := lockkeeper.catch_up(drawn);
     END IF;
-    PERFORM FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-    WHERE k.root = root AND k.due_us > moment_us AND k.due_us <= moment_us + ttl_ms * 1000
+    SELECT k.due_us, k.awaited_us INTO known
+    FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+    WHERE k.root = root AND k.due_us > moment_us
       AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
       AND m.events_max = 0 AND m.watched_until_us <= moment_us;
     IF NOT FOUND THEN
@@ -70,7 +100,11 @@ BEGIN
         FROM lockkeeper.items AS i WHERE i.number = candidate AND i.state = 'ready'
         FOR UPDATE SKIP LOCKED;
     END IF;
-    IF the_number IS NULL OR has_needs THEN
+    IF the_number IS NULL AND coalesce(candidate, 0) = 0
+       AND known.awaited_us >= moment_us + 1500000 THEN
+        RETURN lockkeeper.nothing_shared(queue, root, moment_us);
+    END IF;
+    IF the_number IS NULL OR has_needs OR known.due_us > moment_us + ttl_ms * 1000 THEN
         RETURN NULL;
     END IF;
     the_path := queue || '/' || taken.id;
@@ -138,6 +172,14 @@ BEGIN
     VALUES (ended, identity, moment_us, queue, item.claims, item.steals);
     RETURN ended;
 END $$;
+
+-- Whether there is anything that may have to be worked on, now or later.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_has_items(the_queue text) RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+SELECT EXISTS (SELECT FROM lockkeeper.items AS i
+               WHERE i.queue = the_queue AND i.state <> 'parked') $$;
 
 -- R16.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_take(

@@ -6,6 +6,96 @@
 -- Here, too, the owner's SQL comes before the root: next_item() names a row, his condition looks at
 -- it and locks it, and only then the root's lock is waited for.
 
+-- announce(), into a queue that is there. NULL: it is not simple. Finders insert in the order of the
+-- ids, so that none of them waits for another that waits for him.
+CREATE OR REPLACE FUNCTION lockkeeper.announce_shared(
+    the_queue text, the_root text, ids text[], OUT pushed bigint, OUT duplicates bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    drawn bigint := lockkeeper.draw(); -- the sequence is at the clock, for what is drawn behind it
+    moment_us bigint := lockkeeper.now_us();
+    is_awaited boolean;
+    wanted bigint;
+    added bigint[];
+    already_done bigint;
+BEGIN
+    SELECT k.awaited_us > moment_us INTO is_awaited
+    FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+    WHERE k.root = the_root AND m.server_start = pg_postmaster_start_time()
+      AND m.events_max = 0 AND m.watched_until_us <= moment_us;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    PERFORM FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue;
+    IF NOT FOUND THEN
+        RETURN; -- a new queue has the root alone
+    END IF;
+    WITH wanted AS (
+        SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
+        WHERE NOT EXISTS (SELECT FROM lockkeeper.done_rows AS d
+                          WHERE d.queue = the_queue AND d.id = u.id)
+    ), drawn AS (
+        SELECT w.id, nextval('lockkeeper.draws') AS sequence
+        FROM (SELECT o.id FROM wanted AS o ORDER BY o.n) AS w
+    ), added AS (
+        INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths,
+            need_limits, need_units, need_roots)
+        SELECT the_queue, d.id, d.sequence, 'ready', 0, '{}', '{}', '{}', '{}'
+        FROM drawn AS d ORDER BY d.id COLLATE "C"
+        ON CONFLICT (queue, id) DO NOTHING
+        RETURNING i.number
+    )
+    SELECT (SELECT count(*) FROM wanted), array_agg(a.number) INTO wanted, added FROM added AS a;
+    -- What somebody was just finishing as it was looked for is marked by now: its old item was in
+    -- the way of the new one until then.
+    WITH gone AS (
+        DELETE FROM lockkeeper.items AS i USING lockkeeper.done_rows AS d
+        WHERE i.number = ANY (added) AND d.queue = the_queue AND d.id = i.id
+        RETURNING i.number
+    )
+    SELECT count(*) INTO already_done FROM gone;
+    duplicates := wanted - coalesce(cardinality(added), 0);
+    pushed := coalesce(cardinality(added), 0) - already_done;
+    UPDATE lockkeeper.queue_counts AS q
+    SET pushed = q.pushed + announce_shared.pushed,
+        duplicates = q.duplicates + announce_shared.duplicates
+    WHERE q.path = the_queue;
+    IF is_awaited AND announce_shared.pushed > 0 THEN
+        PERFORM pg_notify('lockkeeper', '/' || the_root);
+    END IF;
+END $$;
+
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_announce(
+    queue text, root text, ids text[], INOUT pushed bigint DEFAULT NULL,
+    INOUT duplicates bigint DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+    setting text;
+BEGIN
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
+        || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+        || set_config('enable_bitmapscan', 'off', true)
+        || set_config('plan_cache_mode', 'force_generic_plan', true)
+        || pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || root, 0));
+    SELECT a.pushed, a.duplicates INTO pushed, duplicates
+    FROM lockkeeper.announce_shared(queue, root, ids) AS a;
+    IF pushed IS NULL THEN
+        ROLLBACK;
+        SELECT a.pushed, a.duplicates INTO pushed, duplicates
+        FROM lockkeeper.announce(queue, root, ids) AS a;
+        IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+            CALL lockkeeper.let_go();
+        END IF;
+    END IF;
+END $$;
+
 -- The oldest ready item that nobody else is taking, in one row; of NULLs, where there is none. Who
 -- names one has it for himself until his transaction ends: nobody waits for that, others go on.
 CREATE OR REPLACE FUNCTION lockkeeper.next_item(
@@ -32,8 +122,8 @@ BEGIN
     id := NULL;
 END $$;
 
--- Claims that item, whose row fits and is locked, or does nothing. NULL as its outcome: it was not
--- simple; `looked` is 0 then if there is an item whose row does not fit.
+-- Claims that item, whose row fits and is locked, or finds that there is none. NULL as its outcome:
+-- it was not simple, and nothing was done; `looked` is 0 then if the item's row does not fit.
 CREATE OR REPLACE FUNCTION lockkeeper.take_row_shared(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text, candidate bigint, fits boolean)
@@ -47,11 +137,11 @@ DECLARE
 BEGIN
     IF candidate IS NOT NULL AND NOT fits THEN
         result.looked := 0;
-    ELSIF candidate IS NOT NULL THEN
+    ELSE
         PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper//' || the_owner, 0)), -- R3
             pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
         result.taken := lockkeeper.claim_shared(the_queue, the_above, the_root, the_owner,
-            the_ttl_ms, the_max_attempts, the_ask_number, the_note, candidate);
+            the_ttl_ms, the_max_attempts, the_ask_number, the_note, coalesce(candidate, 0));
     END IF;
     RETURN result;
 END $$;
