@@ -299,8 +299,11 @@ perish: BEGIN
             LEAVE perish;
         END IF;
         SELECT r.roots INTO its_roots FROM lk_requests AS r WHERE r.id = lost AND r.part = 1;
+        SET i = LENGTH(locked);
         CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
-        IF has_all THEN
+        IF has_all AND LENGTH(locked) > i THEN
+            DO 0; -- what is due in the other roots may come first
+        ELSEIF has_all THEN
             CALL lk_remove_request(lost, 'perished', touched);
             IF has_waiting THEN
                 CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);

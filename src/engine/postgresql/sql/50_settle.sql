@@ -241,8 +241,8 @@ BEGIN
             turn := lockkeeper.widen_turn(turn, lost.roots);
             IF NOT lost.roots <@ turn.roots THEN
                 kept := kept || lost.id;
-                CONTINUE;
             END IF;
+            CONTINUE; -- what is due in the other roots may come first
         END IF;
         paths := lockkeeper.lose_request(lost, 'perished');
         turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
