@@ -61,7 +61,7 @@ BEGIN
         WHERE p.path > CONCAT(the_path, '/') AND p.path < CONCAT(the_path, '0')
           AND p.deadline_us > now_us
     ), parts AS (
-        SELECT DISTINCT STRAIGHT_JOIN r.path
+        SELECT STRAIGHT_JOIN DISTINCT r.path
         FROM near AS x JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = x.id
     ), around AS (
         SELECT STRAIGHT_JOIN p.id
@@ -113,7 +113,7 @@ BEGIN
            r.owner, r.deadline_us
     FROM lk_items AS i
     LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
-    LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    LEFT JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue
     ORDER BY i.arrival;
 END
