@@ -86,6 +86,26 @@ ok 'with all that is new' says 0 '*100*' -S "$(store clerk office)" limits event
 ok 'events too' says 0 '*' -S "$(store clerk office)" release --owner me x
 ok 'which are there to read' is 'SELECT event, parts, owner FROM lk_events' 'released|x|me' office
 
+# ---- while others work, and others do the same ----
+
+"$lk" -S "$(store root shop)" limits events=0 >"$work/out" 2>"$work/err"
+"$lk" -S "$(store root shop)" bench --pattern many --clients 4 --seconds 6 \
+    >"$work/bench" 2>"$work/err" &
+bench=$!
+for i in 1 2 3; do
+    mariadb --no-defaults --comments -u root -S "$LK_TEST_SERVER/socket" shop \
+        <"$work/schema.sql" >"$work/out-$i" 2>&1 &
+    eval "dba_$i=$!"
+done
+all_well=0
+for i in 1 2 3; do
+    eval "wait \$dba_$i" || all_well=1
+done
+cat "$work"/out-[123] >"$work/out"
+ok 'three DBAs at once follow each other' [ "$all_well" -eq 0 ]
+wait "$bench"
+ok 'and who is at work notices nothing' [ $? -eq 0 ]
+
 # ---- newer ones ----
 
 sql 'UPDATE lk_meta SET format = 9, writable_from = 9' office
