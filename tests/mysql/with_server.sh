@@ -60,7 +60,7 @@ programs=${LK_TEST_MYSQL_BIN:+$LK_TEST_MYSQL_BIN/}
 # shellcheck disable=SC2086 # options, each a word
 if [ -z "$programs" ] || [ -x "${programs}mariadbd" ]; then
     daemon=${programs}mariadbd
-    set_up=''
+    set_up='' no_tls=--skip-ssl
     settings="$settings --loose-sync-frm=0 --innodb-log-file-size=10M"
     "${programs}mariadb-install-db" --no-defaults ${as_root-} --datadir="$server/data" \
         --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal \
@@ -68,17 +68,19 @@ if [ -z "$programs" ] || [ -x "${programs}mariadbd" ]; then
 else
     daemon=${programs}mysqld
     set_up='CREATE USER root@127.0.0.1; GRANT ALL ON *.* TO root@127.0.0.1 WITH GRANT OPTION;'
+    no_tls=--tls-version=
     settings="$settings --mysqlx=OFF --secure-file-priv="
-    case $settings in
-    *--ssl-cert=*) ;;
-    *) settings="$settings --tls-version=" ;; # it would make a certificate
-    esac
-    "$daemon" --no-defaults $settings --initialize-insecure --datadir="$server/data" \
+    "$daemon" --no-defaults $settings $no_tls --initialize-insecure --datadir="$server/data" \
         >"$server/log" 2>&1
 fi || {
     cat "$server/log" >&2
     exit 1
 }
+
+case $settings in
+*--ssl-cert=*) ;;
+*) settings="$settings $no_tls" ;; # it would make a certificate of its own
+esac
 
 # Starts it on a port that was free a moment ago; when it is not any more, on another.
 cat >"$server/start" <<END

@@ -10,7 +10,7 @@
 
 chmod 755 "$work"
 data=$LK_TEST_SERVER/data
-programs=$(dirname "$(readlink "/proc/$(head -n 1 "$data/postmaster.pid")/exe")")
+programs=${LK_TEST_POSTGRES_BIN:?is set by with_server.sh}
 crowd=''
 
 # shellcheck disable=SC2317 # called by the trap

@@ -10,7 +10,7 @@ set -u
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 
 data=$LK_TEST_SERVER/data
-programs=$(dirname "$(readlink "/proc/$(head -n 1 "$data/postmaster.pid")/exe")")
+programs=${LK_TEST_POSTGRES_BIN:?is set by with_server.sh}
 
 # Twice as long as elsewhere: half of the time the server is away. And long enough for restarts.
 scale=$((${LK_TEST_SCALE:-100} * 2))

@@ -8,6 +8,9 @@
 # $LK_TEST_SERVER is it: libpq's host=, user postgres, database postgres. What the server wrote
 # stands in its file `log`; its last errors are shown when the command fails. --durable: the
 # server flushes to the disk, as a real one does; otherwise not.
+#
+# The server's programs are those that are installed, or those in $LK_TEST_POSTGRES_BIN, which the
+# command is told.
 set -u
 . "${0%/*}/nobody.sh"
 
@@ -17,7 +20,8 @@ if [ "${1-}" = --durable ]; then
     shift
 fi
 
-programs=$(pg_config --bindir) || exit 1
+programs=${LK_TEST_POSTGRES_BIN-}
+[ -n "$programs" ] || programs=$(pg_config --bindir) || exit 1
 for directory in /usr/lib/postgresql/*/bin; do # the client's pg_config may know of no server
     [ -x "$programs/initdb" ] || programs=$directory
 done
@@ -47,8 +51,8 @@ if ! (cd / && as_nobody_special "$programs/pg_ctl" -D "$server/data" -l "$server
     cat "$server/log" >&2
     exit 1
 fi
-LK_TEST_SERVER=$server
-export LK_TEST_SERVER
+LK_TEST_SERVER=$server LK_TEST_POSTGRES_BIN=$programs
+export LK_TEST_SERVER LK_TEST_POSTGRES_BIN
 
 arguments_left=$#
 while [ "$arguments_left" -gt 0 ]; do

@@ -61,7 +61,7 @@ static void close_engine(struct lk_engine *engine) {
     .limits_get = lk_procedures_limits_get, .limits_set = lk_procedures_limits_set,                \
     .table_check = lk_mysql_table_check, .table_announce = lk_procedures_table_announce,           \
     .table_take = lk_procedures_table_take, .table_finish = lk_procedures_table_finish,            \
-    .examine = lk_mysql_examine
+    .table_finish_and_take = lk_procedures_table_finish_and_take, .examine = lk_mysql_examine
 
 const struct lk_engine_ops lk_engine_mysql = {.scheme = "mysql", OPERATIONS};
 const struct lk_engine_ops lk_engine_mariadb = {.scheme = "mariadb", OPERATIONS};

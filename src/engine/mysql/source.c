@@ -15,7 +15,34 @@ struct making {
     struct lk_slice order;
     char *own;  /* the row's id as a segment */
     char *item; /* `FROM table WHERE` its row is that of lk_item.id, and fits */
+    char *row;  /* locks that of the item in hand */
+    char *fits; /* looks whether that of a claim still does */
 };
+
+/* The row of the item in hand, by its id in a variable. */
+static char *row_text(const struct making *making) {
+    static const char row[] = "SELECT 1 INTO @%srow FROM %s WHERE %s = %s AND (\n%.*s\n) LIMIT 1"
+                              " FOR UPDATE SKIP LOCKED";
+    char variable[LK_MYSQL_PREFIX_MAX + 16];
+    char *id;
+    char *text = NULL;
+
+    (void)snprintf(variable, sizeof variable, "@%sitem", making->prefix);
+    id = lk_mysql_decoded(making->shape, variable);
+    if (id != NULL) {
+        text = lk_text_make(row, making->prefix, making->shape->table, making->shape->column, id,
+                            (int)making->where.size, making->where.bytes);
+    }
+    free(id);
+    return text;
+}
+
+static char *fits_text(const struct making *making) {
+    return lk_text_make(
+        "SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)",
+        making->prefix, making->shape->table, making->shape->column, (int)making->where.size,
+        making->where.bytes);
+}
 
 static bool make_parts(struct making *making) {
     const struct lk_mysql_shape *shape = making->shape;
@@ -28,7 +55,9 @@ static bool make_parts(struct making *making) {
                                     (int)making->where.size, making->where.bytes);
     }
     free(id);
-    return making->item != NULL;
+    making->row = row_text(making);
+    making->fits = fits_text(making);
+    return making->item != NULL && making->row != NULL && making->fits != NULL;
 }
 
 static char *find_text(const struct making *making) {
@@ -64,23 +93,18 @@ static char *take_text(const struct making *making) {
         " FORCE INDEX (items_by_state) WHERE lk_item.queue = \1A AND lk_item.state = 'ready'"
         " AND lk_item.due_us = 0 AND lk_item.arrival > \1H AND (SELECT COUNT(*) %s) > 0"
         " ORDER BY lk_item.arrival LIMIT 1 FOR UPDATE SKIP LOCKED\2"
-        "SELECT 1 INTO @%srow FROM %s WHERE %s = %s AND (\n%.*s\n) LIMIT 1"
-        " FOR UPDATE SKIP LOCKED\2"
+        "%s\2"
         "CALL %stake_row(\1A, \1B, \1C, \1D, \1E, \1F, \1G, \1H, @%sfound, @%srow)";
     const char *prefix = making->prefix;
-    char variable[LK_MYSQL_PREFIX_MAX + 16];
-    char *id;
-    char *text = NULL;
 
-    (void)snprintf(variable, sizeof variable, "@%sitem", prefix);
-    id = lk_mysql_decoded(making->shape, variable);
-    if (id != NULL) {
-        text = lk_text_make(take, prefix, prefix, prefix, prefix, prefix, prefix, making->item,
-                            prefix, making->shape->table, making->shape->column, id,
-                            (int)making->where.size, making->where.bytes, prefix, prefix, prefix);
-    }
-    free(id);
-    return text;
+    return lk_text_make(take, prefix, prefix, prefix, prefix, prefix, prefix, making->item,
+                        making->row, prefix, prefix, prefix);
+}
+
+static char *take_short_text(const struct making *making) {
+    return lk_text_make("CALL %srow_begin(\1A)\2%s\2"
+                        "CALL %srow_take(\1A, \1B, \1C, \1D, \1E, \1F, \1G)",
+                        making->prefix, making->row, making->prefix);
 }
 
 static char *drop_text(const struct making *making) {
@@ -95,11 +119,23 @@ static char *drop_text(const struct making *making) {
 }
 
 static char *end_text(const struct making *making) {
+    return lk_text_make("%s\2CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)", making->fits,
+                        making->prefix, making->prefix);
+}
+
+static char *end_short_text(const struct making *making) {
     return lk_text_make(
-        "SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)\2"
-        "CALL %sfinish_row(\1A, \1B, \1C, \1D, \1E, @%sfits)",
-        making->prefix, making->shape->table, making->shape->column, (int)making->where.size,
-        making->where.bytes, making->prefix, making->prefix);
+        "%s\2CALL %srow_finish(\1A, \1B, \1C, \1D, \1E, @%sfits, FALSE, 0, 0, 0, '')", making->fits,
+        making->prefix, making->prefix);
+}
+
+static char *end_and_take_text(const struct making *making) {
+    const char *prefix = making->prefix;
+
+    return lk_text_make("%s\2CALL %srow_pick(\1A)\2%s\2"
+                        "CALL %srow_finish(\1A, \1B, \1C, \1D, \1E, @%sfits, TRUE, \1G, \1H,"
+                        " \1I, \1J)",
+                        making->fits, prefix, making->row, prefix, prefix);
 }
 
 lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_source *source,
@@ -134,7 +170,12 @@ static bool make_texts(const struct making *making, struct lk_table *table) {
     table->texts[LK_TABLE_BEGIN] =
         lk_text_make("CALL %sbegin_finish(\1A, \1B, \1C, \1D, \1E)", making->prefix);
     table->texts[LK_TABLE_END] = end_text(making);
-    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+    table->texts[LK_TABLE_TAKE_SHORT] = take_short_text(making);
+    table->texts[LK_TABLE_BEGIN_SHORT] =
+        lk_text_make("CALL %srow_begin_finish(\1A, \1B, \1C, \1D, \1E)", making->prefix);
+    table->texts[LK_TABLE_END_SHORT] = end_short_text(making);
+    table->texts[LK_TABLE_END_AND_TAKE_SHORT] = end_and_take_text(making);
+    for (size_t i = 0; i < LK_TABLE_TEXTS_MAX; i++) {
         is_whole = is_whole && table->texts[i] != NULL;
     }
     return is_whole;
@@ -162,6 +203,8 @@ lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_sou
     }
     free(making.own);
     free(making.item);
+    free(making.row);
+    free(making.fits);
     if (outcome != LK_OK) {
         lk_table_done(&table);
         return outcome;

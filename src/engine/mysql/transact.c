@@ -85,18 +85,21 @@ static lk_outcome run_step(struct lk_mysql_link *link, const char *sql,
     return outcome;
 }
 
+/* A short way begins and commits in its own procedures. */
 static lk_outcome run_all(const struct lk_mysql *store, struct lk_mysql_link *link,
                           struct lk_transaction *transaction, const struct lk_patience *patience,
                           lk_error *error) {
     char begin[SQL_BYTES_MAX];
     struct lk_rows *ignored = NULL;
-    lk_outcome outcome;
+    lk_outcome outcome = LK_OK;
 
     (void)snprintf(begin, sizeof begin, "CALL %sbegin()", store->place.prefix);
-    outcome =
-        run_step(link, transaction->repeat == LK_READING ? "START TRANSACTION READ ONLY" : begin,
-                 &transaction->arguments, patience, &ignored, error);
-    lk_rows_free(ignored);
+    if (!transaction->is_short) {
+        outcome = run_step(
+            link, transaction->repeat == LK_READING ? "START TRANSACTION READ ONLY" : begin,
+            &transaction->arguments, patience, &ignored, error);
+        lk_rows_free(ignored);
+    }
     for (size_t i = 0; i < transaction->step_count && outcome == LK_OK; i++) {
         outcome = run_step(link, transaction->steps[i].sql, &transaction->arguments, patience,
                            &transaction->rows[i], error);
@@ -105,7 +108,7 @@ static lk_outcome run_all(const struct lk_mysql *store, struct lk_mysql_link *li
             outcome = lk_error_set(error, LK_UNAVAILABLE, "no memory for an answer");
         }
     }
-    if (outcome == LK_OK) {
+    if (outcome == LK_OK && !transaction->is_short) {
         ignored = NULL;
         outcome = run_step(link, "COMMIT", &transaction->arguments, patience, &ignored, error);
         lk_rows_free(ignored);
@@ -145,6 +148,8 @@ static void blame(struct lk_transaction *transaction, MYSQL *mysql) {
         transaction->failure = LK_FAILURE_ENDED;
     } else if (strcmp(state, "LK002") == 0) {
         transaction->failure = LK_FAILURE_LOST;
+    } else if (strcmp(state, "LK004") == 0) {
+        transaction->failure = LK_FAILURE_LONG;
     } else if (is_denial(mysql_errno(mysql))) {
         transaction->failure = LK_FAILURE_DENIED;
     } else if (!is_of_server(mysql)) {

@@ -102,6 +102,9 @@ local function units_ahead(R, path, ticket)
     if ticket == NEWEST or node.wait_units == 0 then
         return node.wait_units
     end
+    if node.wait_units == node.wait_s then -- each counts one
+        return call('ZLEXCOUNT', R.P, '[b' .. path .. '\0', '(b' .. path .. '\0' .. digits(ticket))
+    end
     local sum = L.sums and L.sums[R.name .. '\0' .. path]
     if not sum or sum.ticket > ticket then
         sum = {ticket = 0, units = 0, path = path}

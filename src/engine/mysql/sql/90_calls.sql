@@ -429,16 +429,13 @@ BEGIN
           AND r.kind IN (0, its_kind) AND r.mixed_until_us <= now_us;
         IF ROW_COUNT() > 0 THEN
             SET its_token = LAST_INSERT_ID();
-            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-                   NOT m.is_bounded AND m.told_until_us <= now_us
-            INTO now_us, is_free FROM lk_meta AS m WHERE m.only_row = 1;
             IF the_ask_number <> 0 THEN
                 SELECT MIN(r.token) INTO earlier
                 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
                 WHERE r.owner = asker AND r.held = 1 AND r.identity IS NULL;
             END IF;
         END IF;
-        IF is_free AND earlier IS NULL THEN
+        IF its_token IS NOT NULL AND earlier IS NULL THEN
             SELECT MIN(i.arrival) INTO its_arrival
             FROM lk_items AS i FORCE INDEX (items_by_state)
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0;
@@ -446,13 +443,12 @@ BEGIN
             FROM lk_items AS i FORCE INDEX (items_by_state)
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
               AND i.arrival = its_arrival;
-            SET is_free = FALSE;
-            SELECT i.attempts + 1, i.was_lost, i.has_value, i.needs = ''
-            INTO attempt, stolen, has_value, is_free
-            FROM lk_items AS i FORCE INDEX (PRIMARY)
-            WHERE i.queue = the_queue AND i.id = its_id;
-        ELSE
-            SET is_free = FALSE;
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), i.attempts + 1,
+                   i.was_lost, i.has_value,
+                   i.needs = '' AND NOT m.is_bounded AND m.told_until_us <= now_us
+            INTO now_us, attempt, stolen, has_value, is_free
+            FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE m.only_row = 1 AND i.queue = the_queue AND i.id = its_id;
         END IF;
         IF is_free THEN
             IF has_value THEN
@@ -498,6 +494,8 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE is_awaited BOOLEAN DEFAULT TRUE;
     DECLARE now_us BIGINT;
+    DECLARE told_until_us BIGINT;
+    DECLARE is_gone BOOLEAN DEFAULT FALSE;
     DECLARE self BIGINT;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
@@ -511,35 +509,33 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF delay_ms IS NULL THEN
+        IF delay_ms IS NULL AND the_token <> 0 THEN
             SELECT r.has_waiting INTO is_awaited FROM lk_roots AS r
             WHERE r.root = the_root FOR UPDATE;
         END IF;
         IF NOT is_awaited THEN
-            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-            SELECT r.id, i.claims, i.steals, i.has_value
-            INTO self, its_claims, its_steals, has_value
-            FROM lk_meta AS m STRAIGHT_JOIN lk_items AS i FORCE INDEX (PRIMARY)
-            STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
-              ON r.id = i.claim AND r.part = 1
-            WHERE m.only_row = 1 AND m.told_until_us <= now_us
-              AND i.queue = the_queue AND i.id = the_id AND r.owner = asker
-              AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token)
-              AND r.part_count = 1;
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us,
+                   i.claim, i.claims, i.steals, i.has_value
+            INTO now_us, told_until_us, self, its_claims, its_steals, has_value
+            FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE m.only_row = 1 AND i.queue = the_queue AND i.id = the_id;
         END IF;
-        IF self IS NOT NULL THEN
+        IF told_until_us <= now_us THEN
             DELETE i, r FROM lk_items AS i FORCE INDEX (PRIMARY)
             STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
-            WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1;
+            WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1
+              AND r.owner = asker AND r.token = the_token AND r.deadline_us > now_us
+              AND r.part_count = 1;
+            SET is_gone = ROW_COUNT() > 0;
+        END IF;
+        IF is_gone THEN
             IF has_value THEN
                 DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
                 WHERE v.queue = the_queue AND v.id = the_id;
             END IF;
-            IF the_token <> 0 THEN
-                INSERT INTO lk_ended (token, identity, ended_us)
-                VALUES (the_token, its_identity, now_us)
-                ON DUPLICATE KEY UPDATE ended_us = now_us;
-            END IF;
+            INSERT INTO lk_ended (token, identity, ended_us)
+            VALUES (the_token, its_identity, now_us)
+            ON DUPLICATE KEY UPDATE ended_us = now_us;
             UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
             SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals,
                 q.done = q.done + 1
