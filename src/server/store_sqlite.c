@@ -276,19 +276,9 @@ static int visit_request(void *context, const struct lk_sql_request *request) {
 }
 
 static int visit_audit(void *context, const struct lk_sql_audit *audit) {
-    struct lk_image *image = context;
-    const struct lk_audit_row row = {
-        .at_unix_ms = audit->at_unix_us / 1000,
-        .by = audit->by,
-        .reason = audit->reason,
-        .path = audit->path,
-        .owner = audit->owner,
-        .note = audit->note,
-        .ticket = audit->ticket,
-        .token = audit->token,
-    };
+    const struct lk_image *image = context;
 
-    return lk_audit_add(image->audit, &row) ? SQLITE_OK : SQLITE_NOMEM;
+    return lk_sqlite_audit_add(image->audit, audit);
 }
 
 static int visit_event(void *context, const struct lk_sql_event *row) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests as a server reads them: arrays of bulks, and lines of words. */
+#include "base/percent.h"
 #include "wire/line.h"
 
 enum { LINE_END_BYTES = 2 };
@@ -102,23 +103,15 @@ static bool is_blank(char byte) {
            || byte == '\f';
 }
 
-static int hexadecimal(char digit) {
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    digit |= 0x20;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 /* What is behind a backslash within double quotes. */
 static void read_escape(struct words *words) {
     static const char letters[] = "nrtba";
     static const char meanings[] = "\n\r\t\b\a";
     const char *letter;
 
-    if (words->end - words->at >= 3 && words->at[0] == 'x' && hexadecimal(words->at[1]) >= 0
-        && hexadecimal(words->at[2]) >= 0) {
-        *words->text++ = (char)(hexadecimal(words->at[1]) * 16 + hexadecimal(words->at[2]));
+    if (words->end - words->at >= 3 && words->at[0] == 'x' && lk_hexadecimal(words->at[1]) >= 0
+        && lk_hexadecimal(words->at[2]) >= 0) {
+        *words->text++ = (char)(lk_hexadecimal(words->at[1]) * 16 + lk_hexadecimal(words->at[2]));
         words->at += 3;
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What everything stands on: bounded text, random numbers, wakers. */
+/* What everything stands on: bounded text, percent signs, random numbers, wakers. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/percent.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/waker.h"
@@ -56,6 +57,27 @@ static void test_text_copy(void **state) {
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
+
+static void test_percent_decode(void **state) {
+    static const struct {
+        const char *text;
+        const char *decoded; /* NULL: refused */
+    } cases[] = {
+        {"", ""},    {"a%40b", "a@b"}, {"%2F%2f", "//"}, {"1234567", "1234567"}, {"%4", NULL},
+        {"%", NULL}, {"a%4g", NULL},   {"%00", NULL},    {"%-1", NULL},          {"12345678", NULL},
+    };
+    char text[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool is_decoded = lk_percent_decode(lk_slice_of(cases[i].text), text, sizeof text);
+
+        assert_int_equal(is_decoded, cases[i].decoded != NULL);
+        if (is_decoded) {
+            assert_string_equal(text, cases[i].decoded);
+        }
+    }
+}
 
 static void test_random_is_repeatable(void **state) {
     struct lk_random one = {.state = 42};
@@ -160,6 +182,22 @@ static void test_throwing_ends_a_poll(void **state) {
     lk_waker_done(&late);
 }
 
+static void test_a_waker_is_borrowed(void **state) {
+    struct lk_waker waker;
+    struct lk_waker own;
+
+    (void)state;
+    assert_true(lk_waker_init(&waker));
+    assert_ptr_equal(lk_waker_borrow(&waker, &own), &waker);
+    lk_waker_give_back(&waker, &own);
+    assert_false(lk_waker_is_thrown(&waker)); /* it is the caller's as before */
+    lk_waker_done(&waker);
+
+    assert_ptr_equal(lk_waker_borrow(NULL, &own), &own);
+    assert_false(lk_waker_sleep(&own, 1000));
+    lk_waker_give_back(&own, &own);
+}
+
 static void test_a_nudge_ends_one_sleep(void **state) {
     struct lk_waker waker;
     int64_t start_ms = now_ms();
@@ -180,12 +218,14 @@ int main(void) {
         cmocka_unit_test(test_text_within_its_bound),
         cmocka_unit_test(test_text_is_cut_by_format),
         cmocka_unit_test(test_text_copy),
+        cmocka_unit_test(test_percent_decode),
         cmocka_unit_test(test_random_is_repeatable),
         cmocka_unit_test(test_random_between),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
         cmocka_unit_test(test_throwing_ends_a_poll),
+        cmocka_unit_test(test_a_waker_is_borrowed),
         cmocka_unit_test(test_a_nudge_ends_one_sleep),
     };
 

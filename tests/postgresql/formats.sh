@@ -36,7 +36,7 @@ done
 cat "$work"/out-* >"$work/out"
 cat "$work"/err-* >"$work/err"
 ok 'five at once bring an old store to the present format, and work' [ "$all_well" -eq 0 ]
-ok 'the format is written down' is 'SELECT format, writable_from FROM lockkeeper.meta' '2|1' shop
+ok 'the format is written down' is 'SELECT format, writable_from FROM lockkeeper.meta' '3|1' shop
 ok 'who held something holds it' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
 ok 'his token is what it was' \
@@ -52,6 +52,17 @@ ok 'nothing of the old functions is left' is \
 "$lk" schema postgresql >"$work/schema.sql"
 ok 'running the text again changes nothing' run_file "$work/schema.sql" shop
 ok 'not even what was counted' says 0 '*12*' -S "$(store postgres shop)" stats mail
+
+# ---- from format 2, whose tables are the same ----
+
+sql "UPDATE lockkeeper.meta SET format = 2;
+     CREATE FUNCTION lockkeeper.of_two() RETURNS integer LANGUAGE sql AS 'SELECT 2'" shop
+ok 'a store of format 2 opens' says 0 '*' -S "$(store postgres shop)" \
+    acquire --try --owner carol --ttl 1h db/t2
+ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '3' shop
+ok 'without the functions that it had' is \
+    "SELECT count(*) FROM pg_proc WHERE pronamespace = 'lockkeeper'::regnamespace AND proname = 'of_two'" \
+    0 shop
 
 # ---- by a DBA ----
 

@@ -83,14 +83,6 @@ void subject_set_clock(struct subject *subject, int64_t now_us) {
     run_sql(subject, "UPDATE %s.test_clock SET now_us = %" PRId64, subject->schema, now_us);
 }
 
-void subject_set_bounds(struct subject *subject, const struct lk_quotas *quotas) {
-    run_sql(subject,
-            "UPDATE %s.meta SET live_max = %d, live_per_owner_max = %d, live_per_root_max = %d,"
-            " waiters_per_path_max = %d",
-            subject->schema, (int)quotas->live_max, (int)quotas->live_per_owner_max,
-            (int)quotas->live_per_root_max, (int)quotas->waiters_per_path_max);
-}
-
 void subject_tick(struct subject *subject) {
     run_sql(subject, "CALL %s.lk_tick(NULL)", subject->schema);
 }

@@ -15,8 +15,6 @@ struct subject *subject_new(const char *name, struct lk_engine **ret_engines, si
 /* Its time from now on, for all of its engines. */
 void subject_set_clock(struct subject *subject, int64_t now_us);
 
-void subject_set_bounds(struct subject *subject, const struct lk_quotas *quotas);
-
 /* Lets take effect what is overdue. */
 void subject_tick(struct subject *subject);
 

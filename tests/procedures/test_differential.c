@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "../sqlite/answer.h"
 #include "../sqlite/compare.h"
-#include "../sqlite/play.h"
 #include "../sqlite/told.h"
 #include "subject.h"
 
@@ -39,19 +39,11 @@ struct story {
     bool is_over;
 };
 
-static _Noreturn void differ(const struct story *story, const char *what) {
-    static const char *const kinds[] = {"ask", "renew", "release", "break",  "tick",
-                                        "put", "push",  "take",    "finish", "unpark"};
-    const struct play *play = &story->play;
-
-    fail_msg("%s, step %u (%s of %s for %s, style %d): the store and the model differ in %s",
-             story->name, play->step, kinds[play->event.kind], play->owner, play->parts.text,
-             play->event.kind == LK_EVENT_ASK ? (int)play->event.ask.style : -1, what);
-    abort();
-}
-
-static void tell(const char *who, lk_outcome outcome, const char *text) {
-    (void)fprintf(stderr, "# %s: %s (%s)\n", who, lk_outcome_name(outcome), text ? text : "");
+static void expect(const struct story *story, const char *difference) {
+    if (difference != NULL) {
+        (void)fprintf(stderr, "# history %s\n", story->name);
+        play_differs(&story->play, difference);
+    }
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */
@@ -61,10 +53,19 @@ static void set_clock(struct story *story) {
     subject_set_clock(story->subject, story->play.clock.now_us);
 }
 
+static void set_bounds(struct lk_engine *engine, const struct lk_quotas *quotas) {
+    struct lk_patience patience = ground_patience(20000000);
+    lk_limits limits = {.size = sizeof limits};
+    lk_error error;
+
+    lk_limits_from_quotas(quotas, LK_LIMIT_AS_IS, &limits);
+    assert_int_equal(engine->ops->limits_set(engine, &limits, &patience, &error), LK_OK);
+}
+
 static void begin(struct story *story, unsigned number) {
     (void)snprintf(story->name, sizeof story->name, "d%u_%s", number, story->play.variant->name);
     story->subject = subject_new(story->name, story->play.engines, PLAY_STORES);
-    subject_set_bounds(story->subject, &story->play.variant->quotas);
+    set_bounds(story->play.engines[0], &story->play.variant->quotas);
     set_clock(story);
 }
 
@@ -84,11 +85,8 @@ static void begin_to_watch(struct play *play) {
 
 static void compare_what_is_told(struct story *story, const struct lk_effects *effects) {
     enum told_order order = story->play.variant->root != NULL ? TOLD_IN_ORDER : TOLD_IN_ANY_ORDER;
-    const char *difference = told_differs(&story->play, effects, true, order);
 
-    if (difference != NULL) {
-        differ(story, difference);
-    }
+    expect(story, told_differs(&story->play, effects, true, order));
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -127,138 +125,26 @@ static uint64_t store_token(const struct story *story, const struct lk_path *pat
     return found;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* The event as the store is to be asked: with its own tokens. */
+static struct lk_event translate(const struct story *story) {
+    struct lk_event event = story->play.event;
 
-static void play_break(struct story *story, struct lk_engine *engine,
-                       const struct lk_effects *effects) {
-    struct lk_patience patience = ground_patience(20000000);
-    size_t count = 0;
-    lk_error error;
-    lk_outcome outcome = engine->ops->break_(engine, &story->play.event.broken, lk_slice_of("root"),
-                                             lk_slice_of("for a test"), &patience, &count, &error);
-
-    if (outcome != effects->answer.outcome || count != effects->answer.broken) {
-        differ(story, "the count of the broken");
-    }
-}
-
-static void call_answered(struct story *story, struct lk_engine *engine, lk_result *result) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_event *event = &story->play.event;
-    struct lk_stand stand;
-
-    if (event->kind == LK_EVENT_ASK) {
-        (void)engine->ops->ask(engine, &event->ask, &patience, result, &stand);
-    } else if (event->kind == LK_EVENT_RENEW) {
-        struct lk_renew renew = event->renew;
-        renew.target.token = store_token(story, &renew.target.parts[0].path, renew.target.token);
-        (void)engine->ops->renew(engine, &renew, &patience, result);
-    } else {
-        struct lk_release release = event->release;
-        release.target.token =
-            store_token(story, &release.target.parts[0].path, release.target.token);
-        (void)engine->ops->release(engine, &release, &patience, result);
-    }
-}
-
-static void play_answered(struct story *story, struct lk_engine *engine,
-                          const struct lk_effects *effects) {
-    struct play *play = &story->play;
-    lk_result expected = {.outcome = LK_OK};
-    lk_result result = {.outcome = LK_OK};
-    const char *difference;
-
-    assert_true(lk_result_from_effects(play->model, effects, &play->event.times, &expected));
-    call_answered(story, engine, &result);
-    if (expected.token != 0) {
-        play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = expected.token;
-    }
-    difference = compare_results(true, &result, &expected);
-    if (difference != NULL) {
-        tell("store", result.outcome, result.error);
-        tell("model", expected.outcome, expected.error);
-        (void)fprintf(stderr, "# in use %" PRIu64 " %" PRIu64 ", position %zu %zu, new %d %d\n",
-                      result.in_use, expected.in_use, result.position, expected.position,
-                      result.created, expected.created);
-    }
-    story->is_over = expected.outcome == LK_DEADLOCK
-                     && (result.outcome == LK_WAITING || result.outcome == LK_BUSY);
-    lk_result_clear(&result);
-    lk_result_clear(&expected);
-    if (difference != NULL && !story->is_over) {
-        differ(story, difference);
-    }
-}
-
-static void play_take(struct story *story, struct lk_engine *engine,
-                      const struct lk_effects *effects) {
-    struct lk_patience patience = ground_patience(20000000);
-    struct play *play = &story->play;
-    lk_claim_info *claim = NULL;
-    lk_claim_info *expected = NULL;
-    struct lk_stand stand;
-    lk_error error = {.outcome = LK_OK};
-    lk_error expected_error;
-    const char *difference;
-
-    error.outcome = engine->ops->take(engine, &play->event.take, &patience, &claim, &stand, &error);
-    (void)lk_claim_from_effects(play->model, effects, &play->event.times, &expected,
-                                &expected_error);
-    difference = compare_errors(&error, &expected_error);
-    if (difference == NULL) {
-        difference = compare_claims(true, claim, expected);
-    }
-    if (difference != NULL) {
-        tell("store", error.outcome, claim != NULL ? claim->id : error.text);
-        tell("model", expected_error.outcome, expected ? expected->id : expected_error.text);
-        differ(story, difference);
-    }
-    if (claim != NULL) {
-        play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = expected->token;
-    }
-    lk_claim_free(claim);
-    lk_claim_free(expected);
-}
-
-/* What is answered with an outcome and a sentence alone, but for whether it was added. */
-static void play_plain(struct story *story, struct lk_engine *engine,
-                       const struct lk_effects *effects) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_engine_ops *ops = engine->ops;
-    const struct lk_event *event = &story->play.event;
-    lk_error expected = {.outcome = effects->answer.outcome};
-    lk_error error = {.outcome = LK_OK};
-    bool added = effects->answer.created;
-    const char *difference;
-
-    (void)snprintf(expected.text, sizeof expected.text, "%s", effects->answer.text);
-    if (event->kind == LK_EVENT_PUT) {
-        struct lk_put put = event->put;
-        put.token = store_token(story, &put.path, put.token);
-        error.outcome = ops->value_put(engine, &put, &patience, &error);
-    } else if (event->kind == LK_EVENT_PUSH) {
-        error.outcome = ops->push(engine, &event->push, &patience, &added, &error);
-    } else if (event->kind == LK_EVENT_FINISH) {
-        struct lk_finish finish = event->finish;
+    if (event.kind == LK_EVENT_RENEW) {
+        struct lk_target *target = &event.renew.target;
+        target->token = store_token(story, &target->parts[0].path, target->token);
+    } else if (event.kind == LK_EVENT_RELEASE) {
+        struct lk_target *target = &event.release.target;
+        target->token = store_token(story, &target->parts[0].path, target->token);
+    } else if (event.kind == LK_EVENT_PUT) {
+        event.put.token = store_token(story, &event.put.path, event.put.token);
+    } else if (event.kind == LK_EVENT_FINISH) {
         char item[LK_PATH_BYTES_MAX + 1];
-        struct lk_path path = finish.queue;
-        (void)snprintf(item, sizeof item, "%.*s/%s", (int)finish.queue.size, finish.queue.bytes,
-                       story->play.id);
+        struct lk_path path = event.finish.queue;
+        (void)snprintf(item, sizeof item, "%.*s/%s", (int)path.size, path.bytes, story->play.id);
         (void)lk_path_parse(lk_slice_of(item), &path, NULL);
-        finish.token = store_token(story, &path, finish.token);
-        error.outcome = ops->finish(engine, &finish, &patience, &error);
-    } else {
-        error.outcome = ops->unpark(engine, &event->unpark, &patience, &error);
+        event.finish.token = store_token(story, &path, event.finish.token);
     }
-    difference = compare_errors(&error, &expected);
-    if (difference != NULL) {
-        tell("store", error.outcome, error.text);
-        tell("model", expected.outcome, expected.text);
-        differ(story, difference);
-    }
-    if (added != effects->answer.created) {
-        differ(story, "whether it was added");
-    }
+    return event;
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -295,76 +181,7 @@ static void look_at_all(struct story *story, struct lk_engine *engine) {
     }
     lk_listing_free(listing);
     lk_listing_free(expected);
-    if (difference != NULL) {
-        differ(story, difference);
-    }
-}
-
-static void look_at_path(struct story *story, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_times times = {story->play.clock.now_us, story->play.clock.wall_us};
-    const struct lk_path path = play_some_path(&story->play);
-    lk_listing *listing = NULL;
-    lk_listing *expected = NULL;
-    const char *difference;
-    lk_error error;
-
-    assert_int_equal(engine->ops->show(engine, &path, &patience, &listing, &error), LK_OK);
-    assert_int_equal(
-        lk_listing_from_model_with_blockers(story->play.model, &times, &path, &expected), LK_OK);
-    difference = compare_listings(true, listing, expected);
-    lk_listing_free(listing);
-    lk_listing_free(expected);
-    if (difference != NULL) {
-        differ(story, difference);
-    }
-}
-
-static void look_at_value(struct story *story, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_path path = play_some_path(&story->play);
-    lk_value *value = NULL;
-    lk_value *expected = NULL;
-    lk_error error;
-    lk_outcome outcome = engine->ops->value_get(engine, &path, &patience, &value, &error);
-    const char *difference;
-
-    assert_int_equal(outcome, lk_value_from_model(story->play.model, &path, &expected));
-    difference = compare_values(value, expected);
-    lk_value_free(value);
-    lk_value_free(expected);
-    if (difference != NULL) {
-        differ(story, difference);
-    }
-}
-
-static void look_at_queue(struct story *story, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    struct play *play = &story->play;
-    const struct lk_times times = {play->clock.now_us, play->clock.wall_us};
-    struct lk_queue_counts counts;
-    lk_item_list *list = NULL;
-    lk_item_list *expected = NULL;
-    lk_queue_stats stats;
-    lk_queue_stats expected_stats;
-    lk_error error;
-    const char *difference;
-
-    play_choose_queue(play);
-    assert_int_equal(engine->ops->items(engine, &play->queue, &patience, &list, &error), LK_OK);
-    assert_int_equal(engine->ops->stats(engine, &play->queue, &patience, &stats, &error), LK_OK);
-    assert_int_equal(lk_items_from_model(play->model, &times, &play->queue, &expected), LK_OK);
-    lk_model_queue_counts(play->model, &play->queue, &counts);
-    lk_stats_from_counts(&counts, &expected_stats);
-    difference = compare_items(list, expected);
-    if (difference == NULL) {
-        difference = compare_stats(&stats, &expected_stats);
-    }
-    lk_item_list_free(list);
-    lk_item_list_free(expected);
-    if (difference != NULL) {
-        differ(story, difference);
-    }
+    expect(story, difference);
 }
 
 /* ---- histories ------------------------------------------------------------------------------- */
@@ -395,10 +212,23 @@ static bool somebody_spans_roots(const struct story *story) {
     return spans;
 }
 
+static void look_around(struct story *story, struct lk_engine *engine) {
+    struct play *play = &story->play;
+    struct lk_path path = play_some_path(play);
+
+    expect(story, look_at_value(play, engine, &path));
+    path = play_some_path(play);
+    expect(story, look_at_path(play, engine, true, &path));
+    expect(story, look_at_queue(play, engine));
+}
+
 static void play_step(struct story *story) {
     struct play *play = &story->play;
     struct lk_engine *engine = play->engines[play_between(play, 0, PLAY_STORES - 1)];
     const struct lk_effects *effects;
+    const char *difference;
+    struct lk_event event;
+    struct answer answer;
 
     play->clock.wall_us += play_between(play, 1000, play->variant->pause_max_us);
     set_clock(story);
@@ -409,14 +239,14 @@ static void play_step(struct story *story) {
     play->event.times = (struct lk_times){play->clock.now_us, play->clock.wall_us};
     effects = lk_model_step(play->model, &play->event);
     assert_null(lk_model_check(play->model));
-    if (play->event.kind == LK_EVENT_BREAK) {
-        play_break(story, engine, effects);
-    } else if (play->event.kind == LK_EVENT_TAKE) {
-        play_take(story, engine, effects);
-    } else if (play->event.kind < LK_EVENT_PUT) {
-        play_answered(story, engine, effects);
-    } else {
-        play_plain(story, engine, effects);
+    event = translate(story);
+    answer = answer_of(engine, &event);
+    story->is_over = effects->answer.outcome == LK_DEADLOCK
+                     && (answer.result.outcome == LK_WAITING || answer.result.outcome == LK_BUSY);
+    difference = answer_differs(play, effects, true, &answer);
+    answer_clear(&answer);
+    if (!story->is_over) {
+        expect(story, difference);
     }
     if (!story->is_over && play->variant->is_told) {
         compare_what_is_told(story, effects);
@@ -426,9 +256,7 @@ static void play_step(struct story *story) {
     }
     if (!story->is_over && play_chance(play, 35)) {
         engine = play->engines[play_between(play, 0, PLAY_STORES - 1)];
-        look_at_value(story, engine);
-        look_at_path(story, engine);
-        look_at_queue(story, engine);
+        look_around(story, engine);
     }
 }
 

@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "compare.h"
+#include "answer.h"
 #include "engine/redis/redis.h"
-#include "play.h"
 
 enum { HISTORIES = 24, STEPS = 250 };
 
@@ -53,21 +52,10 @@ static void print_live(const struct play *play) {
                   (long long)lk_redis_last_now_us(play->engines[0]), (long long)times.now_us);
 }
 
-static _Noreturn void differ(const struct play *play, const char *what) {
-    static const char *const kinds[] = {"ask", "renew", "release", "break",  "tick",
-                                        "put", "push",  "take",    "finish", "unpark"};
-
-    print_live(play);
-    fail_msg("%s, step %u (%s of %s for %s, style %d): the store and the model differ in %s",
-             play->variant->name, play->step, kinds[play->event.kind], play->owner,
-             play->parts.text, play->event.kind == LK_EVENT_ASK ? (int)play->event.ask.style : -1,
-             what);
-    abort();
-}
-
 static void expect(const struct play *play, const char *difference) {
     if (difference != NULL) {
-        differ(play, difference);
+        print_live(play);
+        play_differs(play, difference);
     }
 }
 
@@ -104,210 +92,36 @@ static const struct lk_effects *step_model(struct play *play, struct lk_engine *
 }
 
 /* Lets what is due by the store's last answer take effect in the model, too. */
-static struct lk_times tick_model(struct play *play, struct lk_engine *engine) {
+static void tick_model(struct play *play, struct lk_engine *engine) {
     const struct lk_event former = play->event;
-    struct lk_times times;
 
     play->event = (struct lk_event){.kind = LK_EVENT_TICK};
     (void)step_model(play, engine);
-    times = play->event.times;
     play->event = former;
-    return times;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void play_answered(struct play *play, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_event *event = &play->event;
-    lk_result expected = {.outcome = LK_OK};
-    lk_result result = {.outcome = LK_OK};
-    const struct lk_effects *effects;
-    struct lk_stand stand;
-    const char *difference;
+static void play_event(struct play *play, struct lk_engine *engine) {
+    struct answer answer = answer_of(engine, &play->event);
 
-    if (event->kind == LK_EVENT_ASK) {
-        (void)engine->ops->ask(engine, &event->ask, &patience, &result, &stand);
-    } else if (event->kind == LK_EVENT_RENEW) {
-        (void)engine->ops->renew(engine, &event->renew, &patience, &result);
-    } else {
-        (void)engine->ops->release(engine, &event->release, &patience, &result);
-    }
-    effects = step_model(play, engine);
-    assert_true(lk_result_from_effects(play->model, effects, &event->times, &expected));
-    if (result.token != 0) {
-        play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = result.token;
-    }
-    difference = compare_results(false, &result, &expected);
-    if (difference != NULL) {
-        (void)fprintf(stderr, "store: %s (%s), model: %s (%s)\n", lk_outcome_name(result.outcome),
-                      result.error ? result.error : "", lk_outcome_name(expected.outcome),
-                      expected.error ? expected.error : "");
-        (void)fprintf(stderr, "store: %llu %llu, model: %llu %llu\n",
-                      (unsigned long long)result.ticket, (unsigned long long)result.token,
-                      (unsigned long long)expected.ticket, (unsigned long long)expected.token);
-        for (size_t i = 0; i < result.cycle_count; i++) {
-            (void)fprintf(stderr, "# cycle: %s\n", result.cycle[i]);
-        }
-    }
-    lk_result_clear(&result);
-    lk_result_clear(&expected);
-    expect(play, difference);
+    expect(play, answer_differs(play, step_model(play, engine), false, &answer));
+    answer_clear(&answer);
 }
 
-static void play_break(struct play *play, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    size_t count = 0;
-    lk_error error;
-    lk_outcome outcome = engine->ops->break_(engine, &play->event.broken, lk_slice_of("root"),
-                                             lk_slice_of("for a test"), &patience, &count, &error);
-    const struct lk_effects *effects = step_model(play, engine);
-
-    if (outcome != effects->answer.outcome || count != effects->answer.broken) {
-        differ(play, "the count of the broken");
-    }
-}
-
-static void play_take(struct play *play, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    lk_claim_info *claim = NULL;
-    lk_claim_info *expected = NULL;
-    struct lk_stand stand;
-    lk_error error = {.outcome = LK_OK};
-    lk_error expected_error;
-    const struct lk_effects *effects;
-    const char *difference;
-
-    error.outcome = engine->ops->take(engine, &play->event.take, &patience, &claim, &stand, &error);
-    effects = step_model(play, engine);
-    (void)lk_claim_from_effects(play->model, effects, &play->event.times, &expected,
-                                &expected_error);
-    if (claim != NULL) {
-        play->tokens[play_between(play, 0, PLAY_TOKENS - 1)] = claim->token;
-    }
-    difference = compare_errors(&error, &expected_error);
-    if (difference == NULL) {
-        difference = compare_claims(false, claim, expected);
-    }
-    lk_claim_free(claim);
-    lk_claim_free(expected);
-    expect(play, difference);
-}
-
-/* What is answered with an outcome and a sentence alone, but for whether it was added. */
-static void play_plain(struct play *play, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_event *event = &play->event;
-    const struct lk_engine_ops *ops = engine->ops;
-    const struct lk_effects *effects;
-    lk_error expected;
-    lk_error error = {.outcome = LK_OK};
-    bool added = false;
-
-    if (event->kind == LK_EVENT_PUT) {
-        error.outcome = ops->value_put(engine, &event->put, &patience, &error);
-    } else if (event->kind == LK_EVENT_PUSH) {
-        error.outcome = ops->push(engine, &event->push, &patience, &added, &error);
-    } else if (event->kind == LK_EVENT_FINISH) {
-        error.outcome = ops->finish(engine, &event->finish, &patience, &error);
-    } else {
-        error.outcome = ops->unpark(engine, &event->unpark, &patience, &error);
-    }
-    effects = step_model(play, engine);
-    expected.outcome = effects->answer.outcome;
-    (void)snprintf(expected.text, sizeof expected.text, "%s", effects->answer.text);
-    if (compare_errors(&error, &expected) != NULL) {
-        (void)fprintf(stderr, "store: %s (%s), model: %s (%s)\n", lk_outcome_name(error.outcome),
-                      error.text, lk_outcome_name(expected.outcome), expected.text);
-        differ(play, "the outcome");
-    }
-    if (event->kind == LK_EVENT_PUSH && added != effects->answer.created) {
-        differ(play, "whether it was added");
-    }
-}
-
-/* ---- looking --------------------------------------------------------------------------------- */
-
-static void compare_requests(struct play *play, struct lk_engine *engine,
+static void look_at_requests(struct play *play, struct lk_engine *engine,
                              const struct lk_path *path) {
-    struct lk_patience patience = ground_patience(20000000);
-    lk_listing *listing = NULL;
-    lk_listing *expected = NULL;
-    struct lk_times times;
-    lk_error error;
-    const char *difference;
-
-    assert_int_equal(engine->ops->list(engine, path, &patience, &listing, &error), LK_OK);
-    times = tick_model(play, engine);
-    assert_int_equal(lk_listing_from_model(play->model, &times, path, &expected), LK_OK);
-    difference = compare_listings(false, listing, expected);
-    lk_listing_free(listing);
-    lk_listing_free(expected);
-    expect(play, difference);
-
-    assert_int_equal(engine->ops->show(engine, path, &patience, &listing, &error), LK_OK);
-    times = tick_model(play, engine);
-    assert_int_equal(lk_listing_from_model_with_blockers(play->model, &times, path, &expected),
-                     LK_OK);
-    difference = compare_listings(false, listing, expected);
-    lk_listing_free(listing);
-    lk_listing_free(expected);
-    expect(play, difference);
+    expect(play, look_at_list(play, engine, false, path));
+    expect(play, look_at_path(play, engine, false, path));
 }
 
-static void look_at_requests(struct play *play, struct lk_engine *engine) {
-    const struct lk_path path = play_some_path(play);
+static void look_around(struct play *play, struct lk_engine *engine) {
+    struct lk_path path = play_some_path(play);
 
-    compare_requests(play, engine, &path);
-}
-
-static void look_at_value(struct play *play, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    const struct lk_path path = play_some_path(play);
-    lk_value *value = NULL;
-    lk_value *expected = NULL;
-    lk_error error;
-    lk_outcome outcome = engine->ops->value_get(engine, &path, &patience, &value, &error);
-    const char *difference;
-
-    (void)tick_model(play, engine);
-    assert_int_equal(outcome, lk_value_from_model(play->model, &path, &expected));
-    difference = compare_values(value, expected);
-    lk_value_free(value);
-    lk_value_free(expected);
-    expect(play, difference);
-}
-
-static void look_at_queue(struct play *play, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(20000000);
-    lk_item_list *list = NULL;
-    lk_item_list *expected = NULL;
-    lk_queue_stats stats;
-    lk_queue_stats expected_stats;
-    struct lk_queue_counts counts;
-    struct lk_times times;
-    lk_error error;
-    const char *difference;
-
-    play_choose_queue(play);
-    assert_int_equal(engine->ops->items(engine, &play->queue, &patience, &list, &error), LK_OK);
-    times = tick_model(play, engine);
-    assert_int_equal(lk_items_from_model(play->model, &times, &play->queue, &expected), LK_OK);
-    difference = compare_items(list, expected);
-    lk_item_list_free(list);
-    lk_item_list_free(expected);
-    expect(play, difference);
-
-    assert_int_equal(engine->ops->stats(engine, &play->queue, &patience, &stats, &error), LK_OK);
-    (void)tick_model(play, engine);
-    lk_model_queue_counts(play->model, &play->queue, &counts);
-    lk_stats_from_counts(&counts, &expected_stats);
-    /* What is delayed in the model until somebody comes is ready here when it is due. */
-    stats.ready_now += stats.delayed_now;
-    stats.delayed_now = 0;
-    expected_stats.ready_now += expected_stats.delayed_now;
-    expected_stats.delayed_now = 0;
-    expect(play, compare_stats(&stats, &expected_stats));
+    look_at_requests(play, engine, &path);
+    path = play_some_path(play);
+    expect(play, look_at_value(play, engine, &path));
+    expect(play, look_at_queue(play, engine));
 }
 
 /* ---- histories ------------------------------------------------------------------------------- */
@@ -327,25 +141,15 @@ static void play_step(struct play *play) {
 
     move_clocks(play);
     play_invent(play);
-    if (play->event.kind == LK_EVENT_BREAK) {
-        play_break(play, engine);
-    } else if (play->event.kind == LK_EVENT_TAKE) {
-        play_take(play, engine);
-    } else if (play->event.kind < LK_EVENT_PUT) {
-        play_answered(play, engine);
-    } else {
-        play_plain(play, engine);
-    }
+    play_event(play, engine);
     if (play_chance(play, 30)) {
-        look_at_requests(play, engine);
-        look_at_value(play, engine);
-        look_at_queue(play, engine);
+        look_around(play, engine);
     }
 }
 
 static void play_history(struct variant variant, struct lk_random *random) {
     const struct lk_model_config config = {.ended_max = 0};
-    struct play play = {.variant = &variant, .random = random};
+    struct play play = {.variant = &variant, .random = random, .catch_up = tick_model};
     unsigned database = ++histories_played;
 
     variant.root = "r/";
@@ -354,7 +158,7 @@ static void play_history(struct variant variant, struct lk_random *random) {
     }
     play.model = lk_model_new(&config);
     assert_non_null(play.model);
-    look_at_value(&play, play.engines[0]); /* sets the clock */
+    look_around(&play, play.engines[0]); /* sets the clock */
     for (play.step = 1; play.step <= STEPS; play.step++) {
         play_step(&play);
     }
@@ -376,7 +180,7 @@ static void play_ask(struct play *play, const char *owner, const char *parts, lk
                                             .style = style,
                                             .ttl_ms = ttl_ms,
                                             .blockers_max = 5}};
-    play_answered(play, play->engines[0]);
+    play_event(play, play->engines[0]);
 }
 
 /*
@@ -387,7 +191,7 @@ static void late_deadlines_take_effect_as_at_their_moment(void **state) {
     const struct lk_model_config config = {.ended_max = 0};
     const struct variant variant = {.name = "late", .root = "r/"};
     struct lk_random random = {1};
-    struct play play = {.variant = &variant, .random = &random};
+    struct play play = {.variant = &variant, .random = &random, .catch_up = tick_model};
     struct lk_path root;
 
     (void)state;
@@ -399,7 +203,7 @@ static void late_deadlines_take_effect_as_at_their_moment(void **state) {
     play_ask(&play, "Cy", "r/a", LK_WAIT, 60000);
     play_ask(&play, "Cy", "r/a/x r/c", LK_WAIT, 40000);
     lk_redis_shift_clock(play.engines[0], 50000000);
-    compare_requests(&play, play.engines[0], &root);
+    look_at_requests(&play, play.engines[0], &root);
     lk_model_free(play.model);
     play.engines[0]->ops->close(play.engines[0]);
 }

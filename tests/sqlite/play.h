@@ -30,6 +30,8 @@ struct play {
     struct lk_sqlite_options options;
     struct lk_engine *engines[PLAY_STORES];
     struct lk_model *model;
+    /* The model to the moment of a store's last answer, where stores have a clock; or NULL. */
+    void (*catch_up)(struct play *play, struct lk_engine *engine);
 
     unsigned step;
     struct lk_event event;

@@ -163,16 +163,13 @@ lk_outcome lk_memory_await_events(struct lk_engine *engine, uint64_t after, int6
                                   struct lk_waker *waker) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
     struct lk_waker own;
-    lk_outcome outcome;
+    lk_outcome outcome = LK_INTERNAL;
 
+    waker = lk_waker_borrow(waker, &own);
     if (waker != NULL) {
-        return lk_memory_sleep_for_events(store, after, until_us, waker);
+        outcome = lk_memory_sleep_for_events(store, after, until_us, waker);
+        lk_waker_give_back(waker, &own);
     }
-    if (!lk_waker_init(&own)) {
-        return LK_INTERNAL;
-    }
-    outcome = lk_memory_sleep_for_events(store, after, until_us, &own);
-    lk_waker_done(&own);
     return outcome;
 }
 

@@ -111,16 +111,13 @@ static lk_outcome release(struct lk_engine *engine, const struct lk_release *rel
 static lk_outcome await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
                         struct lk_waker *waker) {
     struct lk_waker own;
-    lk_outcome outcome;
+    lk_outcome outcome = LK_INTERNAL;
 
+    waker = lk_waker_borrow(waker, &own);
     if (waker != NULL) {
-        return lk_memory_await(lk_memory_store_of(engine), stand, until_us, waker);
+        outcome = lk_memory_await(lk_memory_store_of(engine), stand, until_us, waker);
+        lk_waker_give_back(waker, &own);
     }
-    if (!lk_waker_init(&own)) {
-        return LK_INTERNAL;
-    }
-    outcome = lk_memory_await(lk_memory_store_of(engine), stand, until_us, &own);
-    lk_waker_done(&own);
     return outcome;
 }
 

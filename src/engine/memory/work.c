@@ -127,15 +127,12 @@ lk_outcome lk_memory_wait_for_work(struct lk_engine *engine, const struct lk_pat
                                    struct lk_waker *waker) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
     struct lk_waker own;
-    lk_outcome outcome;
+    lk_outcome outcome = LK_INTERNAL;
 
+    waker = lk_waker_borrow(waker, &own);
     if (waker != NULL) {
-        return lk_memory_await_work(store, queue, stand, until_us, waker);
+        outcome = lk_memory_await_work(store, queue, stand, until_us, waker);
+        lk_waker_give_back(waker, &own);
     }
-    if (!lk_waker_init(&own)) {
-        return LK_INTERNAL;
-    }
-    outcome = lk_memory_await_work(store, queue, stand, until_us, &own);
-    lk_waker_done(&own);
     return outcome;
 }

@@ -3,7 +3,7 @@
 #ifndef LK_ENGINE_POSTGRESQL_SCHEMA_H
 #define LK_ENGINE_POSTGRESQL_SCHEMA_H
 
-enum { LK_POSTGRESQL_FORMAT = 2 };
+enum { LK_POSTGRESQL_FORMAT = 3 };
 
 /* The schema's name, where the SQL is written for this one. */
 #define LK_POSTGRESQL_WRITTEN_FOR "lockkeeper"

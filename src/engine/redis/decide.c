@@ -142,20 +142,9 @@ lk_outcome lk_redis_ask(struct lk_engine *engine, const struct lk_ask *ask,
 lk_outcome lk_redis_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
                           struct lk_waker *waker) {
     struct lk_redis *store = lk_redis_of(engine);
-    struct lk_waker own;
-    lk_outcome outcome;
 
     until_us = stand->due_us < until_us ? stand->due_us : until_us;
-    if (waker != NULL) {
-        return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us,
-                                       waker);
-    }
-    if (!lk_waker_init(&own)) {
-        return LK_INTERNAL;
-    }
-    outcome = lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, &own);
-    lk_waker_done(&own);
-    return outcome;
+    return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, waker);
 }
 
 /* ---- renew and release ----------------------------------------------------------------------- */

@@ -248,11 +248,15 @@ static void unlink_sleeper(struct lk_redis_listener *listener, struct lk_redis_s
 
 lk_outcome lk_redis_listener_sleep(struct lk_redis_listener *listener, uint64_t id,
                                    uint64_t version, int64_t until_us, struct lk_waker *waker) {
-    struct lk_redis_sleeper sleeper = {.id = id, .waker = waker};
+    struct lk_waker own;
+    struct lk_redis_sleeper sleeper = {.id = id, .waker = lk_waker_borrow(waker, &own)};
     struct lk_random random = {lk_random_draw()};
     bool is_thrown = false;
     int64_t look_us;
 
+    if (sleeper.waker == NULL) {
+        return LK_INTERNAL;
+    }
     pthread_mutex_lock(&listener->mutex);
     look_us = listener->is_connected ? LOOK_US : LOOK_DEAF_US;
     look_us = lk_clock_now_us() + lk_random_between(&random, look_us * 3 / 4, look_us * 5 / 4);
@@ -266,10 +270,11 @@ lk_outcome lk_redis_listener_sleep(struct lk_redis_listener *listener, uint64_t 
             break;
         }
         pthread_mutex_unlock(&listener->mutex);
-        is_thrown = lk_waker_sleep(waker, left_us);
+        is_thrown = lk_waker_sleep(sleeper.waker, left_us);
         pthread_mutex_lock(&listener->mutex);
     }
     unlink_sleeper(listener, &sleeper);
     pthread_mutex_unlock(&listener->mutex);
+    lk_waker_give_back(sleeper.waker, &own);
     return is_thrown ? LK_CANCELLED : LK_OK;
 }

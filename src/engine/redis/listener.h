@@ -86,7 +86,10 @@ uint64_t lk_redis_listener_version(struct lk_redis_listener *listener);
 /* What a message about a queue is known by. */
 uint64_t lk_redis_queue_id(struct lk_slice queue);
 
-/* Sleeps until a message with this id that is not older than `version`, or until `until_us`. */
+/*
+ * Sleeps until a message with this id that is not older than `version`, or until `until_us`, or
+ * until the waker (which may be NULL) is thrown.
+ */
 lk_outcome lk_redis_listener_sleep(struct lk_redis_listener *listener, uint64_t id,
                                    uint64_t version, int64_t until_us, struct lk_waker *waker);
 

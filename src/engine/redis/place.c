@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/percent.h"
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
@@ -21,40 +22,6 @@ static struct lk_slice cut_at(struct lk_slice *text, char byte) {
     text->bytes += head.size + 1;
     text->size -= head.size + 1;
     return head;
-}
-
-static int hexadecimal(char digit) {
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    digit = (char)(digit | 0x20);
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* Undoes percent-encoding. false: too long, a byte 0, or not encoded so. */
-static bool decode(struct lk_slice text, char *ret_bytes, size_t capacity) {
-    size_t used = 0;
-
-    for (size_t i = 0; i < text.size; i++) {
-        char byte = text.bytes[i];
-
-        if (byte == '%') {
-            int high = i + 2 < text.size ? hexadecimal(text.bytes[i + 1]) : -1;
-            int low = i + 2 < text.size ? hexadecimal(text.bytes[i + 2]) : -1;
-
-            if (high < 0 || low < 0) {
-                return false;
-            }
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (byte == '\0' || used + 1 >= capacity) {
-            return false;
-        }
-        ret_bytes[used++] = byte;
-    }
-    ret_bytes[used] = '\0';
-    return true;
 }
 
 static bool read_number(struct lk_slice text, int max, int *ret_number) {
@@ -130,8 +97,8 @@ static lk_outcome read_secrets(struct lk_slice secrets, struct lk_redis_place *p
                                lk_error *error) {
     struct lk_slice user = cut_at(&secrets, ':');
 
-    if (!decode(user, place->user, sizeof place->user)
-        || !decode(secrets, place->password, sizeof place->password)) {
+    if (!lk_percent_decode(user, place->user, sizeof place->user)
+        || !lk_percent_decode(secrets, place->password, sizeof place->password)) {
         return lk_error_set(error, LK_INVALID,
                             "user and password of a redis: URL are percent-encoded, at most %d "
                             "bytes each",
@@ -157,7 +124,7 @@ static lk_outcome read_option(struct lk_slice option, struct lk_redis_place *pla
                    : lk_error_set(error, LK_INVALID, "?database= is a number");
     }
     if (lk_slice_equal(name, lk_slice_of("password"))) {
-        return decode(value, place->password, sizeof place->password)
+        return lk_percent_decode(value, place->password, sizeof place->password)
                    ? LK_OK
                    : lk_error_set(error, LK_INVALID, "?password= is percent-encoded");
     }

@@ -251,23 +251,12 @@ lk_outcome lk_redis_await_work(struct lk_engine *engine, const struct lk_path *q
     struct lk_redis *store = lk_redis_of(engine);
     int64_t now_us = lk_clock_now_us();
     int64_t look_us = stand->due_us;
-    struct lk_waker own;
-    lk_outcome outcome;
 
     lk_redis_listener_start(&store->listener, lk_path_root(queue));
     look_us = look_us < now_us + WORK_LOOK_US ? look_us : now_us + WORK_LOOK_US;
     look_us = look_us > now_us + WORK_LOOK_MIN_US ? look_us : now_us + WORK_LOOK_MIN_US;
     until_us = until_us < look_us ? until_us : look_us;
-    if (waker != NULL) {
-        return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us,
-                                       waker);
-    }
-    if (!lk_waker_init(&own)) {
-        return LK_INTERNAL;
-    }
-    outcome = lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, &own);
-    lk_waker_done(&own);
-    return outcome;
+    return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, waker);
 }
 
 /* ---- the end of a claim ---------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "base/error.h"
+#include "base/percent.h"
 
 enum { PORT_MAX = 65535 };
 
@@ -24,40 +25,6 @@ static struct lk_slice cut_at(struct lk_slice *text, char mark) {
         text->size = (size_t)(at - text->bytes);
     }
     return behind;
-}
-
-static int hex_value(char digit) {
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    if (digit >= 'a' && digit <= 'f') {
-        return digit - 'a' + 10;
-    }
-    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
-
-/* Copies with %XX resolved. false: too long, empty bytes, or a percent sign that means nothing. */
-static bool decode(struct lk_slice text, char *ret_decoded, size_t bytes_max) {
-    size_t size = 0;
-
-    for (size_t i = 0; i < text.size; i++) {
-        char byte = text.bytes[i];
-        if (byte == '%') {
-            int high = i + 2 < text.size ? hex_value(text.bytes[i + 1]) : -1;
-            int low = i + 2 < text.size ? hex_value(text.bytes[i + 2]) : -1;
-            if (high < 0 || low < 0) {
-                return false;
-            }
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        if (byte == '\0' || size == bytes_max) {
-            return false;
-        }
-        ret_decoded[size++] = byte;
-    }
-    ret_decoded[size] = '\0';
-    return true;
 }
 
 /* ---- host and port --------------------------------------------------------------------------- */
@@ -102,7 +69,7 @@ lk_outcome lk_service_place_parse(struct lk_slice text, struct lk_service_place 
         port = cut_at(&host, ':');
         has_port = port.bytes != nothing.bytes;
     }
-    if (host.size == 0 || !decode(host, place.host, LK_SERVICE_HOST_BYTES_MAX)) {
+    if (host.size == 0 || !lk_percent_decode(host, place.host, sizeof place.host)) {
         return lk_error_set(error, LK_INVALID, "a service is named by HOST:PORT");
     }
     if (has_port && !read_port(port, place.port)) {
@@ -117,7 +84,7 @@ static lk_outcome parse_path(struct lk_slice text, struct lk_service_place *ret_
     struct lk_service_place place = {.is_local = true};
 
     if (text.size == 0
-        || !decode(text, place.host, sizeof((struct sockaddr_un *)0)->sun_path - 1)) {
+        || !lk_percent_decode(text, place.host, sizeof((struct sockaddr_un *)0)->sun_path)) {
         return lk_error_set(error, LK_INVALID, "the path of a socket has 1 to %zu bytes",
                             sizeof((struct sockaddr_un *)0)->sun_path - 1);
     }
@@ -171,11 +138,11 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
     bool is_read = false;
 
     if (lk_slice_equal(option, lk_slice_of("user"))) {
-        is_read = decode(value, login->user, LK_SERVICE_LOGIN_BYTES_MAX);
+        is_read = lk_percent_decode(value, login->user, sizeof login->user);
     } else if (lk_slice_equal(option, lk_slice_of("password"))) {
-        is_read = decode(value, login->password, LK_SERVICE_LOGIN_BYTES_MAX);
+        is_read = lk_percent_decode(value, login->password, sizeof login->password);
     } else if (lk_slice_equal(option, lk_slice_of("password-file"))) {
-        is_read = decode(value, path, sizeof path - 1);
+        is_read = lk_percent_decode(value, path, sizeof path);
         return is_read ? read_password(path, login->password, error)
                        : lk_error_set(error, LK_INVALID, "password-file: not a path");
     } else {
@@ -202,8 +169,8 @@ static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login 
     authority->size -= user.size + 1;
     authority->bytes = at + 1;
     password = cut_at(&user, ':');
-    if (!decode(user, login->user, LK_SERVICE_LOGIN_BYTES_MAX)
-        || !decode(password, login->password, LK_SERVICE_LOGIN_BYTES_MAX)) {
+    if (!lk_percent_decode(user, login->user, sizeof login->user)
+        || !lk_percent_decode(password, login->password, sizeof login->password)) {
         return lk_error_set(error, LK_INVALID,
                             "user and password have at most %d bytes, %%XX for special ones",
                             LK_SERVICE_LOGIN_BYTES_MAX);

@@ -49,6 +49,23 @@ int lk_sqlite_write(struct lk_sqlite_turn *turn, const struct lk_event *event,
     return code;
 }
 
+int lk_sqlite_sweep(struct lk_sqlite_turn *turn, const struct lk_path *queue) {
+    const struct lk_event tick = {.kind = LK_EVENT_TICK, .times = turn->times};
+    struct lk_neighbourhood hood;
+    int code =
+        lk_neighbourhood_load_overdue(&hood, turn, &tick, queue, turn->store->options.overdue_max);
+
+    if (code == SQLITE_OK && hood.requests.item_count > 0) {
+        const struct lk_effects *effects = lk_model_step(hood.model, &tick);
+        code = lk_changes_write(&hood, effects, &turn->times);
+        if (code == SQLITE_OK) {
+            code = lk_sqlite_events_keep(turn, hood.model, effects, &tick);
+        }
+    }
+    lk_neighbourhood_done(&hood);
+    return code;
+}
+
 /* R3: whom and what a release or the end of a claim names; else NULL. `part` is room. */
 static const struct lk_target *target_of(const struct lk_event *event,
                                          const struct lk_neighbourhood *hood, struct lk_part *part,

@@ -16,4 +16,10 @@ int lk_sqlite_decide(struct lk_sqlite_turn *turn, struct lk_event *event,
 int lk_sqlite_write(struct lk_sqlite_turn *turn, const struct lk_event *event,
                     const struct lk_neighbourhood *hood, const struct lk_effects *effects);
 
+/*
+ * Lets take effect what is overdue: of a queue's claims all (NULL: of none), elsewhere some.
+ * Returns SQLite's code.
+ */
+int lk_sqlite_sweep(struct lk_sqlite_turn *turn, const struct lk_path *queue);
+
 #endif

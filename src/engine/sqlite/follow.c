@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "engine/sqlite/changes.h"
+#include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/lookout.h"
 
@@ -40,24 +40,6 @@ static int mark(struct lk_sqlite_turn *turn) {
                : code;
 }
 
-/* What is overdue happens, and is told. */
-static int sweep(struct lk_sqlite_turn *turn) {
-    const struct lk_event tick = {.kind = LK_EVENT_TICK, .times = turn->times};
-    struct lk_neighbourhood hood;
-    int code =
-        lk_neighbourhood_load_overdue(&hood, turn, &tick, NULL, turn->store->options.overdue_max);
-
-    if (code == SQLITE_OK && hood.requests.item_count > 0) {
-        const struct lk_effects *effects = lk_model_step(hood.model, &tick);
-        code = lk_changes_write(&hood, effects, &turn->times);
-        if (code == SQLITE_OK) {
-            code = lk_sqlite_events_keep(turn, hood.model, effects, &tick);
-        }
-    }
-    lk_neighbourhood_done(&hood);
-    return code;
-}
-
 /* Begins the turn that will answer: a reading one, where nothing need be written. */
 static lk_outcome begin(struct lk_sqlite *store, const struct lk_patience *patience,
                         struct lk_sqlite_turn *turn, int *ret_code, lk_error *error) {
@@ -77,7 +59,7 @@ static lk_outcome begin(struct lk_sqlite *store, const struct lk_patience *patie
     }
     if (outcome == LK_OK) {
         *ret_code = mark(turn);
-        *ret_code = *ret_code == SQLITE_OK ? sweep(turn) : *ret_code;
+        *ret_code = *ret_code == SQLITE_OK ? lk_sqlite_sweep(turn, NULL) : *ret_code;
     }
     return outcome;
 }

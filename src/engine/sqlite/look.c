@@ -51,19 +51,23 @@ lk_outcome lk_sqlite_show(struct lk_engine *engine, const struct lk_path *path,
     return look(engine, path, lk_listing_from_model_with_blockers, patience, ret_listing, error);
 }
 
-static int add_audit(void *context, const struct lk_sql_audit *audit) {
-    const struct lk_audit_row row = {
-        .at_unix_ms = audit->at_unix_us / 1000,
-        .by = audit->by,
-        .reason = audit->reason,
-        .path = audit->path,
-        .owner = audit->owner,
-        .note = audit->note,
-        .ticket = audit->ticket,
-        .token = audit->token,
+int lk_sqlite_audit_add(lk_audit *audit, const struct lk_sql_audit *row) {
+    const struct lk_audit_row broken = {
+        .at_unix_ms = row->at_unix_us / 1000,
+        .by = row->by,
+        .reason = row->reason,
+        .path = row->path,
+        .owner = row->owner,
+        .note = row->note,
+        .ticket = row->ticket,
+        .token = row->token,
     };
 
-    return lk_audit_add(context, &row) ? SQLITE_OK : SQLITE_NOMEM;
+    return lk_audit_add(audit, &broken) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static int add_audit(void *context, const struct lk_sql_audit *audit) {
+    return lk_sqlite_audit_add(context, audit);
 }
 
 lk_outcome lk_sqlite_audit(struct lk_engine *engine, const struct lk_path *prefix,

@@ -59,27 +59,8 @@ static struct lk_slice queue_of(const struct taking *taking) {
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
-/* What is overdue takes effect: of the queue's claims all, elsewhere some. */
-static int sweep(struct taking *taking) {
-    struct lk_sqlite_turn *turn = taking->turn;
-    const struct lk_event tick = {.kind = LK_EVENT_TICK, .times = turn->times};
-    struct lk_neighbourhood hood;
-    int code = lk_neighbourhood_load_overdue(&hood, turn, &tick, &taking->event.take.queue,
-                                             turn->store->options.overdue_max);
-
-    if (code == SQLITE_OK && hood.requests.item_count > 0) {
-        const struct lk_effects *effects = lk_model_step(hood.model, &tick);
-        code = lk_changes_write(&hood, effects, &turn->times);
-        if (code == SQLITE_OK) {
-            code = lk_sqlite_events_keep(turn, hood.model, effects, &tick);
-        }
-    }
-    lk_neighbourhood_done(&hood);
-    return code;
-}
-
 static int prepare(struct taking *taking) {
-    int code = sweep(taking);
+    int code = lk_sqlite_sweep(taking->turn, &taking->event.take.queue);
 
     if (code == SQLITE_OK) {
         code = lk_sql_items_ripen(&taking->turn->store->sql, queue_of(taking),

@@ -128,19 +128,19 @@ BEGIN
                 INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
                 IF is_hard THEN
                     SET is_free = FALSE;
-                ELSEIF fit = 3 THEN -- all that lives here is just as deep
+                ELSEIF fit = 3 AND counts = '0' THEN -- all that lives here is just as deep
                     SELECT MIN(p.deadline_us) INTO is_there
                     FROM lk_requests AS p FORCE INDEX (requests_by_path)
                     WHERE p.path = paths AND p.deadline_us > now_us;
-                    IF is_there IS NULL THEN
-                        SET is_free = TRUE, in_use = counts;
-                    ELSEIF counts <> '0' THEN
-                        SELECT MAX(p.units = 0 OR p.owner = asker), SUM(p.units) + counts
-                        INTO is_hard, in_use
-                        FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                        WHERE p.path = paths AND p.deadline_us > now_us;
-                        SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
-                    END IF;
+                    SET is_free = is_there IS NULL, in_use = 0;
+                ELSEIF fit = 3 THEN
+                    SELECT MAX(p.units = 0 OR p.owner = asker), SUM(p.units)
+                    INTO is_hard, in_use
+                    FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                    WHERE p.path = paths AND p.deadline_us > now_us;
+                    SET in_use = COALESCE(in_use, 0) + counts;
+                    SET is_free = NOT COALESCE(is_hard, FALSE)
+                                  AND (limits = '0' OR in_use <= limits);
                 ELSE
                     IF its_kind > 2 THEN
                         SET above_1 = SUBSTRING_INDEX(paths, '/', 1),

@@ -11,12 +11,12 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 2 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 2', found
+    IF found > 3 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 3', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 2 THEN
+    IF found = 3 THEN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.items, lockkeeper.ended
@@ -77,6 +77,9 @@ BEGIN
             PRIMARY KEY (queue, id)
         );
         found := 2;
+    END IF;
+    IF found = 2 THEN
+        found := 3; -- the functions alone are others
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

@@ -41,6 +41,18 @@ UNION ALL
 SELECT p.* FROM lockkeeper.parts AS p
 WHERE p.path > the_path || '/' AND p.path < the_path || '0' $$;
 
+-- The same, with what their requests are. OFFSET 0 has each looked up by its number: a planner that
+-- takes the tables for empty would else go through all requests there are.
+CREATE OR REPLACE FUNCTION lockkeeper.requests_near(the_path text, above text[])
+RETURNS TABLE (request bigint, "position" integer, path text, unit_limit integer, units integer,
+    owner text, held boolean, ticket bigint, deadline_us bigint)
+LANGUAGE sql STABLE AS $$
+SELECT p.request, p.position, p.path, p.unit_limit, p.units, r.owner, r.held, r.ticket,
+       r.deadline_us
+FROM lockkeeper.parts_near(the_path, above) AS p
+CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                    WHERE x.id = p.request OFFSET 0) AS r $$;
+
 -- R4: a number greater than all drawn before, for a ticket or a token. The sequence gives each
 -- number once and never an earlier one, whoever rolls back, and catch_up() keeps it at the clock.
 CREATE OR REPLACE FUNCTION lockkeeper.draw() RETURNS bigint

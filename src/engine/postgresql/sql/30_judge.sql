@@ -14,7 +14,8 @@ BEGIN
     FOR i IN 1 .. cardinality(paths) LOOP
         IF NOT EXISTS (
             SELECT FROM lockkeeper.parts AS p
-            JOIN lockkeeper.requests AS r ON r.id = p.request
+            CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                                WHERE x.id = p.request OFFSET 0) AS r
             WHERE p.path = ANY (lockkeeper.path_and_above(paths[i]))
               AND r.owner = asker AND r.held AND NOT r.revoked AND NOT r.is_claim
               AND r.id <> self AND r.deadline_us > now_us
@@ -44,15 +45,14 @@ DECLARE
 BEGIN
     FOR i IN 1 .. cardinality(paths) LOOP
         above := lockkeeper.path_and_above(paths[i]);
-        SELECT coalesce(bool_or((p.units = 0 OR counts[i] = 0) AND r.owner <> asker
+        SELECT coalesce(bool_or((r.units = 0 OR counts[i] = 0) AND r.owner <> asker
                                 AND (r.held OR r.ticket < ticket)), false),
-               coalesce(sum(p.units) FILTER (
-                            WHERE p.path = paths[i] AND (r.held OR r.ticket < ticket)), 0),
-               coalesce(sum(p.units) FILTER (WHERE p.path = paths[i] AND r.held), 0)
+               coalesce(sum(r.units) FILTER (
+                            WHERE r.path = paths[i] AND (r.held OR r.ticket < ticket)), 0),
+               coalesce(sum(r.units) FILTER (WHERE r.path = paths[i] AND r.held), 0)
         INTO is_blocked, taken, held_here
-        FROM lockkeeper.parts_near(paths[i], above) AS p
-        JOIN lockkeeper.requests AS r ON r.id = p.request
-        WHERE r.deadline_us > now_us AND r.id <> self;
+        FROM lockkeeper.requests_near(paths[i], above) AS r
+        WHERE r.deadline_us > now_us AND r.request <> self;
         IF i = 1 THEN
             in_use := held_here;
         END IF;
@@ -85,13 +85,13 @@ BEGIN
         SELECT a.n, a.path, a.unit_limit, a.units
         FROM unnest(paths, limits, counts) WITH ORDINALITY AS a (path, unit_limit, units, n)
     ), near AS (
-        SELECT a.n, p.request, p.position, p.path, p.units, r.owner,
+        SELECT a.n, r.request, r.position, r.path, r.units, r.owner,
                a.path AS asked_path, a.unit_limit AS asked_limit, a.units AS asked_units
         FROM asked AS a
         CROSS JOIN LATERAL
-            lockkeeper.parts_near(a.path, lockkeeper.path_and_above(a.path)) AS p
-        JOIN lockkeeper.requests AS r ON r.id = p.request
-        WHERE r.deadline_us > the_now_us AND r.id <> self AND (r.held OR r.ticket < the_ticket)
+            lockkeeper.requests_near(a.path, lockkeeper.path_and_above(a.path)) AS r
+        WHERE r.deadline_us > the_now_us AND r.request <> self
+          AND (r.held OR r.ticket < the_ticket)
     ), short AS (
         SELECT a.n FROM asked AS a
         WHERE a.unit_limit > 0

@@ -23,13 +23,13 @@ BEGIN
     FROM lockkeeper.parts AS p WHERE p.request = waiting;
     covered := lockkeeper.is_covered(waiter.owner, waiting, paths, limits, counts, the_now_us);
     RETURN QUERY
-    SELECT DISTINCT r.id, r.owner
+    SELECT DISTINCT r.request, r.owner
     FROM unnest(paths, limits, counts) AS a (path, unit_limit, units)
-    CROSS JOIN LATERAL lockkeeper.parts_near(a.path, lockkeeper.path_and_above(a.path)) AS p
-    JOIN lockkeeper.requests AS r ON r.id = p.request
-    WHERE r.deadline_us > the_now_us AND r.id <> waiting AND (r.held OR r.ticket < waiter.ticket)
-      AND ((NOT covered AND r.owner <> waiter.owner AND (p.units = 0 OR a.units = 0))
-           OR (p.path = a.path AND a.unit_limit > 0 AND p.units > a.unit_limit - a.units));
+    CROSS JOIN LATERAL lockkeeper.requests_near(a.path, lockkeeper.path_and_above(a.path)) AS r
+    WHERE r.deadline_us > the_now_us AND r.request <> waiting
+      AND (r.held OR r.ticket < waiter.ticket)
+      AND ((NOT covered AND r.owner <> waiter.owner AND (r.units = 0 OR a.units = 0))
+           OR (r.path = a.path AND a.unit_limit > 0 AND r.units > a.unit_limit - a.units));
 END $$;
 
 -- The cycle that `asked` closes: owners, its own first; NULL: none. A request that waits must not

@@ -190,9 +190,9 @@ BEGIN
     END IF;
     drawn := lockkeeper.draw();
     WITH request AS (
-        INSERT INTO lockkeeper.requests AS r (identity, owner, note, held, attended, fixed, ticket,
-            token, ttl_ms, deadline_us, wants_value, root, roots)
-        VALUES (asked.identity, asked.owner, coalesce(asked.note, ''), granted,
+        INSERT INTO lockkeeper.requests AS r (id, identity, owner, note, held, attended, fixed,
+            ticket, token, ttl_ms, deadline_us, wants_value, root, roots)
+        VALUES (drawn, asked.identity, asked.owner, coalesce(asked.note, ''), granted,
             asked.style = 'wait', asked.until_us > 0, drawn,
             CASE WHEN granted THEN drawn ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
             lockkeeper.deadline_of(asked, turn.now_us), asked.wants_value, asked.roots[1],

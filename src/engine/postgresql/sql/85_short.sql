@@ -42,11 +42,10 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_ask(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
-    identity bytea;
     setting text;
     moment_us bigint;
-    has_waited boolean;
-    is_hurried boolean := false;
+    has_waited boolean := false;
+    is_hurried boolean; -- NULL: it is not decided yet
     lanes integer; -- 0: the root's lock alone
     the_path text := paths[1];
     the_root text := roots[1];
@@ -59,85 +58,79 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
     lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
     WHILE cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value LOOP
         setting := set_config('search_path', 'pg_catalog, pg_temp', true)
             || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
             || set_config('enable_bitmapscan', 'off', true)
             || set_config('plan_cache_mode', 'force_generic_plan', true);
-        IF lanes > 0 THEN
-            PERFORM pg_advisory_xact_lock(
-                hashtextextended('lockkeeper/' || the_path, 1 + pg_backend_pid() % lanes));
+        has_waited := NOT CASE WHEN lanes = 0
+            THEN pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0))
+            ELSE pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || the_path,
+                                               1 + (hashtextextended(asker, 0) & 3)))
+                 AND pg_try_advisory_xact_lock_shared(
+                         hashtextextended('lockkeeper/' || the_root, 0)) END;
+        IF has_waited AND lanes > 0 THEN
+            PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_path,
+                                              1 + (hashtextextended(asker, 0) & 3)));
             PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
-        ELSE
+        ELSIF has_waited THEN
             PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
         END IF;
         ticket := nextval('lockkeeper.draws');
         moment_us := lockkeeper.now_us();
-        has_waited := clock_timestamp() > statement_timestamp() + interval '1 ms';
         IF ticket < moment_us - 10000 THEN
             ticket := lockkeeper.catch_up(ticket);
         END IF;
-        WITH root AS (
-            SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-            WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
-              AND k.due_us <= moment_us + ttl_ms * 1000
-              AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
-              AND m.events_max = 0 AND m.watched_until_us <= moment_us
-              AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
-                    SELECT FROM lockkeeper.queue_counts AS q
-                    WHERE q.path = ANY (above)
-                       OR (q.path > the_path || '/' AND q.path < the_path || '0'))))
-        ), near AS (
-            SELECT coalesce(bool_or((p.units = 0 OR the_count = 0) AND r.owner <> asker), false)
-                       AS is_blocked,
+        SELECT k.hurried_us > moment_us, near.held + the_count INTO is_hurried, in_use
+        FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+        CROSS JOIN LATERAL (
+            SELECT bool_or((p.units = 0 OR the_count = 0) AND p.owner <> asker) AS is_blocked,
                    coalesce(sum(p.units) FILTER (WHERE p.path = the_path), 0) AS taken,
-                   coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND r.held), 0) AS held
-            FROM lockkeeper.parts_near(the_path, above) AS p
-            JOIN lockkeeper.requests AS r ON r.id = p.request
-            WHERE r.deadline_us > moment_us
-        ), made AS (
-            INSERT INTO lockkeeper.requests AS q (identity, owner, note, held, attended, fixed,
-                ticket, token, ttl_ms, deadline_us, wants_value, root, roots)
-            SELECT identity, asker, coalesce(note, ''), true, style = 'wait', false, ticket,
-                ticket, ttl_ms, moment_us + ttl_ms * 1000, false, the_root, roots
-            FROM root CROSS JOIN near
-            WHERE NOT near.is_blocked
-              AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
-              AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
-            ON CONFLICT DO NOTHING -- the same ask at the same time: it will be found there
-            RETURNING q.id
-        ), part AS (
-            INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-            SELECT made.id, 1, the_path, the_limit, the_count FROM made
-        )
-        SELECT made.id, near.held + the_count, root.hurried_us > moment_us
-        INTO request, in_use, is_hurried FROM made, near, root;
-        EXIT WHEN request IS NOT NULL OR lanes = 0;
+                   coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND p.held), 0) AS held
+            FROM lockkeeper.requests_near(the_path, above) AS p
+            WHERE p.deadline_us > moment_us) AS near
+        WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
+          AND k.due_us <= moment_us + ttl_ms * 1000
+          AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
+          AND m.events_max = 0 AND m.watched_until_us <= moment_us
+          AND near.is_blocked IS NOT TRUE
+          AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
+          AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
+                SELECT FROM lockkeeper.queue_counts AS q
+                WHERE q.path >= the_root AND q.path < the_root || '0'
+                  AND (q.path = ANY (above)
+                       OR (q.path > the_path || '/' AND q.path < the_path || '0')))))
+          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker);
+        EXIT WHEN FOUND OR lanes = 0;
         ROLLBACK;
         lanes := 0;
     END LOOP;
-    IF request IS NOT NULL AND has_waited AND NOT is_hurried THEN
-        UPDATE lockkeeper.roots AS k SET hurried_us = moment_us + 3000000
-        WHERE k.root = the_root AND k.hurried_us < moment_us;
-        is_hurried := true;
-    END IF;
-    IF request IS NOT NULL THEN
-        outcome := 'granted';
-        token := ticket;
-        new_ttl_ms := ttl_ms;
-        left_us := ttl_ms * 1000;
-        created := true;
-        fixed := false;
+    IF is_hurried IS NOT NULL THEN
+        WITH part AS (
+            INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
+            VALUES (ticket, 1, the_path, the_limit, the_count)
+        )
+        INSERT INTO lockkeeper.requests AS r (id, identity, owner, note, held, attended, fixed,
+            ticket, token, ttl_ms, deadline_us, wants_value, root, roots)
+        VALUES (ticket, sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8')), asker,
+            coalesce(note, ''), true, style = 'wait', false, ticket, ticket, ttl_ms,
+            moment_us + ttl_ms * 1000, false, the_root, roots)
+        RETURNING 'granted', r.id, r.token, r.ttl_ms, r.ttl_ms * 1000, true, false
+        INTO outcome, request, token, new_ttl_ms, left_us, created, fixed;
+        IF has_waited AND NOT is_hurried THEN
+            UPDATE lockkeeper.roots AS k SET hurried_us = moment_us + 3000000
+            WHERE k.root = the_root AND k.hurried_us < moment_us;
+        END IF;
     ELSE
         SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
             in_the_way, created, fixed, value, in_doubt, blockers, cycle, look_us
-        FROM lockkeeper.ask((identity, asker, paths, limits, counts, roots, style, ttl_ms,
-            until_us, note, blockers_max, wants_value)) AS a;
+        FROM lockkeeper.ask((lockkeeper.identity(asker, sorted_paths), asker, paths, limits,
+            counts, roots, style, ttl_ms, until_us, note, blockers_max, wants_value)) AS a;
+        has_waited := has_waited OR pg_catalog.clock_timestamp()
+                                    > pg_catalog.statement_timestamp() + interval '1 ms';
     END IF;
-    IF is_hurried OR pg_catalog.clock_timestamp()
-                     > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+    IF has_waited OR is_hurried THEN
         setting := pg_catalog.set_config('synchronous_commit', 'off', true);
         COMMIT;
         PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
@@ -154,6 +147,7 @@ DECLARE
     the_identity bytea;
     setting text;
     moment_us bigint;
+    has_waited boolean := false;
     is_hurried boolean := false;
     the_root text := roots[1];
 BEGIN
@@ -167,24 +161,26 @@ BEGIN
         || set_config('enable_bitmapscan', 'off', true)
         || set_config('plan_cache_mode', 'force_generic_plan', true);
     the_identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
-    IF value IS NULL AND cardinality(roots) = 1 THEN
-        PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
+    IF value IS NULL AND the_token <> 0 AND cardinality(roots) = 1 THEN
+        has_waited := NOT pg_try_advisory_xact_lock_shared(
+            hashtextextended('lockkeeper/' || the_root, 0));
+        IF has_waited THEN
+            PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
+        END IF;
         moment_us := lockkeeper.now_us();
-        WITH root AS (
-            SELECT k.hurried_us FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-            WHERE k.root = the_root AND NOT k.has_waiting
-              AND k.awaited_us <= moment_us AND m.server_start = pg_postmaster_start_time()
+        WITH gone AS (
+            DELETE FROM lockkeeper.requests AS r USING lockkeeper.roots AS k, lockkeeper.meta AS m
+            WHERE r.id = the_token AND r.token = the_token AND r.identity = the_identity
+              AND r.held AND r.deadline_us > moment_us
+              AND k.root = the_root AND NOT k.has_waiting AND k.awaited_us <= moment_us
+              AND m.server_start = pg_postmaster_start_time()
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
-        ), gone AS (
-            DELETE FROM lockkeeper.requests AS r USING root
-            WHERE r.identity = the_identity AND r.held AND r.deadline_us > moment_us
-              AND (the_token = 0 OR r.token = the_token)
-            RETURNING r.id, root.hurried_us
+            RETURNING k.hurried_us
         ), parts AS (
-            DELETE FROM lockkeeper.parts AS p USING gone WHERE p.request = gone.id
+            DELETE FROM lockkeeper.parts AS p WHERE p.request = the_token
         ), ended AS (
             INSERT INTO lockkeeper.ended (token, identity, ended_us)
-            SELECT the_token, the_identity, moment_us FROM gone WHERE the_token <> 0
+            SELECT the_token, the_identity, moment_us FROM gone
         )
         SELECT 'ok', gone.hurried_us > moment_us INTO outcome, is_hurried FROM gone;
         IF outcome IS NULL THEN
@@ -194,9 +190,10 @@ BEGIN
     IF outcome IS NULL THEN
         SELECT a.outcome, a.sentence INTO outcome, sentence
         FROM lockkeeper.release(the_identity, path, roots, the_token, value) AS a;
+        has_waited := has_waited OR pg_catalog.clock_timestamp()
+                                    > pg_catalog.statement_timestamp() + interval '1 ms';
     END IF;
-    IF is_hurried OR pg_catalog.clock_timestamp()
-                     > pg_catalog.statement_timestamp() + interval '1 ms' THEN
+    IF has_waited OR is_hurried THEN
         setting := pg_catalog.set_config('synchronous_commit', 'off', true);
         COMMIT;
         PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');

@@ -121,52 +121,47 @@ BEGIN
     END LOOP;
 END $$;
 
--- Sweeping: whoever comes by does a little of it now and then, after his own call. Bounded, and
--- out of everybody's way: what is locked is skipped.
-CREATE OR REPLACE PROCEDURE lockkeeper.lk_sweep()
-LANGUAGE plpgsql AS $$
+-- Sweeps requests below a root whose end means nothing to anybody, the oldest first: how many.
+CREATE OR REPLACE FUNCTION lockkeeper.sweep_dead(the_root text, few integer, now_us bigint)
+RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
 DECLARE
-    due text;
-    turn lockkeeper.turn;
     swept bigint;
-    now_us bigint := lockkeeper.now_us();
 BEGIN
-    COMMIT;
-    SET LOCAL synchronous_commit = off;
-    SELECT r.root INTO due FROM lockkeeper.roots AS r
-    WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
-    FOR i IN 1 .. 2 LOOP -- those whose end means nothing to anybody, many at a time
-        EXIT WHEN due IS NULL
-            OR NOT pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0))
-            OR EXISTS (SELECT FROM lockkeeper.meta AS m
-                       WHERE m.events_max > 0 OR m.watched_until_us > now_us);
-        WITH dead AS (
-            DELETE FROM lockkeeper.requests AS r WHERE r.id IN (
-                SELECT d.id FROM lockkeeper.requests AS d JOIN lockkeeper.roots AS k ON k.root = d.root
-                WHERE d.root = due AND d.deadline_us <= now_us AND NOT k.has_waiting
-                  AND NOT d.is_claim AND NOT d.wants_value AND cardinality(d.roots) = 1
-                ORDER BY d.deadline_us LIMIT 512 FOR UPDATE OF d SKIP LOCKED)
-            RETURNING r.id
-        ), parts AS (
-            DELETE FROM lockkeeper.parts AS p USING dead WHERE p.request = dead.id
-        )
-        SELECT count(*) INTO swept FROM dead;
-        COMMIT; -- and the share of the lock with it
-        SET LOCAL synchronous_commit = off;
-        EXIT WHEN swept < 512;
-    END LOOP;
-    IF due IS NOT NULL
-       AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
-        turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
-        turn := lockkeeper.perish(turn, 16);
-        COMMIT;
-    END IF;
-    SET LOCAL synchronous_commit = off;
+    WITH found AS (
+        SELECT d.id FROM lockkeeper.requests AS d
+        WHERE d.root = the_root AND d.deadline_us <= now_us
+          AND NOT d.is_claim AND NOT d.wants_value AND cardinality(d.roots) = 1
+          AND EXISTS (SELECT FROM lockkeeper.roots AS k
+                      WHERE k.root = the_root AND NOT k.has_waiting)
+          AND NOT EXISTS (SELECT FROM lockkeeper.meta AS m
+                          WHERE m.events_max > 0 OR m.watched_until_us > now_us)
+        ORDER BY d.deadline_us LIMIT few FOR UPDATE OF d SKIP LOCKED
+    ), dead AS (
+        DELETE FROM lockkeeper.requests AS r WHERE r.id = ANY (ARRAY(SELECT f.id FROM found AS f))
+        RETURNING r.id
+    ), parts AS (
+        DELETE FROM lockkeeper.parts AS p WHERE p.request = ANY (ARRAY(SELECT f.id FROM found AS f))
+    )
+    SELECT count(*) INTO swept FROM dead;
+    RETURN swept;
+END $$;
+
+-- Forgets ended tokens that are old (R3), and counts what was counted with them (R16).
+CREATE OR REPLACE FUNCTION lockkeeper.sweep_ended(few integer, now_us bigint) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
     WITH old AS (
         DELETE FROM lockkeeper.ended AS e WHERE (e.token, e.identity) IN (
             SELECT o.token, o.identity FROM lockkeeper.ended AS o
             WHERE o.ended_us <= now_us - 300000000
-            ORDER BY o.ended_us LIMIT 128 FOR UPDATE SKIP LOCKED)
+            ORDER BY o.ended_us LIMIT few FOR UPDATE SKIP LOCKED)
         RETURNING e.queue, e.claims, e.steals
     ), counted AS (
         SELECT o.queue, sum(o.claims) AS claims, sum(o.steals) AS steals, count(*) AS done
@@ -175,6 +170,38 @@ BEGIN
     UPDATE lockkeeper.queue_counts AS q
     SET claims = q.claims + c.claims, steals = q.steals + c.steals, done = q.done + c.done
     FROM counted AS c WHERE q.path = c.queue;
+END $$;
+
+-- Sweeping: whoever comes by does a little of it now and then, after his own call: two for each of
+-- the calls since, so that it ends, and nobody notices. Out of everybody's way: what is locked is
+-- skipped.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_sweep()
+LANGUAGE plpgsql AS $$
+DECLARE
+    due text;
+    turn lockkeeper.turn;
+    few integer := 128;
+    swept bigint := 0;
+    now_us bigint := lockkeeper.now_us();
+BEGIN
+    COMMIT;
+    SET LOCAL synchronous_commit = off;
+    SELECT r.root INTO due FROM lockkeeper.roots AS r
+    WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
+    IF due IS NOT NULL
+       AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0)) THEN
+        swept := lockkeeper.sweep_dead(due, few, now_us);
+    END IF;
+    COMMIT; -- and the share of the lock with it
+    SET LOCAL synchronous_commit = off;
+    IF due IS NOT NULL AND swept < few -- what is left means something to somebody
+       AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
+        turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
+        turn := lockkeeper.perish(turn, 16);
+        COMMIT;
+        SET LOCAL synchronous_commit = off;
+    END IF;
+    PERFORM lockkeeper.sweep_ended(few, now_us);
     COMMIT;
     SET LOCAL synchronous_commit = off;
     DELETE FROM lockkeeper.events AS e -- nobody has watched for five minutes
