@@ -2,7 +2,8 @@
 # Scenarios through the program alone: a call of `lk`, then what its exit code, stdout and stderr
 # must be. Read by the other scripts here; prints TAP, one line a scenario.
 #
-#   scenario TITLE        begins one, on a fresh store ($LK_STORE) and without $LK_OWNER
+#   scenario TITLE        begins one, on a fresh store ($LK_STORE) and without $LK_OWNER: a file, or
+#                         $LK_TEST_STORES with a number behind it
 #   lk ARGS...            runs the program; what came of it is checked by the next lines
 #   input FORMAT [ARG]... what the next `lk` reads on stdin, by printf; otherwise nothing
 #   expect_code N         its exit code
@@ -39,7 +40,8 @@ scenario() {
     end_scenario
     scenarios=$((scenarios + 1)) title=$1 complaints=''
     store=$work/$scenarios.db
-    LK_STORE=sqlite:$store
+    LK_STORE=${LK_TEST_STORES:+$LK_TEST_STORES$scenarios}
+    LK_STORE=${LK_STORE:-sqlite:$store}
     export LK_STORE
     unset LK_OWNER
 }

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A store of format 1, as the first program left it, with something in it; and one of its procedures.
+-- A store of format 1, as the first program left it, with something in it; and one of its
+-- procedures.
 
 DELIMITER //
 

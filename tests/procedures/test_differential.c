@@ -212,6 +212,17 @@ static bool somebody_spans_roots(const struct story *story) {
     return spans;
 }
 
+/* What is overdue perishes, here and there, and is told before anything else happens. */
+static void play_tick(struct story *story) {
+    struct play *play = &story->play;
+
+    subject_tick(story->subject);
+    play->event = (struct lk_event){.kind = LK_EVENT_TICK,
+                                    .times = {play->clock.now_us, play->clock.wall_us}};
+    compare_what_is_told(story, lk_model_step(play->model, &play->event));
+    look_at_all(story, play->engines[0]);
+}
+
 static void look_around(struct story *story, struct lk_engine *engine) {
     struct play *play = &story->play;
     struct lk_path path = play_some_path(play);
@@ -232,7 +243,9 @@ static void play_step(struct story *story) {
 
     play->clock.wall_us += play_between(play, 1000, play->variant->pause_max_us);
     set_clock(story);
-    if (play->variant->is_told || somebody_spans_roots(story)) {
+    if (play->variant->is_told) {
+        play_tick(story);
+    } else if (somebody_spans_roots(story)) {
         subject_tick(story->subject);
     }
     play_invent(play);

@@ -71,6 +71,9 @@ static int compare_contents(const void *a, const void *b) {
     if (order == 0) {
         order = compare_texts(left->note, right->note);
     }
+    if (order == 0) {
+        order = compare_texts(left->queue, right->queue);
+    }
     return order != 0 ? order : (left->attempt > right->attempt) - (left->attempt < right->attempt);
 }
 
@@ -118,11 +121,14 @@ static void bring_into(struct lk_happenings *happenings, enum told_order order) 
 static void show(const char *who, const struct lk_happenings *happenings) {
     for (size_t i = 0; i < happenings->count; i++) {
         const lk_watch_event *event = &happenings->events[i];
-        (void)fprintf(stderr,
-                      "# %s: %" PRIu64 " %s %s of %s, ticket %" PRIu64 " token %" PRIu64 "\n", who,
-                      event->sequence, lk_watch_kind_name(event->kind),
-                      event->part_count > 0 ? event->parts[0] : "", event->owner, event->ticket,
-                      event->token);
+        (void)fprintf(stderr, "# %s: %" PRIu64 " %s", who, event->sequence,
+                      lk_watch_kind_name(event->kind));
+        for (size_t part = 0; part < event->part_count; part++) {
+            (void)fprintf(stderr, " %s", event->parts[part]);
+        }
+        (void)fprintf(stderr, " of %s (%s), ticket %" PRIu64 ", token %" PRIu64 "\n",
+                      event->owner != NULL ? event->owner : "nobody",
+                      event->note != NULL ? event->note : "", event->ticket, event->token);
     }
 }
 

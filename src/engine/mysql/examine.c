@@ -21,7 +21,8 @@ enum {
     HAS_BINLOG,
     SYNC_BINLOG,
     DATABASE,
-    USER_NAME
+    USER_NAME,
+    LIMITS
 };
 
 #define NOW "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
@@ -29,8 +30,9 @@ static const char question[] =
     "SELECT " NOW ", VERSION(), m.format,"
     " (SELECT COUNT(*) FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us > " NOW "),"
     " (SELECT COUNT(*) FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us <= " NOW "),"
-    " @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, DATABASE(), CURRENT_USER()"
-    " FROM lk_meta AS m";
+    " @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, DATABASE(), CURRENT_USER(),"
+    " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max,"
+    " m.watched_until_us > " NOW " FROM lk_meta AS m";
 
 static const char *text_of(const struct lk_rows *rows, int column) {
     return lk_row_text(rows, 0, column).bytes;
@@ -56,6 +58,7 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
     lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),
                    text_of(rows, OVERDUE));
     lk_text_format(&text, "wake-ups: none, waiters look, after up to 250 ms\n");
+    lk_procedures_report_limits(&text, rows, LIMITS);
     if (lk_row_integer(rows, 0, FLUSH) != 1) {
         lk_text_format(&warnings, "innodb_flush_log_at_trx_commit is not 1: a crash may undo the "
                                   "last moments\n");

@@ -135,6 +135,13 @@ static enum lk_fate finish(const struct lk_mysql *store, struct lk_mysql_link *l
     return LK_FATE_ANSWERED;
 }
 
+/* What was refused because it is missing may just be replaced by a newer one. */
+static bool is_in_the_making(const struct lk_mysql *store, struct lk_mysql_link *link,
+                             lk_outcome outcome, const struct lk_patience *patience) {
+    return outcome == LK_INTERNAL && lk_mysql_is_hole(mysql_errno(link->mysql))
+           && lk_mysql_is_in_the_making(store, link, patience);
+}
+
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
                              const struct lk_call *call, const struct lk_patience *patience,
                              struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error) {
@@ -142,6 +149,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     MYSQL_RES *result = NULL;
     struct lk_slice sql = call->sql != NULL ? lk_slice_of(call->sql) : (struct lk_slice){NULL, 0};
     char *made = NULL;
+    enum lk_fate fate;
     lk_outcome outcome;
 
     if (call->sql == NULL) {
@@ -154,7 +162,8 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     }
     outcome = lk_mysql_query(connection, sql, patience, &result, error);
     free(made);
-    return finish(store, connection, outcome, result, ret_rows, ret_outcome, error);
+    fate = finish(store, connection, outcome, result, ret_rows, ret_outcome, error);
+    return is_in_the_making(store, connection, outcome, patience) ? LK_FATE_CONFLICTED : fate;
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */

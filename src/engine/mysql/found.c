@@ -17,6 +17,9 @@
 
 enum { SQL_BYTES_MAX = 256 };
 
+/* Whoever makes the store has this lock; the prefix goes into it. As in 10_tables.sql. */
+#define LOCK "CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.%s'), 256), 40))"
+
 /* What is there. */
 struct present {
     bool has_meta;
@@ -140,11 +143,8 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
  */
 static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
                        const struct lk_patience *patience, lk_error *error) {
-    static const char lock[] =
-        "SELECT GET_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.%s'), 256), 40)),"
-        " 31536000)";
     char *script = lk_sql_rename(lk_sql_schema_mysql(), "lk_", store->place.prefix);
-    char sql[sizeof lock + LK_MYSQL_PREFIX_MAX];
+    char sql[SQL_BYTES_MAX];
     struct present present = {.has_meta = false};
     MYSQL_RES *result = NULL;
     lk_outcome outcome;
@@ -155,7 +155,7 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
     outcome =
         run(store, link, lk_slice_of("SET SESSION wait_timeout = 20"), patience, &result, error);
     if (outcome == LK_OK) {
-        (void)snprintf(sql, sizeof sql, lock, store->place.prefix);
+        (void)snprintf(sql, sizeof sql, "SELECT GET_LOCK(" LOCK ", 31536000)", store->place.prefix);
         outcome = run(store, link, lk_slice_of(sql), patience, &result, error);
         mysql_free_result(result);
     }
@@ -167,6 +167,23 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
     }
     free(script);
     return outcome; /* the lock goes with the connection */
+}
+
+bool lk_mysql_is_in_the_making(const struct lk_mysql *store, struct lk_mysql_link *link,
+                               const struct lk_patience *patience) {
+    char sql[SQL_BYTES_MAX];
+    MYSQL_RES *result = NULL;
+    MYSQL_ROW row;
+    lk_error ignored;
+    bool is_making = false;
+
+    (void)snprintf(sql, sizeof sql, "SELECT IS_USED_LOCK(" LOCK ")", store->place.prefix);
+    if (lk_mysql_query(link, lk_slice_of(sql), patience, &result, &ignored) == LK_OK) {
+        row = mysql_fetch_row(result);
+        is_making = row != NULL && row[0] != NULL;
+        mysql_free_result(result);
+    }
+    return is_making;
 }
 
 /* Who may not bring a store up to date is told who may. */

@@ -57,6 +57,9 @@ lk_outcome lk_mysql_explain_connection(MYSQL *mysql, lk_error *error);
 /* What became of a call that the server has refused. */
 enum lk_fate lk_mysql_fate_of(MYSQL *mysql);
 
+/* Whether it means that the store, or a part of it, is not there. */
+bool lk_mysql_is_hole(unsigned code);
+
 /* ---- exchange.c ------------------------------------------------------------------------------ */
 
 extern const struct lk_database lk_mysql_database;
@@ -86,6 +89,10 @@ enum lk_fate lk_mysql_transact(struct lk_procedures *store, void *connection,
 /* Makes what the store is made of if it is missing; refuses what is newer. */
 lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *patience,
                             lk_error *error);
+
+/* Whether somebody is making the store, or brings it up to date, just now. */
+bool lk_mysql_is_in_the_making(const struct lk_mysql *store, struct lk_mysql_link *link,
+                               const struct lk_patience *patience);
 
 /* ---- operations of the table ----------------------------------------------------------------- */
 

@@ -85,6 +85,14 @@ static lk_outcome explain_denial(MYSQL *mysql, const char *prefix, lk_error *err
     return say(mysql, LK_DENIED, advice, error);
 }
 
+bool lk_mysql_is_hole(unsigned code) {
+    static const unsigned holes[] = {
+        ER_NO_SUCH_TABLE,      ER_SP_DOES_NOT_EXIST, ER_BAD_FIELD_ERROR, ER_SP_WRONG_NO_OF_ARGS,
+        ER_TABLE_EXISTS_ERROR, ER_SP_ALREADY_EXISTS, ER_VIEW_INVALID,    0};
+
+    return is_one_of(code, holes);
+}
+
 lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
     static const unsigned denials[] = {ER_TABLEACCESS_DENIED_ERROR,
                                        ER_COLUMNACCESS_DENIED_ERROR,
@@ -95,9 +103,6 @@ lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
                                        0};
     static const unsigned replicas[] = {ER_OPTION_PREVENTS_STATEMENT,
                                         ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, 0};
-    static const unsigned holes[] = {
-        ER_NO_SUCH_TABLE,      ER_SP_DOES_NOT_EXIST, ER_BAD_FIELD_ERROR, ER_SP_WRONG_NO_OF_ARGS,
-        ER_TABLE_EXISTS_ERROR, ER_SP_ALREADY_EXISTS, ER_VIEW_INVALID,    0};
     unsigned code = mysql_errno(mysql);
 
     if (is_one_of(code, denials)) {
@@ -107,7 +112,7 @@ lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "MySQL: the server can only be read (a replica?); name the primary");
     }
-    if (is_one_of(code, holes)) {
+    if (lk_mysql_is_hole(code)) {
         return say(mysql, LK_UNAVAILABLE,
                    "; the store is not there, or not whole: open it anew, or restore it", error);
     }

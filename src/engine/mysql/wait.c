@@ -19,7 +19,6 @@
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
 #define PAUSE_MIN_US INT64_C(4000)   /* for each that is in the way */
 #define PAUSE_MAX_US INT64_C(250000)
-#define LOOK_DUE_US INT64_C(50000) /* who follows leaves deadlines to those who wait for them */
 
 /* A reading whose first column says whether to go on waiting; no row: no. */
 struct sight {
@@ -132,16 +131,16 @@ lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *q
 static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t until_us,
                          struct lk_waker *waker) {
     struct lk_random random = {lk_random_draw()};
+    int64_t begun_us = lk_clock_now_us();
     int64_t pause_us = PAUSE_MIN_US;
 
     for (;;) {
         uint64_t last = 0;
-        int64_t due_us = LK_NEVER;
+        int64_t see_us = LK_NEVER;
         int64_t left_us;
-        lk_outcome outcome = lk_procedures_events_look(store, waker, &last, &due_us);
+        lk_outcome outcome = lk_procedures_events_look(store, begun_us, waker, &last, &see_us);
 
-        due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + LOOK_DUE_US;
-        left_us = lk_least(until_us, due_us) - lk_clock_now_us();
+        left_us = lk_least(until_us, see_us) - lk_clock_now_us();
         if (outcome != LK_OK || last != after || left_us <= 0) {
             return outcome;
         }

@@ -12,20 +12,7 @@
 enum { REPORT_BYTES_MAX = 2048 };
 
 /* Columns of the question. */
-enum {
-    NOW_US,
-    VERSION,
-    FORMAT,
-    LIVE,
-    OVERDUE,
-    SYNCHRONOUS,
-    FSYNC,
-    DATABASE,
-    USER_NAME,
-    EVENTS_MAX,
-    IS_WATCHED,
-    BOUNDS
-};
+enum { NOW_US, VERSION, FORMAT, LIVE, OVERDUE, SYNCHRONOUS, FSYNC, DATABASE, USER_NAME, LIMITS };
 
 static const char question[] =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
@@ -35,9 +22,9 @@ static const char question[] =
     " (SELECT count(*) FROM lockkeeper.requests AS r"
     "  WHERE r.deadline_us <= extract(epoch FROM clock_timestamp()) * 1000000),"
     " current_setting('synchronous_commit'), current_setting('fsync'),"
-    " current_database(), current_user, m.events_max,"
-    " m.watched_until_us > extract(epoch FROM clock_timestamp()) * 1000000,"
-    " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max"
+    " current_database(), current_user,"
+    " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max,"
+    " m.watched_until_us > extract(epoch FROM clock_timestamp()) * 1000000"
     " FROM lockkeeper.meta AS m";
 
 static const char *text_of(const struct lk_rows *rows, int column) {
@@ -52,12 +39,6 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
     struct lk_text warnings = lk_text_in(warning_bytes, sizeof warning_bytes);
     bool is_durable =
         strcmp(text_of(rows, SYNCHRONOUS), "off") != 0 && strcmp(text_of(rows, FSYNC), "on") == 0;
-    const struct lk_quotas quotas = {
-        .live_max = (uint64_t)lk_row_integer(rows, 0, BOUNDS),
-        .live_per_owner_max = (uint64_t)lk_row_integer(rows, 0, BOUNDS + 1),
-        .live_per_root_max = (uint64_t)lk_row_integer(rows, 0, BOUNDS + 2),
-        .waiters_per_path_max = (uint64_t)lk_row_integer(rows, 0, BOUNDS + 3),
-    };
 
     lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),
                    text_of(rows, USER_NAME));
@@ -67,8 +48,7 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
                    text_of(rows, OVERDUE));
     lk_text_format(&text, "wake-ups: %s\n",
                    store->place.listen_url != NULL ? "LISTEN" : "none, waiters look each second");
-    lk_limits_report(&text, &quotas, (uint64_t)lk_row_integer(rows, 0, EVENTS_MAX),
-                     lk_row_boolean(rows, 0, IS_WATCHED));
+    lk_procedures_report_limits(&text, rows, LIMITS);
     if (!is_durable) {
         lk_text_format(&warnings, "fsync or synchronous_commit is off: a crash of the server may "
                                   "undo the last moments\n");

@@ -15,7 +15,6 @@
 #define LOOK_MAX_US INT64_C(1000000)
 #define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
 #define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
-#define LOOK_DUE_US INT64_C(50000)   /* who follows leaves deadlines to those who wait for them */
 
 static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, uint64_t version,
                             int64_t until_us, struct lk_waker *waker) {
@@ -79,21 +78,22 @@ lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_pa
 lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                       struct lk_waker *waker) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
+    int64_t begun_us = lk_clock_now_us();
 
     for (;;) {
         uint64_t version = lk_listener_version(&store->listener);
         uint64_t last = 0;
-        int64_t due_us = LK_NEVER;
+        int64_t see_us = LK_NEVER;
         int64_t now_us;
-        lk_outcome outcome = lk_procedures_events_look(&store->common, waker, &last, &due_us);
+        lk_outcome outcome =
+            lk_procedures_events_look(&store->common, begun_us, waker, &last, &see_us);
 
         now_us = lk_clock_now_us();
-        due_us = due_us > LK_NEVER / 2 ? LK_NEVER : due_us + LOOK_DUE_US;
-        if (outcome != LK_OK || last != after || due_us <= now_us || until_us <= now_us) {
+        if (outcome != LK_OK || last != after || see_us <= now_us || until_us <= now_us) {
             return outcome;
         }
         outcome = sleep_for(store, lk_slice_of("!"), version,
-                            lk_least(lk_least(until_us, due_us), now_us + LOOK_MAX_US), waker);
+                            lk_least(lk_least(until_us, see_us), now_us + LOOK_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

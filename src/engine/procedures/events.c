@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "engine/happening.h"
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
@@ -35,6 +36,7 @@ enum { LIMIT_LIVE, LIMIT_OWNER, LIMIT_ROOT, LIMIT_WAITERS, LIMIT_EVENTS };
 enum { ROWS_MAX = 256 }; /* asked for at a time: a little more than anybody wants at once */
 
 #define LOOK_PATIENCE_US INT64_C(10000000)
+#define LOOK_DUE_US INT64_C(50000) /* who follows leaves deadlines to those who wait for them */
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -149,8 +151,9 @@ lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_waker *waker,
-                                     uint64_t *ret_last, int64_t *ret_due_us) {
+lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_us,
+                                     struct lk_waker *waker, uint64_t *ret_last,
+                                     int64_t *ret_see_us) {
     const struct lk_patience patience = {lk_clock_now_us() + LOOK_PATIENCE_US, waker};
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
@@ -165,9 +168,11 @@ lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_wake
     }
     if (outcome == LK_OK) {
         *ret_last = (uint64_t)lk_row_integer(rows, 0, DUE_LAST);
-        *ret_due_us = lk_row_is_null(rows, 0, DUE_IN_US)
-                          ? LK_NEVER
-                          : lk_clock_now_us() + lk_row_integer(rows, 0, DUE_IN_US);
+        *ret_see_us = LK_NEVER;
+        if (!lk_row_is_null(rows, 0, DUE_IN_US)) {
+            int64_t due_us = lk_clock_now_us() + lk_row_integer(rows, 0, DUE_IN_US);
+            *ret_see_us = lk_greatest(due_us, begun_us) + LOOK_DUE_US;
+        }
     }
     lk_rows_free(rows);
     return outcome;

@@ -2,7 +2,10 @@
 /* What a store is, for `lk doctor`. What is asked, each database says. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/procedures/procedures.h"
+#include "engine/procedures/rows.h"
+#include "engine/reply.h"
 
 enum { NOW_US };
 
@@ -33,4 +36,16 @@ lk_outcome lk_procedures_examine(struct lk_procedures *store, const char *questi
     lk_rows_free(rows);
     *ret_report = report;
     return lk_error_clear(error, LK_OK);
+}
+
+void lk_procedures_report_limits(struct lk_text *text, const struct lk_rows *rows, int column) {
+    const struct lk_quotas quotas = {
+        .live_max = (uint64_t)lk_row_integer(rows, 0, column),
+        .live_per_owner_max = (uint64_t)lk_row_integer(rows, 0, column + 1),
+        .live_per_root_max = (uint64_t)lk_row_integer(rows, 0, column + 2),
+        .waiters_per_path_max = (uint64_t)lk_row_integer(rows, 0, column + 3),
+    };
+
+    lk_limits_report(text, &quotas, (uint64_t)lk_row_integer(rows, 0, column + 4),
+                     lk_row_boolean(rows, 0, column + 5));
 }

@@ -144,9 +144,13 @@ lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
 
 /* ---- events.c -------------------------------------------------------------------------------- */
 
-/* For who waits for events: the last number drawn, and when something is due, or LK_NEVER. */
-lk_outcome lk_procedures_events_look(struct lk_procedures *store, struct lk_waker *waker,
-                                     uint64_t *ret_last, int64_t *ret_due_us);
+/*
+ * For who has waited for events since `begun_us`, and has seen to what was due before: the last
+ * number drawn, and when to see to what is due now; LK_NEVER: nothing is.
+ */
+lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_us,
+                                     struct lk_waker *waker, uint64_t *ret_last,
+                                     int64_t *ret_see_us);
 
 /* ---- examine.c ------------------------------------------------------------------------------- */
 
@@ -160,6 +164,11 @@ typedef lk_report *lk_make_report(struct lk_procedures *store, const struct lk_r
 lk_outcome lk_procedures_examine(struct lk_procedures *store, const char *question,
                                  lk_make_report *make_report, const struct lk_patience *patience,
                                  lk_report **ret_report, lk_error *error);
+
+struct lk_text;
+
+/* What the row says of bounds and events: four bounds, events kept, whether somebody watches. */
+void lk_procedures_report_limits(struct lk_text *text, const struct lk_rows *rows, int column);
 
 /* ---- operations of the table ----------------------------------------------------------------- */
 

@@ -10,8 +10,7 @@
 -- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
 --
 -- Running all of this makes a store, or brings an older one to this format (12_steps); with the
--- present one it changes nothing that lasts. What has been done stays done if it ends in the middle:
--- run it again.
+-- present one it changes nothing that lasts. If it ends in the middle, run it again.
 --
 -- For the client `mysql` and for whoever splits this by himself: a statement ends in front of a
 -- line that is nothing but //, and the lines that begin with DELIMITER are for the client alone.
@@ -27,6 +26,9 @@ DELIMITER //
 SET NAMES utf8mb4
 //
 SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'
+//
+-- One at a time, up to 99_end. Who finds a procedure missing meanwhile calls again.
+DO GET_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)), 31536000)
 //
 
 -- One row about the store itself.
@@ -189,7 +191,7 @@ CREATE TABLE IF NOT EXISTS lk_audits (
 
 -- R21: what happened, as long as somebody watches or so many are to be kept. View: lk_events.
 CREATE TABLE IF NOT EXISTS lk_happenings (
-    sequence    BIGINT NOT NULL PRIMARY KEY, -- in the order in which they were committed, without gaps
+    sequence    BIGINT NOT NULL PRIMARY KEY, -- in the order of their commits, without gaps
     at_us       BIGINT NOT NULL,
     event       VARBINARY(16) NOT NULL,
     refusal     VARBINARY(16) NOT NULL,   -- of what was refused: how; else empty

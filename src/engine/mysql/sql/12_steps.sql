@@ -4,7 +4,8 @@
 --
 -- A step leaves whole what the procedures of the older format need: they decide until those that
 -- follow here have replaced them, one by one. A call that finds none, or that meets one of each
--- kind, fails and has done nothing. The new format is written down last, by 99_end.
+-- kind, fails and has done nothing; the engine repeats it while the lock of 10_tables is held. The
+-- new format is written down last, by 99_end.
 
 DELIMITER //
 

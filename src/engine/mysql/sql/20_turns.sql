@@ -7,8 +7,10 @@
 --
 -- What a turn knows goes from procedure to procedure: `locked`, its roots as '/a/b/', and
 -- `has_waiting`, whether somebody may wait below them. What the store's row says, read once behind
--- the locks, is in @lk_tells, whether what happens is told (R21), and in @lk_bounded (R22). Lists are words with a space between; the
--- nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n), ' ', -1).
+-- the locks, is in @lk_tells, whether what happens is told (R21), and in @lk_bounded (R22).
+--
+-- Lists are words with a space between; the nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n),
+-- ' ', -1).
 --
 -- The time is taken anew in each statement (a procedure's statements have each their own), always
 -- behind the locks.

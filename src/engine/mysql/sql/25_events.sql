@@ -5,7 +5,7 @@
 -- numbers stand in the order of the commits, without gaps.
 --
 -- Whether a turn tells, @lk_tells says, which lk_turn_begin() has set. Who asks it before he calls
--- pays nothing while nobody watches. The roots are locked before the row of the store, by everybody.
+-- pays nothing while nobody watches. Everybody locks the roots first, and then the row of the store.
 
 DELIMITER //
 
@@ -63,8 +63,8 @@ BEGIN
 END
 //
 
--- What this turn has told of a request since the number `told` says how the turn has left it: it has
--- been granted after it was converted.
+-- What this turn has told of a request since the number `told` says how the turn has left it: it
+-- has been granted after it was converted.
 DROP PROCEDURE IF EXISTS lk_tell_granted
 //
 CREATE PROCEDURE lk_tell_granted(IN told BIGINT, IN self BIGINT)

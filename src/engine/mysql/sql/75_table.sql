@@ -133,8 +133,9 @@ BEGIN
 END
 //
 
--- lk_take(), of this item alone (NULL: none): its row fits, and is locked by this transaction; if not
--- `is_locked`, somebody else is changing the row, and the item is passed over. An item is known by its arrival, too: one that is pushed anew has another, and has not been looked at.
+-- lk_take(), of this item alone (NULL: none): its row fits, and is locked by this transaction; if
+-- not `is_locked`, somebody else is changing the row, and the item is passed over. An item is known
+-- by its arrival, too: one that is pushed anew has another, and has not been looked at.
 DROP PROCEDURE IF EXISTS lk_take_row
 //
 CREATE PROCEDURE lk_take_row(

@@ -14,4 +14,6 @@ INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (2, 1, 0
 //
 UPDATE lk_meta SET format = 2 WHERE format < 2
 //
+DO RELEASE_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)))
+//
 DELIMITER ;

@@ -43,7 +43,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.identity(owner text, sorted_paths text) RE
 LANGUAGE sql STABLE AS
 $$ SELECT sha256(convert_to(sorted_paths || E'\n' || owner, 'UTF8')) $$;
 
--- R22: the bound that a new request would break; NULL: none.
+-- R22: the bound that a new request would break; NULL: none. Bounds that span roots are counted by
+-- one at a time, each of whom sees those before him.
 CREATE OR REPLACE FUNCTION lockkeeper.full_bound(
     the_owner text, paths text[], waits boolean, now_us bigint) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -52,6 +53,9 @@ DECLARE
     the_path text;
 BEGIN
     SELECT m.* INTO bounds FROM lockkeeper.meta AS m;
+    IF bounds.live_max > 0 OR bounds.live_per_owner_max > 0 THEN
+        PERFORM FROM lockkeeper.meta AS m FOR NO KEY UPDATE;
+    END IF;
     IF bounds.live_max > 0 AND bounds.live_max <= (
         SELECT count(*) FROM lockkeeper.requests AS r WHERE r.deadline_us > now_us) THEN
         RETURN 'live requests in all';

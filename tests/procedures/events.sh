@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: events.sh LK STORE
+#
+# While many ask at once, in many roots: who watches (R21) is told everything, numbered without gaps
+# in the order in which it happened; and a bound (R22) lets in as many as it says. Prints TAP.
+. "${0%/*}/../tap.sh"
+lk=${1:?the program under test}
+LK_STORE=${2:?a store that is empty}
+export LK_STORE
+unset LK_OWNER LK_TOKEN NO_COLOR
+
+children=''
+# shellcheck disable=SC2317 # called by the trap
+stop() {
+    for child in $children; do
+        kill "$child" 2>/dev/null
+    done
+    rm -rf "$work"
+}
+trap stop EXIT
+
+until_true() { # COMMAND...
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 1200 ] || return 1
+        sleep 0.05
+    done
+}
+
+# shellcheck disable=SC2317 # called by until_true
+is_watched() { "$lk" doctor | grep -q '; watched now$'; }
+# shellcheck disable=SC2317
+has_last() { grep -q '"path":"last/one"' "$work/events"; }
+
+says() { # JQ TITLE: true of the events, as an array
+    jq -s "$1" "$work/events" >"$work/out" 2>&1
+    [ "$(cat "$work/out")" = true ]
+    report $? "$2"
+}
+
+# ---- events ----
+
+"$lk" watch --json >"$work/events" 2>"$work/out" &
+watcher=$!
+children=$watcher
+until_true is_watched
+report $? 'somebody watches'
+benches=''
+for pattern in many one; do
+    "$lk" bench --pattern "$pattern" --clients 4 --seconds 3 -q >"$work/bench-$pattern" 2>&1 &
+    benches="$benches $!"
+    children="$children $!"
+done
+for bench in $benches; do
+    wait "$bench" || cat "$work"/bench-* >>"$work/out"
+done
+"$lk" acquire --owner last last/one >"$work/out" 2>&1
+until_true has_last
+report $? 'he is told of the last thing that happens'
+kill "$watcher"
+wait "$watcher"
+says 'all(.event != "gap") and length > 20' 'nothing has gone by unseen'
+# shellcheck disable=SC2016 # jq's
+says '[.[].sequence] as $n | all(range(1; $n | length); $n[.] == $n[. - 1] + 1)' \
+    'the numbers have no gaps'
+# shellcheck disable=SC2016
+says 'map(select(.token and (.event == "granted" or .event == "released" or .event == "perished")))
+      | group_by(.path)
+      | all(map(.event == "granted") as $is_grant
+            | all(range(0; $is_grant | length); $is_grant[.] == (. % 2 == 0)))' \
+    'at each path an end follows each grant'
+says '[.[] | select(.token)] | group_by(.path) | all([.[].token] | . == sort)' \
+    'and later grants have greater tokens'
+
+# ---- bounds ----
+
+"$lk" release --owner last last/one >"$work/out" 2>&1
+"$lk" limits live=5 >"$work/out" 2>&1
+report $? 'a bound is set'
+askers=''
+for number in $(seq 12); do
+    "$lk" acquire --try --owner "asker-$number" "root-$number/x" >"$work/ask-$number" 2>&1 &
+    askers="$askers $!"
+done
+granted=0 full=0
+for asker in $askers; do
+    wait "$asker"
+    case $? in
+    0) granted=$((granted + 1)) ;;
+    73) full=$((full + 1)) ;;
+    esac
+done
+cat "$work"/ask-* >"$work/out"
+[ "$granted" -eq 5 ] && [ "$full" -eq 7 ]
+report $? "of twelve at once it lets in five ($granted, and $full were told FULL)"
+
+finish
