@@ -38,7 +38,7 @@ BEGIN
               WHERE (p.path = prefix
                      OR (p.path > CONCAT(prefix, '/') AND p.path < CONCAT(prefix, '0')))
                 AND p.deadline_us > now_us) AS near
-        JOIN lk_requests AS r ON r.id = near.id
+        JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = near.id
         ORDER BY r.ticket, r.id, r.part;
     END IF;
 END
@@ -61,7 +61,8 @@ BEGIN
         WHERE p.path > CONCAT(the_path, '/') AND p.path < CONCAT(the_path, '0')
           AND p.deadline_us > now_us
     ), parts AS (
-        SELECT DISTINCT r.path FROM near AS x JOIN lk_requests AS r ON r.id = x.id
+        SELECT STRAIGHT_JOIN DISTINCT r.path
+        FROM near AS x JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = x.id
     ), around AS (
         SELECT STRAIGHT_JOIN p.id
         FROM parts AS a JOIN lk_numbers AS n
@@ -76,7 +77,7 @@ BEGIN
     )
     SELECT STRAIGHT_JOIN now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket,
            r.token, r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, r.units
-    FROM around AS x JOIN lk_requests AS r ON r.id = x.id
+    FROM around AS x JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = x.id
     ORDER BY r.ticket, r.id, r.part;
 END
 //
@@ -112,7 +113,7 @@ BEGIN
            r.owner, r.deadline_us
     FROM lk_items AS i
     LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
-    LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    LEFT JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue
     ORDER BY i.arrival;
 END
