@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/bytes.h"
+#include "engine/postgresql/named.h"
 #include "engine/postgresql/store.h"
 
 enum { SQL_BYTES_MAX = 512 };
@@ -26,19 +27,23 @@ static void write_call(char sql[SQL_BYTES_MAX], const char *schema, const struct
     lk_text_format(&text, ")");
 }
 
-static bool send_call(PGconn *connection, const char *schema, const struct lk_call *call) {
+/* By its name, unless that is empty. */
+static bool send_call(PGconn *connection, const char *name, const char *sql,
+                      const struct lk_call *call) {
     const struct lk_arguments *arguments = call->arguments;
     const char *values[LK_ARGUMENTS_MAX];
     int lengths[LK_ARGUMENTS_MAX];
     int formats[LK_ARGUMENTS_MAX];
-    char sql[SQL_BYTES_MAX];
 
     for (int i = 0; i < arguments->count; i++) {
         values[i] = arguments->values[i].bytes;
         lengths[i] = (int)arguments->values[i].size;
         formats[i] = arguments->kinds[i] == LK_ARGUMENT_BYTES;
     }
-    write_call(sql, schema, call);
+    if (name[0] != '\0') {
+        return PQsendQueryPrepared(connection, name, arguments->count, values, lengths, formats, 0)
+               != 0;
+    }
     return PQsendQueryParams(connection, sql, arguments->count, NULL, values, lengths, formats, 0)
            != 0;
 }
@@ -103,23 +108,66 @@ static lk_outcome take_answer(const struct lk_postgresql *store, PGresult *resul
     return LK_OK;
 }
 
+/* Sends a call, and waits for what is answered. *ret_is_sent: it may have taken effect. */
+static lk_outcome perform_call(struct lk_postgresql *store, PGconn *connection,
+                               const struct lk_call *call, const struct lk_patience *patience,
+                               bool *ret_is_sent, PGresult **ret_result, lk_error *error) {
+    char sql[SQL_BYTES_MAX];
+    char name[LK_POSTGRESQL_NAME_MAX + 1];
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    *ret_is_sent = false;
+    write_call(sql, store->place.schema, call);
+    outcome = lk_postgresql_name(store, connection, call, sql, patience, name, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    for (;;) {
+        if (!send_call(connection, name, sql, call)) {
+            return lk_error_set(error, LK_UNAVAILABLE, "the connection to the database was lost");
+        }
+        *ret_is_sent = true;
+        outcome = lk_postgresql_receive(connection, patience, &result, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        if (name[0] == '\0' || !lk_postgresql_is_nameless(store, result)) {
+            *ret_result = result;
+            return LK_OK;
+        }
+        PQclear(result);
+        name[0] = '\0';
+        *ret_is_sent = false;
+    }
+}
+
+static lk_outcome perform_text(PGconn *connection, const char *sql,
+                               const struct lk_patience *patience, bool *ret_is_sent,
+                               PGresult **ret_result, lk_error *error) {
+    *ret_is_sent = PQsendQuery(connection, sql) != 0;
+    if (!*ret_is_sent) {
+        return lk_error_set(error, LK_UNAVAILABLE, "the connection to the database was lost");
+    }
+    return lk_postgresql_receive(connection, patience, ret_result, error);
+}
+
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
                              const struct lk_call *call, const struct lk_patience *patience,
                              struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(&common->engine);
     PGresult *result = NULL;
     bool is_conflict;
-    bool is_sent = call->sql != NULL ? PQsendQuery(connection, call->sql) != 0
-                                     : send_call(connection, store->place.schema, call);
+    bool is_sent;
 
-    if (!is_sent) {
-        *ret_outcome =
-            lk_error_set(error, LK_UNAVAILABLE, "the connection to the database was lost");
-        return LK_FATE_UNREACHED;
+    *ret_outcome = call->sql != NULL
+                       ? perform_text(connection, call->sql, patience, &is_sent, &result, error)
+                       : perform_call(store, connection, call, patience, &is_sent, &result, error);
+    if (*ret_outcome == LK_CANCELLED) {
+        return LK_FATE_CANCELLED;
     }
-    *ret_outcome = lk_postgresql_receive(connection, patience, &result, error);
     if (*ret_outcome != LK_OK) {
-        return *ret_outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
+        return is_sent ? LK_FATE_UNKNOWN : LK_FATE_UNREACHED;
     }
     is_conflict = lk_postgresql_is_conflict(result);
     *ret_outcome = take_answer(store, result, ret_rows, error);

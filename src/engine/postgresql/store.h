@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that is open: where it is, and who listens. No connection keeps anything in its session.
+ * A store that is open: where it is, and who listens. No connection relies on anything in its
+ * session.
  */
 #ifndef LK_ENGINE_POSTGRESQL_STORE_H
 #define LK_ENGINE_POSTGRESQL_STORE_H
 
 #include <libpq-fe.h>
+#include <stdatomic.h>
 
 #include "engine/postgresql/listener.h"
 #include "engine/postgresql/place.h"
@@ -31,6 +33,7 @@ struct lk_postgresql {
     struct lk_listener listener;
     struct lk_postgresql_known known[LK_POSTGRESQL_KNOWN_MAX]; /* guarded by the mutex */
     size_t known_next;
+    atomic_bool is_nameless; /* named.c: names are of no use here */
 };
 
 static inline struct lk_postgresql *lk_postgresql_of(struct lk_engine *engine) {
