@@ -184,7 +184,7 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
 
 /* A new one, unless what was asked last is to be asked again (R3). */
 static void number_ask(struct lk_claiming *claiming) {
-    if (!claiming->is_unknown) {
+    if (!claiming->is_unknown && !claiming->keeps_number) {
         claiming->take.ask_number = draw_ask_number(&claiming->absence.random);
     }
 }
@@ -200,6 +200,7 @@ lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish 
     outcome = engine->ops->table_finish_and_take(engine, claiming->source, finish, &claiming->take,
                                                  &patience, &claiming->followed, error);
     claiming->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+    claiming->keeps_number = claiming->followed == NULL;
     return outcome;
 }
 
@@ -235,6 +236,7 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
         return LK_GRANTED;
     }
     number_ask(claiming);
+    claiming->keeps_number = false;
     while (!lk_waker_is_thrown(claiming->waker)) {
         lk_outcome outcome = take(claiming, ret_claim, ret_sent_us, &stand, error);
 

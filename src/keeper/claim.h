@@ -13,7 +13,8 @@ struct lk_claiming {
     const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_absence absence;
-    bool is_unknown; /* whether what was asked last has got an item: then it is asked again */
+    bool is_unknown;   /* whether what was asked last has got an item: then it is asked again */
+    bool keeps_number; /* what was asked with an end brought nothing, or its answer was lost */
     lk_claim_info *followed; /* what the next lk_claim_await() brings; NULL: nothing yet */
     int64_t followed_sent_us;
     int64_t end_us;      /* until when work is waited for; 0: a try; LK_NEVER */

@@ -12,14 +12,19 @@ static lk_store *store_of(void **state) {
     return ((struct fixture *)*state)->store;
 }
 
+/* `a` holds x, and b waits for it. */
+static void begin_one_behind_another(lk_store *store, struct waiter *waiter) {
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+    waiter_prepare(waiter, store, "b", "x");
+    waiter_start(waiter);
+    wait_until_waiting(store, 1);
+}
+
 static void test_release_grants(void **state) {
     lk_store *store = store_of(state);
     struct waiter waiter;
 
-    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
-    waiter_prepare(&waiter, store, "b", "x");
-    waiter_start(&waiter);
-    wait_until_waiting(store, 1);
+    begin_one_behind_another(store, &waiter);
     assert_int_equal(release_part(store, "a", "x"), LK_OK);
     assert_int_equal(waiter_join(&waiter), LK_GRANTED);
     assert_true(waiter.result->created);
@@ -94,10 +99,7 @@ static void test_hand_offs_are_prompt(void **state) {
     for (int i = 0; i < HAND_OFFS; i++) {
         struct waiter waiter;
 
-        assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
-        waiter_prepare(&waiter, store, "b", "x");
-        waiter_start(&waiter);
-        wait_until_waiting(store, 1);
+        begin_one_behind_another(store, &waiter);
         assert_int_equal(release_part(store, "a", "x"), LK_OK);
         assert_int_equal(waiter_join(&waiter), LK_GRANTED);
         assert_int_equal(release_part(store, "b", "x"), LK_OK);
@@ -247,10 +249,7 @@ static void test_a_broken_wait_is_lost(void **state) {
     lk_store *store = store_of(state);
     struct waiter waiter;
 
-    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
-    waiter_prepare(&waiter, store, "b", "x");
-    waiter_start(&waiter);
-    wait_until_waiting(store, 1);
+    begin_one_behind_another(store, &waiter);
     assert_int_equal(break_path(store, "x", false), 2);
     assert_int_equal(waiter_join(&waiter), LK_LOST);
     assert_int_equal(count_waiting(store), 0); /* it did not stand in line again */

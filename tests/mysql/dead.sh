@@ -48,5 +48,4 @@ sql 'CALL lk_sweep()'
 ok 'they are swept, many at a time' is \
     "SELECT COUNT(*) < 99900 FROM lk_requests WHERE root = 'old'" 1
 
-echo "1..$count"
-[ "$failures" -eq 0 ]
+finish

@@ -10,11 +10,6 @@
 
 fixture=$(dirname "$0")/format_1.sql
 
-run_file() { # FILE DATABASE
-    mariadb --no-defaults --comments -u root -S "$LK_TEST_SERVER/socket" "$2" <"$1" \
-        >"$work/out" 2>"$work/err"
-}
-
 old_store() { # DATABASE
     sql "CREATE DATABASE $1"
     run_file "$fixture" "$1"
@@ -37,21 +32,8 @@ shape() { # DATABASE
 
 old_store shop
 ok 'there is an old store' is 'SELECT format FROM lk_meta' 1 shop
-processes=
-for i in 1 2 3 4 5; do
-    "$lk" -S "$(store root shop)" acquire --try --owner "new-$i" "fresh/$i" \
-        >"$work/out-$i" 2>"$work/err-$i" &
-    processes="$processes $!"
-done
-all_well=0
-for process in $processes; do
-    wait "$process" || all_well=1
-done
-cat "$work"/out-* >"$work/out"
-cat "$work"/err-* >"$work/err"
-ok 'five at once bring it to the present format, and work' [ "$all_well" -eq 0 ]
-ok 'the format is written down' is \
-    'SELECT format, writable_from FROM lk_meta' "$(printf '2\t1')" shop
+ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
+ok 'the format is written down' is 'SELECT format, writable_from FROM lk_meta' '2|1' shop
 ok 'who held something holds it' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
 ok 'his token is what it was' \
@@ -102,8 +84,7 @@ ok 'a DBA runs what lk schema says' run_file "$work/schema.sql" office
 ok 'then it works' says 0 '*' -S "$(store clerk office)" acquire --try --owner me x
 ok 'with all that is new' says 0 '*100*' -S "$(store clerk office)" limits events=100
 ok 'events too' says 0 '*' -S "$(store clerk office)" release --owner me x
-ok 'which are there to read' is \
-    'SELECT event, parts, owner FROM lk_events' "$(printf 'released\tx\tme')" office
+ok 'which are there to read' is 'SELECT event, parts, owner FROM lk_events' 'released|x|me' office
 
 # ---- while others work, and others do the same ----
 

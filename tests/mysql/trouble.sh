@@ -21,12 +21,6 @@ objects() { # DATABASE
          + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '$1')"
 }
 
-make_by_hand() {
-    mariadb --no-defaults --comments -u root -S "$LK_TEST_SERVER/socket" shop \
-        <"$work/schema.sql" \
-        >"$work/out" 2>"$work/err"
-}
-
 has_line() { # PATTERN
     grep -q "$1" "$work/out"
 }
@@ -81,8 +75,8 @@ ok 'so is who may make tables and no procedures' fails 77 '*DENIED*lk schema mys
 ok 'who takes his tables back' [ "$(objects shop)" = 0 ]
 sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
-ok 'a DBA makes it with lk schema' make_by_hand
-ok 'twice does no harm' make_by_hand
+ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
+ok 'twice does no harm' run_file "$work/schema.sql" shop
 ok 'who may not use it is told what to grant' fails 77 '*DENIED*grant*' "$app"
 # The lines to grant are in the schema's own text.
 sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"

@@ -4,11 +4,12 @@
 # own way to run SQL. With tests/tap.sh, and the program under test as $lk, the first argument.
 #
 #   sql SQL [DATABASE]             as the server's administrator; its complaints are in $work/err
-#   is SQL ANSWER [DATABASE]       it answers so
+#   is SQL ANSWER [DATABASE]       it answers so, columns parted by |
 #   comes_to SQL ANSWER [DATABASE] it does within a minute
 #   says CODE PATTERN ARGUMENT...  lk ends with this code, and what it says fits
 #   fails CODE PATTERN URL         an ask of this store fails so: in one line that tells no secret
 #   works URL                      an ask and a release of this store succeed
+#   five_ask URL                   five processes ask at once, new-1 to new-5, and are granted it
 
 lk=${1:?the program under test}
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
@@ -19,7 +20,7 @@ export HOME
 
 is() {
     sql "$1" "${3-}" >"$work/out"
-    [ "$(cat "$work/out")" = "$2" ]
+    [ "$(tr '\t' '|' <"$work/out")" = "$2" ]
 }
 
 comes_to() {
@@ -51,4 +52,20 @@ fails() {
 works() {
     "$lk" -S "$1" acquire --try --owner me db/t1 >"$work/out" 2>"$work/err" &&
         "$lk" -S "$1" release --owner me db/t1 >"$work/out" 2>"$work/err"
+}
+
+five_ask() {
+    processes=
+    for i in 1 2 3 4 5; do
+        "$lk" -S "$1" acquire --try --owner "new-$i" "fresh/$i" \
+            >"$work/out-$i" 2>"$work/err-$i" &
+        processes="$processes $!"
+    done
+    all_well=0
+    for process in $processes; do
+        wait "$process" || all_well=1
+    done
+    cat "$work"/out-* >"$work/out"
+    cat "$work"/err-* >"$work/err"
+    return "$all_well"
 }

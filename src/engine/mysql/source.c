@@ -61,21 +61,17 @@ static bool make_parts(struct making *making) {
 }
 
 static char *find_text(const struct making *making) {
-    static const char find[] =
-        "SELECT %s FROM %s WHERE (\n%.*s\n) AND %s IS NOT NULL"
-        " AND NOT EXISTS (SELECT 1 FROM %sitems AS lk_item"
-        "  WHERE lk_item.queue = \1A AND lk_item.id = %s)"
-        " AND NOT EXISTS (SELECT 1 FROM %sdone_rows AS lk_done"
-        "  WHERE lk_done.queue = \1A AND lk_done.id = %s)"
-        " AND (\1C = 0 OR (SELECT COUNT(*) FROM (SELECT 1 FROM %sitems AS lk_ready"
-        "  FORCE INDEX (items_by_state) WHERE lk_ready.queue = \1A AND lk_ready.state = 'ready'"
-        "  AND lk_ready.due_us = 0 LIMIT \1C) AS lk_counted) < \1C) %s\n%.*s\n LIMIT \1B";
+    static const char find[] = "SELECT %s FROM %s WHERE (\n%.*s\n) AND %s IS NOT NULL"
+                               " AND NOT EXISTS (SELECT 1 FROM %sitems AS lk_item"
+                               "  WHERE lk_item.queue = \1A AND lk_item.id = %s)"
+                               " AND NOT EXISTS (SELECT 1 FROM %sdone_rows AS lk_done"
+                               "  WHERE lk_done.queue = \1A AND lk_done.id = %s)"
+                               " %s\n%.*s\n LIMIT \1B";
 
     return lk_text_make(find, making->own, making->shape->table, (int)making->where.size,
                         making->where.bytes, making->own, making->prefix, making->own,
-                        making->prefix, making->own, making->prefix,
-                        making->order.size > 0 ? "ORDER BY" : "", (int)making->order.size,
-                        making->order.size > 0 ? making->order.bytes : "");
+                        making->prefix, making->own, making->order.size > 0 ? "ORDER BY" : "",
+                        (int)making->order.size, making->order.size > 0 ? making->order.bytes : "");
 }
 
 static char *marks_text(const struct making *making) {

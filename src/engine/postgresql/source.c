@@ -52,17 +52,16 @@ static char *find_text(const struct lk_postgresql *store, const struct lk_postgr
         " AND NOT EXISTS (SELECT FROM %s.items AS lk_item"
         "  WHERE lk_item.queue = $1 AND lk_item.id = %s)"
         " AND NOT EXISTS (SELECT FROM %s.done_rows AS lk_done"
-        "  WHERE lk_done.queue = $1 AND lk_done.id = %s) %s\n%.*s\n"
-        " LIMIT CASE WHEN $3 > 0 AND %s.lk_ready_count($1, $3) >= $3 THEN 0 ELSE $2 END";
+        "  WHERE lk_done.queue = $1 AND lk_done.id = %s) %s\n%.*s\n LIMIT $2";
     const char *schema = store->place.schema;
     struct lk_slice where = where_of(source);
     bool is_ordered = source->order.size > 0;
     char *own = segment_of(store, shape);
-    char *text = own == NULL ? NULL
-                             : lk_text_make(find, own, shape->table, size_of(where), where.bytes,
-                                            own, schema, own, schema, own,
-                                            is_ordered ? "ORDER BY" : "", size_of(source->order),
-                                            is_ordered ? source->order.bytes : "", schema);
+    char *text = own == NULL
+                     ? NULL
+                     : lk_text_make(find, own, shape->table, size_of(where), where.bytes, own,
+                                    schema, own, schema, own, is_ordered ? "ORDER BY" : "",
+                                    size_of(source->order), is_ordered ? source->order.bytes : "");
 
     free(own);
     return text;

@@ -57,7 +57,6 @@ static lk_outcome find(struct round *round, size_t max, struct lk_rows **ret_row
 
     begin_arguments(round, &arguments);
     lk_arguments_add_integer(&arguments, max > 0 ? (int64_t)max : 1);
-    lk_arguments_add_integer(&arguments, max > 0 ? READY_ENOUGH : 0);
     return read_rows(round, LK_TABLE_FIND, &arguments, "looking for rows failed", ret_rows, error);
 }
 
@@ -164,7 +163,7 @@ static lk_outcome has_enough(struct round *round, lk_error *error) {
     return outcome;
 }
 
-static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
+static lk_outcome push_all(struct round *round, size_t max, lk_error *error) {
     struct lk_rows *rows = NULL;
     lk_outcome outcome = find(round, max, &rows, error);
 
@@ -172,13 +171,23 @@ static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
         return outcome;
     }
     round->result.found = (size_t)rows->count;
-    if (max > 0 && rows->count == 0) {
-        outcome = has_enough(round, error); /* or there are none */
-    }
     for (int from = 0; max > 0 && from < rows->count && outcome == LK_OK; from += PUSHED_TOGETHER) {
         outcome = push_some(round, rows, from, error);
     }
     lk_rows_free(rows);
+    return outcome;
+}
+
+/*
+ * Whether there is enough is asked first, and by itself: a round that finds no row says that there
+ * is none left to be announced, which may be the end of the work.
+ */
+static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
+    lk_outcome outcome = max > 0 ? has_enough(round, error) : LK_OK;
+
+    if (outcome == LK_OK && !round->result.has_enough) {
+        outcome = push_all(round, max, error);
+    }
     return max > 0 && outcome == LK_OK ? forget_marks(round, error) : outcome;
 }
 

@@ -18,7 +18,7 @@
  * and the place of the last item that it looked at.
  */
 enum lk_table_text {
-    LK_TABLE_FIND,  /* rows to announce, as segments: queue, how many, so many ready are enough */
+    LK_TABLE_FIND,  /* rows to announce, as segments: queue, how many */
     LK_TABLE_MARKS, /* marks, and whether their rows fit: queue, behind which one, how many */
     LK_TABLE_RIPEN, /* makes ready what is due: queue, root */
     LK_TABLE_TAKE,  /* claims: queue, root, above, owner, ttl_ms, max_attempts, ask number, note,

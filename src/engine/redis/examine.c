@@ -22,30 +22,12 @@ struct examination {
     int64_t clock_offset_us;
 };
 
-/* Copies what stands behind `name` at the beginning of a line. */
-static void read_field(const redisReply *info, const char *name, char ret_value[FIELD_BYTES_MAX]) {
-    const char *found = info->str;
-    size_t size = 0;
-
-    while (found != NULL && strncmp(found, name, strlen(name)) != 0) {
-        found = strchr(found, '\n');
-        found = found != NULL ? found + 1 : NULL;
-    }
-    if (found != NULL) {
-        found += strlen(name);
-        size = strcspn(found, "\r\n");
-        size = size < FIELD_BYTES_MAX - 1 ? size : FIELD_BYTES_MAX - 1;
-        memcpy(ret_value, found, size);
-    }
-    ret_value[size] = '\0';
-}
-
 static void look_at_memory(struct examination *e, const redisReply *info, const char *whose) {
     char value[FIELD_BYTES_MAX];
     char maximum[FIELD_BYTES_MAX];
 
-    read_field(info, "maxmemory_policy:", value);
-    read_field(info, "maxmemory:", maximum);
+    lk_redis_field_read(info->str, "maxmemory_policy:", value, sizeof value);
+    lk_redis_field_read(info->str, "maxmemory:", maximum, sizeof maximum);
     lk_text_format(&e->text, "eviction of %s: %s\n", whose, value);
     if (value[0] != '\0' && strcmp(value, "noeviction") != 0) {
         lk_text_format(&e->warnings,
@@ -59,7 +41,7 @@ static void look_at_memory(struct examination *e, const redisReply *info, const 
 static void look_at_persistence(struct examination *e, const redisReply *info, const char *whose) {
     char appends[FIELD_BYTES_MAX];
 
-    read_field(info, "aof_enabled:", appends);
+    lk_redis_field_read(info->str, "aof_enabled:", appends, sizeof appends);
     lk_text_format(&e->text, "append-only file of %s: %s\n", whose,
                    strcmp(appends, "1") == 0 ? "yes" : "no");
     if (strcmp(appends, "1") != 0) {
@@ -73,7 +55,7 @@ static void look_at_persistence(struct examination *e, const redisReply *info, c
 static void look_at_replication(struct examination *e, const redisReply *info, const char *whose) {
     char replicas[FIELD_BYTES_MAX];
 
-    read_field(info, "connected_slaves:", replicas);
+    lk_redis_field_read(info->str, "connected_slaves:", replicas, sizeof replicas);
     lk_text_format(&e->text, "replicas of %s: %s\n", whose, replicas);
     if (strtol(replicas, NULL, 10) < e->store->fleet.place.replicas) {
         lk_text_format(&e->warnings, "%s has fewer replicas than ?replicas=%d asks for\n", whose,

@@ -180,11 +180,14 @@ static lk_outcome greet_with(struct lk_redis_link *link, const char *const *text
     return outcome;
 }
 
-/* Copies what stands behind `name` up to the line's end. */
-static void read_field(const char *text, const char *name, char *ret_value, size_t capacity) {
-    const char *found = strstr(text, name);
+void lk_redis_field_read(const char *text, const char *name, char *ret_value, size_t capacity) {
+    const char *found = text;
     size_t size = 0;
 
+    while (found != NULL && strncmp(found, name, strlen(name)) != 0) {
+        found = strchr(found, '\n');
+        found = found != NULL ? found + 1 : NULL;
+    }
     if (found != NULL) {
         found += strlen(name);
         size = strcspn(found, "\r\n");
@@ -210,9 +213,9 @@ static lk_outcome look_at_server(struct lk_redis_link *link, const struct lk_pat
         outcome = lk_error_set(error, LK_UNSUPPORTED, "this is no Redis server");
     }
     if (outcome == LK_OK) {
-        read_field(reply->str, "run_id:", link->boot, sizeof link->boot);
-        read_field(reply->str, "redis_mode:", mode, sizeof mode);
-        read_field(reply->str, "redis_version:", version, sizeof version);
+        lk_redis_field_read(reply->str, "run_id:", link->boot, sizeof link->boot);
+        lk_redis_field_read(reply->str, "redis_mode:", mode, sizeof mode);
+        lk_redis_field_read(reply->str, "redis_version:", version, sizeof version);
         link->is_cluster = strcmp(mode, "cluster") == 0;
         link->major = (int)strtol(version, NULL, 10);
     }

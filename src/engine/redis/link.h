@@ -60,6 +60,9 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
                                   size_t count, const struct lk_patience *patience,
                                   redisReply **ret_reply, lk_error *error);
 
+/* Copies what stands behind `name`, which begins a line of INFO's text; "" when no line does. */
+void lk_redis_field_read(const char *text, const char *name, char *ret_value, size_t capacity);
+
 /* Whether the connection is in a state in which an idle one has to be: open, and silent. */
 bool lk_redis_link_is_sound(const struct lk_redis_link *link);
 

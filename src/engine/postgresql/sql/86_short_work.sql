@@ -2,9 +2,9 @@
 -- Claims and their completion (R16), by the short ways that 85_short begins with; those of rows of
 -- the owner's (R17) are in 87_short_table. All share the root's lock, and begin with it.
 --
--- Many small statements and not a large one: whoever runs it begins every part of a large plan, used
--- or not. Each finds what it looks for by one index, whatever the tables' statistics say: no join, no
--- OR; and parts in an order that only the index of their paths has.
+-- Small statements and not a large one: whoever runs it begins every part of a large plan, used or not.
+-- Each table is looked into by one index, whatever the statistics say: no join, no OR; and parts in an
+-- order that only the index of their paths has.
 
 -- There is no item that is ready, or others are taking what there is. Who waits for work is written
 -- down by take(), with the root alone; where that has been done just now, it need not be done again.
@@ -48,7 +48,6 @@ DECLARE
     the_path text;
     the_number bigint;
     has_needs boolean;
-    claim bigint;
     known record;
 BEGIN
     IF drawn < moment_us - 10000 THEN
@@ -58,37 +57,31 @@ BEGIN
     FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
     WHERE k.root = root AND k.due_us > moment_us
       AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
-      AND m.events_max = 0 AND m.watched_until_us <= moment_us;
+      AND m.events_max = 0 AND m.watched_until_us <= moment_us
+      AND (SELECT true FROM lockkeeper.requests AS o WHERE o.owner = asker -- R3: this very claim?
+           LIMIT 1) IS NULL
+      AND (SELECT true FROM lockkeeper.items AS i
+           WHERE i.queue = queue AND i.state = 'delayed' AND i.due_us <= moment_us
+           ORDER BY i.due_us LIMIT 1) IS NULL
+      AND (SELECT true FROM lockkeeper.queue_counts AS q
+           WHERE q.path > queue || '/' AND q.path < queue || '0' ORDER BY q.path LIMIT 1) IS NULL
+      AND (SELECT true FROM lockkeeper.parts AS p WHERE p.path >= queue AND p.path <= queue
+           ORDER BY p.path LIMIT 1) IS NULL;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    PERFORM FROM lockkeeper.requests AS o WHERE o.owner = asker;
-    IF FOUND THEN
-        RETURN NULL; -- R3: it may be this very claim
-    END IF;
     FOREACH the_path IN ARRAY above LOOP
-        PERFORM FROM lockkeeper.parts AS p WHERE p.path >= the_path AND p.path <= the_path
-        ORDER BY p.path LIMIT 1;
-        IF FOUND THEN
-            RETURN NULL;
-        END IF;
         CONTINUE WHEN the_path = queue;
         PERFORM FROM lockkeeper.queue_counts AS q WHERE q.path = the_path;
         IF FOUND THEN
             RETURN NULL;
         END IF;
+        PERFORM FROM lockkeeper.parts AS p WHERE p.path >= the_path AND p.path <= the_path
+        ORDER BY p.path LIMIT 1;
+        IF FOUND THEN
+            RETURN NULL;
+        END IF;
     END LOOP;
-    PERFORM FROM lockkeeper.queue_counts AS q
-    WHERE q.path > queue || '/' AND q.path < queue || '0' ORDER BY q.path LIMIT 1;
-    IF FOUND THEN
-        RETURN NULL;
-    END IF;
-    PERFORM FROM lockkeeper.items AS i
-    WHERE i.queue = queue AND i.state = 'delayed' AND i.due_us <= moment_us
-    ORDER BY i.due_us LIMIT 1;
-    IF FOUND THEN
-        RETURN NULL;
-    END IF;
     IF candidate IS NULL THEN
         SELECT i.number, i.id, i.was_lost, i.need_paths <> '{}'
         INTO the_number, taken.id, taken.stolen, has_needs
@@ -108,25 +101,21 @@ BEGIN
         RETURN NULL;
     END IF;
     the_path := queue || '/' || taken.id;
-    PERFORM FROM lockkeeper.parts AS p WHERE p.path >= the_path AND p.path <= the_path
-    ORDER BY p.path LIMIT 1;
-    IF FOUND THEN
+    IF (SELECT true FROM lockkeeper.parts AS p WHERE p.path >= the_path AND p.path <= the_path
+        ORDER BY p.path LIMIT 1)
+       OR (SELECT true FROM lockkeeper.parts AS p
+           WHERE p.path > the_path || '/' AND p.path < the_path || '0' ORDER BY p.path LIMIT 1)
+    THEN
         RETURN NULL;
     END IF;
-    PERFORM FROM lockkeeper.parts AS p WHERE p.path > the_path || '/' AND p.path < the_path || '0'
-    ORDER BY p.path LIMIT 1;
-    IF FOUND THEN
-        RETURN NULL;
-    END IF;
-    INSERT INTO lockkeeper.requests AS r (owner, note, held, attended, fixed, ticket, token, ttl_ms,
-        deadline_us, wants_value, is_claim, root, roots)
-    VALUES (asker, note, true, false, false, drawn, drawn, ttl_ms, moment_us + ttl_ms * 1000, false,
-        true, root, ARRAY[root])
-    RETURNING r.id INTO claim;
+    INSERT INTO lockkeeper.requests AS r (id, owner, note, held, attended, fixed, ticket, token,
+        ttl_ms, deadline_us, wants_value, is_claim, root, roots)
+    VALUES (drawn, asker, note, true, false, false, drawn, drawn, ttl_ms,
+        moment_us + ttl_ms * 1000, false, true, root, ARRAY[root]);
     INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-    VALUES (claim, 1, the_path, 0, 0);
+    VALUES (drawn, 1, the_path, 0, 0);
     UPDATE lockkeeper.items AS i
-    SET state = 'claimed', claim = claim, attempts = i.attempts + 1, was_lost = false,
+    SET state = 'claimed', claim = drawn, attempts = i.attempts + 1, was_lost = false,
         ask_number = ask_number, max_attempts = max_attempts, claims = i.claims + 1,
         steals = i.steals + i.was_lost::integer
     WHERE i.number = the_number

@@ -111,7 +111,7 @@ BEGIN
         WHERE i.queue = the_queue AND i.state = 'ready' ORDER BY i.sequence LIMIT 64
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(
-            hashtextextended('lockkeeper///' || next_item.number, 0));
+            hashtextextended('lockkeeper/' || next_item.number, 5));
         PERFORM FROM lockkeeper.items AS i -- whoever had it may have claimed it just now
         WHERE i.number = next_item.number AND i.state = 'ready';
         IF FOUND THEN
