@@ -96,6 +96,7 @@ struct play {
     struct actor *actor;
     enum belief beliefs[MENU_SIZE];
     struct parts asked[MENU_SIZE]; /* as last asked for */
+    uint64_t tokens[MENU_SIZE];    /* of the last grant */
     unsigned count;                /* of those that are not NOTHING */
 };
 
@@ -150,6 +151,9 @@ static void ask(struct play *play, size_t item, bool new_modes) {
     log_call(actor, "ask", styles[style], &request);
     lk_outcome outcome = lk_ask(actor->store, &request, &result, NULL);
     log_answer(actor, outcome, result);
+    if (outcome == LK_GRANTED) {
+        play->tokens[item] = result->token;
+    }
     lk_result_free(result);
     switch (outcome) {
     case LK_GRANTED:
@@ -172,16 +176,19 @@ static void ask(struct play *play, size_t item, bool new_modes) {
     }
 }
 
+/* By its token, or by its parts alone, which a request that waits has nothing but. */
 static void renew_or_release(struct play *play, size_t item, bool renew) {
     struct actor *actor = play->actor;
+    bool is_by_token = play->beliefs[item] == HELD && draw(actor, 2) == 0;
+    uint64_t token = is_by_token ? play->tokens[item] : 0;
     lk_request request = make_request(actor, &play->asked[item]);
     lk_result *result = NULL;
     lk_outcome outcome;
     log_call(actor, renew ? "renew" : "release", "-", &request);
     if (renew) {
-        outcome = lk_renew(actor->store, &request, 0, &result, NULL);
+        outcome = lk_renew(actor->store, &request, token, &result, NULL);
     } else {
-        outcome = lk_release(actor->store, &request, 0, &result, NULL);
+        outcome = lk_release(actor->store, &request, token, &result, NULL);
     }
     log_answer(actor, outcome, result);
     lk_result_free(result);

@@ -110,6 +110,9 @@ DECLARE
     found_awaited_us bigint := 0;
     known record;
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a turn does not see what others have just done'; -- nor may it go on
+    END IF;
     turn.has_waiting := false;
     FOREACH the_root IN ARRAY the_roots LOOP
         PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));

@@ -6,7 +6,8 @@
 --
 -- Each procedure is one decision, which it commits itself. It begins with a COMMIT, so none can be
 -- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is decided
--- at READ COMMITTED, whatever the default is. What is overdue is swept on long ways only: where
+-- at READ COMMITTED, whatever the default is. A transaction that follows another in a procedure is
+-- chained to it, or it would have the default again. What is overdue is swept on long ways only: where
 -- nobody waits it is in nobody's way.
 --
 -- A short ask has its root's lock alone. The others share it with each other: README.md says why
@@ -103,7 +104,7 @@ BEGIN
                        OR (q.path > the_path || '/' AND q.path < the_path || '0')))))
           AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker);
         EXIT WHEN FOUND OR lanes = 0;
-        ROLLBACK;
+        ROLLBACK AND CHAIN;
         lanes := 0;
     END LOOP;
     IF is_hurried IS NOT NULL THEN
@@ -184,7 +185,7 @@ BEGIN
         )
         SELECT 'ok', gone.hurried_us > moment_us INTO outcome, is_hurried FROM gone;
         IF outcome IS NULL THEN
-            ROLLBACK;
+            ROLLBACK AND CHAIN;
         END IF;
     END IF;
     IF outcome IS NULL THEN

@@ -199,7 +199,7 @@ BEGIN
     taken := lockkeeper.claim_shared(queue, above, root, asker, ttl_ms, max_attempts, ask_number,
                                      note, NULL);
     IF taken.outcome IS NULL THEN
-        ROLLBACK;
+        ROLLBACK AND CHAIN;
         SELECT a.* INTO taken
         FROM lockkeeper.take(queue, above, root, asker, ttl_ms, max_attempts, ask_number, note)
             AS a;
@@ -246,7 +246,7 @@ BEGIN
             outcome := 'ok';
             RETURN;
         END IF;
-        ROLLBACK;
+        ROLLBACK AND CHAIN;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms) AS a;

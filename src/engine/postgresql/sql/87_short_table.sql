@@ -87,7 +87,7 @@ BEGIN
     SELECT a.pushed, a.duplicates INTO pushed, duplicates
     FROM lockkeeper.announce_shared(queue, root, ids) AS a;
     IF pushed IS NULL THEN
-        ROLLBACK;
+        ROLLBACK AND CHAIN;
         SELECT a.pushed, a.duplicates INTO pushed, duplicates
         FROM lockkeeper.announce(queue, root, ids) AS a;
         IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN

@@ -117,7 +117,7 @@ BEGIN
     LOOP
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
         turn := lockkeeper.perish(turn, 256);
-        COMMIT;
+        COMMIT AND CHAIN;
     END LOOP;
 END $$;
 
@@ -185,6 +185,10 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     COMMIT;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
     SET LOCAL synchronous_commit = off;
     SELECT r.root INTO due FROM lockkeeper.roots AS r
     WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
@@ -192,17 +196,17 @@ BEGIN
        AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0)) THEN
         swept := lockkeeper.sweep_dead(due, few, now_us);
     END IF;
-    COMMIT; -- and the share of the lock with it
+    COMMIT AND CHAIN; -- and the share of the lock with it
     SET LOCAL synchronous_commit = off;
     IF due IS NOT NULL AND swept < few -- what is left means something to somebody
        AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
         turn := lockkeeper.perish(turn, 16);
-        COMMIT;
+        COMMIT AND CHAIN;
         SET LOCAL synchronous_commit = off;
     END IF;
     PERFORM lockkeeper.sweep_ended(few, now_us);
-    COMMIT;
+    COMMIT AND CHAIN;
     SET LOCAL synchronous_commit = off;
     DELETE FROM lockkeeper.events AS e -- nobody has watched for five minutes
     WHERE e.sequence IN (
