@@ -77,16 +77,14 @@ static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t unt
 static lk_outcome watch_with(const struct sight *sight, int64_t pause_us, int64_t until_us,
                              struct lk_waker *waker) {
     struct lk_waker own;
+    struct lk_waker *borrowed = lk_waker_borrow(waker, &own);
     lk_outcome outcome;
 
-    if (waker != NULL) {
-        return watch(sight, pause_us, until_us, waker);
-    }
-    if (!lk_waker_init(&own)) {
+    if (borrowed == NULL) {
         return LK_INTERNAL;
     }
-    outcome = watch(sight, pause_us, until_us, &own);
-    lk_waker_done(&own);
+    outcome = watch(sight, pause_us, until_us, borrowed);
+    lk_waker_give_back(borrowed, &own);
     return outcome;
 }
 
@@ -156,15 +154,13 @@ lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64
                                  struct lk_waker *waker) {
     struct lk_procedures *store = lk_procedures_of(engine);
     struct lk_waker own;
+    struct lk_waker *borrowed = lk_waker_borrow(waker, &own);
     lk_outcome outcome;
 
-    if (waker != NULL) {
-        return follow(store, after, until_us, waker);
-    }
-    if (!lk_waker_init(&own)) {
+    if (borrowed == NULL) {
         return LK_INTERNAL;
     }
-    outcome = follow(store, after, until_us, &own);
-    lk_waker_done(&own);
+    outcome = follow(store, after, until_us, borrowed);
+    lk_waker_give_back(borrowed, &own);
     return outcome;
 }

@@ -20,22 +20,20 @@ static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, u
                             int64_t until_us, struct lk_waker *waker) {
     int64_t left_us = until_us - lk_clock_now_us();
     struct lk_waker own;
+    struct lk_waker *borrowed;
     bool is_thrown;
 
     if (left_us <= 0) {
         return LK_OK;
     }
-    if (waker != NULL) {
-        is_thrown =
-            lk_listener_sleep(&store->listener, lk_listener_key(text), version, left_us, waker);
-        return is_thrown ? LK_CANCELLED : LK_OK;
-    }
-    if (!lk_waker_init(&own)) {
+    borrowed = lk_waker_borrow(waker, &own);
+    if (borrowed == NULL) {
         return LK_INTERNAL;
     }
-    (void)lk_listener_sleep(&store->listener, lk_listener_key(text), version, left_us, &own);
-    lk_waker_done(&own);
-    return LK_OK;
+    is_thrown =
+        lk_listener_sleep(&store->listener, lk_listener_key(text), version, left_us, borrowed);
+    lk_waker_give_back(borrowed, &own);
+    return is_thrown ? LK_CANCELLED : LK_OK;
 }
 
 static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {

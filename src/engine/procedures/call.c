@@ -140,6 +140,7 @@ bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_u
         patience->until_us == LK_NEVER ? LK_NEVER : patience->until_us - lk_clock_now_us();
     int64_t pause_us;
     struct lk_waker own;
+    struct lk_waker *borrowed;
     bool is_thrown;
 
     *delay_us = *delay_us == 0 ? BACK_OFF_MIN_US : *delay_us * 2;
@@ -148,14 +149,12 @@ bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_u
     if (left_us <= pause_us) {
         return false;
     }
-    if (patience->waker != NULL) {
-        return !lk_waker_sleep(patience->waker, pause_us);
-    }
-    if (!lk_waker_init(&own)) {
+    borrowed = lk_waker_borrow(patience->waker, &own);
+    if (borrowed == NULL) {
         return false;
     }
-    is_thrown = lk_waker_sleep(&own, pause_us);
-    lk_waker_done(&own);
+    is_thrown = lk_waker_sleep(borrowed, pause_us);
+    lk_waker_give_back(borrowed, &own);
     return !is_thrown;
 }
 

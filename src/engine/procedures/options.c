@@ -2,8 +2,9 @@
 /* Taking a URL's options apart. */
 #include "engine/procedures/options.h"
 
-#include <ctype.h>
 #include <stdlib.h>
+
+#include "base/percent.h"
 
 struct lk_url_option lk_url_option_next(struct lk_slice *options) {
     const char *end = memchr(options->bytes, '&', options->size);
@@ -24,34 +25,12 @@ bool lk_url_option_is(const struct lk_url_option *option, const char *name) {
     return lk_slice_equal(option->name, lk_slice_of(name));
 }
 
-static int hex_of(char digit) {
-    static const char digits[] = "0123456789abcdef";
-    const char *at = memchr(digits, tolower((unsigned char)digit), sizeof digits - 1);
-
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
 char *lk_url_decode(struct lk_slice value) {
     char *text = malloc(value.size + 1);
-    size_t size = 0;
 
-    if (text == NULL) {
+    if (text != NULL && !lk_percent_decode(value, text, value.size + 1)) {
+        free(text);
         return NULL;
     }
-    for (size_t i = 0; i < value.size; i++) {
-        char byte = value.bytes[i];
-        if (byte == '%') {
-            int high = i + 2 < value.size ? hex_of(value.bytes[i + 1]) : -1;
-            int low = high >= 0 ? hex_of(value.bytes[i + 2]) : -1;
-            if (low < 0 || (high == 0 && low == 0)) {
-                free(text);
-                return NULL;
-            }
-            byte = (char)(high * 16 + low);
-            i += 2;
-        }
-        text[size++] = byte;
-    }
-    text[size] = '\0';
     return text;
 }
