@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -34,6 +35,7 @@ enum {
     ENDED_SWEEP = 256,   /* looked at by each batch */
     EVENTS_SWEEP = 256,  /* forgotten by each batch, and as many again as it brings */
     OPEN_MS_MAX = 10000,
+    FAREWELL_MS_MAX = 1000, /* how long a service that has been killed may take to be gone */
 };
 
 struct store {
@@ -430,9 +432,16 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
     return outcome;
 }
 
+/* A service that has just been killed may be on its way out. */
 static lk_outcome lock_file(struct store *store, lk_error *error) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int64_t until_us = lk_clock_now_us() + (int64_t)FAREWELL_MS_MAX * 1000;
     int failure = lk_sql_served_lock(store->path, &store->lock);
 
+    while (failure == EAGAIN && lk_clock_now_us() < until_us) {
+        (void)nanosleep(&pause, NULL);
+        failure = lk_sql_served_lock(store->path, &store->lock);
+    }
     if (failure == 0) {
         return LK_OK;
     }
