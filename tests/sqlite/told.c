@@ -86,7 +86,9 @@ static void put_in_order(lk_watch_event *events, size_t count, compare_function 
             return; /* not without gaps: a difference */
         }
     }
-    qsort(events, count, sizeof *events, compare);
+    if (count > 0) {
+        qsort(events, count, sizeof *events, compare);
+    }
     for (size_t i = 0; i < count; i++) {
         events[i].sequence = sequence + i;
     }
