@@ -12,13 +12,13 @@
  * (b) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
  *     another, a procedure and a round trip each.
  */
-#include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "by_hand_mysql.h"
 #include "database.h"
 #include "lockkeeper/lockkeeper.h"
 
@@ -62,37 +62,8 @@ static const char *const by_hand[] = {
     " TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); SELECT ROW_COUNT(); END",
 };
 
-static MYSQL *connect_by_hand(void) {
-    MYSQL *connection = mysql_init(NULL);
-    char socket[256];
-
-    (void)snprintf(socket, sizeof socket, "%s/socket", getenv("LK_TEST_SERVER"));
-    if (mysql_real_connect(connection, NULL, "root", NULL, "test", 0, socket, 0) == NULL
-        || mysql_query(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED") != 0) {
-        bench_give_up("%s", mysql_error(connection));
-    }
-    return connection;
-}
-
-/* The first column of the first row, or "". */
-static void run(MYSQL *connection, const char *sql, char *ret_text, size_t size) {
-    MYSQL_RES *result;
-    MYSQL_ROW row = NULL;
-
-    if (mysql_query(connection, sql) != 0) {
-        bench_give_up("%s: %s", sql, mysql_error(connection));
-    }
-    result = mysql_store_result(connection);
-    row = result != NULL ? mysql_fetch_row(result) : NULL;
-    (void)snprintf(ret_text, size, "%s", row != NULL && row[0] != NULL ? row[0] : "");
-    mysql_free_result(result);
-    while (mysql_next_result(connection) == 0) {
-        mysql_free_result(mysql_store_result(connection));
-    }
-}
-
 static void semaphore_by_hand(struct database_client *client) {
-    MYSQL *connection = connect_by_hand();
+    MYSQL *connection = by_hand_connect();
     char sql[160];
     char token[64];
     char ignored[64];
@@ -100,10 +71,10 @@ static void semaphore_by_hand(struct database_client *client) {
     for (unsigned at = client->number * 7; database_is_time(); at++) {
         (void)snprintf(sql, sizeof sql, "CALL acquire('key%u', 'worker-%u', %d, 60000)",
                        at % client->keys, client->number, DATABASE_SLOTS);
-        run(connection, sql, token, sizeof token);
+        by_hand_run(connection, sql, token, sizeof token);
         if (token[0] != '\0') {
             (void)snprintf(sql, sizeof sql, "CALL let_go('key%u', %s)", at % client->keys, token);
-            run(connection, sql, ignored, sizeof ignored);
+            by_hand_run(connection, sql, ignored, sizeof ignored);
             client->done++;
         }
     }
@@ -111,18 +82,18 @@ static void semaphore_by_hand(struct database_client *client) {
 }
 
 static void queue_by_hand(struct database_client *client) {
-    MYSQL *connection = connect_by_hand();
+    MYSQL *connection = by_hand_connect();
     char sql[96];
     char id[64];
     char ignored[64];
 
     while (database_is_time()) {
-        run(connection, "CALL claim()", id, sizeof id);
+        by_hand_run(connection, "CALL claim()", id, sizeof id);
         if (id[0] == '\0') {
             bench_give_up("the queue by hand is empty: more ITEMS are needed");
         }
         (void)snprintf(sql, sizeof sql, "CALL complete(%s)", id);
-        run(connection, sql, ignored, sizeof ignored);
+        by_hand_run(connection, sql, ignored, sizeof ignored);
         client->done++;
     }
     mysql_close(connection);
@@ -131,46 +102,48 @@ static void queue_by_hand(struct database_client *client) {
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static void prepare(const char *url) {
-    MYSQL *connection = connect_by_hand();
+    MYSQL *connection = by_hand_connect();
     char ignored[64];
     char sql[512];
     lk_store *store;
     lk_error error;
 
     for (size_t i = 0; i < sizeof by_hand / sizeof by_hand[0]; i++) {
-        run(connection, by_hand[i], ignored, sizeof ignored);
+        by_hand_run(connection, by_hand[i], ignored, sizeof ignored);
     }
     if (lk_open(url, &store, &error) != LK_OK) {
         bench_give_up("%s", error.text);
     }
     lk_close(store);
     (void)snprintf(sql, sizeof sql, "INSERT INTO queue (id) SELECT seq FROM seq_1_to_%d", ITEMS);
-    run(connection, sql, ignored, sizeof ignored);
+    by_hand_run(connection, sql, ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,"
                    " need_units, need_roots, has_value)"
                    " SELECT 'work', seq, seq, 'ready', 0, '', '', '', '', FALSE"
                    " FROM seq_1_to_%d",
                    ITEMS);
-    run(connection, sql, ignored, sizeof ignored);
-    run(connection, "INSERT INTO lk_queues (path) VALUES ('work')", ignored, sizeof ignored);
+    by_hand_run(connection, sql, ignored, sizeof ignored);
+    by_hand_run(connection, "INSERT INTO lk_queues (path) VALUES ('work')", ignored,
+                sizeof ignored);
     mysql_close(connection);
 }
 
 /* A hundred thousand requests that have perished, below the root of the first key, beside it. */
 static void leave_dead(void) {
-    MYSQL *connection = connect_by_hand();
+    MYSQL *connection = by_hand_connect();
     char ignored[64];
 
-    run(connection,
+    by_hand_run(
+        connection,
         "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,"
         " fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)"
         " SELECT 1, CONCAT('key0/', seq), 0, 0, 'key0', CONCAT('dead-', seq), '', TRUE, FALSE,"
         " FALSE, FALSE, seq, seq, 1000, 1000000000 + seq, UNHEX(SHA2(seq, 256)), 'key0', 1"
         " FROM seq_1_to_100000",
         ignored, sizeof ignored);
-    run(connection, "UPDATE lk_roots SET due_us = 1000000000 WHERE root = 'key0'", ignored,
-        sizeof ignored);
+    by_hand_run(connection, "UPDATE lk_roots SET due_us = 1000000000 WHERE root = 'key0'", ignored,
+                sizeof ignored);
     mysql_close(connection);
 }
 
@@ -184,18 +157,15 @@ int main(int argc, char **argv) {
     static const struct database_round queues[] = {{1, 1, 1.0}, {4, 1, 1.0}, {16, 1, 1.0}};
     struct database_bench bench = {
         .only = argc > 1 ? argv[1] : "", .semaphore = semaphore_by_hand, .queue = queue_by_hand};
-    char url[512];
 
     if (getenv("LK_TEST_SERVER") == NULL) {
         (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
-    (void)snprintf(url, sizeof url, "mysql://root@/test?socket=%s/socket",
-                   getenv("LK_TEST_SERVER"));
-    bench.url = url;
+    bench.url = by_hand_url();
     printf("A store in MariaDB, beside procedures and loops by hand\n");
     bench_machine_print();
-    prepare(url);
+    prepare(bench.url);
     bench_title_print("Acquire + release of a counting semaphore");
     database_semaphores(&bench, semaphores, sizeof semaphores / sizeof semaphores[0]);
     bench_title_print("Claim + completion of an item");

@@ -12,13 +12,13 @@
  * (b) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
  *     another, one round trip each.
  */
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "by_hand_postgresql.h"
 #include "database.h"
 #include "lockkeeper/lockkeeper.h"
 
@@ -47,38 +47,8 @@ static const char by_hand[] =
     " worker text, expires timestamptz);"
     "CREATE INDEX ON by_hand.queue (id) WHERE state = 'ready'";
 
-static const char *url(void) {
-    static char text[512];
-
-    if (text[0] == '\0') {
-        (void)snprintf(text, sizeof text, "postgresql://postgres@/postgres?host=%s",
-                       getenv("LK_TEST_SERVER"));
-    }
-    return text;
-}
-
-static PGconn *connect_by_hand(void) {
-    PGconn *connection = PQconnectdb(url());
-
-    if (PQstatus(connection) != CONNECTION_OK) {
-        bench_give_up("%s", PQerrorMessage(connection));
-    }
-    return connection;
-}
-
-/* The first column of the first row, or "". */
-static void run(PGconn *connection, const char *sql, int count, const char *const *values,
-                char *ret_text, size_t size) {
-    PGresult *result = PQexecParams(connection, sql, count, NULL, values, NULL, NULL, 0);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
-        bench_give_up("%s: %s", sql, PQerrorMessage(connection));
-    }
-    (void)snprintf(ret_text, size, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
-    PQclear(result);
-}
-
 static void execute(const char *sql) {
-    PGconn *connection = connect_by_hand();
+    PGconn *connection = by_hand_connect();
     PGresult *result = PQexec(connection, sql);
 
     if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
@@ -89,7 +59,7 @@ static void execute(const char *sql) {
 }
 
 static void semaphore_by_hand(struct database_client *client) {
-    PGconn *connection = connect_by_hand();
+    PGconn *connection = by_hand_connect();
     char who[32];
     char key[32];
     char token[64];
@@ -98,11 +68,11 @@ static void semaphore_by_hand(struct database_client *client) {
     (void)snprintf(who, sizeof who, "worker-%u", client->number);
     for (unsigned at = client->number * 7; database_is_time(); at++) {
         (void)snprintf(key, sizeof key, "key%u", at % client->keys);
-        run(connection, "CALL by_hand.acquire($1, $2, 30, 60000)", 2,
-            (const char *const[]){key, who}, token, sizeof token);
+        by_hand_run(connection, "CALL by_hand.acquire($1, $2, 30, 60000)", 2,
+                    (const char *const[]){key, who}, token, sizeof token);
         if (token[0] != '\0') {
-            run(connection, "CALL by_hand.release($1, $2)", 2, (const char *const[]){key, token},
-                ignored, sizeof ignored);
+            by_hand_run(connection, "CALL by_hand.release($1, $2)", 2,
+                        (const char *const[]){key, token}, ignored, sizeof ignored);
             client->done++;
         }
     }
@@ -110,21 +80,21 @@ static void semaphore_by_hand(struct database_client *client) {
 }
 
 static void queue_by_hand(struct database_client *client) {
-    PGconn *connection = connect_by_hand();
+    PGconn *connection = by_hand_connect();
     char id[64];
     char ignored[64];
 
     while (database_is_time()) {
-        run(connection,
-            "UPDATE by_hand.queue SET state = 'claimed', expires = now() + interval '60 s'"
-            " WHERE id = (SELECT q.id FROM by_hand.queue AS q WHERE q.state = 'ready'"
-            " ORDER BY q.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
-            0, NULL, id, sizeof id);
+        by_hand_run(connection,
+                    "UPDATE by_hand.queue SET state = 'claimed', expires = now() + interval '60 s'"
+                    " WHERE id = (SELECT q.id FROM by_hand.queue AS q WHERE q.state = 'ready'"
+                    " ORDER BY q.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
+                    0, NULL, id, sizeof id);
         if (id[0] == '\0') {
             bench_give_up("the queue by hand is empty: more ITEMS are needed");
         }
-        run(connection, "DELETE FROM by_hand.queue WHERE id = $1 AND expires > now()", 1,
-            (const char *const[]){id}, ignored, sizeof ignored);
+        by_hand_run(connection, "DELETE FROM by_hand.queue WHERE id = $1 AND expires > now()", 1,
+                    (const char *const[]){id}, ignored, sizeof ignored);
         client->done++;
     }
     PQfinish(connection);
@@ -137,7 +107,7 @@ static void fill_queues(void) {
     lk_error error;
     char sql[256];
 
-    if (lk_open(url(), &store, &error) != LK_OK) {
+    if (lk_open(by_hand_url(), &store, &error) != LK_OK) {
         bench_give_up("%s", error.text);
     }
     lk_close(store);
@@ -195,7 +165,7 @@ int main(int argc, char **argv) {
         (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
-    bench.url = url();
+    bench.url = by_hand_url();
     printf("A store in PostgreSQL, beside procedures and loops by hand\n");
     bench_machine_print();
     execute(by_hand);

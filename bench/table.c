@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "lockkeeper/lockkeeper.h"
+#include "table_library.h"
 
 enum {
     ROWS_RELAXED = 4000,
@@ -123,36 +123,11 @@ static void hand_side(const char *file, bool relaxed, bool is_finder) {
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-static int do_nothing(void *context, const lk_claim_info *claim, lk_lease *lease) {
-    (void)context;
-    (void)claim;
-    (void)lease;
-    return 0;
-}
-
 static void library_side(const char *file, bool relaxed, bool is_finder) {
-    const lk_work_table table = {
-        .size = sizeof table,
-        .name = "work",
-        .where = "done = 0",
-        .order = "id",
-        .done = "UPDATE work SET done = 1 WHERE id = :id",
-    };
-    const lk_work_options options = {
-        .size = sizeof options,
-        .table = &table,
-        .handle = do_nothing,
-        .drain = true,
-        .loops = is_finder ? LK_WORK_ALL : LK_WORK_CLAIMS,
-    };
     char url[PATH_MAX_BYTES + 64];
-    lk_store *store = NULL;
-    lk_error error = {0};
+
     snprintf(url, sizeof url, "sqlite:%s?share=yes%s", file, relaxed ? "&durability=relaxed" : "");
-    if (lk_open(url, &store, &error) != LK_OK || lk_work(store, &options, NULL, &error) != LK_OK) {
-        bench_give_up("%s: %s", url, error.text);
-    }
-    lk_close(store);
+    table_library_work(url, is_finder);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */

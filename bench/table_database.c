@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rounds in which workers by the library and those by hand take turns. Lockkeeper's side is
- * lk_work() with a handler that does nothing; the rows are announced meanwhile, which is counted
- * in. A worker is a process.
+ * lk_work() (table_library.h); the rows are announced meanwhile, which is counted in. A worker is a process.
  */
 #include "table_database.h"
 
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "lockkeeper/lockkeeper.h"
+#include "table_library.h"
 
 enum { ROWS = 1500, ROUNDS = 3, WORKERS_MAX = 16 };
 
@@ -22,36 +21,8 @@ static void hand_side(const struct table_database *database, unsigned number) {
     database->work(number);
 }
 
-static int do_nothing(void *context, const lk_claim_info *claim, lk_lease *lease) {
-    (void)context;
-    (void)claim;
-    (void)lease;
-    return 0;
-}
-
 static void library_side(const struct table_database *database, unsigned number) {
-    const lk_work_table table = {
-        .size = sizeof table,
-        .name = "work",
-        .where = "done = 0",
-        .order = "id",
-        .done = "UPDATE work SET done = 1 WHERE id = :id",
-    };
-    const lk_work_options options = {
-        .size = sizeof options,
-        .table = &table,
-        .handle = do_nothing,
-        .drain = true,
-        .loops = number == 0 ? LK_WORK_ALL : LK_WORK_CLAIMS,
-    };
-    lk_store *store = NULL;
-    lk_error error = {0};
-
-    if (lk_open(database->url, &store, &error) != LK_OK
-        || lk_work(store, &options, NULL, &error) != LK_OK) {
-        bench_give_up("%s", error.text);
-    }
-    lk_close(store);
+    table_library_work(database->url, number == 0);
 }
 
 /* Rows per second, from the first start to the last end. */

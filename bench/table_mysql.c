@@ -10,12 +10,12 @@
  * when; the other writes that it is done, if the claim is still held. It has no finder, no line, no
  * locks beside the claim, no counters.
  */
-#include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "by_hand_mysql.h"
 #include "table_database.h"
 
 static const char *const made[] = {
@@ -34,86 +34,47 @@ static const char *const made[] = {
     " TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); SELECT ROW_COUNT(); END",
 };
 
-static const char *url(void) {
-    static char text[512];
-
-    if (text[0] == '\0') {
-        (void)snprintf(text, sizeof text, "mysql://root@/test?socket=%s/socket",
-                       getenv("LK_TEST_SERVER"));
-    }
-    return text;
-}
-
-static MYSQL *open_database(void) {
-    MYSQL *connection = mysql_init(NULL);
-    char socket[256];
-
-    (void)snprintf(socket, sizeof socket, "%s/socket", getenv("LK_TEST_SERVER"));
-    if (mysql_real_connect(connection, NULL, "root", NULL, "test", 0, socket, 0) == NULL
-        || mysql_query(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED") != 0) {
-        bench_give_up("%s", mysql_error(connection));
-    }
-    return connection;
-}
-
-/* The first column of the first row, or "". */
-static void run(MYSQL *connection, const char *sql, char *ret_text, size_t size) {
-    MYSQL_RES *result;
-    MYSQL_ROW row = NULL;
-
-    if (mysql_query(connection, sql) != 0) {
-        bench_give_up("%.60s: %s", sql, mysql_error(connection));
-    }
-    result = mysql_store_result(connection);
-    row = result != NULL ? mysql_fetch_row(result) : NULL;
-    (void)snprintf(ret_text, size, "%s", row != NULL && row[0] != NULL ? row[0] : "");
-    mysql_free_result(result);
-    while (mysql_next_result(connection) == 0) {
-        mysql_free_result(mysql_store_result(connection));
-    }
-}
-
 static void work_by_hand(unsigned number) {
-    MYSQL *connection = open_database();
+    MYSQL *connection = by_hand_connect();
     char sql[128];
     char id[32];
     char ignored[32];
 
     for (;;) {
         (void)snprintf(sql, sizeof sql, "CALL claim('worker-%u')", number);
-        run(connection, sql, id, sizeof id);
+        by_hand_run(connection, sql, id, sizeof id);
         if (id[0] == '\0') {
             break;
         }
         (void)snprintf(sql, sizeof sql, "CALL complete(%s, 'worker-%u')", id, number);
-        run(connection, sql, ignored, sizeof ignored);
+        by_hand_run(connection, sql, ignored, sizeof ignored);
     }
     mysql_close(connection);
 }
 
 static void fill(int rows) {
-    MYSQL *connection = open_database();
+    MYSQL *connection = by_hand_connect();
     char sql[96];
     char ignored[32];
 
-    run(connection, "TRUNCATE work", ignored, sizeof ignored);
+    by_hand_run(connection, "TRUNCATE work", ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql, "INSERT INTO work (id) SELECT seq FROM seq_1_to_%d", rows);
-    run(connection, sql, ignored, sizeof ignored);
+    by_hand_run(connection, sql, ignored, sizeof ignored);
     mysql_close(connection);
 }
 
 static int left(void) {
-    MYSQL *connection = open_database();
+    MYSQL *connection = by_hand_connect();
     char count[32];
 
-    run(connection, "SELECT COUNT(*) FROM work WHERE done = 0", count, sizeof count);
+    by_hand_run(connection, "SELECT COUNT(*) FROM work WHERE done = 0", count, sizeof count);
     mysql_close(connection);
     return atoi(count);
 }
 
 int main(int argc, char **argv) {
     const struct table_database database = {
-        .url = url(), .fill = fill, .work = work_by_hand, .left = left};
+        .url = by_hand_url(), .fill = fill, .work = work_by_hand, .left = left};
     MYSQL *connection;
     char ignored[32];
 
@@ -123,9 +84,9 @@ int main(int argc, char **argv) {
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
     printf("Work in a table of MariaDB's, beside a loop of one's own\n");
-    connection = open_database();
+    connection = by_hand_connect();
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
-        run(connection, made[i], ignored, sizeof ignored);
+        by_hand_run(connection, made[i], ignored, sizeof ignored);
     }
     mysql_close(connection);
     table_database_compare(&database);

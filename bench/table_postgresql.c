@@ -9,91 +9,62 @@
  * and UPDATE it as done, if the claim is still held: two statements, two commits. It has no finder,
  * no line, no locks beside the claim, no counters.
  */
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "by_hand_postgresql.h"
 #include "table_database.h"
 
-static const char *url(void) {
-    static char text[512];
-
-    if (text[0] == '\0') {
-        (void)snprintf(text, sizeof text, "postgresql://postgres@/postgres?host=%s",
-                       getenv("LK_TEST_SERVER"));
-    }
-    return text;
-}
-
-/* The first column of the first row, or "". */
-static void run(PGconn *connection, const char *sql, int count, const char *const *values,
-                char *ret_text, size_t size) {
-    PGresult *result = PQexecParams(connection, sql, count, NULL, values, NULL, NULL, 0);
-
-    if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
-        bench_give_up("%.60s: %s", sql, PQerrorMessage(connection));
-    }
-    (void)snprintf(ret_text, size, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
-    PQclear(result);
-}
-
-static PGconn *open_database(void) {
-    PGconn *connection = PQconnectdb(url());
-
-    if (PQstatus(connection) != CONNECTION_OK) {
-        bench_give_up("%s", PQerrorMessage(connection));
-    }
-    return connection;
-}
-
 static void work_by_hand(unsigned number) {
-    PGconn *connection = open_database();
+    PGconn *connection = by_hand_connect();
     char who[32];
     char id[32];
     char ignored[32];
 
     (void)snprintf(who, sizeof who, "worker-%u", number);
     for (;;) {
-        run(connection,
-            "UPDATE work SET owner = $1, until = now() + interval '60 s' WHERE id ="
-            " (SELECT w.id FROM work AS w WHERE w.done = 0 AND w.until < now()"
-            "  ORDER BY w.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
-            1, (const char *const[]){who}, id, sizeof id);
+        by_hand_run(connection,
+                    "UPDATE work SET owner = $1, until = now() + interval '60 s' WHERE id ="
+                    " (SELECT w.id FROM work AS w WHERE w.done = 0 AND w.until < now()"
+                    "  ORDER BY w.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
+                    1, (const char *const[]){who}, id, sizeof id);
         if (id[0] == '\0') {
             break;
         }
-        run(connection, "UPDATE work SET done = 1 WHERE id = $1 AND owner = $2 AND until > now()",
-            2, (const char *const[]){id, who}, ignored, sizeof ignored);
+        by_hand_run(connection,
+                    "UPDATE work SET done = 1 WHERE id = $1 AND owner = $2 AND until > now()", 2,
+                    (const char *const[]){id, who}, ignored, sizeof ignored);
     }
     PQfinish(connection);
 }
 
 static void fill(int rows) {
-    PGconn *connection = open_database();
+    PGconn *connection = by_hand_connect();
     char sql[96];
     char ignored[32];
 
-    run(connection, "TRUNCATE work", 0, NULL, ignored, sizeof ignored);
+    by_hand_run(connection, "TRUNCATE work", 0, NULL, ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql, "INSERT INTO work (id) SELECT generate_series(1, %d)", rows);
-    run(connection, sql, 0, NULL, ignored, sizeof ignored);
-    run(connection, "VACUUM ANALYZE work", 0, NULL, ignored, sizeof ignored);
+    by_hand_run(connection, sql, 0, NULL, ignored, sizeof ignored);
+    by_hand_run(connection, "VACUUM ANALYZE work", 0, NULL, ignored, sizeof ignored);
     PQfinish(connection);
 }
 
 static int left(void) {
-    PGconn *connection = open_database();
+    PGconn *connection = by_hand_connect();
     char count[32];
 
-    run(connection, "SELECT count(*) FROM work WHERE done = 0", 0, NULL, count, sizeof count);
+    by_hand_run(connection, "SELECT count(*) FROM work WHERE done = 0", 0, NULL, count,
+                sizeof count);
     PQfinish(connection);
     return atoi(count);
 }
 
 int main(int argc, char **argv) {
     const struct table_database database = {
-        .url = url(), .fill = fill, .work = work_by_hand, .left = left};
+        .url = by_hand_url(), .fill = fill, .work = work_by_hand, .left = left};
     PGconn *connection;
     char ignored[32];
 
@@ -103,13 +74,14 @@ int main(int argc, char **argv) {
         bench_give_up("%s cannot be run", WITH_SERVER);
     }
     printf("Work in a table of PostgreSQL's, beside a loop of one's own\n");
-    connection = open_database();
-    run(connection,
+    connection = by_hand_connect();
+    by_hand_run(
+        connection,
         "CREATE TABLE work (id bigint PRIMARY KEY, done integer NOT NULL DEFAULT 0, owner text,"
         " until timestamptz NOT NULL DEFAULT '-infinity')",
         0, NULL, ignored, sizeof ignored);
-    run(connection, "CREATE INDEX work_to_do ON work (id) WHERE done = 0", 0, NULL, ignored,
-        sizeof ignored);
+    by_hand_run(connection, "CREATE INDEX work_to_do ON work (id) WHERE done = 0", 0, NULL, ignored,
+                sizeof ignored);
     PQfinish(connection);
     table_database_compare(&database);
     return 0;

@@ -159,9 +159,7 @@ lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_sour
     return outcome;
 }
 
-static bool make_texts(const struct making *making, struct lk_table *table) {
-    bool is_whole = true;
-
+static void make_texts(const struct making *making, struct lk_table *table) {
     table->texts[LK_TABLE_FIND] = find_text(making);
     table->texts[LK_TABLE_MARKS] = marks_text(making);
     table->texts[LK_TABLE_RIPEN] = lk_text_make("CALL %stable_ripen(\1A, \1B)", making->prefix);
@@ -175,10 +173,6 @@ static bool make_texts(const struct making *making, struct lk_table *table) {
         lk_text_make("CALL %srow_begin_finish(\1A, \1B, \1C, \1D, \1E)", making->prefix);
     table->texts[LK_TABLE_END_SHORT] = end_short_text(making);
     table->texts[LK_TABLE_END_AND_TAKE_SHORT] = end_and_take_text(making);
-    for (size_t i = 0; i < LK_TABLE_TEXTS_MAX; i++) {
-        is_whole = is_whole && table->texts[i] != NULL;
-    }
-    return is_whole;
 }
 
 lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_source *source,
@@ -198,7 +192,10 @@ lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_sou
     if (outcome == LK_OK) {
         outcome = lk_mysql_done_make(store, source, &table.done, error);
     }
-    if (outcome == LK_OK && !(make_parts(&making) && make_texts(&making, &table))) {
+    if (outcome == LK_OK && make_parts(&making)) {
+        make_texts(&making, &table);
+    }
+    if (outcome == LK_OK && !lk_table_is_whole(&table)) {
         outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     free(making.own);

@@ -204,7 +204,6 @@ lk_outcome lk_postgresql_table_open(struct lk_procedures *common, const struct l
     struct lk_table table = {.done = {.text = NULL}};
     struct lk_postgresql_shape shape;
     lk_outcome outcome = lk_postgresql_shape_get(store, source, patience, &shape, error);
-    bool is_whole = true;
 
     if (outcome != LK_OK) {
         return outcome;
@@ -222,10 +221,7 @@ lk_outcome lk_postgresql_table_open(struct lk_procedures *common, const struct l
         plain_text(store, "begin_finish_shared($1, $2, $3, $4, $5)");
     table.texts[LK_TABLE_END_SHORT] = end_text(store, &shape, source, "finish_row_shared");
     table.texts[LK_TABLE_END_AND_TAKE_SHORT] = end_and_take_text(store, &shape, source);
-    for (size_t i = 0; i < LK_TABLE_TEXTS_MAX; i++) {
-        is_whole = is_whole && table.texts[i] != NULL;
-    }
-    if (outcome == LK_OK && !is_whole) {
+    if (outcome == LK_OK && !lk_table_is_whole(&table)) {
         outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     if (outcome != LK_OK) {

@@ -147,12 +147,10 @@ static lk_outcome take_shortly(struct taking *taking, lk_claim_info **ret_claim,
  */
 static lk_outcome take_any(struct taking *taking, lk_claim_info **ret_claim,
                            struct lk_stand *ret_stand, lk_error *error) {
-    lk_outcome outcome = LK_OK;
+    lk_outcome outcome;
 
     taking->wanted = 1;
-    if (taking->table.texts[LK_TABLE_TAKE_SHORT] != NULL) {
-        outcome = take_shortly(taking, ret_claim, ret_stand, error);
-    }
+    outcome = take_shortly(taking, ret_claim, ret_stand, error);
     while (outcome == LK_OK) {
         outcome = take_once(taking, ret_claim, ret_stand, error);
         if (outcome != LK_BUSY || taking->portion_end == 0) {
@@ -346,8 +344,7 @@ static lk_outcome perform(struct finishing *finishing, enum way way, lk_error *e
  * once more.
  */
 static lk_outcome finish_done(struct finishing *finishing, lk_error *error) {
-    bool has_short = finishing->table.texts[LK_TABLE_END_SHORT] != NULL;
-    lk_outcome outcome = has_short ? perform(finishing, SHORT, error) : LK_BUSY;
+    lk_outcome outcome = perform(finishing, SHORT, error);
 
     if (outcome == LK_BUSY) {
         outcome = perform(finishing, WHOLE, error);

@@ -26,25 +26,27 @@ enum lk_table_text {
     LK_TABLE_DROP,  /* items whose rows do not fit: queue, root, behind which place, items */
     LK_TABLE_BEGIN, /* before the owner's statement: queue, id, root, owner, token */
     LK_TABLE_END,   /* behind it: the same, and the row's id */
-    LK_TABLE_TEXTS,
 
-    /* Short ways, for what is simple. NULL: there are none. */
-    LK_TABLE_TAKE_SHORT = LK_TABLE_TEXTS, /* the arguments of a take up to the note; answers as it,
-                                             with NULL as the outcome of what is not simple */
+    /* Short ways, for what is simple. */
+    LK_TABLE_TAKE_SHORT, /* the arguments of a take up to the note; answers as it, with NULL as the
+                            outcome of what is not simple */
     LK_TABLE_BEGIN_SHORT,
     LK_TABLE_END_SHORT,
     LK_TABLE_END_AND_TAKE_SHORT, /* an end's arguments; above, ttl_ms, max_attempts, ask number,
                                     note of a take in the same transaction; answers as one */
-    LK_TABLE_TEXTS_MAX
+    LK_TABLE_TEXTS
 };
 
 /* A source as its database has it. */
 struct lk_table {
-    char *texts[LK_TABLE_TEXTS_MAX];
+    char *texts[LK_TABLE_TEXTS];
     struct lk_statement done; /* its text NULL: there is none */
 };
 
 void lk_table_done(struct lk_table *table);
+
+/* Whether all texts have been made; else memory is exhausted. */
+bool lk_table_is_whole(const struct lk_table *table);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 

@@ -6,10 +6,19 @@
 #include "engine/procedures/table.h"
 
 void lk_table_done(struct lk_table *table) {
-    for (size_t i = 0; i < LK_TABLE_TEXTS_MAX; i++) {
+    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
         free(table->texts[i]);
     }
     free(table->done.text);
+}
+
+bool lk_table_is_whole(const struct lk_table *table) {
+    for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
+        if (table->texts[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void lk_transaction_done(struct lk_transaction *transaction) {

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is written by hand for PostgreSQL, beside the library: connections and statements. */
+#ifndef LK_BENCH_BY_HAND_POSTGRESQL_H
+#define LK_BENCH_BY_HAND_POSTGRESQL_H
+
+#include <libpq-fe.h>
+#include <stddef.h>
+
+/* Of the private server ($LK_TEST_SERVER), for the library. */
+const char *by_hand_url(void);
+
+/* For PQfinish(). */
+PGconn *by_hand_connect(void);
+
+/* Runs a statement with its `count` values; *ret_text is the first column of the first row, or "". */
+void by_hand_run(PGconn *connection, const char *sql, int count, const char *const *values,
+                 char *ret_text, size_t size);
+
+#endif
