@@ -51,21 +51,25 @@ END
 //
 
 -- Where nobody waits, and whose death brings about nothing: many at once. The last one found stays,
--- so that the search for the end of the range stays below this root.
+-- so that the search for the end of the range stays below this root. Two for each of the calls since
+-- the last sweep; `is_enough`: what means something to somebody is left to the next sweep.
 DROP PROCEDURE IF EXISTS lk_sweep_root
 //
-CREATE PROCEDURE lk_sweep_root(IN the_root VARBINARY(255), IN now_us BIGINT)
+CREATE PROCEDURE lk_sweep_root(
+    IN the_root VARBINARY(255), IN now_us BIGINT, OUT is_enough BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE last_us BIGINT;
+    SET is_enough = FALSE;
     SELECT MAX(x.deadline_us) INTO last_us
     FROM (SELECT r.deadline_us FROM lk_requests AS r FORCE INDEX (requests_by_root)
           WHERE r.root = the_root AND r.held = 1 AND r.deadline_us <= now_us
-          ORDER BY r.deadline_us LIMIT 256) AS x;
+          ORDER BY r.deadline_us LIMIT 128) AS x;
     IF last_us IS NOT NULL THEN
         DELETE r FROM lk_requests AS r FORCE INDEX (requests_by_root)
         WHERE r.root = the_root AND r.held = 1 AND r.deadline_us < last_us
           AND r.part_count = 1 AND NOT r.wants_value AND NOT r.is_claim;
+        SET is_enough = ROW_COUNT() >= 64;
     END IF;
 END
 //
@@ -117,6 +121,7 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE is_there BOOLEAN DEFAULT TRUE;
+    DECLARE is_enough BOOLEAN;
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     DECLARE its_root VARBINARY(255) DEFAULT '';
     DECLARE its_due_us BIGINT DEFAULT -1;
@@ -145,10 +150,13 @@ BEGIN
             END IF;
             IF is_there THEN
                 CALL lk_turn_begin(its_root, locked, now_us, is_due, has_waiting);
+                SET is_enough = FALSE;
                 IF NOT has_waiting AND NOT @lk_tells THEN
-                    CALL lk_sweep_root(its_root, now_us);
+                    CALL lk_sweep_root(its_root, now_us, is_enough);
                 END IF;
-                CALL lk_perish(locked, has_waiting, now_us, 16);
+                IF NOT is_enough THEN
+                    CALL lk_perish(locked, has_waiting, now_us, 16);
+                END IF;
             END IF;
             SET rounds = rounds - 1;
         END WHILE;
