@@ -12,7 +12,7 @@ const char *by_hand_url(void);
 /* For PQfinish(). */
 PGconn *by_hand_connect(void);
 
-/* Runs a statement with its `count` values; *ret_text is the first column of the first row, or "". */
+/* Runs a statement with `count` values; *ret_text: the first column of the first row, or "". */
 void by_hand_run(PGconn *connection, const char *sql, int count, const char *const *values,
                  char *ret_text, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds in which workers by the library and those by hand take turns. Lockkeeper's side is
- * lk_work() (table_library.h); the rows are announced meanwhile, which is counted in. A worker is a process.
+ * Rounds in which workers by the library and those by hand take turns. The rows are announced
+ * meanwhile, which is counted in. A worker is a process.
  */
 #include "table_database.h"
 
