@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/critical.h"
 #include "base/error.h"
 
 int lk_sql_open(struct lk_sql *sql, const char *path, int flags) {
@@ -27,6 +28,13 @@ int lk_sql_open(struct lk_sql *sql, const char *path, int flags) {
     return SQLITE_OK;
 }
 
+static void end_writing(struct lk_sql *sql) {
+    if (sql->is_writing) {
+        sql->is_writing = false;
+        lk_critical_leave();
+    }
+}
+
 void lk_sql_close(struct lk_sql *sql) {
     for (int i = 0; i < LK_SQL_STATEMENT_COUNT; i++) {
         (void)sqlite3_finalize(sql->prepared[i]);
@@ -34,6 +42,7 @@ void lk_sql_close(struct lk_sql *sql) {
     }
     (void)sqlite3_close(sql->handle);
     sql->handle = NULL;
+    end_writing(sql);
 }
 
 int lk_sql_execute(struct lk_sql *sql, const char *text) {
@@ -126,17 +135,30 @@ int lk_sql_begin_read(struct lk_sql *sql) {
 }
 
 int lk_sql_begin_write(struct lk_sql *sql) {
-    return run_bare(sql, LK_SQL_BEGIN_IMMEDIATE);
+    lk_critical_enter();
+    sql->is_writing = true;
+    int code = run_bare(sql, LK_SQL_BEGIN_IMMEDIATE);
+
+    if (code != SQLITE_OK) {
+        end_writing(sql);
+    }
+    return code;
 }
 
 int lk_sql_commit(struct lk_sql *sql) {
-    return run_bare(sql, LK_SQL_COMMIT);
+    int code = run_bare(sql, LK_SQL_COMMIT);
+
+    if (code == SQLITE_OK) {
+        end_writing(sql);
+    }
+    return code;
 }
 
 void lk_sql_rollback(struct lk_sql *sql) {
     if (sql->handle != NULL && sqlite3_get_autocommit(sql->handle) == 0) {
         (void)run_bare(sql, LK_SQL_ROLLBACK);
     }
+    end_writing(sql);
 }
 
 bool lk_sql_is_busy(int code) {

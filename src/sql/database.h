@@ -29,6 +29,7 @@ struct lk_sql {
     sqlite3_stmt *prepared[LK_SQL_STATEMENT_COUNT];
     const char *path;                     /* borrowed from lk_sql_open() */
     int system_error;                     /* errno of an open that failed */
+    bool is_writing;                      /* in a write transaction */
     char complaint[LK_SQL_COMPLAINT_MAX]; /* which row is impossible, after SQLITE_CORRUPT */
 };
 
@@ -66,6 +67,10 @@ int lk_sql_run(sqlite3_stmt *statement);
 /* Done with a statement. `code` is its last: SQLITE_ROW and SQLITE_DONE become SQLITE_OK. */
 int lk_sql_done(sqlite3_stmt *statement, int code);
 
+/*
+ * A transaction that writes is a critical section of its thread (base/critical.h), until it is
+ * committed or, whatever has become of it, rolled back.
+ */
 int lk_sql_begin_read(struct lk_sql *sql);  /* one consistent look */
 int lk_sql_begin_write(struct lk_sql *sql); /* takes the write lock, or SQLITE_BUSY */
 int lk_sql_commit(struct lk_sql *sql);

@@ -276,13 +276,21 @@ void stage_await_dead(pid_t process) {
     }
 }
 
-void stage_await_stopped(pid_t process) {
+static void await_state(pid_t process, char state, const char *what) {
     int64_t since_ms = stage_now_ms();
 
-    while (state_of(process) != 'T') {
-        check_bound(since_ms, "a process to stop");
+    while (state_of(process) != state) {
+        check_bound(since_ms, what);
         stage_breathe();
     }
+}
+
+void stage_await_stopped(pid_t process) {
+    await_state(process, 'T', "a process to stop");
+}
+
+void stage_await_asleep(pid_t process) {
+    await_state(process, 'S', "a process to have nothing to do");
 }
 
 void stage_await_listed(struct stage *stage, const char *path, const char *state) {

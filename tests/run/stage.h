@@ -75,6 +75,9 @@ bool stage_is_dead(pid_t process);
 /* Waits until the process is stopped (as job control does it). */
 void stage_await_stopped(pid_t process);
 
+/* Waits until the process waits for something. */
+void stage_await_asleep(pid_t process);
+
 /* Waits until `lk ls PATH` lists a part in this state: `held` or `waiting`. */
 void stage_await_listed(struct stage *stage, const char *path, const char *state);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting in line, keeping the lease, and losing it. */
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "stage.h"
+#include "store.h"
 
 /* Starts a run that holds `x` until it is ended, and waits until it does. */
 static pid_t start_holder(struct stage *stage, const char *ttl, const char *ready) {
@@ -128,7 +128,7 @@ static void a_waiter_that_slept_through_its_turn_waits_again(void **state) {
     pid_t waiter = STAGE_START(stage, "run", "x", "--ttl", "300ms", "--", "touch", done);
 
     stage_await_listed(stage, "x", "waiting");
-    kill(waiter, SIGSTOP);
+    store_stop_outside(stage, waiter);
     end_holder(stage, holder);
     pid_t other = start_holder(stage, "60s", stage_path(stage, "other"));
     kill(waiter, SIGCONT);
@@ -250,7 +250,7 @@ static void a_stopped_lk_does_not_let_its_command_run_on(void **state) {
     pid_t next = STAGE_START(stage, "run", "x", "--", stage_actor(), "tick",
                              stage_path(stage, "next"), next_log);
     stage_await_listed(stage, "x", "waiting");
-    kill(run, SIGSTOP);
+    store_stop_outside(stage, run);
     stage_await(stage_path(stage, "next"));
     assert_true(stage_is_dead(command));
     int64_t last_ms = stage_last_number(stage, log);
@@ -265,21 +265,6 @@ static void a_stopped_lk_does_not_let_its_command_run_on(void **state) {
 
 /* ---- a store that is away -------------------------------------------------------------------- */
 
-/* Nobody can write to the store until it is closed again. */
-static sqlite3 *take_store_away(struct stage *stage) {
-    sqlite3 *database;
-
-    assert_int_equal(sqlite3_open(stage_path(stage, "locks.db"), &database), SQLITE_OK);
-    sqlite3_busy_timeout(database, STAGE_BOUND_MS);
-    assert_int_equal(sqlite3_exec(database, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    return database;
-}
-
-static void give_store_back(sqlite3 *database) {
-    assert_int_equal(sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(database), SQLITE_OK);
-}
-
 static void a_store_that_is_away_for_short_is_waited_out(void **state) {
     struct stage *stage = *state;
     const char *ready = stage_path(stage, "ready");
@@ -288,12 +273,12 @@ static void a_store_that_is_away_for_short_is_waited_out(void **state) {
                             got, "0");
 
     stage_await(ready);
-    sqlite3 *away = take_store_away(stage);
+    sqlite3 *away = store_take_away(stage);
     int64_t until_ms = stage_now_ms() + 2000; /* more than a third of the ttl: a renewal waits */
     while (stage_now_ms() < until_ms) {
         stage_breathe();
     }
-    give_store_back(away);
+    store_give_back(away);
     until_ms = stage_now_ms() + 3000; /* behind the deadline that was promised first */
     while (stage_now_ms() < until_ms) {
         assert_false(stage_exists(got));
@@ -312,7 +297,7 @@ static void a_store_that_stays_away_ends_the_command_in_time(void **state) {
         STAGE_START(stage, "run", "x", "--ttl", "1500ms", "--", stage_actor(), "tick", ready, log);
 
     stage_await(ready);
-    sqlite3 *away = take_store_away(stage);
+    sqlite3 *away = store_take_away(stage);
     int64_t away_ms = stage_now_ms();
     assert_int_equal(stage_end(stage, run), 78);
     /* Whenever the last renewal was, it was before the store went away: SIGTERM comes a sixth
@@ -320,7 +305,7 @@ static void a_store_that_stays_away_ends_the_command_in_time(void **state) {
     assert_true(stage_last_number(stage, log) <= away_ms + 1500 - 250 + 100);
     assert_non_null(strstr(stage_read(stage, stage_path(stage, "err")), "lk: LOST: "));
     assert_true(stage_now_ms() <= away_ms + 1500 + 1000); /* nobody waits for it any longer */
-    give_store_back(away);
+    store_give_back(away);
 }
 
 /* Between SIGTERM and SIGKILL the store comes back and renews: CMD has to go all the same. */
@@ -334,9 +319,9 @@ static void who_was_asked_to_end_is_not_spared(void **state) {
     pid_t run = STAGE_START(stage, "run", "x", "--ttl", "5s", "--", "sh", "-c", script);
 
     stage_await(ready);
-    sqlite3 *away = take_store_away(stage);
+    sqlite3 *away = store_take_away(stage);
     stage_await(got);
-    give_store_back(away);
+    store_give_back(away);
     assert_int_equal(stage_end(stage, run), 78);
 }
 
@@ -347,11 +332,11 @@ static void a_store_away_at_the_release_hides_no_exit_code(void **state) {
                             stage_path(stage, "got"), "7");
 
     stage_await(ready);
-    sqlite3 *away = take_store_away(stage);
+    sqlite3 *away = store_take_away(stage);
     kill(run, SIGTERM);
     assert_int_equal(stage_end(stage, run), 7);
     assert_non_null(strstr(stage_read(stage, stage_path(stage, "err")), "lk: UNAVAILABLE: "));
-    give_store_back(away);
+    store_give_back(away);
 }
 
 /* ---- a fixed end ----------------------------------------------------------------------------- */

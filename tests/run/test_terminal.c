@@ -13,6 +13,7 @@
 #include <utmp.h>
 
 #include "stage.h"
+#include "store.h"
 
 /* What the shell tells of its job. */
 struct news {
@@ -344,6 +345,48 @@ static void a_stop_reaches_both(void **state) {
     assert_int_equal(stage_await(got), SIGUSR1);
 }
 
+static void a_command_is_told_once_to_go_on(void **state) {
+    struct stage *stage = *state;
+    const char *ready = stage_path(stage, "ready");
+    const char *got = stage_path(stage, "got");
+    pid_t run = STAGE_START(stage, "run", "x", "--", stage_actor(), "count", ready, got);
+    pid_t command = (pid_t)stage_await(ready);
+
+    for (int round = 0; round < 5; round++) {
+        kill(run, SIGTSTP);
+        stage_await_stopped(command);
+        stage_await_stopped(run);
+        kill(run, SIGCONT);
+        stage_await_asleep(command);
+        stage_await_asleep(run);
+    }
+    kill(run, SIGUSR1);
+    assert_int_equal(stage_end(stage, run), 0);
+    assert_int_equal(stage_await(got), 5);
+}
+
+/* It renews all the time, in a thread: stopped in the middle it would keep everybody out. */
+static void who_stops_keeps_nobody_from_the_store(void **state) {
+    struct stage *stage = *state;
+    const char *ready = stage_path(stage, "ready");
+    pid_t holder =
+        STAGE_START(stage, "run", "x", "--owner", "holder", "--", stage_actor(), "hold", ready);
+
+    stage_await(ready);
+    pid_t waiter = STAGE_START(stage, "run", "x", "--ttl", "50ms", "--", "true");
+    stage_await_listed(stage, "x", "waiting");
+    for (int round = 0; round < 40; round++) {
+        kill(waiter, SIGTSTP);
+        stage_await_stopped(waiter);
+        assert_true(store_is_free(stage));
+        kill(waiter, SIGCONT);
+        stage_breathe();
+    }
+    kill(holder, SIGTERM);
+    assert_int_equal(stage_end(stage, holder), 128 + SIGTERM);
+    assert_int_equal(stage_end(stage, waiter), 0);
+}
+
 /* In an orphaned process group nobody could continue lk: it does not stop, and CMD goes on. */
 static void an_orphan_does_not_stop(void **state) {
     struct stage *stage = *state;
@@ -404,6 +447,8 @@ int main(void) {
         STORY(a_job_stopped_past_its_deadline_does_not_go_on),
         STORY(a_waiting_job_stops_and_goes_on),
         STORY(a_stop_reaches_both),
+        STORY(a_command_is_told_once_to_go_on),
+        STORY(who_stops_keeps_nobody_from_the_store),
         STORY(an_orphan_does_not_stop),
         STORY(an_orphan_that_reads_is_hung_up),
         STORY(who_does_not_stop_is_stopped),

@@ -217,7 +217,9 @@ static void obey_signals(struct pool *pool) {
             break;
         case SIGTSTP:
             signal_workers(pool, SIGTSTP);
-            lk_run_signals_stop_here(false);
+            if (lk_run_signals_stop_here(false)) {
+                signal_workers(pool, SIGCONT);
+            }
             break;
         case SIGCONT:
             signal_workers(pool, SIGCONT);

@@ -3,7 +3,13 @@
 #include "cli/run/signals.h"
 
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/critical.h"
+
+/* How long a store that does not answer may keep lk from stopping. */
+#define STOP_PATIENCE_US INT64_C(1000000)
 
 enum target { TO_NOBODY = 0, TO_COMMAND = 1, TO_GROUP = 2 };
 
@@ -85,14 +91,22 @@ void lk_run_signal_pass(int signal, pid_t command) {
 }
 
 bool lk_run_signals_stop_here(bool whole_group) {
+    const struct timespec no_time = {0};
     sigset_t stop;
-    sigset_t pending;
+    sigset_t going_on;
 
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
+    sigemptyset(&going_on);
+    sigaddset(&going_on, SIGCONT);
+    bool is_closed = lk_critical_close(STOP_PATIENCE_US);
     kill(whole_group ? 0 : getpid(), SIGTSTP);
     pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
-    /* Whoever was stopped was continued by a SIGCONT, which is blocked and still there. */
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
+    if (is_closed) {
+        lk_critical_open();
+    }
+    /* Whoever was stopped was continued by a SIGCONT, which is blocked and still there. It has
+     * done its work: left for the descriptor, it would have CMD told twice to go on. */
+    return sigtimedwait(&going_on, NULL, &no_time) == SIGCONT;
 }

@@ -40,8 +40,9 @@ void lk_run_signal_pass(int signal, pid_t command);
 
 /*
  * Stops this process (and with `whole_group` its process group, which is the shell's job) as
- * SIGTSTP does, and returns when it is continued. Returns at once, and false, in an orphaned
- * process group, where nobody could continue it, and where SIGTSTP is ignored.
+ * SIGTSTP does, and returns true when it is continued; the SIGCONT is taken from the descriptor.
+ * Returns at once, and false, in an orphaned process group, where nobody could continue it, and
+ * where SIGTSTP is ignored.
  */
 bool lk_run_signals_stop_here(bool whole_group);
 
