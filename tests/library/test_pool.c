@@ -18,7 +18,7 @@ struct ground {
     int failures; /* handle() fails each item so many times */
     int64_t work_ms;
     bool waits_for_another; /* handle() returns when two of it have run at once */
-    bool waits_for_loss; /* handle() returns when its lease is lost */
+    bool waits_for_loss;    /* handle() returns when its lease is lost */
     atomic_int told_of_loss;
     lk_cancel *cancel_in_handler; /* thrown by the first handler */
     lk_work_counts seen;          /* the counts of the last step */

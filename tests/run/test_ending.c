@@ -12,8 +12,8 @@ static void a_command_has_only_so_much_time(void **state) {
     struct stage *stage = *state;
     const char *got = stage_path(stage, "got");
 
-    assert_int_equal(STAGE_RUN(stage, "run", "x", "--max-time", "4s", "--", stage_actor(),
-                               "report", stage_path(stage, "ready"), got, "0"),
+    assert_int_equal(STAGE_RUN(stage, "run", "x", "--max-time", "4s", "--", stage_actor(), "report",
+                               stage_path(stage, "ready"), got, "0"),
                      124);
     assert_int_equal(stage_await(got), SIGTERM);
     assert_int_equal(STAGE_RUN(stage, "run", "x", "--max-time", "30s", "--", "sh", "-c", "exit 3"),
@@ -28,9 +28,9 @@ static void out_of_time_and_deaf_means_killed(void **state) {
     const char *script = stage_text(stage, "%s daemon %s leave; exec %s deaf %s", stage_actor(),
                                     daemon, stage_actor(), ready);
 
-    assert_int_equal(STAGE_RUN(stage, "run", "x", "--ttl", "1s", "--max-time", "4s", "--",
-                               "sh", "-c", script),
-                     124);
+    assert_int_equal(
+        STAGE_RUN(stage, "run", "x", "--ttl", "1s", "--max-time", "4s", "--", "sh", "-c", script),
+        124);
     assert_true(stage_is_dead((pid_t)stage_await(ready)));
     assert_true(stage_is_dead((pid_t)stage_await(daemon)));
     assert_int_equal(STAGE_RUN(stage, "run", "x", "--try", "--", "true"), 0);
