@@ -310,10 +310,10 @@ const struct lk_command lk_commands[] = {
                 "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
                 "more, or SIGQUIT: ends it and gives its items back.\n"
                 "With --table the items are the rows of a table or view in the store's own\n"
-                "database (sqlite:FILE?share=yes), and QUEUE is its name unless given. What is\n"
-                "done without --done is remembered until its row does not fit any more. Of the\n"
-                "SQL, which is yours and runs as it is, --done knows :id, :token, :owner and\n"
-                ":attempt of the claim.",
+                "database (or file: sqlite:FILE?share=yes), and QUEUE is its name unless given.\n"
+                "What is done without --done is remembered until its row does not fit any more.\n"
+                "Of the SQL, which is yours and runs as it is, --done knows :id, :token, :owner\n"
+                "and :attempt of the claim.",
         .options = PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL)
                    | BIT(NOTE) | TABLE_OPTIONS,
         .words_min = 1,
@@ -465,12 +465,15 @@ const struct lk_command lk_commands[] = {
         .name = "schema",
         .arguments = "[DIALECT]",
         .summary = "print the SQL that a store needs",
-        .text = "Prints what Lockkeeper makes in an empty store of that dialect (sqlite unless\n"
-                "named), for somebody else to run.",
+        .text =
+            "Prints what Lockkeeper makes in an empty store of that dialect, sqlite, postgresql\n"
+            "or mysql (unless named: that of the store), for somebody else to run.",
         .options = COMMON_OPTIONS,
         .words_max = 1,
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID) | ENDS(LK_UNSUPPORTED) | ENDS(LK_INTERNAL),
-        .examples = {{"lk schema sqlite | sqlite3 locks.db", "prepare a file by hand"}},
+        .examples = {{"lk schema sqlite | sqlite3 locks.db", "prepare a file by hand"},
+                     {"lk schema postgresql | psql -v ON_ERROR_STOP=1 shop",
+                      "prepare a database, as its DBA"}},
         .handle = lk_cli_schema,
     },
     {

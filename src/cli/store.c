@@ -9,6 +9,7 @@
 #include "cli/human.h"
 #include "cli/say.h"
 #include "form/form.h"
+#include "keeper/url.h"
 #include "sql/schema.h"
 
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
@@ -101,34 +102,65 @@ struct dialect {
     const char *(*text)(void);
 };
 
+/* By the schemes of the stores' URLs. */
 static const struct dialect dialects[] = {{"sqlite", lk_sql_schema_sqlite},
                                           {"postgresql", lk_sql_schema_postgresql},
+                                          {"postgres", lk_sql_schema_postgresql},
                                           {"mysql", lk_sql_schema_mysql},
                                           {"mariadb", lk_sql_schema_mysql}};
 
-static const struct dialect *find_dialect(const char *name) {
+static const struct dialect *find_dialect(struct lk_slice name) {
     for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
-        if (strcmp(dialects[i].name, name) == 0) {
+        if (lk_slice_equal(lk_slice_of(dialects[i].name), name)) {
             return &dialects[i];
         }
     }
     return NULL;
 }
 
-int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) {
-    const char *name = line->word_count > 0 ? line->words[0] : "sqlite";
-    const struct dialect *dialect = find_dialect(name);
-    char text[LK_ERROR_TEXT_MAX];
+/* That of the store, which need not be there yet. */
+static lk_outcome dialect_of_store(const struct lk_command_line *line,
+                                   const struct dialect **ret_dialect, lk_error *error) {
+    const char *url = lk_command_line_text(line, LK_OPTION_STORE);
+    const struct dialect *dialect;
+    struct lk_url split;
+    lk_outcome outcome;
 
+    url = url != NULL ? url : secure_getenv("LK_STORE");
+    outcome = lk_url_split(url != NULL && url[0] != '\0' ? url : "sqlite:", &split, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    dialect = find_dialect(split.scheme);
     if (dialect == NULL) {
-        (void)snprintf(text, sizeof text,
-                       "\"%s\" is no dialect; there are sqlite, postgresql and mysql", name);
-        return lk_say_failure(cli, LK_INVALID, text);
+        return lk_error_set(error, LK_UNSUPPORTED, "a store of %.*s: is not made of SQL",
+                            split.scheme.size < 32 ? (int)split.scheme.size : 32,
+                            split.scheme.bytes);
+    }
+    *ret_dialect = dialect;
+    return LK_OK;
+}
+
+int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) {
+    const char *name = line->word_count > 0 ? line->words[0] : NULL;
+    const struct dialect *dialect = NULL;
+    lk_outcome outcome = LK_OK;
+    lk_error error;
+
+    if (name == NULL) {
+        outcome = dialect_of_store(line, &dialect, &error);
+    } else if ((dialect = find_dialect(lk_slice_of(name))) == NULL) {
+        outcome =
+            lk_error_set(&error, LK_INVALID,
+                         "\"%s\" is no dialect; there are sqlite, postgresql and mysql", name);
+    }
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
     }
     if (cli->json) {
         json_t *object = lk_form_ok();
         if (object != NULL
-            && (json_object_set_new(object, "dialect", lk_form_text(name)) != 0
+            && (json_object_set_new(object, "dialect", lk_form_text(dialect->name)) != 0
                 || json_object_set_new(object, "sql", lk_form_text(dialect->text())) != 0)) {
             json_decref(object);
             object = NULL;

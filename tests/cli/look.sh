@@ -264,6 +264,10 @@ grep -q 'CREATE PROCEDURE lk_ask' "$work/out" || complain 'no procedures'
 cp "$work/out" "$work/sql"
 lk schema mariadb
 cmp -s "$work/sql" "$work/out" || complain 'mariadb is another word for mysql'
+lk -S mysql://nobody@nowhere/none schema
+cmp -s "$work/sql" "$work/out" || complain 'the dialect is that of the store'
+lk -S redis://nowhere schema
+failure 79 'lk: UNSUPPORTED: *redis*'
 lk schema oracle
 failure 64 'lk: INVALID: *oracle*'
 
