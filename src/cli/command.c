@@ -465,9 +465,9 @@ const struct lk_command lk_commands[] = {
         .name = "schema",
         .arguments = "[DIALECT]",
         .summary = "print the SQL that a store needs",
-        .text =
-            "Prints what Lockkeeper makes in an empty store of that dialect, sqlite, postgresql\n"
-            "or mysql (unless named: that of the store), for somebody else to run.",
+        .text = "Prints what Lockkeeper makes in an empty store of that dialect (sqlite,\n"
+                "postgresql or mysql; unless named, that of the store), for somebody else to\n"
+                "run.",
         .options = COMMON_OPTIONS,
         .words_max = 1,
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID) | ENDS(LK_UNSUPPORTED) | ENDS(LK_INTERNAL),

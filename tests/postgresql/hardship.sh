@@ -117,6 +117,24 @@ ok 'so does a release' frugal 40 release --owner me old/5
 ok 'and an ask for all of two paths' frugal 200 acquire --try --owner me old/5 new/5
 ok 'and a renewal' frugal 200 renew --owner me old/5 new/5
 
+# ---- a listener whose session is ended ----
+
+listeners="SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
+says 0 '*' acquire --owner me l/1
+"$lk" acquire --owner next --wait 60s l/1 >"$work/next" 2>"$work/next-err" &
+waiter=$!
+comes_to "SELECT count(*) FROM ($listeners) AS l" 1
+first=$(sql "$listeners")
+sql "SELECT pg_terminate_backend($first)" >"$work/out"
+comes_to "SELECT count(*) FROM ($listeners) AS l WHERE pid <> $first" 1
+report $? 'a listener that the server ends listens again'
+says 0 '*' release --owner me l/1
+wait "$waiter"
+code=$?
+cp "$work/next-err" "$work/err"
+[ "$code" -eq 0 ] && [ ! -s "$work/err" ]
+report $? 'and whoever waits learns nothing of it'
+
 # ---- a replica ----
 
 mkdir "$work/standby"

@@ -148,6 +148,16 @@ static void hear_no_notices(void *context, const char *message) {
     (void)message;
 }
 
+PGconn *lk_postgresql_begin(const char *url) {
+    const char *const names[] = {"dbname", "fallback_application_name", "client_encoding", NULL};
+    const char *const values[] = {url, "lockkeeper", "UTF8", NULL};
+    PGconn *connection = PQconnectStartParams(names, values, 1);
+
+    /* Unless told, libpq writes them to stderr; a server that ends says so in one. */
+    (void)PQsetNoticeProcessor(connection, hear_no_notices, NULL);
+    return connection;
+}
+
 static lk_outcome poll_connection(PGconn *connection, const struct lk_patience *patience,
                                   lk_error *error) {
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
@@ -182,15 +192,13 @@ static lk_outcome check_server(const PGconn *connection, lk_error *error) {
 
 lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *patience,
                                  PGconn **ret_connection, lk_error *error) {
-    const char *const names[] = {"dbname", "fallback_application_name", "client_encoding", NULL};
-    const char *const values[] = {url, "lockkeeper", "UTF8", NULL};
     lk_outcome outcome = check_url(url, error);
     PGconn *connection;
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    connection = PQconnectStartParams(names, values, 1);
+    connection = lk_postgresql_begin(url);
     if (connection == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
@@ -206,7 +214,6 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
         PQfinish(connection);
         return outcome;
     }
-    (void)PQsetNoticeProcessor(connection, hear_no_notices, NULL);
     *ret_connection = connection;
     return LK_OK;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "engine/postgresql/store.h"
 
 enum { AGAIN_MS = 1000 /* after a connection that failed */, CONNECT_S = 10 };
 
@@ -85,9 +86,7 @@ static void rest(const struct lk_listener *listener, int socket, short events, i
 
 /* Connects without blocking, so that ending does not wait for a host that does not answer. */
 static PGconn *connect_to(struct lk_listener *listener) {
-    const char *const names[] = {"dbname", "fallback_application_name", NULL};
-    const char *const values[] = {listener->place->listen_url, "lockkeeper", NULL};
-    PGconn *connection = PQconnectStartParams(names, values, 1);
+    PGconn *connection = lk_postgresql_begin(listener->place->listen_url);
     int64_t end_us = lk_clock_now_us() + CONNECT_S * INT64_C(1000000);
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 

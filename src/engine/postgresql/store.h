@@ -42,6 +42,9 @@ static inline struct lk_postgresql *lk_postgresql_of(struct lk_engine *engine) {
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
 
+/* Begins to connect; a connection that says nothing by itself, or NULL where memory is exhausted. */
+PGconn *lk_postgresql_begin(const char *url);
+
 /* Connects, within the patience. LK_OK, LK_DENIED, LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE,
  * LK_CANCELLED. */
 lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *patience,
