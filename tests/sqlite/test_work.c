@@ -123,7 +123,7 @@ static void a_killed_holder_leaves_doubt(void **state) {
     assert_int_equal(ground_put(scene->engine, "state", lk_slice_of("before")), LK_OK);
     die_holding(scene, 300);
     /* A look alone, of many: nobody sweeps, and nobody has to. */
-    for (int64_t end_us = lk_clock_now_us() + 10 * SECOND_US;
+    for (int64_t end_us = lk_clock_now_us() + 60 * SECOND_US;
          !in_doubt && lk_clock_now_us() < end_us;) {
         value = ground_get(scene->engine, "state");
         assert_non_null(value);
@@ -283,7 +283,7 @@ static unsigned wait_for_work(struct scene *scene, const char *queue) {
     assert_int_equal(lk_path_parse(lk_slice_of(queue), &path, NULL), LK_OK);
     while (ground_take(scene->engine, queue, "w", 60000, &scene->claim, &stand) == LK_BUSY) {
         assert_int_equal(scene->engine->ops->await_work(scene->engine, &path, &stand,
-                                                        lk_clock_now_us() + 30 * SECOND_US, &waker),
+                                                        lk_clock_now_us() + 60 * SECOND_US, &waker),
                          LK_OK);
         asked++;
     }
@@ -304,7 +304,7 @@ static void assert_woken(struct scene *scene, void (*act)(struct scene *, struct
     asked = wait_for_work(scene, "q");
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_in_range(asked, 1, asks_max);
-    assert_true(lk_clock_now_us() - begun_us < 20 * SECOND_US);
+    assert_true(lk_clock_now_us() - begun_us < 60 * SECOND_US);
 }
 
 static void push_one(struct scene *scene, struct lk_engine *engine) {
