@@ -7,8 +7,8 @@
  *
  * WORD: only what is so called, "key", "queue" or "dead".
  *
- * On both sides a client has a connection of its own, and has done a few pairs on it before the clock
- * starts: what a new connection costs is not in these figures.
+ * On both sides a client has a connection of its own, and has done a few pairs on it before the
+ * clock starts: what a new connection costs is not in these figures.
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
