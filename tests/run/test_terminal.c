@@ -374,11 +374,11 @@ static void who_stops_keeps_nobody_from_the_store(void **state) {
 
     stage_await(ready);
     pid_t waiter = STAGE_START(stage, "run", "x", "--ttl", "50ms", "--", "true");
-    stage_await_listed(stage, "x", "waiting");
+    store_await_requests(stage, 2);
     for (int round = 0; round < 40; round++) {
         kill(waiter, SIGTSTP);
         stage_await_stopped(waiter);
-        assert_true(store_is_free(stage));
+        assert_true(store_is_free(stage, STAGE_BOUND_MS));
         kill(waiter, SIGCONT);
         stage_breathe();
     }
