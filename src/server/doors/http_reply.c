@@ -3,6 +3,7 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/text.h"
 #include "engine/reply.h"
@@ -24,13 +25,25 @@ static void add_header(struct evhttp_request *request, const char *name, const c
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
 }
 
+/* Of a body that is only asked about (HEAD): evhttp would send it, and not say how long it is. */
+static void add_length(struct evhttp_request *request, size_t size) {
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%zu", size);
+    add_header(request, "Content-Length", digits);
+}
+
 void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
                         struct lk_http_reply *reply) {
     struct lk_http_client *client = lk_http_client_of(door, request);
     struct evbuffer *body = evbuffer_new();
     int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
+    bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
 
-    if (body != NULL && !reply->body.failed) {
+    if (is_head && !reply->body.failed) {
+        add_length(request, reply->body.size);
+        add_header(request, "Content-Type", reply->type);
+    } else if (body != NULL && !reply->body.failed) {
         (void)evbuffer_add(body, reply->body.bytes, reply->body.size);
         add_header(request, "Content-Type", reply->type);
     }
