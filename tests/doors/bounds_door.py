@@ -183,5 +183,24 @@ def too_large(service):
     assert is_well(service)
 
 
-run([too_many, flood, no_files, dawdlers, streamers, idlers, too_large],
+def too_much(service):
+    """a reply for which there is no room is not begun: that is told in its place"""
+    wire = Resp(service.resp)
+    path, filling = "/".join(["p" * 255] * 2), "\1" * 255  # six bytes each in JSON
+    for batch in range(65):
+        for number in range(100):
+            wire.put("ACQUIRE", f"{path}?shared", "OWNER", f"{batch}.{number}.{filling[:120]}",
+                     "NOTE", filling)
+        for _ in range(100):
+            wire.value()
+    assert wire.call("BREAK", path, "REASON", filling * 4, "BY", filling, "NOW") == 6500
+    wire = Http(service.http)
+    wire.socket.settimeout(6 * PATIENCE_S)  # it takes a second of processor time to find out
+    status, _, body = wire.call("GET", "/v1/audit")
+    assert status == 429 and body["status"] == "full" and body["error"], (status, body)
+    assert is_well(service)
+
+
+run([too_many, flood, no_files, dawdlers, streamers, idlers, too_large,
+     too_much],
     "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

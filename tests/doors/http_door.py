@@ -98,6 +98,8 @@ def refusals(service):
         (400, post(service, "/v1/acquire", parts=["a//b"])),
         (400, post(service, "/v1/acquire", parts=["x"], tll="1s")),
         (400, post(service, "/v1/acquire", parts=["x"], ttl_ms=1)),
+        (400, post(service, "/v1/acquire", parts=["x"], owner="a\0b")),
+        (400, post(service, "/v1/break", path="x", reason="r" * 1025)),
         (400, ask(service, "GET", "/v1/requests?nonsense=1")),
         (400, ask(service, "GET", "/v1/requests?cursor=x")),
         (400, ask(service, "GET", "/v1/values/a%00b")),

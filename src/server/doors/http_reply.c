@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "engine/reply.h"
 #include "server/doors/http.h"
@@ -146,6 +147,21 @@ static bool fill_value(const struct lk_echo *echo, const struct lk_reply *said,
     return true;
 }
 
+/* Nothing of it is sent, but why. */
+static void fill_too_large(struct lk_http_reply *reply) {
+    struct lk_form_writer writer = lk_form_writer_json(&reply->body);
+    size_t max = reply->body.max;
+    lk_error error;
+
+    lk_buffer_done(&reply->body);
+    reply->body = (struct lk_buffer){.max = max};
+    (void)lk_error_set(&error, LK_FULL, "there is no room for the reply, of %zu bytes at most",
+                       max);
+    reply->status = lk_answer_http_status(LK_FULL);
+    lk_answer_write_failure(&writer, LK_FULL, error.text);
+    lk_buffer_add(&reply->body, "\n", 1);
+}
+
 void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *echo,
                         const struct lk_reply *said, struct lk_http_reply *reply) {
     struct lk_form_writer writer = lk_form_writer_json(&reply->body);
@@ -158,6 +174,8 @@ void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *e
         reply->status = lk_answer_http_status(lk_answer_write(echo, said, &writer));
         reply->type = of_json;
         lk_buffer_add(&reply->body, "\n", 1);
-        reply->body.failed = lk_form_writer_failed(&writer);
+        if (lk_form_writer_failed(&writer)) {
+            fill_too_large(reply);
+        }
     }
 }

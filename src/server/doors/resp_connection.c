@@ -234,6 +234,15 @@ static void write_out(struct lk_resp_connection *connection) {
     }
 }
 
+/* Something of what it was to be told is missing, so nothing that follows would make sense. */
+static void complain_of_room(const struct lk_resp_connection *connection) {
+    (void)fprintf(stderr,
+                  "lk serve: client %" PRIu64 ": there is no room for what it is told (%d bytes at "
+                  "most), and it is cut off\n",
+                  connection->session != NULL ? lk_session_number(connection->session) : 0,
+                  LK_RESP_OUTPUT_BYTES_MAX);
+}
+
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
     bool has_called = take_kept(connection);
     bool is_told;
@@ -242,6 +251,9 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
     if (!connection->is_dead) {
         lk_resp_tell_events(connection);
         write_out(connection);
+    }
+    if (connection->outbox.bytes.failed) {
+        complain_of_room(connection);
     }
     is_told = untold(connection) == 0 && connection->blocked == NULL;
     if (connection->is_dead || connection->outbox.bytes.failed

@@ -112,7 +112,7 @@ struct sightings {
     size_t lost_early;  /* told as lost, or gone, while it was promised */
 };
 
-/* Reads one log and appends its calls, and restarts. False, with a line on stderr, when it is none. */
+/* Reads one log and appends its calls and restarts. False, with a line on stderr: it is none. */
 bool sightings_read(struct sightings *sightings, const char *path);
 
 /* Works out all the rest from the calls. Prints what was lost early. */
