@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Service:
