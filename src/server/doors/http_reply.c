@@ -155,8 +155,8 @@ static void fill_too_large(struct lk_http_reply *reply) {
 
     lk_buffer_done(&reply->body);
     reply->body = (struct lk_buffer){.max = max};
-    (void)lk_error_set(&error, LK_FULL, "there is no room for the reply, of %zu bytes at most",
-                       max);
+    (void)lk_error_set(&error, LK_FULL,
+                       "there is no room for the reply, of %zu bytes at most: ask for less", max);
     reply->status = lk_answer_http_status(LK_FULL);
     lk_answer_write_failure(&writer, LK_FULL, error.text);
     lk_buffer_add(&reply->body, "\n", 1);

@@ -132,11 +132,12 @@ static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_
 
 /*
  * Watches how long a request takes to become whole, and looks away when none is begun. In a stream
- * of them the last may always be a part of one, but it is another one each time.
+ * of them the last may always be a part of one, but it is another one each time. From a stranger
+ * one is awaited at all times, or those who say nothing would keep out those who know the password.
  */
 static void watch_request(struct lk_resp_connection *connection) {
     const struct timeval patience = {.tv_sec = connection->door->request_s};
-    bool is_begun = connection->input.size > 0 && may_take(connection);
+    bool is_begun = (connection->input.size > 0 || !connection->is_known) && may_take(connection);
     bool was_begun = connection->begun_us != 0;
 
     if (!connection->is_reading || (!is_begun && !was_begun)) {
