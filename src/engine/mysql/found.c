@@ -25,7 +25,6 @@ struct present {
     bool has_meta;
     long format;
     long writable_from;
-    bool is_read_only; /* the server, for those without a privilege */
 };
 
 /* Runs one statement; whatever the server has against it is explained. */
@@ -46,7 +45,7 @@ static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
     lk_outcome outcome;
 
     *ret_present = (struct present){.has_meta = false};
-    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from, @@global.read_only FROM %smeta",
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %smeta",
                    store->place.prefix);
     outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
     if (outcome == LK_INTERNAL) {
@@ -58,9 +57,8 @@ static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
         return outcome;
     }
     row = mysql_fetch_row(result);
-    if (row != NULL && row[0] != NULL && row[1] != NULL && row[2] != NULL) {
+    if (row != NULL && row[0] != NULL && row[1] != NULL) {
         ret_present->has_meta = true;
-        ret_present->is_read_only = strcmp(row[2], "0") != 0 && strcmp(row[2], "OFF") != 0;
         ret_present->format = strtol(row[0], NULL, 10);
         ret_present->writable_from = strtol(row[1], NULL, 10);
     }
@@ -201,23 +199,6 @@ static lk_outcome explain_step(const struct lk_mysql *store, const struct presen
                         store->place.prefix, present->format, LK_MYSQL_FORMAT);
 }
 
-/*
- * Who may not write where others cannot either is told now: who waits would take it for a store
- * that comes back. Whatever else stands against writing is said by the calls.
- */
-static lk_outcome try_to_write(const struct lk_mysql *store, struct lk_mysql_link *link,
-                               const struct lk_patience *patience, lk_error *error) {
-    char sql[SQL_BYTES_MAX];
-    MYSQL_RES *result = NULL;
-    lk_outcome outcome;
-
-    (void)snprintf(sql, sizeof sql, "UPDATE %smeta SET format = format WHERE 1 = 0",
-                   store->place.prefix);
-    outcome = run(store, link, lk_slice_of(sql), patience, &result, error);
-    mysql_free_result(result);
-    return outcome == LK_DENIED ? LK_OK : outcome;
-}
-
 /* The making has settings of its own: its connection is not used for calls. */
 static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link *link,
                              const struct lk_patience *patience, bool *ret_made, lk_error *error) {
@@ -231,11 +212,7 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
             outcome = look(store, link, patience, &present, error);
         }
     }
-    if (outcome == LK_OK) {
-        outcome = check(store, &present, error);
-    }
-    return outcome == LK_OK && present.is_read_only ? try_to_write(store, link, patience, error)
-                                                    : outcome;
+    return outcome == LK_OK ? check(store, &present, error) : outcome;
 }
 
 /* A server that lets nobody in is told at once; a connection that is lost is made anew. */

@@ -111,18 +111,14 @@ bool lk_postgresql_is_conflict(const PGresult *result) {
     return has_code(result, "40001 40P01");
 }
 
-lk_outcome lk_postgresql_refuse_read_only(lk_error *error) {
-    return lk_error_set(error, LK_UNAVAILABLE,
-                        "PostgreSQL: the database can only be read (a replica?); name the primary, "
-                        "for instance with target_session_attrs=read-write");
-}
-
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error) {
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *message = primary != NULL ? primary : PQresultErrorMessage(result);
 
     if (has_code(result, "25006")) {
-        return lk_postgresql_refuse_read_only(error);
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "PostgreSQL: the database can only be read (a replica?); name the "
+                            "primary, for instance with target_session_attrs=read-write");
     }
     if (has_code(result, "42501")) {
         char advice[160];

@@ -40,10 +40,8 @@ static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
     lk_outcome outcome;
 
     *ret_present = (struct present){.has_meta = false};
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT format, writable_from, current_setting('transaction_read_only') FROM %s.meta",
-        store->place.schema);
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
+                   store->place.schema);
     if (PQsendQuery(connection, sql) == 0) {
         return lk_postgresql_lose(connection, error);
     }
@@ -54,10 +52,6 @@ static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
     ret_present->has_meta = !is_missing(result);
     if (ret_present->has_meta && PQresultStatus(result) != PGRES_TUPLES_OK) {
         outcome = lk_postgresql_explain(result, store->place.schema, error);
-    } else if (ret_present->has_meta && PQntuples(result) == 1
-               && strcmp(PQgetvalue(result, 0, 2), "on") == 0) {
-        /* Said now: who waits would take it for a store that comes back. */
-        outcome = lk_postgresql_refuse_read_only(error);
     } else if (ret_present->has_meta && PQntuples(result) == 1) {
         ret_present->format = strtol(PQgetvalue(result, 0, 0), NULL, 10);
         ret_present->writable_from = strtol(PQgetvalue(result, 0, 1), NULL, 10);

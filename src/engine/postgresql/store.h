@@ -42,7 +42,7 @@ static inline struct lk_postgresql *lk_postgresql_of(struct lk_engine *engine) {
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
 
-/* Begins to connect. The connection says nothing by itself; NULL where memory is exhausted. */
+/* Begins to connect; a connection that says nothing by itself, or NULL where memory is exhausted. */
 PGconn *lk_postgresql_begin(const char *url);
 
 /* Connects, within the patience. LK_OK, LK_DENIED, LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE,
@@ -71,9 +71,6 @@ void lk_postgresql_drop_notifications(PGconn *connection);
 lk_outcome lk_postgresql_execute(PGconn *connection, const char *sql, const char *schema,
                                  const struct lk_patience *patience, PGresult **ret_result,
                                  lk_error *error);
-
-/* LK_UNAVAILABLE, with a sentence. */
-lk_outcome lk_postgresql_refuse_read_only(lk_error *error);
 
 /* The outcome that a server's error means, with a sentence that says what to do. */
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error);
