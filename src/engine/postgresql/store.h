@@ -42,7 +42,7 @@ static inline struct lk_postgresql *lk_postgresql_of(struct lk_engine *engine) {
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
 
-/* Begins to connect; a connection that says nothing by itself, or NULL where memory is exhausted. */
+/* Begins to connect. The connection says nothing by itself; NULL where memory is exhausted. */
 PGconn *lk_postgresql_begin(const char *url);
 
 /* Connects, within the patience. LK_OK, LK_DENIED, LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE,
