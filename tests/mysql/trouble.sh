@@ -29,6 +29,14 @@ has_no_line() { # PATTERN
     ! grep -q "$1" "$work/out"
 }
 
+# An ask, a long one, what sweeps, and work.
+works_wholly() { # URL
+    works "$1" && says 0 '*' -S "$1" acquire --try --owner me db/t1 db/t2 &&
+        says 0 '*' -S "$1" ls && says 0 '*' -S "$1" push mail one &&
+        says 0 '*one*' -S "$1" claim --owner me mail &&
+        says 0 '*' -S "$1" "done" --owner me mail one
+}
+
 # ---- getting in ----
 
 local="127.0.0.1:$LK_TEST_PORT"
@@ -85,6 +93,12 @@ ok 'with what it says to grant it works' works "$app"
 sql "SHOW GRANTS FOR app" >"$work/out"
 ok 'without a right to create anything' has_no_line 'CREATE\|ALTER\|DROP\|ALL'
 made_by_hand=$(objects shop)
+sql "CREATE DATABASE desk; GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON desk.* TO app;
+    SET GLOBAL autocommit = 0"
+run_file "$work/schema.sql" desk
+sql 'SET GLOBAL autocommit = 1'
+ok 'a DBA makes all of it, also where nothing is committed by itself' \
+    works "mysql://app@/desk?$server"
 sql 'CREATE DATABASE auto'
 ok 'the engine makes the same' works "mysql://root@/auto?$server"
 ok 'as many things' [ "$(objects auto)" = "$made_by_hand" ]
@@ -121,6 +135,23 @@ done
 set_up "SET GLOBAL sql_mode = DEFAULT; SET GLOBAL autocommit = 0"
 ok 'nor a default without autocommit' works "mysql://root@/test?$server&prefix=b_"
 sql "SET GLOBAL autocommit = 1"
+# What sessions begin with decides neither how transactions end nor what procedures find out.
+settings=0
+while read -r name value; do
+    settings=$((settings + 1))
+    set_up "SET GLOBAL $name = $value"
+    ok "nor does $name = $value" works_wholly "mysql://root@/test?$server&prefix=b_"
+    ok 'nor for making it' works_wholly "mysql://root@/test?$server&prefix=s${settings}_"
+    set_up "SET GLOBAL $name = DEFAULT"
+done <<END
+completion_type 1
+completion_type 2
+max_error_count 0
+max_join_size 1
+sql_select_limit 0
+sql_auto_is_null 1
+group_concat_max_len 4
+END
 
 # ---- stores of other programs ----
 
@@ -154,6 +185,23 @@ hostile="';DROP TABLE own_meta;--"
 "$lk" -S "$url" acquire --try --owner "$hostile" "db/';DROP_TABLE_own_meta;--" >"$work/out" 2>"$work/err"
 "$lk" -S "$url" ls --json >"$work/out" 2>"$work/err"
 ok 'hostile names stay names' has_line 'DROP_TABLE_own_meta;--.*DROP TABLE own_meta;--'
+# An error that no handler of a procedure sees, as the end of the server's stack is one. Who waits asks
+# again, on the same connection.
+cat >"$work/left.sql" <<END
+DELIMITER //
+DROP PROCEDURE own_ask //
+CREATE PROCEDURE own_ask(a TEXT, b TEXT, c TEXT, d TEXT, e TEXT, f TEXT, g TEXT, h BIGINT, i BIGINT,
+    j TEXT, k INT, l INT)
+BEGIN
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION;
+    SELECT root INTO @locked FROM own_roots LIMIT 1 FOR UPDATE;
+    SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1436, MESSAGE_TEXT = 'the stack is full';
+END //
+END
+run_file "$work/left.sql"
+ok 'what a call leaves locked is undone before the next one' \
+    says 69 '*the stack is full*' -S "$url" acquire --owner me --wait 2s db/t3
 "$lk" -S "$url" doctor >"$work/out" 2>"$work/err"
 ok 'lk doctor says where it is' has_line '^prefix: own_$'
 ok 'and warns of what is not durable here' has_line 'innodb_flush_log_at_trx_commit'

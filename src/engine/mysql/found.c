@@ -112,13 +112,13 @@ static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
 
 /* Whoever fails takes back what he has made, if all that there is is his. */
 static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link *link,
-                             struct lk_slice script, const struct lk_patience *patience,
-                             lk_error *error) {
+                             struct lk_slice script, bool is_new,
+                             const struct lk_patience *patience, lk_error *error) {
     const char *beginning = script.bytes;
     struct lk_slice statement;
     struct lk_slice kind;
     struct lk_slice name;
-    bool is_ours = true; /* nothing that it would have made has been there before */
+    bool is_ours = is_new; /* nothing that it would have made has been there before */
     lk_outcome outcome = LK_OK;
 
     while (outcome == LK_OK && lk_mysql_script_next(&script, &statement)) {
@@ -163,7 +163,7 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
         outcome = look(store, link, patience, &present, error);
     }
     if (outcome == LK_OK && is_to_be_made(&present)) {
-        outcome = run_script(store, link, lk_slice_of(script), patience, error);
+        outcome = run_script(store, link, lk_slice_of(script), !present.has_meta, patience, error);
     }
     free(script);
     return outcome; /* the lock goes with the connection */

@@ -73,6 +73,13 @@ char *lk_mysql_put_argument(char *end, enum lk_argument_kind kind, struct lk_sli
 /* Of no result: no rows. Takes the result over, unless memory is exhausted. */
 struct lk_rows *lk_mysql_rows(MYSQL_RES *result);
 
+/*
+ * The server has refused a call or a statement: what the connection has begun is undone. Returns
+ * the fate, or one with which it is closed.
+ */
+enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate,
+                           const struct lk_patience *patience);
+
 /* ---- source.c, shape.c, transact.c ----------------------------------------------------------- */
 
 /* Of lk_mysql_database. */

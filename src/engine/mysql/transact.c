@@ -163,16 +163,11 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            struct lk_transaction *transaction, const struct lk_patience *patience,
                            lk_outcome *ret_outcome, lk_error *error) {
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
-    struct lk_rows *ignored = NULL;
 
     *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
     lk_transaction_done(transaction);
     blame(transaction, link->mysql);
-    if (run_step(link, "ROLLBACK", &transaction->arguments, patience, &ignored, NULL) != LK_OK) {
-        fate = fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
-    }
-    lk_rows_free(ignored);
-    return fate;
+    return lk_mysql_undo(link, fate, patience);
 }
 
 enum lk_fate lk_mysql_transact(struct lk_procedures *common, void *connection,
