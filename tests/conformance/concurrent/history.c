@@ -36,7 +36,7 @@ enum {
     DURATION_MIN_MS = 1500,
     KILL_EVERY_MS = 150, /* about */
     SLOW = 3,
-    CLOSE_WAIT_MS = 20000,
+    CLOSE_WAIT_MS = 60000,
     OPEN_ATTEMPTS = 400,
     OPEN_PAUSE_MS = 25,
     ARGUMENTS_MAX = 1024,
