@@ -81,6 +81,13 @@ ok 'who may make nothing is told who does' fails 77 '*DENIED*lk schema mysql*' "
 sql "GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE ON shop.* TO app"
 ok 'so is who may make tables and no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
 ok 'who takes his tables back' [ "$(objects shop)" = 0 ]
+sql "CREATE DATABASE barn; CREATE USER almost;
+     GRANT CREATE, DROP, ALTER, SELECT, INSERT, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE
+     ON barn.* TO almost"
+set_up "GRANT CREATE, UPDATE ON barn.lk_roots TO almost; GRANT CREATE, UPDATE ON barn.lk_queues TO almost"
+ok 'who fails at the very end is told' fails 77 '*DENIED*lk_meta*' "mysql://almost@/barn?$server"
+ok 'and leaves what others may use already' is 'SELECT format FROM lk_meta' 2 barn
+ok 'who find all of it' works "mysql://root@/barn?$server"
 sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
@@ -116,11 +123,25 @@ ok 'a server that can only be read is UNAVAILABLE' \
 ok 'and nothing is made there' \
     fails 69 '*UNAVAILABLE*primary*' "mysql://needy:right@$local/test?prefix=unmade_"
 ok 'not even half' [ -z "$(sql "SHOW TABLES LIKE 'unmade%'")" ]
-sql 'SET GLOBAL read_only = 0'
 case $(sql 'SELECT VERSION()') in
-*MariaDB*) isolation=tx_isolation own_mode=ORACLE ;;
-*) isolation=transaction_isolation own_mode=TIME_TRUNCATE_FRACTIONAL ;;
+*MariaDB*) isolation=tx_isolation own_mode=ORACLE may_write='READ ONLY ADMIN' ;;
+*) isolation=transaction_isolation own_mode=TIME_TRUNCATE_FRACTIONAL may_write=SUPER ;;
 esac
+calls() {
+    sql "SHOW GLOBAL STATUS LIKE 'Com_call_procedure'" | cut -f2
+}
+# A session may what its user might when it began: a new one finds another server, as it were.
+calls_before=$(calls)
+"$lk" -S "mysql://needy:right@$local/test?prefix=a_" acquire --owner me --wait 60s db/late \
+    >"$work/out" 2>"$work/err" &
+late=$!
+while [ "$(calls)" = "$calls_before" ] && kill -0 "$late" 2>/dev/null; do
+    sleep 0.05
+done
+set_up "GRANT $may_write ON *.* TO needy"
+wait "$late"
+report $? 'who waits for a primary looks for it on a new connection'
+sql "REVOKE $may_write ON *.* FROM needy; SET GLOBAL read_only = 0"
 for level in REPEATABLE-READ SERIALIZABLE READ-UNCOMMITTED; do
     set_up "SET GLOBAL $isolation = '$level'"
     ok "a default of $level does no harm" works "mysql://root@/test?$server&prefix=b_"
@@ -187,7 +208,7 @@ hostile="';DROP TABLE own_meta;--"
 ok 'hostile names stay names' has_line 'DROP_TABLE_own_meta;--.*DROP TABLE own_meta;--'
 # An error that no handler of a procedure sees, as the end of the server's stack is one. Who waits asks
 # again, on the same connection.
-cat >"$work/left.sql" <<END
+cat >"$work/left.sql" <<STOP
 DELIMITER //
 DROP PROCEDURE own_ask //
 CREATE PROCEDURE own_ask(a TEXT, b TEXT, c TEXT, d TEXT, e TEXT, f TEXT, g TEXT, h BIGINT, i BIGINT,
@@ -198,7 +219,7 @@ BEGIN
     SELECT root INTO @locked FROM own_roots LIMIT 1 FOR UPDATE;
     SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1436, MESSAGE_TEXT = 'the stack is full';
 END //
-END
+STOP
 run_file "$work/left.sql"
 ok 'what a call leaves locked is undone before the next one' \
     says 69 '*the stack is full*' -S "$url" acquire --owner me --wait 2s db/t3

@@ -131,12 +131,15 @@ static enum lk_fate finish(lk_outcome outcome, MYSQL_RES *result, struct lk_rows
     return LK_FATE_ANSWERED;
 }
 
-enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate,
+enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate, unsigned code,
                            const struct lk_patience *patience) {
     MYSQL_RES *result = NULL;
 
     if (fate == LK_FATE_UNKNOWN) {
         return fate; /* with which it is closed */
+    }
+    if (lk_mysql_is_replica(code)) {
+        return LK_FATE_CANCELLED;
     }
     if (lk_mysql_query(link, lk_slice_of("ROLLBACK"), patience, &result, NULL) != LK_OK) {
         return fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
@@ -153,14 +156,14 @@ enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate,
 static enum lk_fate refuse(const struct lk_mysql *store, struct lk_mysql_link *link,
                            const struct lk_patience *patience, lk_outcome *ret_outcome,
                            lk_error *error) {
-    bool is_hole = lk_mysql_is_hole(mysql_errno(link->mysql));
+    unsigned code = mysql_errno(link->mysql);
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
 
     *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
-    if (is_hole && lk_mysql_is_in_the_making(store, link, patience)) {
+    if (lk_mysql_is_hole(code) && lk_mysql_is_in_the_making(store, link, patience)) {
         fate = LK_FATE_CONFLICTED;
     }
-    return lk_mysql_undo(link, fate, patience);
+    return lk_mysql_undo(link, fate, code, patience);
 }
 
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,

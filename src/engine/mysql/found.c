@@ -110,7 +110,10 @@ static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
     }
 }
 
-/* Whoever fails takes back what he has made, if all that there is is his. */
+/*
+ * Whoever fails takes back what he has made, if all that there is is his, and nobody can have used it
+ * yet.
+ */
 static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link *link,
                              struct lk_slice script, bool is_new,
                              const struct lk_patience *patience, lk_error *error) {
@@ -118,6 +121,7 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
     struct lk_slice statement;
     struct lk_slice kind;
     struct lk_slice name;
+    struct present present;
     bool is_ours = is_new; /* nothing that it would have made has been there before */
     lk_outcome outcome = LK_OK;
 
@@ -130,7 +134,8 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
             is_ours = false;
         }
     }
-    if (outcome != LK_OK && is_ours) {
+    if (outcome != LK_OK && is_ours && look(store, link, patience, &present, NULL) == LK_OK
+        && !present.has_meta) {
         take_back(store, link, (struct lk_slice){beginning, (size_t)(statement.bytes - beginning)},
                   patience);
     }
