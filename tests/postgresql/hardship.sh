@@ -113,9 +113,17 @@ frugal() { # AT_MOST ARGUMENT...: reads no whole table, and no more rows than th
     [ "${before% *}" = "${after% *}" ] && [ $((${after#* } - ${before#* })) -le "$at_most" ]
 }
 ok 'an ask among them reads a few rows' frugal 40 acquire --try --owner me old/5
-ok 'so does a release' frugal 40 release --owner me old/5
+ok 'so does a release, which may sweep' frugal 600 release --owner me old/5
 ok 'and an ask for all of two paths' frugal 200 acquire --try --owner me old/5 new/5
 ok 'and a renewal' frugal 200 renew --owner me old/5 new/5
+# What is kept of ends (R3) goes as well, where there is nothing but work.
+sql "INSERT INTO lockkeeper.ended (token, identity, ended_us)
+     SELECT n, sha256(n::text::bytea), n FROM generate_series(1, 1000) AS n;
+     CREATE TABLE jobs (id integer PRIMARY KEY);
+     INSERT INTO jobs SELECT generate_series(1, 70)"
+ok 'seventy rows are worked on' says 0 '*' work --drain --table jobs -- true
+ok 'by who sweeps now and then' \
+    is 'SELECT count(*) < 1000 FROM lockkeeper.ended WHERE token <= 1000' t
 
 # ---- a replica ----
 

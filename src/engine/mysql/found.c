@@ -111,8 +111,8 @@ static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
 }
 
 /*
- * Whoever fails takes back what he has made, if all that there is is his, and nobody can have used it
- * yet.
+ * Whoever fails takes back what he has made, if all that there is is his, and nobody can have used
+ * it yet.
  */
 static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link *link,
                              struct lk_slice script, bool is_new,
