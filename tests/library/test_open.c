@@ -47,6 +47,10 @@ static void test_the_refusal_names_what_there_is(void **state) {
 
         (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->scheme);
         assert_refused("x-db://localhost", LK_UNSUPPORTED, scheme);
+        if (lk_engines[i]->alias != NULL) {
+            (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->alias);
+            assert_refused("x-db://localhost", LK_UNSUPPORTED, scheme);
+        }
     }
     assert_refused("x-db://me:secret@localhost", LK_UNSUPPORTED, "x-db");
 }

@@ -13,6 +13,5 @@
 #include "engine/engine.h"
 
 extern const struct lk_engine_ops lk_engine_postgresql;
-extern const struct lk_engine_ops lk_engine_postgres; /* the same, by libpq's other name */
 
 #endif
