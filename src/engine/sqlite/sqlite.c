@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/critical.h"
 #include "base/error.h"
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
@@ -190,14 +191,18 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
     do {
         int code = SQLITE_OK;
 
+        lk_critical_enter(); /* making the file, it is locked in more than one way */
         outcome = try_set_up(store, &code, error);
+        if (outcome != LK_OK && code != SQLITE_OK && !lk_sql_is_busy(code)) {
+            outcome = lk_sql_explain(&store->sql, code, error);
+        }
+        if (outcome != LK_OK) {
+            lk_sql_rollback(&store->sql);
+        }
+        lk_critical_leave();
         if (outcome == LK_OK) {
             return LK_OK;
         }
-        if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
-            outcome = lk_sql_explain(&store->sql, code, error);
-        }
-        lk_sql_rollback(&store->sql);
         if (!lk_sql_is_busy(code)) {
             return outcome;
         }
