@@ -9,14 +9,34 @@
 #include "bench.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { ROUNDS = 3, CLIENTS_MAX = 25 };
+enum {
+    ROUNDS = 3,
+    CLIENTS_MAX = 25,
+    WARM_UP = 16, /* what a client does before the clock starts: more than it takes to keep plans */
+};
 
 #define ROUND_NS INT64_C(2000000000)
 
+/* Met twice before a round: when all are warm, and when its end is known. */
+static pthread_barrier_t line;
 static atomic_llong end_ns;
 
-bool database_is_time(void) {
-    return bench_now_ns() < atomic_load(&end_ns);
+static void meet(void) {
+    (void)pthread_barrier_wait(&line);
+}
+
+bool database_is_time(struct database_client *client) {
+    if (client->warmed_up < WARM_UP) {
+        client->warmed_up++;
+        return true;
+    }
+    if (client->ended_ns == 0) {
+        client->done = 0;
+        meet();
+        meet();
+    }
+    client->ended_ns = bench_now_ns();
+    return client->ended_ns < atomic_load(&end_ns);
 }
 
 /* ---- by the library -------------------------------------------------------------------------- */
@@ -38,7 +58,7 @@ static void semaphore_by_library(struct database_client *client) {
     const char *const parts[] = {part};
 
     (void)snprintf(who, sizeof who, "worker-%u", client->number);
-    for (unsigned at = client->number * 7; database_is_time(); at++) {
+    for (unsigned at = client->number * 7; database_is_time(client); at++) {
         lk_request request = lk_request_init(parts, 1);
         lk_result *result = NULL;
         lk_error error;
@@ -60,7 +80,7 @@ static void queue_by_library(struct database_client *client) {
     char who[32];
 
     (void)snprintf(who, sizeof who, "worker-%u", client->number);
-    while (database_is_time()) {
+    while (database_is_time(client)) {
         lk_claim_request request = {.size = sizeof request, .queue = "work", .owner = who};
         lk_claim_info *claim = NULL;
         lk_error error;
@@ -86,10 +106,13 @@ static void *run_client(void *context) {
 static double play(const struct database_bench *bench, database_side *side, unsigned count,
                    unsigned keys) {
     struct database_client clients[CLIENTS_MAX] = {{.number = 0}};
-    int64_t begun_ns = bench_now_ns();
+    int64_t begun_ns;
+    int64_t ended_ns = 0;
     uint64_t done = 0;
 
-    atomic_store(&end_ns, begun_ns + ROUND_NS);
+    if (pthread_barrier_init(&line, NULL, count + 1) != 0) {
+        bench_give_up("no barrier");
+    }
     for (unsigned i = 0; i < count; i++) {
         clients[i] =
             (struct database_client){.bench = bench, .number = i, .keys = keys, .side = side};
@@ -97,11 +120,17 @@ static double play(const struct database_bench *bench, database_side *side, unsi
             bench_give_up("no thread");
         }
     }
+    meet();
+    begun_ns = bench_now_ns();
+    atomic_store(&end_ns, begun_ns + ROUND_NS);
+    meet();
     for (unsigned i = 0; i < count; i++) {
         (void)pthread_join(clients[i].thread, NULL);
         done += clients[i].done;
+        ended_ns = clients[i].ended_ns > ended_ns ? clients[i].ended_ns : ended_ns;
     }
-    return (double)done * 1e9 / (double)(bench_now_ns() - begun_ns);
+    (void)pthread_barrier_destroy(&line);
+    return (double)done * 1e9 / (double)(ended_ns - begun_ns);
 }
 
 static void compare(const struct database_bench *bench, const char *what, database_side *hand,

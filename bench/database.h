@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the benchmarks of stores in databases share: the same things done by the library and by
- * hand, in turns. Each client is a thread with a connection of its own.
+ * hand, in turns. Each client is a thread with a connection of its own, which it opens and warms up
+ * before the clock of its round starts, and closes behind its end: what is measured is steady work.
  */
 #ifndef LK_BENCH_DATABASE_H
 #define LK_BENCH_DATABASE_H
@@ -14,7 +15,8 @@
 enum { DATABASE_SLOTS = 30 /* permits of each key */, DATABASE_KEYS = 100 };
 
 struct database_client;
-typedef void database_side(struct database_client *client); /* works while database_is_time() */
+typedef void
+database_side(struct database_client *client); /* works while database_is_time(client) */
 
 struct database_bench {
     const char *url;          /* of the store, whose queue "work" has items enough */
@@ -30,6 +32,8 @@ struct database_client {
     unsigned keys; /* used in turn, each client beginning at another */
     uint64_t done;
     database_side *side;
+    unsigned warmed_up;
+    int64_t ended_ns; /* when it last asked; 0 until all are warm */
 };
 
 /* So many clients, and what the library must reach of what is reached by hand. */
@@ -39,7 +43,8 @@ struct database_round {
     double bar;
 };
 
-bool database_is_time(void);
+/* Asked by a side before each pair. The first ones warm it up and do not count. */
+bool database_is_time(struct database_client *client);
 
 void database_semaphores(const struct database_bench *bench, const struct database_round *rounds,
                          size_t count);

@@ -112,6 +112,7 @@ struct lk_announcement {
 
 struct lk_engine_ops {
     const char *scheme;    /* of the URL: "mem", "sqlite" */
+    const char *alias;     /* another word for it; NULL: there is none */
     const char *title;     /* for people */
     unsigned capabilities; /* of enum lk_capability */
 

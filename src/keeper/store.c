@@ -15,17 +15,26 @@ const char *lk_version(void) {
     return LK_VERSION;
 }
 
-static lk_outcome find_engine(struct lk_slice scheme, const struct lk_engine_ops **ret_ops,
-                              lk_error *error) {
+const struct lk_engine_ops *lk_store_engine_of(struct lk_slice scheme) {
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        const struct lk_engine_ops *ops = lk_engines[i];
+        if (lk_slice_equal(lk_slice_of(ops->scheme), scheme)
+            || (ops->alias != NULL && lk_slice_equal(lk_slice_of(ops->alias), scheme))) {
+            return ops;
+        }
+    }
+    return NULL;
+}
+
+static lk_outcome refuse_scheme(struct lk_slice scheme, lk_error *error) {
     char bytes[LK_ERROR_TEXT_MAX];
     struct lk_text known = lk_text_in(bytes, sizeof bytes);
 
     for (size_t i = 0; lk_engines[i] != NULL; i++) {
-        if (lk_slice_equal(lk_slice_of(lk_engines[i]->scheme), scheme)) {
-            *ret_ops = lk_engines[i];
-            return LK_OK;
-        }
         lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", lk_engines[i]->scheme);
+        if (lk_engines[i]->alias != NULL) {
+            lk_text_format(&known, ", %s:", lk_engines[i]->alias);
+        }
     }
     return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)",
                         (int)(scheme.size < 32 ? scheme.size : 32), scheme.bytes, bytes);
@@ -34,15 +43,16 @@ static lk_outcome find_engine(struct lk_slice scheme, const struct lk_engine_ops
 /* On failure the store is partly filled, for store_free(). */
 static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) {
     struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
-    const struct lk_engine_ops *ops = NULL;
+    const struct lk_engine_ops *ops;
     struct lk_url split;
     lk_outcome outcome = lk_url_split(url, &split, error);
 
-    if (outcome == LK_OK) {
-        outcome = find_engine(split.scheme, &ops, error);
-    }
     if (outcome != LK_OK) {
         return outcome;
+    }
+    ops = lk_store_engine_of(split.scheme);
+    if (ops == NULL) {
+        return refuse_scheme(split.scheme, error);
     }
     store->opened_by = getpid();
     store->url = lk_url_without_password(url);

@@ -18,6 +18,9 @@ struct lk_store {
 
 #define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* how long the store itself is waited for */
 
+/* The engine for the scheme of a URL, or NULL: this build has none. */
+const struct lk_engine_ops *lk_store_engine_of(struct lk_slice scheme);
+
 /*
  * LK_OK when the store may be used by this process. After fork() it may not: its locks, files and
  * threads are the parent's, and LK_INTERNAL says so in *error.

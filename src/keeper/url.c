@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/percent.h"
 #include "base/text.h"
 
 /* ---- taking apart ---------------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ static void cut_out(char *from, const char *to) {
     memmove(from, to, strlen(to) + 1);
 }
 
-/* scheme://user:password@host: the password ends at the last `@` of the authority. */
+/* //user:password@host: the password ends at the last `@` of the authority. */
 static void cut_user_password(char *url) {
     char *authority = strstr(url, "://");
     char *at = NULL;
@@ -55,7 +56,7 @@ static void cut_user_password(char *url) {
         return;
     }
     authority += strlen("://");
-    for (char *byte = authority; *byte != '\0' && strchr("/?#", *byte) == NULL; byte++) {
+    for (char *byte = authority; *byte != '\0' && *byte != '/' && *byte != '?'; byte++) {
         if (*byte == '@') {
             at = byte;
         }
@@ -69,23 +70,66 @@ static void cut_user_password(char *url) {
     }
 }
 
-/* ...?a=b&password=secret&c=d */
-static void cut_password_options(char *url) {
-    static const char name[] = "password=";
+static bool is_option(struct lk_slice word, const char *name) {
+    const char *equals = memchr(word.bytes, '=', word.size);
+    char decoded[sizeof "sslpassword"]; /* the longest that is asked for */
+
+    return equals != NULL
+           && lk_percent_decode((struct lk_slice){word.bytes, (size_t)(equals - word.bytes)},
+                                decoded, sizeof decoded)
+           && strcmp(decoded, name) == 0;
+}
+
+static void cut_password_options(char *url, bool is_outer);
+
+/* A URL that is the value of an option becomes no longer: what has to be encoded was so before. */
+static void cut_nested_password(char *value, char *end) {
+    char decoded[LK_URL_BYTES_MAX];
+    char encoded[LK_URL_BYTES_MAX];
+    struct lk_text text = lk_text_in(encoded, sizeof encoded);
+
+    if (!lk_percent_decode((struct lk_slice){value, (size_t)(end - value)}, decoded,
+                           sizeof decoded)) {
+        cut_out(value, end); /* nobody will understand it */
+        return;
+    }
+    cut_user_password(decoded);
+    cut_password_options(decoded, false);
+    for (const char *byte = decoded; *byte != '\0'; byte++) {
+        if (*byte == '%' || *byte == '&') {
+            lk_text_format(&text, "%%%02X", (unsigned int)*byte);
+        } else {
+            lk_text_add(&text, (struct lk_slice){byte, 1});
+        }
+    }
+    if (!text.is_cut) {
+        memcpy(value, encoded, strlen(encoded));
+        cut_out(value + strlen(encoded), end);
+    }
+}
+
+/* ...?a=b&password=secret&c=d, and in `listen`, which is a URL again. */
+static void cut_password_options(char *url, bool is_outer) {
     char *option = strchr(url, '?');
 
     while (option != NULL) {
         char *word = option + 1;
         char *end = word + strcspn(word, "&");
+        struct lk_slice all = {word, (size_t)(end - word)};
 
-        if (strncmp(word, name, strlen(name)) != 0) {
-            option = *end == '&' ? end : NULL;
-        } else if (*end == '&') {
+        if (is_option(all, "password") || is_option(all, "sslpassword")) {
+            if (*end == '\0') {
+                *option = '\0';
+                return;
+            }
             cut_out(word, end + 1);
-        } else {
-            *option = '\0';
-            option = NULL;
+            continue;
         }
+        if (is_outer && is_option(all, "listen")) {
+            cut_nested_password(strchr(word, '=') + 1, end);
+            end = word + strcspn(word, "&");
+        }
+        option = *end == '&' ? end : NULL;
     }
 }
 
@@ -94,7 +138,7 @@ char *lk_url_without_password(const char *text) {
 
     if (url != NULL) {
         cut_user_password(url);
-        cut_password_options(url);
+        cut_password_options(url, true);
     }
     return url;
 }

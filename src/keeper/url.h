@@ -17,7 +17,8 @@ struct lk_url {
  * it may carry a password. */
 lk_outcome lk_url_split(const char *text, struct lk_url *ret_url, lk_error *error);
 
-/* A copy without the password of `//user:password@` and of an option `password=`, for free(). */
+/* A copy without the password of `//user:password@`, options `password=` and `sslpassword=`, and
+ * what of these is in the URL that `listen=` names; for free(). It is no longer than the text. */
 char *lk_url_without_password(const char *text);
 
 /*

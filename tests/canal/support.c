@@ -100,8 +100,8 @@ void end_child(pid_t child, int signal_number) {
 
 uint32_t scaled(uint32_t iterations) {
     const char *text = getenv("LK_TEST_SCALE");
-    uint32_t divisor = text != NULL ? (uint32_t)strtoul(text, NULL, 10) : 1;
+    uint64_t percent = text != NULL ? strtoul(text, NULL, 10) : 100;
+    uint64_t scaled = iterations * percent / 100;
 
-    iterations /= divisor > 0 ? divisor : 1;
-    return iterations > 0 ? iterations : 1;
+    return scaled > 0 ? (uint32_t)scaled : 1;
 }

@@ -30,6 +30,12 @@ await_gone() {
     while [ -e "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do :; done
 }
 
+# Waits until the process has read its signals and done what they say: it sleeps, and none is left.
+await_obeyed() {
+    until awk '/^State:.S/ { sleeps = 1 } /^ShdPnd:.*[1-9a-f]/ { sleeps = 0 } END { exit !sleeps }' \
+        "/proc/$1/status"; do :; done
+}
+
 children() {
     cat "/proc/$1/task/$1/children"
 }
@@ -96,15 +102,23 @@ expect_counts '1 0 1 0 1 0 0'
 
 scenario 'another exit code gives the item back for later'
 push 1
-begin_work q -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; exit 3'
+begin_work q -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; until [ -e "$log.go" ]; do sleep 0.05; done; exit 3'
 await 1
-until "$LK_PROGRAM" items q | grep -q delayed; do :; done
-lk items q --json
-expect '[.state, .attempts]' '["delayed",1]'
-expect '.due_in_ms > 0 and .due_in_ms <= 1000' true
-kill -TERM "$pool"
+worker=$(children "$pool")
+kill -TERM "$pool" # so that it is not claimed again
+await_obeyed "$pool"
+await_obeyed "${worker% }"
+: >"$log.go"
 end_work
+rm -f "$log.go"
 expect_code 0
+lk items q --json
+case $(field .state) in
+delayed) expect '.due_in_ms > 0 and .due_in_ms <= 1000' true ;;
+ready) ;; # a second later
+*) complain 'neither delayed nor ready' ;;
+esac
+expect .attempts 1
 expect_counts '1 0 1 0 0 1 0'
 
 scenario 'drain waits for what is given back, and parks what fails too often'
@@ -118,7 +132,7 @@ expect '[.id, .state, .attempts]' '["1","parked",2]'
 
 scenario 'a claim is kept alive for longer than its ttl'
 push 1
-begin_work q --drain --ttl 300ms -- sh -c 'sleep 1; echo "$LK_ITEM_ID" >>"$log"'
+begin_work q --drain --ttl 3s -- sh -c 'sleep 7; echo "$LK_ITEM_ID" >>"$log"'
 end_work
 expect_code 0
 expect_log 1
@@ -144,8 +158,10 @@ scenario 'a signal: claims nothing more, and lets what runs end'
 push 1 2
 begin_work q -- sh -c 'trap "echo told >>\"$log\"" TERM INT; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
 await 'begin 1'
-kill -INT "$pool"
 worker=$(children "$pool")
+kill -INT "$pool"
+await_obeyed "$pool"
+await_obeyed "${worker% }"
 : >"$log.go"
 end_work
 rm -f "$log.go"
@@ -182,7 +198,7 @@ done
 
 scenario 'SIGQUIT ends it all at once, also who does not obey SIGTERM'
 push 1
-begin_work q --ttl 3 -- sh -c 'trap "" TERM; echo "begin $$" >>"$log"; while :; do sleep 0.1; done'
+begin_work q --ttl 10 -- sh -c 'trap "" TERM; echo "begin $$" >>"$log"; while :; do sleep 0.1; done'
 await begin
 kill -QUIT "$pool"
 end_work
@@ -193,7 +209,7 @@ expect .state '"ready"'
 
 scenario 'a worker that is killed: its command goes with it, its item is claimed again'
 push 1 2 3
-begin_work q --workers 2 --drain --ttl 500ms -- \
+begin_work q --workers 2 --drain --ttl 4s -- \
     sh -c 'echo "begin $LK_ITEM_ID $$" >>"$log"; [ -e "$log.go" ] || sleep 1000; echo "end $LK_ITEM_ID" >>"$log"'
 await 'begin 1'
 await 'begin 2'

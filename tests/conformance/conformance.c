@@ -25,6 +25,8 @@
 #include "../service/launch.h"
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "keeper/store.h"
+#include "keeper/url.h"
 #include "matrix.h"
 #include "play.h"
 #include "scenario.h"
@@ -69,7 +71,8 @@ struct job {
 /* ---- arguments and files --------------------------------------------------------------------- */
 
 /* What the very store can, where that differs from what its kind can. */
-static bool capabilities_find(const struct lk_engine_ops *ops, const char *url, unsigned *ret_can) {
+static bool capabilities_find(const struct lk_engine_ops *ops, struct lk_slice rest,
+                              unsigned *ret_can) {
     struct lk_patience patience = {.until_us = lk_clock_now_us() + OPEN_US};
     struct lk_engine *engine = NULL;
     lk_error error;
@@ -78,8 +81,7 @@ static bool capabilities_find(const struct lk_engine_ops *ops, const char *url, 
     if (ops->capabilities_of == NULL) {
         return true;
     }
-    url += strlen(ops->scheme) + 1;
-    if (ops->open(lk_slice_of(url), &patience, &engine, &error) != LK_OK) {
+    if (ops->open(rest, &patience, &engine, &error) != LK_OK) {
         fprintf(stderr, "conformance: %s\n", error.text);
         return false;
     }
@@ -93,16 +95,17 @@ static bool subject_add(struct run *run, const char *url) {
         fprintf(stderr, "conformance: more than %d stores\n", SUBJECTS_MAX);
         return false;
     }
-    for (size_t i = 0; lk_engines[i] != NULL; i++) {
-        size_t size = strlen(lk_engines[i]->scheme);
-        if (strncmp(url, lk_engines[i]->scheme, size) == 0 && url[size] == ':') {
-            struct subject *subject = &run->subjects[run->subject_count++];
-            *subject = (struct subject){.name = lk_engines[i]->scheme, .url = url};
-            return capabilities_find(lk_engines[i], url, &subject->capabilities);
-        }
+    struct lk_url split;
+    lk_error error;
+    const struct lk_engine_ops *ops =
+        lk_url_split(url, &split, &error) == LK_OK ? lk_store_engine_of(split.scheme) : NULL;
+    if (ops == NULL) {
+        fprintf(stderr, "conformance: no engine for %s in this build\n", url);
+        return false;
     }
-    fprintf(stderr, "conformance: no engine for %s in this build\n", url);
-    return false;
+    struct subject *subject = &run->subjects[run->subject_count++];
+    *subject = (struct subject){.name = ops->scheme, .url = url};
+    return capabilities_find(ops, split.rest, &subject->capabilities);
 }
 
 static bool file_add(struct run *run, const char *path) {

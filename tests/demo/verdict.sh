@@ -78,7 +78,7 @@ query "UPDATE record SET pid = $$ WHERE run = 'test3'"
 judges "a command that outlived its lk" "5"
 
 good_record
-query "UPDATE record SET at_ms = at_ms + 3000 WHERE at_ms > 3000"
+query "UPDATE record SET at_ms = at_ms + 21000 WHERE at_ms > 3000"
 judges "a reset that came too late" "6"
 
 good_record

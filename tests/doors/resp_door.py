@@ -4,7 +4,7 @@
 
 import signal
 
-from service import Closed, Refused, Resp, Wire, as_map, run, until
+from service import PATIENCE_S, Closed, Refused, Resp, Wire, as_map, run, until
 
 
 def refusal(answer, word):
@@ -270,7 +270,7 @@ def slow_reader(service):
     except TimeoutError:
         pass
     assert other.call("PING") == "PONG"
-    slow.socket.settimeout(20)
+    slow.socket.settimeout(PATIENCE_S)
     for _ in range(sent):
         assert len(slow.value()) == 60000
 

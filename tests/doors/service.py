@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Service:

@@ -47,6 +47,10 @@ static void test_the_refusal_names_what_there_is(void **state) {
 
         (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->scheme);
         assert_refused("x-db://localhost", LK_UNSUPPORTED, scheme);
+        if (lk_engines[i]->alias != NULL) {
+            (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->alias);
+            assert_refused("x-db://localhost", LK_UNSUPPORTED, scheme);
+        }
     }
     assert_refused("x-db://me:secret@localhost", LK_UNSUPPORTED, "x-db");
 }
@@ -66,6 +70,17 @@ static void test_passwords_are_hidden(void **state) {
         {"x://host?password=secret&a=1", "x://host?a=1"},
         {"x://host?a=1&password=secret&password=more&b=2", "x://host?a=1&b=2"},
         {"x://host?nopassword=1", "x://host?nopassword=1"},
+        {"x://me:sec#ret@host/db", "x://me@host/db"},
+        {"x://host?sslpassword=secret&a=1", "x://host?a=1"},
+        {"x://host?pass%77ord=secret&a=1", "x://host?a=1"},
+        {"x://host?a=1&listen=x://me:secret@host:1/db&b=2",
+         "x://host?a=1&listen=x://me@host:1/db&b=2"},
+        {"x://host?listen=x%3A%2F%2Fme%3Asecret%40host%3Fa=1%26password=more",
+         "x://host?listen=x://me@host?a=1"},
+        {"x://host?listen=x://me%253A:se%2540cret@host%26b&password=more",
+         "x://host?listen=x://me%253A@host%26b"},
+        {"x://host?listen=x://me:sec%ret@host&a=1", "x://host?listen=&a=1"},
+        {"x://host?listen=no", "x://host?listen=no"},
     };
 
     (void)state;

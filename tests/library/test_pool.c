@@ -17,7 +17,8 @@ struct ground {
     atomic_int at_once_max;
     int failures; /* handle() fails each item so many times */
     int64_t work_ms;
-    bool waits_for_loss; /* handle() returns when its lease is lost */
+    bool waits_for_another; /* handle() returns when two of it have run at once */
+    bool waits_for_loss;    /* handle() returns when its lease is lost */
     atomic_int told_of_loss;
     lk_cancel *cancel_in_handler; /* thrown by the first handler */
     lk_work_counts seen;          /* the counts of the last step */
@@ -48,6 +49,15 @@ static void wait_for_loss(struct ground *ground, lk_lease *lease) {
     }
 }
 
+static void wait_for_another(struct ground *ground) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (atomic_load(&ground->at_once_max) < 2) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+}
+
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     struct ground *ground = context;
     int number = 0;
@@ -64,6 +74,8 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     }
     if (ground->waits_for_loss) {
         wait_for_loss(ground, lease);
+    } else if (ground->waits_for_another) {
+        wait_for_another(ground);
     } else if (ground->work_ms > 0) {
         wait_until_ms(now_ms() + ground->work_ms);
         assert_false(lk_lease_is_lost(lease));
@@ -147,7 +159,7 @@ static void test_several_workers(void **state) {
     lk_work_options options = options_of(&ground);
     lk_work_counts counts;
 
-    ground.work_ms = 20;
+    ground.waits_for_another = true;
     options.workers = WORKERS;
     push_numbers(ground.store, COUNT);
     assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
@@ -163,8 +175,8 @@ static void test_a_claim_is_kept_alive(void **state) {
     lk_work_options options = options_of(&ground);
     lk_work_counts counts;
 
-    ground.work_ms = 1500;
-    options.ttl_ms = 500;
+    ground.work_ms = 7000;
+    options.ttl_ms = 3000;
     push_numbers(ground.store, 1);
     assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
     assert_int_equal(counts.done, 1);
@@ -233,7 +245,7 @@ static void test_a_lost_claim_is_told_and_counted(void **state) {
     ground.waits_for_loss = true;
     ground.cancel_in_handler = cancel; /* one item, and no more */
     options.cancel = cancel;
-    options.ttl_ms = 300;
+    options.ttl_ms = 3000;
     push_numbers(ground.store, 1);
     assert_int_equal(pthread_create(&thread, NULL, break_claim, &ground), 0);
     assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);

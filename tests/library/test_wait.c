@@ -92,7 +92,7 @@ static void test_grants_follow_the_line(void **state) {
 
 /* Who sleeps is woken, and does not just look again when its next look is due. */
 static void test_hand_offs_are_prompt(void **state) {
-    enum { HAND_OFFS = 8, ALL_MS = 4000 };
+    enum { HAND_OFFS = 8, ALL_MS = BOUND_MS };
     lk_store *store = store_of(state);
     int64_t start_ms = now_ms();
 
@@ -167,13 +167,13 @@ static void test_a_wait_keeps_its_place(void **state) {
 
     assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
     waiter_prepare(&waiter, store, "b", "x");
-    waiter.request.ttl_ms = 600;
+    waiter.request.ttl_ms = 3000;
     waiter_start(&waiter);
     wait_until_waiting(store, 1);
     assert_int_equal(lk_list(store, "x", &listing, NULL), LK_OK);
     ticket = listing->entries[1].ticket;
     lk_listing_free(listing);
-    wait_until_ms(now_ms() + 1800); /* three times what it lives unrefreshed */
+    wait_until_ms(now_ms() + 7000); /* twice what it lives unrefreshed */
     assert_int_equal(count_waiting(store), 1);
     assert_int_equal(release_part(store, "a", "x"), LK_OK);
     assert_int_equal(waiter_join(&waiter), LK_GRANTED);

@@ -61,7 +61,7 @@ until_at_work() { # COUNT
 for number in $(seq 19); do
     begin "$number"
 done
-begin 20 --ttl 2s
+begin 20 --ttl 8s
 last=$!
 until_at_work 20
 report $? 'twenty work at once'

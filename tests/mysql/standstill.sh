@@ -21,7 +21,7 @@ stop() {
 trap stop EXIT
 
 asked_beside() { # ROOT
-    "$lk" -S "$url" acquire --try --ttl 1s --owner beside "$1/beside" &&
+    "$lk" -S "$url" acquire --try --ttl 20s --owner beside "$1/beside" &&
         "$lk" -S "$url" release --owner beside "$1/beside"
 }
 

@@ -17,7 +17,13 @@ while sleep 2 && kill -0 "$child" 2>/dev/null; do
     while kill -0 "$server" 2>/dev/null; do
         sleep 0.02
     done
-    "$LK_TEST_SERVER/start" "$LK_TEST_PORT" || exit 1
+    # Somebody may have had the port for a moment.
+    tries=0
+    until "$LK_TEST_SERVER/start" "$LK_TEST_PORT"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 60 ] || exit 1
+        sleep 1
+    done
     restarts=$((restarts + 1))
 done
 wait "$child"

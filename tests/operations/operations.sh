@@ -165,7 +165,7 @@ expect_code 78
 scenario 'who was granted after the copy learns of the restore at the next renewal'
 acquire kept --owner ana --ttl 1h
 demand sql "$store" ".backup '$store.copy'"
-hold late --ttl 1s
+hold late --ttl 3s
 demand sql "$store" ".restore '$store.copy'"
 ended
 expect_code 78
@@ -173,10 +173,10 @@ lk ls --json
 expect '.path' '"kept"'
 
 scenario 'who holds what the copy knows goes on'
-hold known --ttl 2s
+hold known --ttl 6s
 demand sql "$store" ".backup '$store.copy'"
 demand sql "$store" ".restore '$store.copy'"
-lk acquire known --owner ana --wait 4s # two ttls: without its renewals it would be over
+lk acquire known --owner ana --wait 12s # two ttls: without its renewals it would be over
 expect_code 75
 let_go
 expect_code 0
@@ -187,14 +187,14 @@ demand sql "$store" ".backup '$store.copy'"
 lk release short --owner ana
 acquire short --owner ben --ttl 300ms # is granted when nobody is there any more
 demand sql "$store" ".restore '$store.copy'"
-lk acquire short --owner cleo --wait 10s
+lk acquire short --owner cleo --wait 60s
 expect_code 0
 lk renew short --owner ana
 expect_code 78
 
 scenario 'on another boot, what lived lives on for a minute or its ttl; a fixed end stays'
 acquire long --owner ana --ttl 1h
-acquire short --owner ana --ttl 5s
+acquire short --owner ana --ttl 50s
 acquire fixed --owner ana --until "$(date -u -d '+10 days' +%Y-%m-%dT%H:%M:%SZ)"
 demand sql "$store" "UPDATE meta SET boot_id = 'another'"
 lk ls --json
@@ -219,7 +219,7 @@ acquire b --owner ana -S "sqlite:$work/elsewhere/locks.db"
 [ "$token" -gt "$before" ] || complain "R4: $token is not above $before"
 
 scenario 'moved under somebody: refused, and the command ends before its lease does'
-hold a --ttl 1s
+hold a --ttl 3s
 demand mv "$store" "$store.moved"
 ended
 expect_code 78
@@ -269,7 +269,7 @@ while [ "$number" -lt 20 ]; do
     number=$((number + 1))
     lk acquire "dead/$number" --owner ana --ttl 50ms
 done
-lk acquire dead --owner ben --wait 10s
+lk acquire dead --owner ben --wait 60s
 expect_code 0
 says 1 "$store" 'SELECT count(*) FROM requests'
 

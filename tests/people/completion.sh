@@ -77,7 +77,7 @@ ok 'zsh: the syntax' zsh -f -n "$source/_lk"
 zsh_shows() { # PATTERN KEYS...
     pattern=$1
     shift
-    deadline=$(($(date +%s) + 30))
+    deadline=$(($(date +%s) + 60))
     tmux -S "$socket" send-keys C-u "$@"
     until tmux -S "$socket" capture-pane -p | grep -qE -- "$pattern"; do
         if [ "$(date +%s)" -ge "$deadline" ]; then

@@ -17,7 +17,7 @@ trap '[ -z "$socket" ] || terminal kill-server 2>/dev/null; rm -rf "$work"' EXIT
 
 # What is looked for comes within the bound, or never: then this is the screen.
 within_bound() {
-    deadline=$(($(date +%s) + 30))
+    deadline=$(($(date +%s) + 60))
     until "$@"; do
         [ "$(date +%s)" -lt "$deadline" ] || {
             terminal capture-pane -p
@@ -109,21 +109,21 @@ mv "$work/moved.db" "$work/locks.db"
 ok 'it is found again' shows '^lk top '
 keys q
 ok 'q quits' code_is 0
-ok 'the terminal is put back' is_put_back
+ok 'the terminal is put back' within_bound is_put_back
 stop
 
 start 80 24 '"$LK_PROGRAM" top db'
 ok 'a prefix' shows '^db/t|^.. t2'
 keys C-c
 ok 'ctrl-c ends it' code_is 130
-ok 'the terminal is put back by it' is_put_back
+ok 'the terminal is put back by it' within_bound is_put_back
 stop
 
 start 80 24 'sh -c "echo \$\$ >'"'$work/pid'"'; exec \"\$LK_PROGRAM\" top"'
 ok 'before a signal' shows '^lk top'
 kill -TERM "$(cat "$work/pid")"
 ok 'a signal ends it' code_is 143
-ok 'the terminal is put back by a signal' is_put_back
+ok 'the terminal is put back by a signal' within_bound is_put_back
 stop
 
 start 80 24 'NO_COLOR=1 "$LK_PROGRAM" top'

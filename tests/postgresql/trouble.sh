@@ -12,7 +12,8 @@
 
 sql "CREATE ROLE needy LOGIN PASSWORD 'right'"
 hba=$LK_TEST_SERVER/data/pg_hba.conf
-{ echo 'local all needy scram-sha-256' && cat "$hba"; } >"$work/hba" && cat "$work/hba" >"$hba"
+sql 'CREATE ROLE banned LOGIN'
+{ echo 'local all needy scram-sha-256' && echo 'local all banned reject' && cat "$hba"; } >"$work/hba" && cat "$work/hba" >"$hba"
 sql 'SELECT pg_reload_conf()' >"$work/out"
 tries=0
 while psql "host=$LK_TEST_SERVER user=needy dbname=postgres password=no" -c '' >/dev/null 2>&1; do
@@ -24,6 +25,8 @@ ok 'a wrong password is DENIED, and is not told' \
     fails 77 '*DENIED*password*pg_hba.conf*' "postgresql://needy:secret@/postgres?$server"
 ok 'so is none' fails 77 '*DENIED*password*' "postgresql://needy@/postgres?$server"
 ok 'so is an unknown user' fails 77 '*DENIED*nobody-knows*' "postgresql://nobody-knows@/postgres?$server"
+ok 'so is who is turned away by pg_hba.conf' \
+    fails 77 '*DENIED*rejects*pg_hba.conf*' "postgresql://banned@/postgres?$server"
 ok 'a missing database is UNAVAILABLE' \
     fails 69 '*UNAVAILABLE*"none"*createdb*' "postgresql://postgres@/none?$server"
 ok 'so is a server that is not there' \
@@ -37,6 +40,31 @@ ok 'so is a schema that is no name' \
 ok 'so is a listener that is no URL' \
     fails 64 '*INVALID*listen=*' "postgresql://postgres@/postgres?$server&listen=there"
 ok 'so is a URL without its slashes' fails 64 '*INVALID*postgresql://*' 'postgresql:here'
+# libpq's own words would tell the password, or its end as the name of a host.
+for password in 'secret%' '%secret' 'secret%00' 'pass@secret' 'pass/secret' '12/secret' 'pass?secret'; do
+    ok "so is a URL whose password is $password, which is not told" \
+        fails 64 '*INVALID*' "postgresql://me:$password@localhost:1/postgres"
+done
+ok 'nor is that of a listener' fails 64 '*INVALID*%40*' \
+    "postgresql://postgres@/postgres?$server&listen=postgresql://me:pass@secret@localhost:1/postgres"
+ok 'nor what is no option' fails 64 '*INVALID*options*' "postgresql://postgres@/postgres?$server&secret"
+# The server here speaks no TLS; for this message it is enough to say that one does.
+python3 -c 'import socket
+server = socket.create_server(("127.0.0.1", 0))
+server.settimeout(60)
+print(server.getsockname()[1], flush=True)
+client = server.accept()[0]
+client.recv(8)
+client.sendall(b"S")
+client.recv(1)' >"$work/port" &
+willing=$!
+until [ -s "$work/port" ]; do
+    kill -0 "$willing" || break
+    sleep 0.02
+done
+ok 'a certificate that is missing is named' fails 69 '*UNAVAILABLE*/none*' \
+    "postgresql://me@127.0.0.1:$(cat "$work/port")/postgres?sslmode=verify-full&sslrootcert=/none"
+wait "$willing"
 
 # ---- rights ----
 
@@ -72,6 +100,8 @@ ok 'a database of another encoding is UNSUPPORTED' fails 79 "*UNSUPPORTED*LATIN1
 
 # ---- stores of other programs ----
 
+ok 'postgres:// means the same' \
+    works "postgres://postgres@/postgres?$server&schema=short"
 ok 'a store is made on first use' works "postgresql://postgres@/postgres?$server&schema=mine"
 sql 'UPDATE mine.meta SET format = 99'
 ok 'a newer format that lets older programs in works' \

@@ -48,7 +48,7 @@ pooler=$!
 tries=0
 while ! "$(pg_config --bindir)/psql" -h "$pool" -U postgres -Atqc 'SELECT 1' postgres >/dev/null 2>&1; do
     tries=$((tries + 1))
-    if [ "$tries" -gt 100 ] || ! kill -0 "$pooler" 2>/dev/null; then
+    if [ "$tries" -gt 600 ] || ! kill -0 "$pooler" 2>/dev/null; then
         cat "$pool/log" >&2
         exit 1
     fi

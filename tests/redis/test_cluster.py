@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 from with_servers import Servers
 
@@ -47,6 +46,13 @@ class Cluster(Servers):
 
     def at(self, port, *words):
         return self.cli("-p", str(port), *words).strip()
+
+    def figure(self, port, name):
+        """A number of what a node tells of replication."""
+        for line in self.at(port, "INFO", "replication").splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split(":")[1])
+        return 0
 
     def any(self, *words):
         return self.at(self.ports[0], *words)
@@ -319,7 +325,9 @@ def a_node_dies_under_load(cluster):
         if not cluster.replica_of(master):
             master = next(n for n in cluster.nodes() if n["master"] and cluster.replica_of(n))
         held = cluster.lk("acquire", "--try", "held", "--ttl", "60s", "--owner", "holder")
-        time.sleep(0.1)  # for the replica; what it has not got is another test
+        offset = cluster.figure(master["port"], "master_repl_offset")
+        replica = cluster.replica_of(master)["port"]
+        cluster.wait("the replica", lambda: cluster.figure(replica, "slave_repl_offset") >= offset)
         cluster.kill(master["port"])
         cluster.wait("the fail-over", lambda: cluster.any("CLUSTER", "INFO").count("state:ok"))
         again = cluster.lk("acquire", "--try", "held", "--owner", "other")

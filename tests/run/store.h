@@ -11,8 +11,11 @@
 sqlite3 *store_take_away(struct stage *stage);
 void store_give_back(sqlite3 *database);
 
-/* Whether somebody could write to it now. */
-bool store_is_free(struct stage *stage);
+/* Waits until there are so many requests, as they stand in the file. */
+void store_await_requests(struct stage *stage, int count);
+
+/* Whether somebody can write to it within so long. */
+bool store_is_free(struct stage *stage, int patience_ms);
 
 /* SIGSTOP, at a moment at which the process keeps nobody from the store. */
 void store_stop_outside(struct stage *stage, pid_t process);

@@ -15,8 +15,8 @@ static void a_command_has_only_so_much_time(void **state) {
     struct stage *stage = *state;
     const char *got = stage_path(stage, "got");
 
-    assert_int_equal(STAGE_RUN(stage, "run", "x", "--max-time", "200ms", "--", stage_actor(),
-                               "report", stage_path(stage, "ready"), got, "0"),
+    assert_int_equal(STAGE_RUN(stage, "run", "x", "--max-time", "4s", "--", stage_actor(), "report",
+                               stage_path(stage, "ready"), got, "0"),
                      124);
     assert_int_equal(stage_await(got), SIGTERM);
     assert_int_equal(STAGE_RUN(stage, "run", "x", "--max-time", "30s", "--", "sh", "-c", "exit 3"),
@@ -31,9 +31,9 @@ static void out_of_time_and_deaf_means_killed(void **state) {
     const char *script = stage_text(stage, "%s daemon %s leave; exec %s deaf %s", stage_actor(),
                                     daemon, stage_actor(), ready);
 
-    assert_int_equal(STAGE_RUN(stage, "run", "x", "--ttl", "900ms", "--max-time", "500ms", "--",
-                               "sh", "-c", script),
-                     124);
+    assert_int_equal(
+        STAGE_RUN(stage, "run", "x", "--ttl", "1s", "--max-time", "4s", "--", "sh", "-c", script),
+        124);
     assert_true(stage_is_dead((pid_t)stage_await(ready)));
     assert_true(stage_is_dead((pid_t)stage_await(daemon)));
     assert_int_equal(STAGE_RUN(stage, "run", "x", "--try", "--", "true"), 0);
@@ -91,7 +91,7 @@ static void a_killed_lk_takes_its_command_along(void **state) {
     const char *log = stage_path(stage, "cleanup");
     const char *script = stage_text(stage, "%s deaf %s & exec %s deaf %s", stage_actor(), inner,
                                     stage_actor(), ready);
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "1s", "--cleanup",
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "4s", "--cleanup",
                             stage_text(stage, "echo $LK_EXIT $LK_PATH >>%s", log), "--", "sh", "-c",
                             script);
 
@@ -114,7 +114,7 @@ static void a_killed_guard_is_replaced(void **state) {
     const char *inner = stage_path(stage, "inner");
     const char *script = stage_text(stage, "%s deaf %s & exec %s deaf %s", stage_actor(), inner,
                                     stage_actor(), ready);
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "1s", "--", "sh", "-c", script);
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "4s", "--", "sh", "-c", script);
 
     stage_await(ready);
     pid_t child = (pid_t)stage_await(inner);
@@ -130,7 +130,7 @@ static void a_killed_guard_is_replaced(void **state) {
 
 static void killed_with_its_guard_lk_takes_the_command_along(void **state) {
     struct stage *stage = *state;
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "1s", "--", stage_actor(), "deaf",
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "4s", "--", stage_actor(), "deaf",
                             stage_path(stage, "ready"));
     pid_t command = (pid_t)stage_await(stage_path(stage, "ready"));
     pid_t guard = stage_await_child(run, "lk-guard", 0);
@@ -191,7 +191,7 @@ static void the_clean_up_is_told_how_it_ended(void **state) {
     assert_int_equal(STAGE_RUN(stage, "run", "x", "--cleanup", cleanup, "--max-time", "50ms", "--",
                                stage_actor(), "hold", stage_path(stage, "ready")),
                      124);
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "600ms", "--cleanup", cleanup, "--",
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "4s", "--cleanup", cleanup, "--",
                             stage_actor(), "hold", stage_path(stage, "lost"));
     stage_await(stage_path(stage, "lost"));
     assert_int_equal(STAGE_RUN(stage, "break", "x", "--reason", "test", "--now"), 0);

@@ -295,7 +295,7 @@ static void a_job_stopped_past_its_deadline_does_not_go_on(void **state) {
     const char *ready = stage_path(stage, "ready");
     const char *log = stage_path(stage, "log");
     struct terminal terminal =
-        OPEN_TERMINAL("run", "x", "--ttl", "700ms", "--", stage_actor(), "tick", ready, log);
+        OPEN_TERMINAL("run", "x", "--ttl", "4s", "--", stage_actor(), "tick", ready, log);
 
     pid_t command = (pid_t)stage_await(ready);
     type(&terminal, "\x1a");
@@ -396,11 +396,11 @@ static void who_stops_keeps_nobody_from_the_store(void **state) {
 
     stage_await(ready);
     pid_t waiter = STAGE_START(stage, "run", "x", "--ttl", "50ms", "--", "true");
-    stage_await_listed(stage, "x", "waiting");
+    store_await_requests(stage, 2);
     for (int round = 0; round < 40; round++) {
         kill(waiter, SIGTSTP);
         stage_await_stopped(waiter);
-        assert_true(store_is_free(stage));
+        assert_true(store_is_free(stage, STAGE_BOUND_MS));
         kill(waiter, SIGCONT);
         stage_breathe();
     }
@@ -465,13 +465,13 @@ static void who_does_not_stop_is_stopped(void **state) {
 static void a_command_stopped_by_somebody_keeps_its_lease(void **state) {
     struct stage *stage = *state;
     const char *ready = stage_path(stage, "ready");
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "1s", "--", stage_actor(), "report", ready,
+    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "4s", "--", stage_actor(), "report", ready,
                             stage_path(stage, "got"), "0");
     pid_t command = (pid_t)stage_await(ready);
 
     kill(command, SIGSTOP);
     stage_await_stopped(command);
-    int64_t until_ms = stage_now_ms() + 1800; /* well behind the first deadline */
+    int64_t until_ms = stage_now_ms() + 6000; /* well behind the first deadline */
     while (stage_now_ms() < until_ms) {
         assert_int_equal(STAGE_RUN(stage, "run", "x", "--try", "-q", "--", "true"), 75);
     }

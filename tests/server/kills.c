@@ -25,7 +25,7 @@
 #include "lockkeeper/work.h"
 #include "server/server.h"
 
-enum { WORKERS = 6, COUNTERS = 3, KILLS = 12, PATH_BYTES = 300 };
+enum { WORKERS = 6, COUNTERS = 3, KILLS = 12, PATH_BYTES = 300, PATIENCE_MS = 600000 };
 
 struct scene {
     char directory[128];
@@ -198,9 +198,11 @@ static void push_work(struct worker *worker, lk_store *store) {
     }
 }
 
-/* Claims one item and finishes it. false: there is none. */
+/* Claims one item and finishes it. false: there is none. It is patient: a claim that it gave up,
+ * not knowing whether it had taken effect, would keep its item from everybody for a minute. */
 static bool do_work(struct scene *scene, lk_store *store) {
-    const lk_claim_request request = {.size = sizeof request, .queue = "work", .wait_ms = 0};
+    const lk_claim_request request = {
+        .size = sizeof request, .queue = "work", .wait_ms = 0, .patience_ms = PATIENCE_MS};
     lk_claim_info *claim = NULL;
     lk_outcome outcome;
 
@@ -222,16 +224,28 @@ static bool do_work(struct scene *scene, lk_store *store) {
     return true;
 }
 
+/* However often it is killed meanwhile. */
+static lk_store *open_store(struct scene *scene) {
+    lk_store *store = NULL;
+    lk_outcome outcome;
+
+    do {
+        outcome = lk_open(scene->url, &store, NULL);
+    } while (goes_on(outcome));
+    if (outcome != LK_OK) {
+        complain(scene, lk_outcome_name(outcome), -1, 0, 0);
+        return NULL;
+    }
+    return store;
+}
+
 static void *run_worker(void *argument) {
     struct worker *worker = argument;
     struct lk_random random = {.state = (uint64_t)worker->number};
-    lk_store *store;
+    lk_store *store = open_store(worker->scene);
 
-    if (lk_open(worker->scene->url, &store, NULL) != LK_OK) {
-        complain(worker->scene, "no store", -1, 0, 0);
-        return NULL;
-    }
-    while (!atomic_load(&worker->scene->is_over) && atomic_load(&worker->scene->wrong) == 0) {
+    while (store != NULL && !atomic_load(&worker->scene->is_over)
+           && atomic_load(&worker->scene->wrong) == 0) {
         take_counter(worker, store, &random);
         if (lk_random_between(&random, 0, 3) == 0) {
             push_work(worker, store);
@@ -254,11 +268,10 @@ static void pass_us(int64_t duration_us) {
 
 /* What is left of the work is done; what was pushed and what was done are as many. */
 static void check_work(struct scene *scene) {
-    lk_store *store;
+    lk_store *store = open_store(scene);
     lk_queue_stats stats = {0};
 
-    if (lk_open(scene->url, &store, NULL) != LK_OK) {
-        complain(scene, "no store", -1, 0, 0);
+    if (store == NULL) {
         return;
     }
     while (do_work(scene, store)) {

@@ -33,7 +33,8 @@ struct keeper {
     pthread_t thread;
     atomic_bool *is_over;
     lk_store *store;
-    uint64_t rounds;
+    atomic_uint_fast64_t rounds;
+    atomic_bool has_ended;
     uint64_t last_token;
     char path[32];
     char owner[32];
@@ -161,6 +162,7 @@ static void *keep(void *context) {
         }
         keeper->rounds++;
     }
+    atomic_store(&keeper->has_ended, true);
     return NULL;
 }
 
@@ -191,6 +193,19 @@ static void pause_ms(int64_t duration_ms) {
     (void)nanosleep(&pause, NULL);
 }
 
+/* Everybody has got through a whole round, so that nobody's call is in vain for longer than it is
+ * patient, however slow the machine. */
+static void wait_for_rounds(struct keeper *keepers) {
+    for (unsigned i = 0; i < KEEPERS; i++) {
+        uint64_t before = atomic_load(&keepers[i].rounds);
+
+        while (atomic_load(&keepers[i].rounds) < before + 2
+               && !atomic_load(&keepers[i].has_ended)) {
+            pause_ms(1);
+        }
+    }
+}
+
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status;
     (void)type;
@@ -215,6 +230,9 @@ static void test_nothing_acknowledged_is_lost(void **state) {
     assert_true(service_place(&service, path) && service_start(&service));
     start_keepers(keepers, url, &is_over);
     for (int i = 0; i < kill_count(); i++) {
+        if (i % 2 == 1) {
+            wait_for_rounds(keepers);
+        }
         pause_ms(lk_random_between(&random, 1, 400)); /* what is random here is the moment */
         (void)service_end(&service, SIGKILL);
         assert_true(service_start(&service));

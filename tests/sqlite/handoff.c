@@ -138,7 +138,7 @@ int main(int argument_count, char **arguments) {
     int ready[2];
 
     if (count < 1 || count > WAITERS_MAX || seen == MAP_FAILED || pipe(ready) != 0
-        || ground_ask(engine, "first", "database", LK_TRY, 0, &result) != LK_GRANTED) {
+        || ground_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
         ground_fail("no start");
     }
     (void)fflush(NULL);

@@ -3,9 +3,11 @@
  * What the system can refuse a store: rights, room on the disk, its file, its process. Each is one
  * clear answer, and what was granted before stays.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -223,6 +225,114 @@ static void a_child_of_fork_is_told(void **state) {
     ground_close(engine);
 }
 
+static void signal_other(int pipe_end) {
+    assert_int_equal(write(pipe_end, "", 1), 1);
+}
+
+static void await_other(int pipe_end) {
+    char byte;
+
+    assert_int_equal(read(pipe_end, &byte, 1), 1);
+}
+
+static bool try_path(struct lk_engine *engine, const char *owner, const char *path) {
+    lk_result result = {.outcome = LK_OK};
+    lk_outcome outcome = ground_ask(engine, owner, path, LK_TRY, 0, &result);
+
+    lk_result_clear(&result);
+    return outcome == LK_GRANTED;
+}
+
+/*
+ * SQLite takes locks of the parent's for the child's own. The parent was the last one that had any:
+ * were the child without, the log would go with the parent, and with it what the child is granted.
+ */
+static void a_child_of_fork_opens_it_anew(void **state) {
+    struct ground *ground = *state;
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    int to_child[2];
+    int to_parent[2];
+    int status = 0;
+    pid_t child;
+
+    assert_int_equal(pipe(to_child), 0);
+    assert_int_equal(pipe(to_parent), 0);
+    (void)fflush(NULL);
+    assert_true(try_path(engine, "parent", "x"));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct lk_engine *own = ground_open(ground->file, &lk_sqlite_options_default);
+        bool is_right = !try_path(own, "child", "x") && try_path(own, "child", "y");
+        signal_other(to_parent[1]);
+        await_other(to_child[0]);
+        is_right = is_right && try_path(own, "child", "z");
+        ground_close(own);
+        ground_close(engine); /* harmless, again */
+        _exit(is_right ? 0 : 1);
+    }
+    await_other(to_parent[0]);
+    ground_close(engine);
+    engine = ground_open(ground->file, &lk_sqlite_options_default);
+    assert_false(try_path(engine, "other", "y"));
+    signal_other(to_child[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_false(try_path(engine, "other", "z"));
+    ground_close(engine);
+    for (size_t i = 0; i < 2; i++) {
+        (void)close(to_child[i]);
+        (void)close(to_parent[i]);
+    }
+}
+
+struct busy {
+    struct lk_engine *engine;
+    atomic_bool is_over;
+};
+
+static void *keep_asking(void *context) {
+    struct busy *busy = context;
+    lk_result result = {.outcome = LK_OK};
+
+    while (!atomic_load(&busy->is_over)) {
+        (void)ground_ask(busy->engine, "busy", "b", LK_TRY, 0, &result);
+        (void)ground_release(busy->engine, "busy", "b", 0, &result);
+    }
+    lk_result_clear(&result);
+    return NULL;
+}
+
+/* At whatever moment another thread's transaction is forked. */
+static void a_child_of_fork_inherits_no_transaction(void **state) {
+    struct ground *ground = *state;
+    struct busy busy = {.engine = ground_open(ground->file, &lk_sqlite_options_default)};
+    unsigned forks = ground_scaled(100);
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, keep_asking, &busy), 0);
+    for (unsigned i = 0; i < forks; i++) {
+        int status = 0;
+        pid_t child;
+        (void)fflush(NULL);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            _exit(try_path(ground_open(ground->file, &lk_sqlite_options_default), "child",
+                           "c?limit=1000000")
+                      ? 0
+                      : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    atomic_store(&busy.is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    ground_close(busy.engine);
+}
+
 #define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -233,6 +343,8 @@ int main(void) {
         IN_A_DIRECTORY(a_disk_that_refuses_is_unavailable),
         IN_A_DIRECTORY(a_deleted_file_is_unavailable),
         IN_A_DIRECTORY(a_child_of_fork_is_told),
+        IN_A_DIRECTORY(a_child_of_fork_opens_it_anew),
+        IN_A_DIRECTORY(a_child_of_fork_inherits_no_transaction),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

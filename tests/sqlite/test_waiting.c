@@ -238,7 +238,7 @@ static void a_deadline_in_front_ends_the_wait(void **state) {
     struct scene *scene = *state;
     struct sleeper sleeper;
 
-    assert_int_equal(ground_ask(scene->engine, "A", "x/y", LK_TRY, 300, &scene->result),
+    assert_int_equal(ground_ask(scene->engine, "A", "x/y", LK_TRY, 3000, &scene->result),
                      LK_GRANTED);
     stand_in_line(&sleeper, scene->other, "B", "x");
     start(&sleeper);

@@ -123,7 +123,7 @@ static void a_killed_holder_leaves_doubt(void **state) {
     assert_int_equal(ground_put(scene->engine, "state", lk_slice_of("before")), LK_OK);
     die_holding(scene, 300);
     /* A look alone, of many: nobody sweeps, and nobody has to. */
-    for (int64_t end_us = lk_clock_now_us() + 10 * SECOND_US;
+    for (int64_t end_us = lk_clock_now_us() + 60 * SECOND_US;
          !in_doubt && lk_clock_now_us() < end_us;) {
         value = ground_get(scene->engine, "state");
         assert_non_null(value);
@@ -158,26 +158,38 @@ static int compare_times(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* The median of many times a claim and what ends it; or of a refused claim. */
-static int64_t median_us(struct scene *scene, const char *queue, lk_outcome expected) {
-    int64_t times_us[ROUNDS];
+static int64_t processor_us(void) {
+    struct timespec now;
 
-    for (size_t i = 0; i < ROUNDS; i++) {
-        int64_t begun_us = lk_clock_now_us();
-        assert_int_equal(take(scene, queue, "w", 0), expected);
-        if (expected == LK_GRANTED) {
-            assert_int_equal(ground_finish(scene->engine, scene->claim, LK_FINISH_DONE, 0), LK_OK);
-        }
-        times_us[i] = lk_clock_now_us() - begun_us;
-    }
-    qsort(times_us, ROUNDS, sizeof times_us[0], compare_times);
-    return times_us[ROUNDS / 2];
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * SECOND_US + now.tv_nsec / 1000;
 }
 
-static void assert_no_dearer(const char *what, int64_t short_us, int64_t long_us) {
-    (void)printf("# %s: %lld us with few items, %lld us with many\n", what, (long long)short_us,
-                 (long long)long_us);
-    assert_true(long_us <= DEARER_AT_MOST * (short_us + 50));
+/* What a claim and what ends it costs the processor; or a refused claim. */
+static int64_t cost_us(struct scene *scene, const char *queue, lk_outcome expected) {
+    int64_t begun_us = processor_us();
+
+    assert_int_equal(take(scene, queue, "w", 0), expected);
+    if (expected == LK_GRANTED) {
+        assert_int_equal(ground_finish(scene->engine, scene->claim, LK_FINISH_DONE, 0), LK_OK);
+    }
+    return processor_us() - begun_us;
+}
+
+/* In turns, so that whatever else the machine is at is in both; by their medians. */
+static void assert_no_dearer(struct scene *scene, const char *what, lk_outcome expected) {
+    int64_t short_us[ROUNDS];
+    int64_t long_us[ROUNDS];
+
+    for (size_t i = 0; i < ROUNDS; i++) {
+        short_us[i] = cost_us(scene, "few", expected);
+        long_us[i] = cost_us(scene, "many", expected);
+    }
+    qsort(short_us, ROUNDS, sizeof short_us[0], compare_times);
+    qsort(long_us, ROUNDS, sizeof long_us[0], compare_times);
+    (void)printf("# %s: %lld us with few items, %lld us with many\n", what,
+                 (long long)short_us[ROUNDS / 2], (long long)long_us[ROUNDS / 2]);
+    assert_true(long_us[ROUNDS / 2] <= DEARER_AT_MOST * (short_us[ROUNDS / 2] + 50));
 }
 
 static void a_long_queue_is_no_dearer(void **state) {
@@ -185,16 +197,14 @@ static void a_long_queue_is_no_dearer(void **state) {
 
     fill(scene, "few", "", SHORT_QUEUE + ROUNDS, "");
     fill(scene, "many", "", LONG_QUEUE + ROUNDS, "");
-    assert_no_dearer("claim and done", median_us(scene, "few", LK_GRANTED),
-                     median_us(scene, "many", LK_GRANTED));
+    assert_no_dearer(scene, "claim and done", LK_GRANTED);
     assert_int_equal(
         ground_sql(scene->ground.file, "SELECT count(*) FROM items WHERE queue = 'many'"),
         LONG_QUEUE);
 
     assert_int_equal(ground_ask(scene->engine, "pause", "few many", LK_TRY, 0, &scene->result),
                      LK_GRANTED);
-    assert_no_dearer("a claim of a paused queue", median_us(scene, "few", LK_BUSY),
-                     median_us(scene, "many", LK_BUSY));
+    assert_no_dearer(scene, "a claim of a paused queue", LK_BUSY);
 }
 
 /* Where many items need what is not free, those that do not are still found, in their order. */
@@ -283,7 +293,7 @@ static unsigned wait_for_work(struct scene *scene, const char *queue) {
     assert_int_equal(lk_path_parse(lk_slice_of(queue), &path, NULL), LK_OK);
     while (ground_take(scene->engine, queue, "w", 60000, &scene->claim, &stand) == LK_BUSY) {
         assert_int_equal(scene->engine->ops->await_work(scene->engine, &path, &stand,
-                                                        lk_clock_now_us() + 30 * SECOND_US, &waker),
+                                                        lk_clock_now_us() + 60 * SECOND_US, &waker),
                          LK_OK);
         asked++;
     }
@@ -304,7 +314,7 @@ static void assert_woken(struct scene *scene, void (*act)(struct scene *, struct
     asked = wait_for_work(scene, "q");
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_in_range(asked, 1, asks_max);
-    assert_true(lk_clock_now_us() - begun_us < 20 * SECOND_US);
+    assert_true(lk_clock_now_us() - begun_us < 60 * SECOND_US);
 }
 
 static void push_one(struct scene *scene, struct lk_engine *engine) {

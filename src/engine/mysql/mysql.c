@@ -44,24 +44,40 @@ static void close_engine(struct lk_engine *engine) {
     }
 }
 
-/* One engine, two schemes. */
-#define OPERATIONS                                                                                 \
-    .title = "a MySQL or MariaDB database",                                                        \
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK                   \
-                    | LK_CAN_EXCLUSIVE | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE                \
-                    | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS,                              \
-    .open = open_by_url, .close = close_engine, .ask = lk_procedures_ask,                          \
-    .renew = lk_procedures_renew, .release = lk_procedures_release, .await = lk_mysql_await,       \
-    .break_ = lk_procedures_break, .list = lk_procedures_list, .show = lk_procedures_show,         \
-    .audit = lk_procedures_audit, .value_get = lk_procedures_value_get,                            \
-    .value_put = lk_procedures_value_put, .push = lk_procedures_push, .take = lk_procedures_take,  \
-    .finish = lk_procedures_finish, .unpark = lk_procedures_unpark, .items = lk_procedures_items,  \
-    .stats = lk_procedures_stats, .await_work = lk_mysql_await_work,                               \
-    .events = lk_procedures_events, .await_events = lk_mysql_await_events,                         \
-    .limits_get = lk_procedures_limits_get, .limits_set = lk_procedures_limits_set,                \
-    .table_check = lk_mysql_table_check, .table_announce = lk_procedures_table_announce,           \
-    .table_take = lk_procedures_table_take, .table_finish = lk_procedures_table_finish,            \
-    .table_finish_and_take = lk_procedures_table_finish_and_take, .examine = lk_mysql_examine
-
-const struct lk_engine_ops lk_engine_mysql = {.scheme = "mysql", OPERATIONS};
-const struct lk_engine_ops lk_engine_mariadb = {.scheme = "mariadb", OPERATIONS};
+const struct lk_engine_ops lk_engine_mysql = {
+    .scheme = "mysql",
+    .alias = "mariadb",
+    .title = "a MySQL or MariaDB database",
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
+                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE | LK_CAN_PERSIST | LK_CAN_EVENTS
+                    | LK_CAN_LIMITS,
+    .open = open_by_url,
+    .close = close_engine,
+    .ask = lk_procedures_ask,
+    .renew = lk_procedures_renew,
+    .release = lk_procedures_release,
+    .await = lk_mysql_await,
+    .break_ = lk_procedures_break,
+    .list = lk_procedures_list,
+    .show = lk_procedures_show,
+    .audit = lk_procedures_audit,
+    .value_get = lk_procedures_value_get,
+    .value_put = lk_procedures_value_put,
+    .push = lk_procedures_push,
+    .take = lk_procedures_take,
+    .finish = lk_procedures_finish,
+    .unpark = lk_procedures_unpark,
+    .items = lk_procedures_items,
+    .stats = lk_procedures_stats,
+    .await_work = lk_mysql_await_work,
+    .events = lk_procedures_events,
+    .await_events = lk_mysql_await_events,
+    .limits_get = lk_procedures_limits_get,
+    .limits_set = lk_procedures_limits_set,
+    .table_check = lk_mysql_table_check,
+    .table_announce = lk_procedures_table_announce,
+    .table_take = lk_procedures_table_take,
+    .table_finish = lk_procedures_table_finish,
+    .table_finish_and_take = lk_procedures_table_finish_and_take,
+    .examine = lk_mysql_examine,
+};

@@ -13,6 +13,5 @@
 #include "engine/engine.h"
 
 extern const struct lk_engine_ops lk_engine_mysql;
-extern const struct lk_engine_ops lk_engine_mariadb;
 
 #endif

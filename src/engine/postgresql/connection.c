@@ -13,12 +13,12 @@ enum { SERVER_OLDEST = 130000 };
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* The last line of a message, but for those that go on with a tab: libpq's guesses at the cause. */
+/* The last line of a message, but for libpq's guesses at the cause, and its advice. */
 static struct lk_slice last_line_of(const char *message) {
     const char *line = message;
 
     for (const char *at = message; *at != '\0'; at += strspn(at, "\n")) {
-        line = *at != '\t' ? at : line;
+        line = *at != '\t' && strncmp(at, "Either ", 7) != 0 ? at : line;
         at += strcspn(at, "\n");
     }
     return (struct lk_slice){line, strcspn(line, "\n")};
@@ -50,13 +50,30 @@ static lk_outcome say(lk_error *error, lk_outcome outcome, const char *message,
                         cause.size < 240 ? (int)cause.size : 240, cause.bytes, advice);
 }
 
+static lk_outcome refuse_url(lk_error *error) {
+    return lk_error_set(error, LK_INVALID,
+                        "PostgreSQL's client library does not understand the URL: its options are "
+                        "schema, listen and those of libpq, and %%XX stands for what has a meaning "
+                        "in URLs");
+}
+
+/* What libpq says of a text that it cannot take apart repeats it, the password included. */
+static lk_outcome check_url(const char *url, lk_error *error) {
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+
+    if (options == NULL) {
+        return refuse_url(error);
+    }
+    PQconninfoFree(options);
+    return LK_OK;
+}
+
 /* libpq gives no code for what a server says before it lets anybody in, only its words. */
 static lk_outcome explain_connection(const PGconn *connection, lk_error *error) {
     const char *message = PQerrorMessage(connection);
 
     if (strstr(message, "password authentication failed") != NULL
-        || strstr(message, "no password supplied") != NULL
-        || strstr(message, "no pg_hba.conf entry") != NULL
+        || strstr(message, "no password supplied") != NULL || strstr(message, "pg_hba.conf") != NULL
         || strstr(message, "authentication failed") != NULL
         || strstr(message, "is not permitted to log in") != NULL
         || strstr(message, "permission denied for database") != NULL
@@ -68,12 +85,10 @@ static lk_outcome explain_connection(const PGconn *connection, lk_error *error) 
     if (strstr(message, "database \"") != NULL && strstr(message, "does not exist") != NULL) {
         return say(error, LK_UNAVAILABLE, message, "; make it (createdb), or name another one");
     }
-    if (strstr(message, "invalid URI") != NULL || strstr(message, "invalid port") != NULL
+    if (strstr(message, "invalid port") != NULL || strstr(message, "invalid integer") != NULL
         || strstr(message, "invalid connection option") != NULL
         || (strstr(message, "invalid ") != NULL && strstr(message, " value: ") != NULL)) {
-        return lk_error_set(error, LK_INVALID,
-                            "PostgreSQL's client library does not understand the URL: its options "
-                            "are schema, listen and those of libpq");
+        return refuse_url(error);
     }
     return say(error, LK_UNAVAILABLE, message, "; is the server there, and does it let us in?");
 }
@@ -169,9 +184,13 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
                                  PGconn **ret_connection, lk_error *error) {
     const char *const names[] = {"dbname", "fallback_application_name", "client_encoding", NULL};
     const char *const values[] = {url, "lockkeeper", "UTF8", NULL};
-    PGconn *connection = PQconnectStartParams(names, values, 1);
-    lk_outcome outcome;
+    lk_outcome outcome = check_url(url, error);
+    PGconn *connection;
 
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    connection = PQconnectStartParams(names, values, 1);
     if (connection == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }

@@ -22,6 +22,16 @@ struct present {
     long writable_from;
 };
 
+static bool is_missing(const PGresult *result) {
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+    return code != NULL && strcmp(code, "42P01") == 0;
+}
+
+/*
+ * One question and not two, since every program that opens the store asks it: that the table is not
+ * there is an error, once in a store's life, where the catalogue would be read each time.
+ */
 static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
                        const struct lk_patience *patience, struct present *ret_present,
                        lk_error *error) {
@@ -30,29 +40,23 @@ static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
     lk_outcome outcome;
 
     *ret_present = (struct present){.has_meta = false};
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace "
-                   "n ON n.oid = c.relnamespace WHERE n.nspname = '%s' AND c.relname = 'meta')",
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
                    store->place.schema);
-    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
+    if (PQsendQuery(connection, sql) == 0) {
+        return lk_postgresql_lose(connection, error);
+    }
+    outcome = lk_postgresql_receive(connection, patience, &result, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    ret_present->has_meta = PQgetvalue(result, 0, 0)[0] == 't';
-    PQclear(result);
-    if (!ret_present->has_meta) {
-        return LK_OK;
-    }
-    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
-                   store->place.schema);
-    outcome = lk_postgresql_execute(connection, sql, store->place.schema, patience, &result, error);
-    if (outcome == LK_OK && PQntuples(result) == 1) {
+    ret_present->has_meta = !is_missing(result);
+    if (ret_present->has_meta && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        outcome = lk_postgresql_explain(result, store->place.schema, error);
+    } else if (ret_present->has_meta && PQntuples(result) == 1) {
         ret_present->format = strtol(PQgetvalue(result, 0, 0), NULL, 10);
         ret_present->writable_from = strtol(PQgetvalue(result, 0, 1), NULL, 10);
     }
-    if (outcome == LK_OK) {
-        PQclear(result);
-    }
+    PQclear(result);
     return outcome;
 }
 

@@ -30,6 +30,32 @@ static lk_outcome set_schema(struct lk_postgresql_place *place, struct lk_slice 
     return LK_OK;
 }
 
+/*
+ * libpq lets the password end at the first `@`, takes what follows for a host's name, and tells it
+ * when it finds no such host. So, but for the options, one `@`, and no `/` or `?` before it.
+ */
+static bool is_ambiguous(struct lk_slice rest) {
+    char before = '\0'; /* the last of the three */
+
+    for (size_t i = 2; i < rest.size; i++) {
+        char byte = rest.bytes[i];
+        if (byte == '@' && before != '\0') {
+            return true;
+        }
+        if ((byte == '?' && before != '\0') || (byte == '/' && before == '?')) {
+            return false; /* the options have begun */
+        }
+        before = byte == '@' || byte == '/' || byte == '?' ? byte : before;
+    }
+    return false;
+}
+
+static lk_outcome refuse_ambiguous(lk_error *error) {
+    return lk_error_set(error, LK_INVALID,
+                        "in a PostgreSQL URL an @ of user, password or database is written %%40, "
+                        "a / %%2F, and a ? %%3F");
+}
+
 static lk_outcome set_listen(struct lk_postgresql_place *place, struct lk_slice value,
                              lk_error *error) {
     char *url = lk_url_decode(value);
@@ -41,6 +67,10 @@ static lk_outcome set_listen(struct lk_postgresql_place *place, struct lk_slice 
         return lk_error_set(error, LK_INVALID,
                             "listen= is the URL of a direct connection (postgresql://..., with "
                             "? and & in it written as %%3F and %%26), or no");
+    }
+    if (strcmp(url, "no") != 0 && is_ambiguous(lk_slice_of(strstr(url, "//")))) {
+        free(url);
+        return refuse_ambiguous(error);
     }
     free(place->listen_url);
     place->listen_url = url;
@@ -99,6 +129,9 @@ lk_outcome lk_postgresql_place_parse(struct lk_slice rest, struct lk_postgresql_
         return lk_error_set(error, LK_INVALID,
                             "a PostgreSQL store is postgresql://[USER@]HOST[:PORT]/DATABASE"
                             "[?schema=NAME][&OPTION=VALUE...]");
+    }
+    if (is_ambiguous(rest)) {
+        return refuse_ambiguous(error);
     }
     if (mark != NULL) {
         options = (struct lk_slice){mark + 1, rest.size - size - 1};

@@ -50,6 +50,7 @@ static void close_engine(struct lk_engine *engine) {
 
 const struct lk_engine_ops lk_engine_postgresql = {
     .scheme = "postgresql",
+    .alias = "postgres",
     .title = "a PostgreSQL database",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
                     | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE | LK_CAN_PERSIST | LK_CAN_EVENTS

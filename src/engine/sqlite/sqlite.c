@@ -8,6 +8,7 @@
 
 #include "base/critical.h"
 #include "base/error.h"
+#include "engine/sqlite/forks.h"
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
 
@@ -191,18 +192,15 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
     do {
         int code = SQLITE_OK;
 
+        pthread_mutex_lock(&store->mutex);
         lk_critical_enter(); /* making the file, it is locked in more than one way */
         outcome = try_set_up(store, &code, error);
-        if (outcome != LK_OK && code != SQLITE_OK && !lk_sql_is_busy(code)) {
+        if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
             outcome = lk_sql_explain(&store->sql, code, error);
         }
-        if (outcome != LK_OK) {
-            lk_sql_rollback(&store->sql);
-        }
+        lk_sql_rollback(&store->sql);
         lk_critical_leave();
-        if (outcome == LK_OK) {
-            return LK_OK;
-        }
+        pthread_mutex_unlock(&store->mutex);
         if (!lk_sql_is_busy(code)) {
             return outcome;
         }
@@ -213,9 +211,15 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* The mutex is held. */
 static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
-    int code = lk_sql_open(&store->sql, store->place.path, SQLITE_OPEN_READWRITE);
+    lk_outcome outcome = lk_sqlite_place_prepare(&store->place, error);
+    int code;
 
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = lk_sql_open(&store->sql, store->place.path, SQLITE_OPEN_READWRITE);
     if (code != SQLITE_OK) {
         return lk_sql_explain(&store->sql, code, error);
     }
@@ -228,13 +232,15 @@ static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
 static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *patience,
                              lk_error *error) {
     struct lk_sqlite_turn turn;
-    lk_outcome outcome = lk_sqlite_place_prepare(&store->place, error);
+    lk_outcome outcome = set_boot_id(store, error);
 
     if (outcome == LK_OK) {
-        outcome = set_boot_id(store, error);
+        outcome = lk_sqlite_forks_add(store, error);
     }
     if (outcome == LK_OK) {
+        pthread_mutex_lock(&store->mutex);
         outcome = connect_file(store, error);
+        pthread_mutex_unlock(&store->mutex);
     }
     if (outcome == LK_OK) {
         outcome = set_up(store, patience, error);
@@ -247,8 +253,11 @@ static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *
 }
 
 static void free_store(struct lk_sqlite *store) {
+    pthread_mutex_lock(&store->mutex);
     lk_sqlite_sources_done(store->sources);
     lk_sql_close(&store->sql);
+    pthread_mutex_unlock(&store->mutex);
+    lk_sqlite_forks_remove(store);
     (void)pthread_mutex_destroy(&store->mutex);
     free(store);
 }

@@ -40,7 +40,10 @@ struct lk_sqlite {
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     pid_t process; /* that opened it: a child of fork() must not touch it */
 
-    pthread_mutex_t mutex; /* guards what follows */
+    struct lk_sqlite *next; /* forks.h */
+    bool is_held;           /* by a fork() under way */
+
+    pthread_mutex_t mutex; /* guards what follows, and is held whenever SQLite is called */
     struct lk_sql sql;
     struct lk_random random;
     uint64_t own_commits;          /* that changed something; PRAGMA data_version counts others' */

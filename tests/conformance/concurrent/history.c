@@ -29,6 +29,8 @@
 #include "../../service/launch.h"
 #include "actor.h"
 #include "engine/engine.h"
+#include "keeper/store.h"
+#include "keeper/url.h"
 
 enum {
     ACTORS = 8,
@@ -36,7 +38,7 @@ enum {
     DURATION_MIN_MS = 1500,
     KILL_EVERY_MS = 150, /* about */
     SLOW = 3,
-    CLOSE_WAIT_MS = 20000,
+    CLOSE_WAIT_MS = 60000,
     OPEN_ATTEMPTS = 400,
     OPEN_PAUSE_MS = 25,
     ARGUMENTS_MAX = 1024,
@@ -277,14 +279,16 @@ static void url_make(struct history *history, const char *template) {
 }
 
 static bool outlives_its_users(const char *url) {
-    for (size_t i = 0; lk_engines[i] != NULL; i++) {
-        size_t size = strlen(lk_engines[i]->scheme);
-        if (strncmp(url, lk_engines[i]->scheme, size) == 0 && url[size] == ':') {
-            return (lk_engines[i]->capabilities & LK_CAN_PERSIST) != 0;
-        }
+    struct lk_url split;
+    lk_error error;
+    const struct lk_engine_ops *ops =
+        lk_url_split(url, &split, &error) == LK_OK ? lk_store_engine_of(split.scheme) : NULL;
+
+    if (ops == NULL) {
+        fprintf(stderr, "history: no engine for %s in this build\n", url);
+        exit(2);
     }
-    fprintf(stderr, "history: no engine for %s in this build\n", url);
-    exit(2);
+    return (ops->capabilities & LK_CAN_PERSIST) != 0;
 }
 
 static int64_t duration_ms(const struct history *history) {
