@@ -301,9 +301,10 @@ LK_PUBLIC int64_t lk_lease_remaining_ms(const lk_lease *lease);
 
 /*
  * Calls `callback` once, from the store's keep-alive thread, when the lease is found lost; at once
- * if it is already. It must not release or abandon a lease, and should return soon: meanwhile no
- * lease of this store is renewed. No lock is held while it runs. NULL unsets; when this returns,
- * the callback that was set before does not run any more, unless this is called from within it.
+ * if it is already. It must not release or abandon a lease or close the store, and should return
+ * soon: meanwhile no lease of this store is renewed. No lock is held while it runs. NULL unsets;
+ * when this returns, the callback that was set before does not run any more, unless this is called
+ * from within it.
  */
 LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
                                 void *context);

@@ -197,6 +197,11 @@ static int64_t attempt_until_us(const struct lk_keepalive *keepalive,
 
 /* ---- what is done then ----------------------------------------------------------------------- */
 
+static void take_hold(struct lk_lease *lease) {
+    lease->is_busy = true;
+    lease->busy_in = pthread_self();
+}
+
 static void let_go(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     lease->is_busy = false;
     pthread_cond_broadcast(&keepalive->changed);
@@ -208,7 +213,7 @@ static void tell(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     void *context = lease->context;
 
     lease->is_told = true;
-    lease->is_busy = true;
+    take_hold(lease);
     pthread_mutex_unlock(&keepalive->mutex);
     callback(context, lease);
     pthread_mutex_lock(&keepalive->mutex);
@@ -247,7 +252,7 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     lk_result result = {.outcome = LK_OK};
     int64_t sent_us;
 
-    lease->is_busy = true;
+    take_hold(lease);
     pthread_mutex_unlock(&keepalive->mutex);
     sent_us = lk_clock_now_us();
     result.outcome = lk_batch_renew(keepalive->engine, &renew, &patience, &result);
@@ -329,12 +334,9 @@ void lk_keepalive_add(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
-/* Waits until the thread has let the lease go; not in the thread itself, inside a callback. */
+/* Waits until the lease has been let go; not inside its own callback. */
 static void wait_until_idle(struct lk_keepalive *keepalive, const struct lk_lease *lease) {
-    if (keepalive->is_started && pthread_equal(pthread_self(), keepalive->thread)) {
-        return;
-    }
-    while (lease->is_busy) {
+    while (lease->is_busy && !pthread_equal(pthread_self(), lease->busy_in)) {
         pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
     }
 }

@@ -8,6 +8,8 @@
 #ifndef LK_KEEPER_KEEPALIVE_H
 #define LK_KEEPER_KEEPALIVE_H
 
+#include <pthread.h>
+
 #include "engine/engine.h"
 #include "keeper/promise.h"
 
@@ -29,8 +31,9 @@ struct lk_lease {
 
     /* Guarded by the keep-alive. */
     int64_t renew_at_us;
-    bool is_busy; /* being renewed, or its callback runs: not to be freed */
-    bool is_told; /* the callback was called */
+    bool is_busy;      /* being renewed, or its callback runs: not to be freed */
+    pthread_t busy_in; /* the thread that does it */
+    bool is_told;      /* the callback was called */
     void (*callback)(void *context, lk_lease *lease);
     void *context;
     struct lk_lease *next;

@@ -23,6 +23,7 @@
 #include "server/store.h"
 #include "sql/counts.h"
 #include "sql/load.h"
+#include "sql/moved.h"
 #include "sql/restart.h"
 #include "sql/served.h"
 #include "sql/values.h"
@@ -201,12 +202,9 @@ static int keep_events(struct store *store, const struct lk_batch *batch) {
     return code;
 }
 
-/* The file at our path is still the one we hold. */
+/* The files at our path are still those we hold. */
 static int check_place(struct store *store) {
-    int is_moved = 0;
-
-    (void)sqlite3_file_control(store->sql.handle, "main", SQLITE_FCNTL_HAS_MOVED, &is_moved);
-    return is_moved != 0 ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+    return lk_sql_is_moved(&store->sql) ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
 }
 
 static int write_batch(struct store *store, const struct lk_batch *batch) {
@@ -239,8 +237,9 @@ static lk_outcome explain(struct store *store, int code, lk_error *error) {
     }
     if (code == SQLITE_READONLY_DBMOVED) {
         return lk_error_set(error, LK_UNAVAILABLE,
-                            "the store's file was moved, replaced or deleted under the service; "
-                            "put it back, or start the service anew: %s",
+                            "the store's file, or one beside it (-wal, -shm), was moved, replaced "
+                            "or deleted under the service; put it back, or start the service anew: "
+                            "%s",
                             store->path);
     }
     return lk_sql_explain(&store->sql, code, error);

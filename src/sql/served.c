@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static int open_beside(const char *path, int flags, int *ret_descriptor) {
@@ -29,9 +30,14 @@ static int open_beside(const char *path, int flags, int *ret_descriptor) {
 
 int lk_sql_served_lock(const char *path, int *ret_descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int descriptor;
-    int failure = open_beside(path, O_RDWR | O_CREAT, &descriptor);
+    char whole[PATH_MAX];
+    int descriptor = -1;
+    int failure;
 
+    if (realpath(path, whole) == NULL) {
+        return errno;
+    }
+    failure = open_beside(whole, O_RDWR | O_CREAT, &descriptor);
     if (failure != 0) {
         return failure;
     }

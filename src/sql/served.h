@@ -13,12 +13,15 @@
 #include <stdbool.h>
 
 /*
- * Takes the lock for the file at `path`. 0 with *ret_descriptor, which holds it until it is closed;
- * EAGAIN: another service has it; else errno's value.
+ * Takes the lock for the file at `path`, whatever links lead there. 0 with *ret_descriptor, which
+ * holds it until it is closed; EAGAIN: another service has it; else errno's value.
  */
 int lk_sql_served_lock(const char *path, int *ret_descriptor);
 
-/* Whether a service holds it. What cannot be found out counts as held. */
+/*
+ * Whether a service holds it; `path` has no links and begins at the root. What cannot be found out
+ * counts as held.
+ */
 bool lk_sql_served_is_held(const char *path);
 
 #endif

@@ -121,6 +121,11 @@ static void see(void *context, lk_lease *lease) {
     atomic_fetch_add(&witness->calls, 1);
 }
 
+static void see_and_unset(void *context, lk_lease *lease) {
+    see(context, lease);
+    lk_lease_on_lost(lease, NULL, NULL);
+}
+
 static void wait_until_called(struct witness *witness) {
     int64_t bound_ms = now_ms() + BOUND_MS;
 
@@ -183,7 +188,7 @@ static void test_closing_with_open_leases(void **state) {
     assert_int_equal(count_live(store_of(state)), 2);
     wait_until_lost(released);
     struct witness witness = {.lease = released};
-    lk_lease_on_lost(released, see, &witness);
+    lk_lease_on_lost(released, see_and_unset, &witness); /* in this thread */
     assert_int_equal(witness.calls, 1);
     assert_int_equal(lk_lease_release(released, &error), LK_UNAVAILABLE);
     assert_true(error.text[0] != '\0');

@@ -3,6 +3,7 @@
  * What the system can refuse a store: rights, room on the disk, its file, its process. Each is one
  * clear answer, and what was granted before stays.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "ground.h"
+#include "sql/served.h"
 
 enum { NOBODY = 65534 };
 
@@ -202,6 +204,55 @@ static void a_deleted_file_is_unavailable(void **state) {
     ground_close(engine);
 }
 
+/* What locks are on is the inode of -shm, and what is committed is in -wal. */
+static void a_file_taken_from_beside_is_unavailable(void **state) {
+    static const char *const suffixes[] = {"-wal", "-shm"};
+    struct ground *ground = *state;
+    lk_result result = {.outcome = LK_OK};
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s%s", ground->file, suffixes[i]);
+        assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(ground_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
+        assert_non_null(strstr(result.error, "open it anew"));
+        assert_int_equal(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0, 1);
+        assert_int_equal(ground_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
+        ground_close(engine);
+        (void)unlink(path);
+    }
+    lk_result_clear(&result);
+}
+
+/* With a relative path of its own, SQLite's and the service's lock have to be found again. */
+static void a_service_is_seen_from_any_directory(void **state) {
+    struct ground *ground = *state;
+    lk_result result = {.outcome = LK_OK};
+    char former[PATH_MAX];
+    char link_path[PATH_MAX];
+    struct lk_engine *engine;
+    int lock = -1;
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_non_null(getcwd(former, sizeof former));
+    (void)snprintf(link_path, sizeof link_path, "%s/link", ground->directory);
+    assert_int_equal(symlink(ground->file, link_path), 0);
+    assert_int_equal(chdir(ground->directory), 0);
+    engine = ground_open("link", &lk_sqlite_options_default);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(lk_sql_served_lock(link_path, &lock), 0);
+    (void)ground_sql(ground->file, "UPDATE meta SET served = 'lk://here'");
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_DENIED);
+    assert_int_equal(ground_sql(ground->file, "SELECT served = 'lk://here' FROM meta"), 1);
+    assert_int_equal(close(lock), 0);
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    lk_result_clear(&result);
+    ground_close(engine);
+    assert_int_equal(chdir(former), 0);
+}
+
 static void a_child_of_fork_is_told(void **state) {
     struct ground *ground = *state;
     struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
@@ -342,6 +393,8 @@ int main(void) {
         IN_A_DIRECTORY(a_full_file_is_unavailable_and_keeps_what_it_has),
         IN_A_DIRECTORY(a_disk_that_refuses_is_unavailable),
         IN_A_DIRECTORY(a_deleted_file_is_unavailable),
+        IN_A_DIRECTORY(a_file_taken_from_beside_is_unavailable),
+        IN_A_DIRECTORY(a_service_is_seen_from_any_directory),
         IN_A_DIRECTORY(a_child_of_fork_is_told),
         IN_A_DIRECTORY(a_child_of_fork_opens_it_anew),
         IN_A_DIRECTORY(a_child_of_fork_inherits_no_transaction),

@@ -4,11 +4,13 @@
  * it was.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +20,7 @@
 #include "ground.h"
 #include "sql/format.h"
 
-enum { CONTENT_MAX = 256 * 1024, RACERS = 50 };
+enum { CONTENT_MAX = 256 * 1024, RACERS = 50, NO_RIGHT = 100 };
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -190,6 +192,57 @@ static void a_directory_is_no_file(void **state) {
     assert_int_equal(ground_count_files(ground), 0);
 }
 
+static void a_link_to_nothing_is_invalid(void **state) {
+    struct ground *ground = *state;
+    lk_error error;
+
+    assert_int_equal(symlink("none.db", ground->file), 0);
+    assert_int_equal(ground_try_open(ground->file, &lk_sqlite_options_default, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "link"));
+    assert_int_equal(ground_count_files(ground), 1);
+}
+
+/* Makes directories below, until a file in the last has a whole path of `size` bytes. */
+static void make_long_path(const struct ground *ground, size_t size, char path[PATH_MAX]) {
+    char whole[PATH_MAX];
+
+    assert_non_null(realpath(ground->directory, whole));
+    (void)snprintf(path, PATH_MAX, "%s", whole);
+    while (size - strlen(path) > 200) {
+        (void)snprintf(path + strlen(path), PATH_MAX - strlen(path), "/%0100d", 0);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    (void)snprintf(path + strlen(path), PATH_MAX - strlen(path), "/%0*d",
+                   (int)(size - strlen(path)) - 1, 0);
+}
+
+static void remove_long_path(const struct ground *ground, char path[PATH_MAX]) {
+    char whole[PATH_MAX];
+
+    assert_non_null(realpath(ground->directory, whole));
+    (void)unlink(path);
+    for (*strrchr(path, '/') = '\0'; strcmp(path, whole) != 0; *strrchr(path, '/') = '\0') {
+        assert_int_equal(rmdir(path), 0);
+    }
+    assert_int_equal(ground_count_files(ground), 0);
+}
+
+/* SQLite knows paths of 512 bytes, those of a journal among them. */
+static void a_path_too_long_is_invalid(void **state) {
+    struct ground *ground = *state;
+    char path[PATH_MAX];
+    lk_error error;
+
+    make_long_path(ground, 504, path);
+    assert_int_equal(try_open(path), LK_OK);
+    remove_long_path(ground, path);
+    make_long_path(ground, 505, path);
+    assert_int_equal(ground_try_open(path, &lk_sqlite_options_default, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "504 bytes"));
+    assert_int_equal(access(path, F_OK), -1);
+    remove_long_path(ground, path);
+}
+
 /* All at once, from nothing: each must find a whole store, and all the same one. */
 static void many_make_it_at_once(void **state) {
     struct ground *ground = *state;
@@ -307,6 +360,69 @@ static void a_foreign_database_in_trouble_is_left_alone(void **state) {
     assert_refused_untouched(ground, LK_INVALID);
 }
 
+/* By each name there would be another log, and another store. */
+static void a_second_name_is_refused(void **state) {
+    struct ground *ground = *state;
+    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    lk_result result = {.outcome = LK_OK};
+    char other[PATH_MAX];
+    lk_error error;
+
+    (void)snprintf(other, sizeof other, "%s/other", ground->directory);
+    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(link(ground->file, other), 0);
+    assert_int_equal(ground_try_open(other, &lk_sqlite_options_default, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "hard links"));
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(symlink(ground->file, other), 0); /* SQLite follows these */
+    struct lk_engine *same = ground_open(other, &lk_sqlite_options_default);
+    assert_int_equal(ground_ask(same, "B", "x", LK_TRY, 0, &result), LK_BUSY);
+    lk_result_clear(&result);
+    ground_close(same);
+    ground_close(engine);
+}
+
+static int expect_mount_refused(const struct ground *ground) {
+    char alone[PATH_MAX];
+    lk_error error;
+
+    (void)snprintf(alone, sizeof alone, "%s/alone", ground->directory);
+    write_file(alone, "", 0);
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+        return NO_RIGHT;
+    }
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount(ground->file, alone, NULL, MS_BIND, NULL) != 0) {
+        return NO_RIGHT;
+    }
+    return ground_try_open(alone, &lk_sqlite_options_default, &error) == LK_INVALID
+                   && strstr(error.text, "mount its directory") != NULL
+               ? 0
+               : 1;
+}
+
+/* As a container may be given it. */
+static void a_file_mounted_by_itself_is_refused(void **state) {
+    struct ground *ground = *state;
+    int status = 0;
+    pid_t child;
+
+    assert_int_equal(try_open(ground->file), LK_OK);
+    (void)fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(expect_mount_refused(ground));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_RIGHT) {
+        print_message("no right to mount anything here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void a_newer_format_is_refused_unless_it_lets_us(void **state) {
     struct ground *ground = *state;
     lk_error error;
@@ -413,11 +529,15 @@ int main(void) {
         IN_A_DIRECTORY(an_empty_file_becomes_a_store),
         IN_A_DIRECTORY(a_missing_directory_is_invalid),
         IN_A_DIRECTORY(a_directory_is_no_file),
+        IN_A_DIRECTORY(a_link_to_nothing_is_invalid),
+        IN_A_DIRECTORY(a_path_too_long_is_invalid),
         IN_A_DIRECTORY(many_make_it_at_once),
         IN_A_DIRECTORY(a_death_while_making_is_repaired),
         IN_A_DIRECTORY(garbage_is_refused),
         IN_A_DIRECTORY(a_foreign_database_is_refused),
         IN_A_DIRECTORY(a_foreign_database_in_trouble_is_left_alone),
+        IN_A_DIRECTORY(a_second_name_is_refused),
+        IN_A_DIRECTORY(a_file_mounted_by_itself_is_refused),
         IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_lets_us),
         IN_A_DIRECTORY(a_newer_format_is_noticed_while_open),
         IN_A_DIRECTORY(steps_lead_from_an_older_format),

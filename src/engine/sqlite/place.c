@@ -3,7 +3,9 @@
 #include "engine/sqlite/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -147,6 +149,21 @@ static lk_outcome refuse_by_errno(const char *what, const char *path, int cause,
     return lk_error_set(error, outcome, "%s (%s): %s", what, strerror(cause), path);
 }
 
+/* How long the whole path is, from the root on; 0 where that cannot be found out. */
+static size_t whole_size(const char *path, const char *directory) {
+    const char *slash = strrchr(path, '/');
+    char whole[PATH_MAX];
+
+    return realpath(directory, whole) != NULL
+               ? strlen(whole) + 1 + strlen(slash != NULL ? slash + 1 : path)
+               : 0;
+}
+
+/* SQLite has room for so much, and needs some for the names beside it. */
+static size_t whole_size_max(void) {
+    return (size_t)sqlite3_vfs_find(NULL)->mxPathname - strlen("-journal");
+}
+
 static lk_outcome check_directory(const char *path, lk_error *error) {
     char directory[PATH_MAX];
     struct stat status;
@@ -167,6 +184,12 @@ static lk_outcome check_directory(const char *path, lk_error *error) {
         return lk_error_set(error, LK_INVALID, "the store needs a directory, which this is not: %s",
                             directory);
     }
+    if (whole_size(path, directory) > whole_size_max()) {
+        return lk_error_set(error, LK_INVALID,
+                            "the whole path of the store has more than the %zu bytes that SQLite "
+                            "takes: %s",
+                            whole_size_max(), path);
+    }
     /* The file itself when it is there: it may be mounted, or a link to elsewhere. */
     if (statfs(path, &file_system) != 0 && statfs(directory, &file_system) != 0) {
         return refuse_by_errno("the file system of the store cannot be looked at", directory, errno,
@@ -185,6 +208,30 @@ static lk_outcome check_directory(const char *path, lk_error *error) {
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /*
+ * The log and its index are beside the file's name. By another name of the same file, another link
+ * or a mount of the file alone, there would be others: two stores that do not see each other.
+ */
+static lk_outcome check_names(const char *path, const struct stat *status, lk_error *error) {
+    struct statx more;
+
+    if (status->st_nlink > 1) {
+        return lk_error_set(error, LK_INVALID,
+                            "the store's file has several names (hard links), and who uses another "
+                            "one does not see the locks of this one; leave it one name: %s",
+                            path);
+    }
+    if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &more) == 0
+        && (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "the store's file is mounted by itself, without what stands beside it "
+                            "(-wal, -shm): its locks are not seen elsewhere; mount its directory: "
+                            "%s",
+                            path);
+    }
+    return LK_OK;
+}
+
+/*
  * mknod() makes the file without opening it: whoever closes a descriptor of it in this process
  * would drop the locks of other connections (POSIX).
  */
@@ -198,6 +245,12 @@ static lk_outcome make_file(const char *path, lk_error *error) {
         }
     }
     if (stat(path, &status) != 0) {
+        if (errno == ENOENT) {
+            return lk_error_set(error, LK_INVALID,
+                                "the store's file is a link to one that is not there; make that, "
+                                "or take the link away: %s",
+                                path);
+        }
         return refuse_by_errno("the store's file cannot be looked at", path, errno, error);
     }
     if (!S_ISREG(status.st_mode)) {
@@ -206,7 +259,7 @@ static lk_outcome make_file(const char *path, lk_error *error) {
                             "%s",
                             path);
     }
-    return LK_OK;
+    return check_names(path, &status, error);
 }
 
 static lk_outcome check_identity(const struct lk_sqlite_place *place, lk_error *error) {

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "engine/sqlite/store.h"
 #include "sql/line.h"
+#include "sql/moved.h"
 #include "sql/restart.h"
 #include "sql/served.h"
 
@@ -95,7 +96,7 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
     if (meta->served[0] == '\0') {
         return LK_OK;
     }
-    if (lk_sql_served_is_held(store->place.path)) {
+    if (lk_sql_served_is_held(sqlite3_db_filename(store->sql.handle, "main"))) {
         return lk_error_set(error, LK_DENIED,
                             "a running service keeps this store, and only it may change it; use "
                             "-S %s in place of %s",
@@ -108,13 +109,10 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
 /* What cannot be known when the store is opened, for it can change at any moment. */
 static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                              lk_error *error) {
-    int is_moved = 0;
-
-    (void)sqlite3_file_control(store->sql.handle, "main", SQLITE_FCNTL_HAS_MOVED, &is_moved);
-    if (is_moved != 0) {
+    if (lk_sql_is_moved(&store->sql)) {
         return lk_error_set(error, LK_UNAVAILABLE,
-                            "the store's file was moved, replaced or deleted while it was open; "
-                            "open it anew: %s",
+                            "the store's file, or one beside it (-wal, -shm), was moved, replaced "
+                            "or deleted while it was open; open it anew: %s",
                             store->place.path);
     }
     return lk_sqlite_check_format(store, meta->format, meta->writable_from, error);
