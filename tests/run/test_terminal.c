@@ -423,7 +423,7 @@ static void what_measures_a_store_stops_and_keeps_nobody_from_it(void **state) {
         }
         kill(bench, SIGTSTP);
         stage_await_stopped(bench);
-        assert_true(store_is_free(stage));
+        assert_true(store_is_free(stage, STAGE_BOUND_MS));
         kill(bench, SIGCONT);
         stage_await_asleep(bench);
     }
