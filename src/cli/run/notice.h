@@ -9,8 +9,9 @@
 enum { LK_RUN_NOTICE_MAX = 1024 };
 
 /*
- * Says `lk: WORD: text`, with the text made visible (lk_human_visible()). Where nobody reads (a full
- * pipe, a terminal held by ^S) it is not said after a second: a reader must not keep a lease alive.
+ * Says `lk: WORD: text`, with the text made visible (lk_human_visible()). Where nobody reads (a
+ * full pipe, a terminal held by ^S) it is not said after a second: a reader must not keep a lease
+ * alive.
  */
 void lk_run_notice(const char *word, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
