@@ -12,7 +12,7 @@
 #include "judge.h"
 
 enum {
-    PATIENCE_MS = 20000, /* for what must come, unless it is a defect */
+    PATIENCE_MS = 60000, /* for what must come, unless it is a defect */
     PARTS_TEXT_MAX = 1200,
     EVENT_TEXT_MAX = 1600,
 };

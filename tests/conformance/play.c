@@ -21,7 +21,7 @@
 #include "work.h"
 
 enum {
-    PATIENCE_MS = 20000, /* for what must come, unless it is a defect */
+    PATIENCE_MS = 60000, /* for what must come, unless it is a defect */
     POLL_US = 2000,
     DESCRIPTION_MAX = 900,
 };

@@ -45,25 +45,25 @@ check() {
     esac
 }
 
-resp() { timeout 20 redis-cli -p "$resp" "$@"; }
+resp() { timeout 60 redis-cli -p "$resp" "$@"; }
 json() {
     route=$1
     body=$2
-    timeout 20 curl -s -H 'Content-Type: application/json' -d "$body" "$http$route"
+    timeout 60 curl -s -H 'Content-Type: application/json' -d "$body" "$http$route"
 }
 
 start
 check 'redis-cli asks for a lease' 'status granted paths db/t1 owner a ticket *' \
-    sh -c "timeout 20 redis-cli -3 -p $resp ACQUIRE db/t1 OWNER a TTL 60000 | tr '\n' ' '"
+    sh -c "timeout 60 redis-cli -3 -p $resp ACQUIRE db/t1 OWNER a TTL 60000 | tr '\n' ' '"
 check 'curl is told who has it' '{"status":"busy",*"owner":"a"*' \
     json /v1/acquire '{"parts":["db"],"owner":"b"}'
 check 'redis-cli puts a value' OK resp PUT db/v 'a b'
-check 'curl reads it' 'a b' timeout 20 curl -s "$http/v1/values/db/v"
+check 'curl reads it' 'a b' timeout 60 curl -s "$http/v1/values/db/v"
 check 'redis-cli lists in RESP 2' '0*db/t1*held*' resp LIST db
 check 'redis-cli is told of commands' '*Asks for a lease*' resp COMMAND DOCS ACQUIRE
 check 'an error is an error' 'LOST *' resp RELEASE db/t1 OWNER nobody
 check 'a second service on the same file is refused' 'lk: *' \
-    timeout 20 "$lk" serve --dir "$work/store" --listen 127.0.0.1:0 --http none
+    timeout 60 "$lk" serve --dir "$work/store" --listen 127.0.0.1:0 --http none
 
 kill -TERM "$service"
 code=0
@@ -76,6 +76,6 @@ check 'what was held is held after a restart' '{"status":"busy",*"owner":"a"*' \
 kill -KILL "$service"
 wait "$service" 2>/dev/null || true
 start
-check 'and after it was killed' 'a b' timeout 20 curl -s "$http/v1/values/db/v"
+check 'and after it was killed' 'a b' timeout 60 curl -s "$http/v1/values/db/v"
 check 'its owner releases it' OK resp RELEASE db/t1 OWNER a
 finish

@@ -103,10 +103,11 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* Locks the whole queue, in line: has its turn, and then nobody works. */
+/* Locks the whole queue, in line: has its turn, and then nobody works. Its store is open before
+ * anybody works, so that it asks when they begin. */
 static void *pause_work(void *context) {
     const char *const parts[] = {"shop/work"};
-    lk_store *store = open_store();
+    lk_store *store = context;
     int count = 0;
 
     while (!atomic_load(&is_over)) {
@@ -131,7 +132,6 @@ static void *pause_work(void *context) {
     }
     atomic_fetch_add(&broken, count < TURNS);
     lk_close(store);
-    (void)context;
     return NULL;
 }
 
@@ -156,7 +156,7 @@ static void work_and_pauses_exclude_each_other(void **state) {
         (void)snprintf(id, sizeof id, "%d", i);
         must(lk_push(store, &push, &added, &error), LK_OK, &error);
     }
-    begin(&pauser, pause_work, NULL);
+    begin(&pauser, pause_work, open_store());
     for (unsigned i = 0; i < CLIENTS; i++) {
         clients[i].number = i;
         begin(&clients[i].thread, work, &clients[i]);
@@ -197,7 +197,8 @@ static void *use(void *context) {
         lk_error error;
         lk_outcome outcome;
 
-        (void)snprintf(part, sizeof part, "pools/%d?limit=%d", limit, limit);
+        /* Every other time at a root that is new, which those who share its lock write down. */
+        (void)snprintf(part, sizeof part, "pools%u/%d?limit=%d", i % 2 * i, limit, limit);
         request.owner = owner;
         request.style = LK_TRY;
         (void)pthread_barrier_wait(&gate);

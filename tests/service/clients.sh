@@ -6,7 +6,7 @@
 scenario 'redis-cli'
 serve --listen 127.0.0.1:0 --http none --ephemeral
 port=$(sed 's/.*://' "$work/served")
-cli() { timeout 20 redis-cli -p "$port" "$@"; }
+cli() { timeout 60 redis-cli -p "$port" "$@"; }
 [ "$(cli PING)" = PONG ] || complain 'PING'
 [ "$(cli -3 --json ACQUIRE a/b OWNER ana TTL 60000 | jq -r .status)" = granted ] || complain 'ACQUIRE'
 [ "$(cli -3 --json ACQUIRE a/b OWNER ben | jq -r .status)" = busy ] || complain 'busy'
@@ -24,7 +24,7 @@ cli CLIENT LIST | grep -Eq '^id=[0-9]+ addr=127\.0\.0\.1:[0-9]+ ' || complain 'C
 cli NONSENSE | grep -q '^ERR unknown command' || complain 'an unknown command'
 # A grant is pushed to who waits.
 cli ACQUIRE x OWNER ana TTL 60000 >/dev/null
-timeout 20 redis-cli -3 --json -p "$port" ACQUIRE x OWNER ben WAIT 15000 >"$work/waited" &
+timeout 90 redis-cli -3 --json -p "$port" ACQUIRE x OWNER ben WAIT 60000 >"$work/waited" &
 waits=$!
 waiting() { cli -3 --json LIST x | grep -q waiting; }
 until_true waiting
@@ -32,7 +32,7 @@ cli RELEASE x OWNER ana >/dev/null
 wait "$waits"
 [ "$(jq -r .status "$work/waited")" = granted ] || complain "waited: $(cat "$work/waited")"
 # What dies with its connection: without an owner a request is bound.
-printf 'ACQUIRE bound TTL 60000\r\n' | timeout 20 redis-cli -p "$port" >/dev/null
+printf 'ACQUIRE bound TTL 60000\r\n' | timeout 60 redis-cli -p "$port" >/dev/null
 free() { [ "$(cli -3 --json LIST bound | jq -c '.[1]')" = '[]' ]; }
 until_true free
 stop

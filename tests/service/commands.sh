@@ -19,7 +19,7 @@ mask() {
 step() {
     walked="$walked $1"
     printf '$ lk' && printf ' %s' "$@" && printf '\n'
-    timeout 20 "$LK_PROGRAM" "$@" >"$work/said" 2>"$work/complained" <"$stdin"
+    timeout 60 "$LK_PROGRAM" "$@" >"$work/said" 2>"$work/complained" <"$stdin"
     echo "code $?"
     stdin=/dev/null
     mask <"$work/said"

@@ -54,7 +54,7 @@ stop
 scenario 'a service that is away for longer than a lease ends what ran under it'
 serve --unix "$work/s" --http none --dir "$work/d"
 LK_STORE=lk+unix:$work/s
-"$LK_PROGRAM" run short --ttl 2s -- sh -c 'touch "$0/begun"; exec sleep 60' "$work" 2>"$work/err" &
+"$LK_PROGRAM" run short --ttl 4s -- sh -c 'touch "$0/begun"; exec sleep 60' "$work" 2>"$work/err" &
 run=$!
 until_true test -e "$work/begun"
 stop KILL

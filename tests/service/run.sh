@@ -18,7 +18,7 @@ renewed() {
 scenario 'a command outlives a restart of the service that its lease outlives'
 serve --unix "$work/s" --http none --dir "$work/d"
 LK_STORE=lk+unix:$work/s
-"$LK_PROGRAM" run a --ttl 6s -- sh -c 'touch "$0/begun"; until [ -e "$0/end" ]; do sleep 0.05; done
+"$LK_PROGRAM" run a --ttl 15s -- sh -c 'touch "$0/begun"; until [ -e "$0/end" ]; do sleep 0.05; done
     exit 7' "$work" &
 run=$!
 until_true test -e "$work/begun"
@@ -71,7 +71,7 @@ step() {
     echo "echo $1 begins >>'$work/log'; until [ -e '$work/$2' ]; do sleep 0.02; done; echo $1 ends >>'$work/log'"
 }
 "$LK_PROGRAM" run db/t1 -- sh -c "$(step t1 go)" &
-"$LK_PROGRAM" run db/t2 --ttl 2s -- sh -c "$(step t2 never)" &
+"$LK_PROGRAM" run db/t2 --ttl 6s -- sh -c "$(step t2 never)" &
 victim=$!
 until_true grep -q 't1 begins' "$work/log"
 until_true grep -q 't2 begins' "$work/log"
