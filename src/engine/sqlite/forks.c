@@ -21,11 +21,11 @@ static void hold_all(void) {
     struct timespec until;
 
     (void)pthread_mutex_lock(&list_mutex);
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += FORK_WAIT_S;
     for (struct lk_sqlite *store = first; store != NULL; store = store->next) {
-        store->is_held = store->process == getpid()
-                         && pthread_mutex_clocklock(&store->mutex, CLOCK_MONOTONIC, &until) == 0;
+        store->is_held =
+            store->process == getpid() && pthread_mutex_timedlock(&store->mutex, &until) == 0;
     }
 }
 
