@@ -203,7 +203,7 @@ static lk_outcome explain_step(const struct lk_mysql *store, const struct presen
                         store->place.prefix, present->format, LK_MYSQL_FORMAT);
 }
 
-/* A call's patience is for its own exchange: making a store takes a flush for each of its tables. */
+/* A call's patience is for its exchange; making a store takes a flush for each of its tables. */
 static struct lk_patience making_patience(const struct lk_patience *patience) {
     return (struct lk_patience){
         .until_us = lk_greatest(patience->until_us, lk_clock_now_us() + MAKING_US),
