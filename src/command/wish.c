@@ -8,6 +8,27 @@ static bool is_given(const struct lk_wish *wish, enum lk_keyword keyword) {
     return (wish->given >> keyword & 1) != 0;
 }
 
+/* What is shown, in places where a NUL would be its end. */
+static lk_outcome check_texts(const struct lk_wish *wish, lk_error *error) {
+    const struct {
+        const char *name;
+        struct lk_slice text;
+    } texts[] = {
+        {"R3: an owner", wish->owner},
+        {"R19: a note", wish->note},
+        {"R12: a reason", wish->reason},
+        {"R12: the name of who breaks", wish->by},
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const struct lk_slice *text = &texts[i].text;
+        if (text->size > 0 && memchr(text->bytes, '\0', text->size) != NULL) {
+            return lk_error_set(error, LK_INVALID, "%s has no NULs", texts[i].name);
+        }
+    }
+    return LK_OK;
+}
+
 static lk_outcome parse_parts(const struct lk_slice *texts, size_t count,
                               const struct lk_part_defaults *defaults, struct lk_part *ret_parts,
                               lk_error *error) {
@@ -59,6 +80,15 @@ static lk_outcome understand_break(const struct lk_wish *wish, const struct lk_p
                                    struct lk_call *call, lk_error *error) {
     if (wish->reason.size == 0) {
         return lk_error_set(error, LK_INVALID, "R12: a break names its reason");
+    }
+    if (wish->reason.size > LK_REASON_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID, "R12: a reason has at most %d bytes, not %zu",
+                            LK_REASON_BYTES_MAX, wish->reason.size);
+    }
+    if (wish->by.size > LK_BREAKER_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID,
+                            "R12: the name of who breaks has at most %d bytes, not %zu",
+                            LK_BREAKER_BYTES_MAX, wish->by.size);
     }
     call->broken = (struct lk_break){.path = *path, .owner = wish->owner, .at_once = wish->is_now};
     call->reason = wish->reason;
@@ -193,13 +223,17 @@ static lk_outcome understand_parts(const struct lk_wish *wish, struct lk_underst
 lk_outcome lk_wish_understand(const struct lk_wish *wish, struct lk_understood *understood,
                               lk_error *error) {
     struct lk_path path = {.size = 0};
+    lk_outcome outcome = check_texts(wish, error);
 
+    if (outcome != LK_OK) {
+        return outcome;
+    }
     understood->call = (struct lk_call){.kind = wish->command->kind};
     if (wish->command->operands == LK_OPERANDS_PARTS) {
         return understand_parts(wish, understood, error);
     }
     if (wish->has_path) {
-        lk_outcome outcome = lk_path_parse(wish->path, &path, error);
+        outcome = lk_path_parse(wish->path, &path, error);
         if (outcome != LK_OK) {
             return outcome;
         }

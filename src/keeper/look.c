@@ -9,7 +9,6 @@
 #include "keeper/wait.h"
 
 enum {
-    BY_BYTES_MAX = 255,
     HEADING_BYTES_MAX = LK_ERROR_TEXT_MAX + 4096 + 512,
 };
 
@@ -75,8 +74,9 @@ static lk_outcome check_break(const lk_break_request *request, struct lk_break *
                                   1, LK_REASON_BYTES_MAX, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_checked_text("R12: the name of who breaks",
-                                  request->by != NULL ? request->by : "", 1, BY_BYTES_MAX, error);
+        outcome =
+            lk_checked_text("R12: the name of who breaks", request->by != NULL ? request->by : "",
+                            1, LK_BREAKER_BYTES_MAX, error);
     }
     if (outcome == LK_OK && request->owner != NULL) {
         outcome = lk_checked_owner(request->owner, error);

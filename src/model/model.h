@@ -26,6 +26,7 @@ enum {
     LK_OWNER_BYTES_MAX = 128,
     LK_NOTE_BYTES_MAX = 255,
     LK_REASON_BYTES_MAX = 1024,
+    LK_BREAKER_BYTES_MAX = 255,
     LK_VALUE_BYTES_MAX = 65536,      /* R15, R16 */
     LK_NEEDS_MAX = LK_PARTS_MAX - 1, /* R16: what an item's work needs, beside the item itself */
     LK_ATTEMPTS_MAX = 1000000,

@@ -428,10 +428,11 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     struct lk_server server = {.options = complete(options), .armed_us = LK_NEVER};
     char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction former;
+    struct sigaction former[2];
     lk_outcome outcome;
 
-    (void)sigaction(SIGPIPE, &ignore, &former);
+    (void)sigaction(SIGPIPE, &ignore, &former[0]);
+    (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write that is too far (ulimit -f) fails */
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
@@ -447,6 +448,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
         }
     }
     end(&server);
-    (void)sigaction(SIGPIPE, &former, NULL);
+    (void)sigaction(SIGPIPE, &former[0], NULL);
+    (void)sigaction(SIGXFSZ, &former[1], NULL);
     return outcome;
 }

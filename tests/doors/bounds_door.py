@@ -121,6 +121,35 @@ def dawdlers(service):
     assert is_well(service)
 
 
+def stream_requests(service):
+    """Requests for more than twice the time that one may take, each with a part of the next behind
+    it: the longest time in which nothing came, and whether they were served to the end."""
+    request = Resp.request("ECHO", "x" * 100)
+    wire = Resp(service.resp)
+    wire.send(request[:10])
+    last_s = time.monotonic()
+    end_s, longest_s = last_s + 2.5 * REQUEST_S, 0
+    while last_s < end_s:
+        try:
+            wire.send(request[10:] + request[:10])
+            answer = wire.value()
+        except (Closed, ConnectionError):
+            answer = None
+        now_s = time.monotonic()
+        longest_s, last_s = max(longest_s, now_s - last_s), now_s
+        if answer != "x" * 100:
+            return longest_s, False
+    return longest_s, True
+
+
+def streamers(service):
+    """a stream of requests goes on, though a part of one is there all the time"""
+    longest_s, is_served = stream_requests(service)
+    while not is_served and longest_s > REQUEST_S / 4:  # it may be us who dawdled
+        longest_s, is_served = stream_requests(service)
+    assert is_served, f"cut off, with pauses of {longest_s} s at most"
+
+
 def idlers(service):
     """a connection that asks nothing more is ended, one that waits or follows is not"""
     holder = Resp(service.resp)
@@ -154,5 +183,24 @@ def too_large(service):
     assert is_well(service)
 
 
-run([too_many, flood, no_files, dawdlers, idlers, too_large],
+def too_much(service):
+    """a reply for which there is no room is not begun: that is told in its place"""
+    wire = Resp(service.resp)
+    path, filling = "/".join(["p" * 255] * 2), "\1" * 255  # six bytes each in JSON
+    for batch in range(65):
+        for number in range(100):
+            wire.put("ACQUIRE", f"{path}?shared", "OWNER", f"{batch}.{number}.{filling[:120]}",
+                     "NOTE", filling)
+        for _ in range(100):
+            wire.value()
+    assert wire.call("BREAK", path, "REASON", filling * 4, "BY", filling, "NOW") == 6500
+    wire = Http(service.http)
+    wire.socket.settimeout(6 * PATIENCE_S)  # it takes a second of processor time to find out
+    status, _, body = wire.call("GET", "/v1/audit")
+    assert status == 429 and body["status"] == "full" and body["error"], (status, body)
+    assert is_well(service)
+
+
+run([too_many, flood, no_files, dawdlers, streamers, idlers, too_large,
+     too_much],
     "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

@@ -4,7 +4,7 @@
 
 import json
 
-from service import Http, Resp, run, until
+from service import Closed, Http, Resp, run, until
 
 
 def ask(service, method, path, body=b"", headers=()):
@@ -88,6 +88,7 @@ def refusals(service):
         (404, ask(service, "GET", "/nowhere")),
         (404, ask(service, "GET", "/v1/requestsx")),
         (405, ask(service, "GET", "/v1/acquire")),
+        (405, ask(service, "TRACE", "/v1/values/x")),
         (405, ask(service, "PATCH", "/v1/values/x")),
         (405, ask(service, "POST", "/healthz")),
         (415, ask(service, "POST", "/v1/acquire", b'{"parts":["x"]}')),
@@ -97,9 +98,13 @@ def refusals(service):
         (400, post(service, "/v1/acquire", parts=["a//b"])),
         (400, post(service, "/v1/acquire", parts=["x"], tll="1s")),
         (400, post(service, "/v1/acquire", parts=["x"], ttl_ms=1)),
+        (400, post(service, "/v1/acquire", parts=["x"], owner="a\0b")),
+        (400, post(service, "/v1/break", path="x", reason="r" * 1025)),
         (400, ask(service, "GET", "/v1/requests?nonsense=1")),
         (400, ask(service, "GET", "/v1/requests?cursor=x")),
         (400, ask(service, "GET", "/v1/values/a%00b")),
+        (400, ask(service, "PUT", "/v1/values/x?owner=a%00b", b"x")),
+        (400, ask(service, "GET", "/v1/events?prefix=a%00b")),
     ]
     for expected, (status, _, body) in cases:
         assert status == expected and body["error"], (expected, status, body)
@@ -145,6 +150,57 @@ def impatient(service):
     wire.ask("GET", "/healthz")
     assert wire.reply()[2]["status"] == "timeout"
     assert wire.reply()[2] == b"ok\n"
+
+
+def cut_off(service):
+    """a wait whose client is cut off is withdrawn, also when it had said more than that"""
+    post(service, "/v1/acquire", parts=["c/1"], owner="h")
+    silent, talkative = Http(service.http), Http(service.http)
+    for wire, owner in (silent, "s"), (talkative, "t"):
+        wire.ask("POST", "/v1/acquire", {"parts": ["c/1"], "owner": owner, "mode": "wait"})
+    talkative.ask("GET", "/healthz")
+    follower = Stream(service, "/v1/events?prefix=c")
+    follower.send(b"x" * 10000)
+    until(lambda: len(ask(service, "GET", "/v1/requests?prefix=c")[2]["requests"]) == 3)
+    for wire in silent, talkative, follower:
+        wire.cut()
+    until(lambda: len(ask(service, "GET", "/v1/requests?prefix=c")[2]["requests"]) == 1)
+    until(lambda: b"lockkeeper_followers 0\n" in ask(service, "GET", "/metrics")[2])
+
+
+def heads(service):
+    """HEAD is told how much there would be, and nothing of it"""
+    for path, expected in ("/metrics", 200), ("/v1/events", 405), ("/v1/values/x", 405):
+        wire = Http(service.http)
+        wire.ask("HEAD", path)
+        status, headers = wire.head()
+        assert status == expected and int(headers["content-length"]) > 0, (path, status, headers)
+        assert wire.call("GET", "/healthz")[2] == b"ok\n"  # nothing stands in between
+
+
+def is_over(wire):
+    """Whether nothing more is said before the end of the connection."""
+    try:
+        wire.fill()
+        return False
+    except Closed:
+        return True
+
+
+def unclear(service):
+    """what others may take for another request, or for two of them, is refused, and the end"""
+    second = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    size = f"Content-Length: {len(second)}"
+    for start in [f"PUT /v1/values/x HTTP/1.1\r\nContent-Length: 0\r\n{size}",
+                  f"PUT /v1/values/x HTTP/1.1\r\nContent-Length : {len(second)}",
+                  f"PUT /v1/values/x HTTP/1.1\r\nContent-Length: +{len(second)}",
+                  f"TRACE /v1/values/x HTTP/1.1\r\n{size}",
+                  "GET /healthz HTTP/1.1\r\nHost: evil.example"]:
+        wire = Http(service.http)
+        wire.send(f"{start}\r\nHost: localhost\r\n\r\n{second}".encode())
+        status, headers, body = wire.reply()
+        assert status == 400 and body["status"] == "invalid", (start, status, body)
+        assert headers["connection"] == "close" and is_over(wire), (start, headers)
 
 
 class Stream(Http):
@@ -206,4 +262,5 @@ def both_doors(service):
     assert post(service, "/v1/release", parts=["both"], owner="r")[0] == 200
 
 
-run([requests, values, work, refusals, strangers, long_poll, impatient, events, health, both_doors])
+run([requests, values, work, refusals, strangers, long_poll, impatient, cut_off, heads, unclear,
+     events, health, both_doors])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from service import PATIENCE_S, Closed, Http, Refused, Resp, run, until
+from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, run, until
 
 PASSWORD = "open sesame"
 
@@ -104,8 +104,34 @@ def changed(service):
     refusal(Resp(service.resp).call("AUTH", "another"), "WRONGPASS")
 
 
+def silent(_):
+    """a stranger who says nothing goes after a while, who has said the password may stay"""
+    own = Service(sys.argv[1], "--password-file", str(file), "--bound", "request-seconds=1")
+
+    def come_in():
+        wire = Resp(own.resp)
+        try:
+            return wire if wire.call("AUTH", PASSWORD) == "OK" else None
+        except (Closed, ConnectionError):  # we were too slow
+            return None
+
+    friends = []
+    until(lambda: friends.append(come_in()) or friends[-1])
+    strangers = [Resp(own.resp), Resp(own.resp)]
+    strangers[1].send(b"\r\n")
+    for wire in strangers:
+        try:
+            wire.value()
+            raise AssertionError("a stranger was told something")
+        except (Closed, ConnectionError):
+            pass
+    assert friends[-1].call("PING") == "PONG"
+    friends[-1].close()
+    assert own.end() == 0
+
+
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "password"
     file.touch(0o600)
     file.write_text(PASSWORD + "\n")
-    run([said, bounds, over_http, elsewhere, changed], "--password-file", str(file))
+    run([said, bounds, over_http, elsewhere, changed, silent], "--password-file", str(file))

@@ -49,6 +49,11 @@ def unknown(service):
     refusal(wire.call("ACQUIRE", "a//b"), "INVALID")
     refusal(wire.call("ACQUIRE", "x", "TTL", "1"), "INVALID")
     refusal(wire.call("BREAK", "x"), "INVALID")
+    refusal(wire.call("BREAK", "x", "REASON", "r" * 1025), "INVALID")
+    refusal(wire.call("BREAK", "x", "REASON", "r", "BY", "b" * 256), "INVALID")
+    refusal(wire.call("BREAK", "x", "REASON", "r\0"), "INVALID")
+    refusal(wire.call("ACQUIRE", "x", "OWNER", "a\0b"), "INVALID")
+    refusal(wire.call("ACQUIRE", "x", "NOTE", "a\0b"), "INVALID")
     assert wire.call("PING") == "PONG"
 
 

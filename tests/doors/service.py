@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,11 @@ class Wire:
         self.bytes = b""
 
     def close(self):
+        self.socket.close()
+
+    def cut(self):
+        """As when the client's machine, or one on the way, has forgotten the connection: RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
     def send(self, data):

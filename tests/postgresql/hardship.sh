@@ -3,8 +3,9 @@
 #
 # usage: with_server.sh hardship.sh LK
 #
-# What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction, a
-# hundred thousand requests that have perished, a hot standby, a server that goes. Prints TAP.
+# What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction,
+# names that are new, a hundred thousand requests that have perished, a hot standby, a server that
+# goes. Prints TAP.
 . "${0%/*}/harness.sh"
 . "${0%/*}/nobody.sh"
 
@@ -86,6 +87,23 @@ echo 'COMMIT;' >&9
 exec 9>&-
 wait "$session"
 ok 'and ends as its owner says' is 'SELECT id FROM mine' 2
+
+# ---- names that are new ----
+
+comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0
+sql "ALTER SYSTEM SET track_functions = 'all'"
+sql 'SELECT pg_reload_conf()' >"$work/out"
+comes_to 'SHOW track_functions' all
+are_short() { # nobody has called ask(), which decides what is not simple
+    "$lk" run --try newly-1 -- true && "$lk" run --limit 9 --try newly-2 -- true &&
+        comes_to "SELECT calls >= 2 FROM pg_stat_user_functions
+                  WHERE schemaname = 'lockkeeper' AND funcname = 'lk_release'" t &&
+        is "SELECT count(*) FROM pg_stat_user_functions
+            WHERE schemaname = 'lockkeeper' AND funcname = 'ask'" 0
+}
+ok 'are asked for by the short way, as all others are' are_short
+sql 'ALTER SYSTEM RESET track_functions'
+sql 'SELECT pg_reload_conf()' >"$work/out"
 
 # ---- a hundred thousand requests that have perished ----
 

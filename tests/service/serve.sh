@@ -91,6 +91,26 @@ expect_code 0
 ! tr '\0' ' ' <"/proc/$served/cmdline" | grep -q secret || complain 'the password is in the title'
 stop
 
+scenario 'a file that may not grow any more ends nothing but what had to be written'
+serve --unix "$work/s" --http none --dir "$work/d3"
+LK_STORE=lk+unix:$work/s
+head -c 60000 /dev/zero | tr '\0' v >"$work/value"
+lk put kept "$(cat "$work/value")"
+expect_code 0
+prlimit --pid "$served" --fsize=300000:unlimited
+code=0 number=0
+while [ "$code" -eq 0 ] && [ "$number" -lt 10 ]; do
+    number=$((number + 1))
+    lk put "more/$number" "$(cat "$work/value")"
+done
+failure 69 'lk: UNAVAILABLE: *'
+prlimit --pid "$served" --fsize=unlimited
+until lk put after 1 && [ "$code" -eq 0 ]; do sleep 0.1; done
+lk get kept
+expect_out "$(cat "$work/value")"
+stop TERM
+expect_code 0
+
 scenario 'bounds'
 serve --unix "$work/s" --http none --ephemeral --bound live=2
 LK_STORE=lk+unix:$work/s

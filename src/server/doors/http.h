@@ -39,11 +39,19 @@ struct lk_http_reply {
     struct lk_buffer body;
 };
 
+/* Whether a client has gone of whom nothing is read just now. */
+struct lk_http_lookout {
+    struct event event;
+    int socket;
+    void (*hear_gone)(void *context);
+    void *context;
+};
+
 /* A request that is not answered yet. */
 struct lk_http_exchange {
     struct lk_http_door *door;
     struct evhttp_request *request;
-    struct event gone; /* the client closes */
+    struct lk_http_lookout lookout;
     TAILQ_ENTRY(lk_http_exchange) list;
     uint64_t tag;
     bool is_held; /* answered, and held back for: */
@@ -129,6 +137,11 @@ struct lk_http_client *lk_http_client_of(struct lk_http_door *door, struct evhtt
 /* The request is whole; its reply is about to be sent. */
 void lk_http_client_asked(struct lk_http_client *client);
 void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request);
+
+/* Calls hear_gone(), once, when the request's client has gone: it closed, or was cut off. */
+void lk_http_lookout_begin(struct lk_http_lookout *lookout, struct evhttp_request *request,
+                           void (*hear_gone)(void *context), void *context);
+void lk_http_lookout_end(struct lk_http_lookout *lookout);
 
 /* ---- http_door.c ---- */
 

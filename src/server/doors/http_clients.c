@@ -15,6 +15,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "server/doors/http.h"
@@ -72,6 +73,45 @@ static void hear_time(evutil_socket_t socket, short what, void *context) {
     end_overdue(&clients->asking, now);
     end_overdue(&clients->reading, now);
     arm(clients);
+}
+
+/* ---- looking out ----------------------------------------------------------------------------- */
+
+/*
+ * Something has come, or an end. A client that says more before it is answered is read later; until
+ * then its socket stays readable, so whether it goes is looked up now and then. To wait for the end
+ * alone will not do: that of a connection that was cut off (RST) is no EV_CLOSED to libevent, which
+ * would wake up for it without an end.
+ */
+static void look(evutil_socket_t socket, short what, void *context) {
+    static const struct timeval later = {.tv_sec = 1};
+    struct lk_http_lookout *lookout = context;
+    struct pollfd place = {.fd = lookout->socket, .events = POLLRDHUP};
+
+    (void)socket;
+    (void)what;
+    if (poll(&place, 1, 0) > 0) {
+        lookout->hear_gone(lookout->context);
+    } else {
+        (void)evtimer_assign(&lookout->event, event_get_base(&lookout->event), look, lookout);
+        (void)event_add(&lookout->event, &later);
+    }
+}
+
+void lk_http_lookout_begin(struct lk_http_lookout *lookout, struct evhttp_request *request,
+                           void (*hear_gone)(void *context), void *context) {
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+
+    lookout->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+    lookout->hear_gone = hear_gone;
+    lookout->context = context;
+    (void)event_assign(&lookout->event, evhttp_connection_get_base(connection), lookout->socket,
+                       EV_READ | EV_CLOSED, look, lookout);
+    (void)event_add(&lookout->event, NULL);
+}
+
+void lk_http_lookout_end(struct lk_http_lookout *lookout) {
+    (void)event_del(&lookout->event);
 }
 
 /* ---- accepting, or not ----------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ static struct lk_http_door *http_door(struct lk_door *door) {
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
 static void free_exchange(struct lk_http_exchange *exchange) {
-    (void)event_del(&exchange->gone);
+    lk_http_lookout_end(&exchange->lookout);
     if (exchange->is_held) {
         TAILQ_REMOVE(&exchange->door->held, exchange, list);
     } else {
@@ -29,14 +29,12 @@ static void free_exchange(struct lk_http_exchange *exchange) {
 }
 
 /* The client has closed: what it waited for is withdrawn, and nobody hears the rest. */
-static void hear_gone(evutil_socket_t socket, short what, void *context) {
+static void hear_gone(void *context) {
     struct lk_http_exchange *exchange = context;
     struct lk_http_door *door = exchange->door;
     struct evhttp_connection *connection = evhttp_request_get_connection(exchange->request);
     struct lk_times times = lk_server_times(door->server);
 
-    (void)socket;
-    (void)what;
     if (!exchange->is_held) {
         lk_core_cancel(lk_server_core(door->server), door->session, exchange->tag, &times);
     }
@@ -47,7 +45,6 @@ static void hear_gone(evutil_socket_t socket, short what, void *context) {
 static struct lk_http_exchange *new_exchange(struct lk_http_door *door,
                                              struct evhttp_request *request) {
     struct lk_http_exchange *exchange = calloc(1, sizeof *exchange);
-    struct evhttp_connection *connection = evhttp_request_get_connection(request);
 
     if (exchange == NULL) {
         return NULL;
@@ -55,10 +52,7 @@ static struct lk_http_exchange *new_exchange(struct lk_http_door *door,
     exchange->door = door;
     exchange->request = request;
     exchange->tag = door->last_tag;
-    (void)event_assign(&exchange->gone, lk_server_loop(door->server),
-                       bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
-                       hear_gone, exchange);
-    (void)event_add(&exchange->gone, NULL);
+    lk_http_lookout_begin(&exchange->lookout, request, hear_gone, exchange);
     TAILQ_INSERT_TAIL(&door->blocked, exchange, list);
     return exchange;
 }

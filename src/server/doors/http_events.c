@@ -28,7 +28,7 @@ struct lk_http_stream {
     struct lk_watcher watcher;
     struct lk_http_door *door;
     struct evhttp_request *request;
-    struct event gone;
+    struct lk_http_lookout lookout;
     TAILQ_ENTRY(lk_http_stream) list;
     TAILQ_ENTRY(lk_http_stream) stirred;
     bool is_stirred;
@@ -55,7 +55,7 @@ void lk_http_stream_closed(struct lk_http_stream *stream) {
     if (evhttp_request_get_connection(stream->request) == NULL) {
         evhttp_request_free(stream->request);
     }
-    (void)event_del(&stream->gone);
+    lk_http_lookout_end(&stream->lookout);
     lk_watcher_end(lk_server_core(server), &stream->watcher, &times);
     TAILQ_REMOVE(&stream->door->streams, stream, list);
     if (stream->is_stirred) {
@@ -65,11 +65,9 @@ void lk_http_stream_closed(struct lk_http_stream *stream) {
     free(stream);
 }
 
-static void hear_gone(evutil_socket_t socket, short what, void *context) {
+static void hear_gone(void *context) {
     const struct lk_http_stream *stream = context;
 
-    (void)socket;
-    (void)what;
     evhttp_connection_free(evhttp_request_get_connection(stream->request));
 }
 
@@ -98,7 +96,7 @@ static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *pi
     struct evbuffer *chunk = evbuffer_new();
 
     if (chunk == NULL || evbuffer_add(chunk, piece->bytes, piece->size) != 0) {
-        hear_gone(-1, 0, stream);
+        hear_gone(stream);
     } else {
         stream->is_sending = true;
         evhttp_send_reply_chunk_with_cb(stream->request, chunk, hear_sent, stream);
@@ -119,7 +117,7 @@ static void tell(struct lk_http_stream *stream) {
         write_event(&piece, event);
     }
     if (piece.failed) {
-        hear_gone(-1, 0, stream);
+        hear_gone(stream);
     } else if (piece.size > 0) {
         send_piece(stream, &piece);
     }
@@ -137,7 +135,7 @@ void lk_http_events_end_turn(struct lk_http_door *door) {
 
 void lk_http_events_close(struct lk_http_door *door) {
     while (!TAILQ_EMPTY(&door->streams)) {
-        hear_gone(-1, 0, TAILQ_FIRST(&door->streams));
+        hear_gone(TAILQ_FIRST(&door->streams));
     }
 }
 
@@ -180,10 +178,7 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
     lk_watcher_begin(lk_server_core(door->server), &stream->watcher, prefix, after, &times);
     TAILQ_INSERT_TAIL(&door->streams, stream, list);
     door->stream_count++;
-    (void)event_assign(&stream->gone, lk_server_loop(door->server),
-                       bufferevent_getfd(evhttp_connection_get_bufferevent(connection)), EV_CLOSED,
-                       hear_gone, stream);
-    (void)event_add(&stream->gone, NULL);
+    lk_http_lookout_begin(&stream->lookout, request, hear_gone, stream);
     client->stream = stream;
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);

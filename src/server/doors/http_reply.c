@@ -3,7 +3,9 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "engine/reply.h"
 #include "server/doors/http.h"
@@ -24,13 +26,25 @@ static void add_header(struct evhttp_request *request, const char *name, const c
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
 }
 
+/* Of a body that is only asked about (HEAD): evhttp would send it, and not say how long it is. */
+static void add_length(struct evhttp_request *request, size_t size) {
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%zu", size);
+    add_header(request, "Content-Length", digits);
+}
+
 void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
                         struct lk_http_reply *reply) {
     struct lk_http_client *client = lk_http_client_of(door, request);
     struct evbuffer *body = evbuffer_new();
     int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
+    bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
 
-    if (body != NULL && !reply->body.failed) {
+    if (is_head && !reply->body.failed) {
+        add_length(request, reply->body.size);
+        add_header(request, "Content-Type", reply->type);
+    } else if (body != NULL && !reply->body.failed) {
         (void)evbuffer_add(body, reply->body.bytes, reply->body.size);
         add_header(request, "Content-Type", reply->type);
     }
@@ -133,6 +147,21 @@ static bool fill_value(const struct lk_echo *echo, const struct lk_reply *said,
     return true;
 }
 
+/* Nothing of it is sent, but why. */
+static void fill_too_large(struct lk_http_reply *reply) {
+    struct lk_form_writer writer = lk_form_writer_json(&reply->body);
+    size_t max = reply->body.max;
+    lk_error error;
+
+    lk_buffer_done(&reply->body);
+    reply->body = (struct lk_buffer){.max = max};
+    (void)lk_error_set(&error, LK_FULL,
+                       "there is no room for the reply, of %zu bytes at most: ask for less", max);
+    reply->status = lk_answer_http_status(LK_FULL);
+    lk_answer_write_failure(&writer, LK_FULL, error.text);
+    lk_buffer_add(&reply->body, "\n", 1);
+}
+
 void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *echo,
                         const struct lk_reply *said, struct lk_http_reply *reply) {
     struct lk_form_writer writer = lk_form_writer_json(&reply->body);
@@ -145,6 +174,8 @@ void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_echo *e
         reply->status = lk_answer_http_status(lk_answer_write(echo, said, &writer));
         reply->type = of_json;
         lk_buffer_add(&reply->body, "\n", 1);
-        reply->body.failed = lk_form_writer_failed(&writer);
+        if (lk_form_writer_failed(&writer)) {
+            fill_too_large(reply);
+        }
     }
 }

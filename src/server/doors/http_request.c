@@ -29,6 +29,56 @@ static const char *header_of(struct evhttp_request *request, const char *name) {
     return evhttp_find_header(evhttp_request_get_input_headers(request), name);
 }
 
+/* ---- where a request ends -------------------------------------------------------------------- */
+
+static size_t count_headers(struct evhttp_request *request, const char *name) {
+    const struct evkeyval *header;
+    size_t count = 0;
+
+    TAILQ_FOREACH(header, evhttp_request_get_input_headers(request), next) {
+        count += strcasecmp(header->key, name) == 0;
+    }
+    return count;
+}
+
+/* A blank before the colon hides a header from those who look for its name. */
+static bool has_hidden_header(struct evhttp_request *request) {
+    const struct evkeyval *header;
+
+    TAILQ_FOREACH(header, evhttp_request_get_input_headers(request), next) {
+        if (header->key[0] == '\0' || header->key[strcspn(header->key, " \t")] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether everybody on the way reads the same request, up to the same byte. One that a proxy in
+ * front of the service and evhttp see differently would have a second one smuggled behind it.
+ */
+static bool is_clear(struct evhttp_request *request) {
+    enum evhttp_cmd_type method = evhttp_request_get_command(request);
+    const char *length = header_of(request, "Content-Length");
+    const char *encoding = header_of(request, "Transfer-Encoding");
+
+    if (count_headers(request, "Host") > 1 || count_headers(request, "Content-Length") > 1
+        || count_headers(request, "Transfer-Encoding") > 1 || has_hidden_header(request)
+        || (length != NULL && strspn(length, "0123456789") != strlen(length))) {
+        return false;
+    }
+    /* Of these evhttp takes a body for the next request, whatever the headers say. */
+    return (method != EVHTTP_REQ_HEAD && method != EVHTTP_REQ_TRACE)
+           || (encoding == NULL && (length == NULL || strspn(length, "0") == strlen(length)));
+}
+
+static void refuse_unclear(struct lk_http_door *door, struct evhttp_request *request) {
+    (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
+    lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID,
+                   "what is asked, or where it ends, is not clear: see Host, Content-Length, "
+                   "Transfer-Encoding, and blanks in the names of headers");
+}
+
 /* ---- who may ask ----------------------------------------------------------------------------- */
 
 /* The host of a Host header, without its port. */
@@ -138,20 +188,30 @@ struct sources {
     char owner[OWNER_BYTES_MAX];
 };
 
-static lk_outcome read_query(struct lk_wish *wish, struct evhttp_request *request,
-                             struct sources *sources, lk_error *error) {
+/* Into empty fields, whose texts end at their first NUL. */
+static lk_outcome parse_query(struct evhttp_request *request, struct evkeyvalq *fields,
+                              lk_error *error) {
     const char *text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
-    const struct evkeyval *field;
 
     if (text == NULL || text[0] == '\0') {
         return LK_OK;
     }
-    if (evhttp_parse_query_str(text, &sources->query) != 0) {
-        return lk_error_set(error, LK_INVALID, "the query is not NAME=VALUE&...");
+    if (strstr(text, "%00") != NULL || evhttp_parse_query_str(text, fields) != 0) {
+        return lk_error_set(error, LK_INVALID, "the query is not NAME=VALUE&..., without NULs");
+    }
+    return LK_OK;
+}
+
+static lk_outcome read_query(struct lk_wish *wish, struct evhttp_request *request,
+                             struct sources *sources, lk_error *error) {
+    const struct evkeyval *field;
+    lk_outcome outcome = parse_query(request, &sources->query, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
     }
     TAILQ_FOREACH(field, &sources->query, next) {
-        lk_outcome outcome =
-            lk_wish_set_text(wish, lk_slice_of(field->key), lk_slice_of(field->value), error);
+        outcome = lk_wish_set_text(wish, lk_slice_of(field->key), lk_slice_of(field->value), error);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -249,16 +309,14 @@ static bool is_json(const char *type) {
 }
 
 static void follow(struct lk_http_door *door, struct evhttp_request *request) {
-    const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
     const char *after = header_of(request, "Last-Event-ID");
     struct evkeyvalq fields;
     lk_error error;
     lk_outcome outcome;
 
     TAILQ_INIT(&fields);
-    if (query != NULL && query[0] != '\0' && evhttp_parse_query_str(query, &fields) != 0) {
-        outcome = lk_error_set(&error, LK_INVALID, "the query is not NAME=VALUE&...");
-    } else {
+    outcome = parse_query(request, &fields, &error);
+    if (outcome == LK_OK) {
         after = after != NULL ? after : evhttp_find_header(&fields, "after");
         outcome = lk_http_events_open(door, request, evhttp_find_header(&fields, "prefix"), after,
                                       &error);
@@ -279,7 +337,8 @@ static bool run_service_route(struct lk_http_door *door, struct evhttp_request *
     if (!is_health && !is_ready && !is_events && strcmp(path, "/metrics") != 0) {
         return false;
     }
-    if (strcmp(method, "GET") != 0) {
+    if (strcmp(method, "GET") != 0
+        || (is_events && evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)) {
         lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID, "this route is for GET");
     } else if (is_events) {
         follow(door, request);
@@ -334,6 +393,8 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     }
     if (client == NULL || client->is_surplus) {
         lk_http_refuse(door, request, STATUS_TOO_MANY, LK_FULL, "too many connections");
+    } else if (!is_clear(request)) {
+        refuse_unclear(door, request);
     } else if (path == NULL) {
         lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
     } else if (!is_from_here(door, request)) {

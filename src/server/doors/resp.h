@@ -54,6 +54,7 @@ struct lk_resp_connection {
     bool is_writing;         /* `writable` is pending */
     bool is_calling;         /* within lk_core_call() */
     bool is_answered;        /* ... which has answered */
+    bool is_whole;           /* a request has become so since `begun_us` was looked at */
     bool is_ending;          /* takes up nothing more; ends when all is told */
     bool is_dead;            /* ends at once */
     char name[LK_RESP_NAME_BYTES_MAX + 1];

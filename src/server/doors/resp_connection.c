@@ -81,6 +81,7 @@ static size_t take_requests(struct lk_resp_connection *connection, struct lk_sli
             return input.size;
         case LK_RESP_DONE:
             taken += request->size;
+            connection->is_whole = true;
             if (request->argument_count > 0) {
                 lk_resp_execute(connection);
             }
@@ -124,27 +125,34 @@ static void take_input(struct lk_resp_connection *connection, struct lk_slice in
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Watches how long a request takes to become whole, and looks away when none is begun. */
-static void watch_request(struct lk_resp_connection *connection) {
-    const struct timeval patience = {.tv_sec = connection->door->request_s};
-    bool is_begun = connection->input.size > 0 && may_take(connection);
-    bool was_begun = connection->begun_us != 0;
-
-    if (is_begun == was_begun || !connection->is_reading) {
-        return;
-    }
-    if (is_begun) {
-        connection->begun_us = lk_server_times(connection->door->server).now_us;
-        (void)event_add(&connection->readable, &patience);
-    } else {
-        connection->begun_us = 0;
-        (void)event_remove_timer(&connection->readable);
-    }
-}
-
 static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
     return connection->begun_us != 0
            && now_us - connection->begun_us >= connection->door->request_s * INT64_C(1000000);
+}
+
+/*
+ * Watches how long a request takes to become whole, and looks away when none is begun. In a stream
+ * of them the last may always be a part of one, but it is another one each time. From a stranger
+ * one is awaited at all times, or those who say nothing would keep out those who know the password.
+ */
+static void watch_request(struct lk_resp_connection *connection) {
+    const struct timeval patience = {.tv_sec = connection->door->request_s};
+    bool is_begun = (connection->input.size > 0 || !connection->is_known) && may_take(connection);
+    bool was_begun = connection->begun_us != 0;
+
+    if (!connection->is_reading || (!is_begun && !was_begun)) {
+        return;
+    }
+    if (!is_begun) {
+        connection->begun_us = 0;
+        (void)event_remove_timer(&connection->readable);
+    } else if (!was_begun || connection->is_whole) {
+        connection->begun_us = lk_server_times(connection->door->server).now_us;
+        (void)event_add(&connection->readable, &patience);
+    } else if (is_overdue(connection, lk_server_times(connection->door->server).now_us)) {
+        connection->is_dead = true;
+    }
+    connection->is_whole = false;
 }
 
 /* The other side says nothing more: what it was promised is told, what blocks is given up. */
@@ -165,10 +173,6 @@ static void read_some(evutil_socket_t socket, short what, void *context) {
         take_input(connection, (struct lk_slice){.bytes = door->input, .size = (size_t)size});
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
         hear_end(connection, size < 0);
-    }
-    watch_request(connection);
-    if (is_overdue(connection, lk_server_times(door->server).now_us)) {
-        connection->is_dead = true;
     }
 }
 
@@ -231,13 +235,26 @@ static void write_out(struct lk_resp_connection *connection) {
     }
 }
 
+/* Something of what it was to be told is missing, so nothing that follows would make sense. */
+static void complain_of_room(const struct lk_resp_connection *connection) {
+    (void)fprintf(stderr,
+                  "lk serve: client %" PRIu64 ": there is no room for what it is told (%d bytes at "
+                  "most), and it is cut off\n",
+                  connection->session != NULL ? lk_session_number(connection->session) : 0,
+                  LK_RESP_OUTPUT_BYTES_MAX);
+}
+
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
     bool has_called = take_kept(connection);
     bool is_told;
 
+    watch_request(connection);
     if (!connection->is_dead) {
         lk_resp_tell_events(connection);
         write_out(connection);
+    }
+    if (connection->outbox.bytes.failed) {
+        complain_of_room(connection);
     }
     is_told = untold(connection) == 0 && connection->blocked == NULL;
     if (connection->is_dead || connection->outbox.bytes.failed

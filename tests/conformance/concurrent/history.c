@@ -60,6 +60,7 @@ struct history {
     struct service service;
     bool kills_service;
     unsigned service_kills;
+    int restart_log;
     struct slot {
         pid_t process;
         pthread_t thread;
@@ -190,11 +191,27 @@ static void start_service(struct history *history, const char *program) {
     }
 }
 
+static const char restart_log_name[] = "restarts.log";
+
+static void open_restart_log(struct history *history) {
+    char path[PATH_BYTES_MAX];
+    snprintf(path, sizeof path, "%s/%s", history->folder, restart_log_name);
+    history->restart_log = open(path, O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    if (history->restart_log < 0) {
+        give_up(path);
+    }
+}
+
 static void restart_service(struct history *history) {
+    int64_t gone_us = actor_now_us();
     service_end(&history->service, SIGKILL);
     if (!service_start(&history->service)) {
         fputs("history: the service did not start again\n", stderr);
         exit(1);
+    }
+    if (dprintf(history->restart_log, "restart %" PRId64 " %" PRId64 "\n", gone_us, actor_now_us())
+        < 0) {
+        give_up("the log of restarts");
     }
     history->service_kills++;
 }
@@ -246,11 +263,16 @@ static bool close_roots(struct history *history) {
 /* Runs the checker on all logs. */
 static bool check(const struct history *history, char *checker) {
     static char paths[ARGUMENTS_MAX][PATH_BYTES_MAX];
-    char *arguments[ARGUMENTS_MAX + 2] = {checker};
+    static char restarts[PATH_BYTES_MAX];
+    char *arguments[ARGUMENTS_MAX + 3] = {checker};
     unsigned count = history->incarnations < ARGUMENTS_MAX ? history->incarnations : ARGUMENTS_MAX;
     for (unsigned i = 0; i < count; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/%u.log", history->folder, i);
         arguments[i + 1] = paths[i];
+    }
+    if (history->kills_service) {
+        snprintf(restarts, sizeof restarts, "%s/%s", history->folder, restart_log_name);
+        arguments[count + 1] = restarts;
     }
     fflush(stdout);
     pid_t child = fork();
@@ -338,6 +360,9 @@ int main(int argc, char **argv) {
     history.processes = outlives_its_users(argv[1]);
     url_make(&history, argv[1]);
     history.kills_service = argc == 5;
+    if (history.kills_service) {
+        open_restart_log(&history);
+    }
     if (argc > 3) {
         start_service(&history, argv[3]);
     }

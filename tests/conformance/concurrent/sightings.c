@@ -82,6 +82,18 @@ static void put_draws(struct sightings *sightings, const struct call *call, uint
     }
 }
 
+/* The latest deadline of what would have had this one, had the store been there all the time. */
+static int64_t outlived(const struct sightings *sightings, int64_t deadline_us) {
+    int64_t latest_us = deadline_us;
+    for (size_t i = 0; i < sightings->restart_count; i++) {
+        const struct restart *restart = &sightings->restarts[i];
+        if (restart->gone_us <= deadline_us) {
+            latest_us = greatest(latest_us, restart->back_us + sightings->ttl_max_us);
+        }
+    }
+    return latest_us;
+}
+
 static void put_presence(struct sightings *sightings, const struct call *call,
                          const struct followed *followed, int64_t to_us) {
     if (followed->ticket != 0 || followed->may_stand) {
@@ -89,7 +101,7 @@ static void put_presence(struct sightings *sightings, const struct call *call,
             (struct presence){.owner = call->owner,
                               .ticket = followed->ticket,
                               .from_us = followed->asked_us,
-                              .to_us = least(to_us, followed->longest_us)};
+                              .to_us = least(to_us, outlived(sightings, followed->longest_us))};
     }
 }
 
@@ -352,6 +364,9 @@ void sightings_derive(struct sightings *sightings) {
     sightings->arrivals = take(calls, sizeof *sightings->arrivals);
     sightings->presences = take(2 * calls, sizeof *sightings->presences);
     for (size_t i = 0; i < calls; i++) {
+        sightings->ttl_max_us = greatest(sightings->ttl_max_us, sightings->calls[i].ttl_us);
+    }
+    for (size_t i = 0; i < calls; i++) {
         if (!seen[i]) {
             follow(sightings, i, seen);
         }
@@ -365,4 +380,5 @@ void sightings_free(struct sightings *sightings) {
     free(sightings->draws);
     free(sightings->arrivals);
     free(sightings->presences);
+    free(sightings->restarts);
 }

@@ -89,6 +89,12 @@ struct presence {
     int64_t to_us;
 };
 
+/* The store was away, and has come back: what lived then may live longer for it, once (R11). */
+struct restart {
+    int64_t gone_us;
+    int64_t back_us;
+};
+
 struct sightings {
     struct call *calls; /* in the order of each log; logs one after the other */
     size_t call_count;
@@ -100,10 +106,13 @@ struct sightings {
     size_t arrival_count;
     struct presence *presences;
     size_t presence_count;
-    size_t lost_early; /* told as lost, or gone, while it was promised */
+    struct restart *restarts;
+    size_t restart_count;
+    int64_t ttl_max_us; /* of any call */
+    size_t lost_early;  /* told as lost, or gone, while it was promised */
 };
 
-/* Reads one log and appends its calls. False, with a line on stderr, when it is none. */
+/* Reads one log and appends its calls and restarts. False, with a line on stderr: it is none. */
 bool sightings_read(struct sightings *sightings, const char *path);
 
 /* Works out all the rest from the calls. Prints what was lost early. */

@@ -107,6 +107,21 @@ static struct call *add_call(struct sightings *sightings) {
     return &sightings->calls[sightings->call_count];
 }
 
+/* When the store went, and when it was back. */
+static bool read_restart(const char *line, struct sightings *sightings) {
+    size_t count = sightings->restart_count;
+    struct restart *restarts = realloc(sightings->restarts, (count + 1) * sizeof *restarts);
+    if (restarts == NULL) {
+        fputs("checker: out of memory\n", stderr);
+        exit(2);
+    }
+    sightings->restarts = restarts;
+    sightings->restart_count++;
+    return sscanf(line, "restart %" SCNd64 " %" SCNd64, &restarts[count].gone_us,
+                  &restarts[count].back_us)
+           == 2;
+}
+
 bool sightings_read(struct sightings *sightings, const char *path) {
     char line[LINE_BYTES_MAX];
     size_t first = sightings->call_count;
@@ -119,6 +134,8 @@ bool sightings_read(struct sightings *sightings, const char *path) {
         if (strncmp(line, "call ", 5) == 0) {
             good = read_call(line, add_call(sightings));
             sightings->call_count += good ? 1 : 0;
+        } else if (strncmp(line, "restart ", 8) == 0) {
+            good = read_restart(line, sightings);
         } else {
             good = sightings->call_count > first
                    && read_answer(line, &sightings->calls[sightings->call_count - 1]);
