@@ -191,6 +191,14 @@ ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*not whole*'
 sql 'DELETE FROM a_meta'
 ok 'one that somebody has left half made is made whole' works "mysql://root@/test?$server&prefix=a_"
 
+# Somebody else is at making it, for longer than calls are patient.
+making="CONCAT('lockkeeper ', LEFT(SHA2('test.late_', 256), 40))"
+sql "DO GET_LOCK($making, 0), SLEEP(12)" &
+maker=$!
+comes_to "SELECT IS_USED_LOCK($making) IS NOT NULL" 1
+ok 'a store is waited for while somebody makes it' works "mysql://root@/test?$server&prefix=late_"
+wait "$maker"
+
 # ---- in a caller's transaction, and for people ----
 
 url="mysql://root@/test?$server&prefix=own_"

@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "engine/mysql/script.h"
 #include "engine/mysql/store.h"
 #include "engine/procedures/rename.h"
 #include "sql/schema.h"
 
 enum { SQL_BYTES_MAX = 256 };
+
+#define MAKING_US INT64_C(60000000) /* at least, for making a store, or waiting for who makes it */
 
 /* Whoever makes the store has this lock; the prefix goes into it. As in 10_tables.sql. */
 #define LOCK "CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.%s'), 256), 40))"
@@ -204,6 +208,14 @@ static lk_outcome explain_step(const struct lk_mysql *store, const struct presen
                         store->place.prefix, present->format, LK_MYSQL_FORMAT);
 }
 
+/* A call's patience is for its exchange; making a store takes a flush for each of its tables. */
+static struct lk_patience making_patience(const struct lk_patience *patience) {
+    return (struct lk_patience){
+        .until_us = lk_greatest(patience->until_us, lk_clock_now_us() + MAKING_US),
+        .waker = patience->waker,
+    };
+}
+
 /* The making has settings of its own: its connection is not used for calls. */
 static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link *link,
                              const struct lk_patience *patience, bool *ret_made, lk_error *error) {
@@ -212,9 +224,11 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
 
     *ret_made = outcome == LK_OK && is_to_be_made(&present);
     if (*ret_made) {
-        outcome = explain_step(store, &present, make(store, link, patience, error), error);
+        const struct lk_patience longer = making_patience(patience);
+
+        outcome = explain_step(store, &present, make(store, link, &longer, error), error);
         if (outcome == LK_OK) {
-            outcome = look(store, link, patience, &present, error);
+            outcome = look(store, link, &longer, &present, error);
         }
     }
     return outcome == LK_OK ? check(store, &present, error) : outcome;
