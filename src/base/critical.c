@@ -1,35 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A readers-writer lock: to be inside is to read. Readers go first, so nesting is safe. */
+/*
+ * Who is inside is counted. Whoever closes shuts the door first, so that threads that go in and out
+ * all the time cannot keep it waiting; a thread that is inside already may go in deeper. No mutex:
+ * a child of fork() would find it as another thread held it.
+ */
 #include "base/critical.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/clock.h"
 
-static pthread_rwlock_t sections = PTHREAD_RWLOCK_INITIALIZER;
+static atomic_uint inside; /* threads */
+static atomic_bool is_shut;
+static _Thread_local unsigned depth;
+
+static void breathe(void) {
+    const struct timespec breath = {.tv_nsec = 1000000};
+
+    (void)nanosleep(&breath, NULL);
+}
 
 void lk_critical_enter(void) {
-    (void)pthread_rwlock_rdlock(&sections);
+    if (depth++ > 0) {
+        return;
+    }
+    /* Counted before the door is looked at: one of the two sees the other. */
+    atomic_fetch_add(&inside, 1);
+    while (atomic_load(&is_shut)) {
+        atomic_fetch_sub(&inside, 1);
+        breathe();
+        atomic_fetch_add(&inside, 1);
+    }
 }
 
 void lk_critical_leave(void) {
-    (void)pthread_rwlock_unlock(&sections);
+    if (--depth == 0) {
+        atomic_fetch_sub(&inside, 1);
+    }
 }
 
 bool lk_critical_close(int64_t patience_us) {
-    const struct timespec breath = {.tv_nsec = 1000000};
     int64_t until_us = lk_clock_now_us() + patience_us;
 
-    while (pthread_rwlock_trywrlock(&sections) != 0) {
+    atomic_store(&is_shut, true);
+    while (atomic_load(&inside) > 0) {
         if (lk_clock_now_us() >= until_us) {
+            lk_critical_open();
             return false;
         }
-        (void)nanosleep(&breath, NULL);
+        breathe();
     }
     return true;
 }
 
 void lk_critical_open(void) {
-    (void)pthread_rwlock_unlock(&sections);
+    atomic_store(&is_shut, false);
 }

@@ -12,6 +12,7 @@
 #include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/say.h"
+#include "cli/stop.h"
 
 /* Colour is for terminals, and for those who have not declined it (no-color.org). */
 static bool wants_colour(FILE *out) {
@@ -58,6 +59,9 @@ static int handle(const struct lk_cli *cli, const struct lk_command_line *line) 
     if (helps || tells_version || !line->command->has_tail) {
         /* A reader that has gone is a write error like any other. CMD of `run` would inherit it. */
         (void)signal(SIGPIPE, SIG_IGN);
+    }
+    if (!helps && !tells_version && !line->command->has_own_stop) {
+        lk_stop_outside_transactions();
     }
     if (helps) {
         return lk_help_say(cli, line->command);

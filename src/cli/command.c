@@ -49,6 +49,7 @@ const struct lk_command lk_commands[] = {
         .words_min = 1,
         .words_max = LK_WORDS_ANY,
         .has_tail = true,
+        .has_own_stop = true,
         .outcomes = ENDS_ASK & ~ENDS(LK_GRANTED),
         .more_codes = "124  --max-time is up\n"
                       "126  CMD cannot be executed\n"
@@ -321,6 +322,7 @@ const struct lk_command lk_commands[] = {
         .for_words = BIT(TABLE),
         .for_tail = BIT(ANNOUNCE_ONLY),
         .has_tail = true,
+        .has_own_stop = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .more_codes = "126  CMD cannot be executed\n"
                       "127  CMD is not found\n"
@@ -409,6 +411,7 @@ const struct lk_command lk_commands[] = {
                 "only where it has them and $NO_COLOR is not set.",
         .options = PLAIN_OPTIONS,
         .words_max = 1,
+        .has_own_stop = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .more_codes = "128+N  ended by signal N\n",
         .examples = {{"lk top", "everything"}, {"lk top db", "db and all below it"}},
@@ -439,6 +442,7 @@ const struct lk_command lk_commands[] = {
                 "Listens on this machine only, unless there is a password, or --insecure.",
         .options = COMMON_OPTIONS | BIT(LISTEN) | BIT(UNIX) | BIT(HTTP) | BIT(DIR) | BIT(EPHEMERAL)
                    | BIT(PASSWORD_FILE) | BIT(INSECURE) | BIT(BOUND),
+        .has_own_stop = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},
                      {"lk serve --unix /run/lk.sock --http none --dir /var/lib/lk",

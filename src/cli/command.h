@@ -32,6 +32,7 @@ struct lk_command {
     lk_option_set for_words; /* with one of these, it needs no arguments */
     lk_option_set for_tail;  /* with one of these, it needs no command */
     bool has_tail;           /* needs `--` and a command of the user's behind it */
+    bool has_own_stop;       /* what SIGTSTP does to it is its own matter (stop.h) */
     unsigned outcomes;       /* what it can end in: bits of lk_outcome */
     const char *more_codes;  /* lines for exit codes that are no outcome's; NULL: none */
     struct lk_example examples[5];

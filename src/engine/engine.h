@@ -124,6 +124,12 @@ struct lk_engine_ops {
                        struct lk_engine **ret_engine, struct lk_error *error);
     void (*close)(struct lk_engine *engine);
 
+    /*
+     * Whether what has been UNAVAILABLE stays so until the store is opened anew: then nobody waits
+     * for it. NULL: it may always come back.
+     */
+    bool (*is_gone)(struct lk_engine *engine);
+
     /* What this very store can, of `capabilities`, once it is open. NULL: all of them. */
     unsigned (*capabilities_of)(struct lk_engine *engine);
 

@@ -9,8 +9,9 @@
 #define BACK_OFF_MIN_US INT64_C(50000)
 #define BACK_OFF_MAX_US INT64_C(1000000)
 
-struct lk_absence lk_absence_new(void) {
-    return (struct lk_absence){.since_us = LK_NEVER,
+struct lk_absence lk_absence_new(struct lk_engine *engine) {
+    return (struct lk_absence){.engine = engine,
+                               .since_us = LK_NEVER,
                                .back_off_us = BACK_OFF_MIN_US,
                                .random = {.state = lk_random_draw()}};
 }
@@ -22,13 +23,14 @@ void lk_absence_end(struct lk_absence *absence) {
 
 bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end_us,
                         int64_t patience_ms, struct lk_waker *waker) {
+    struct lk_engine *engine = absence->engine;
     int64_t now_us = lk_clock_now_us();
     int64_t pause_us;
 
     if (absence->since_us == LK_NEVER) {
         absence->since_us = sent_us;
     }
-    if (now_us >= end_us
+    if (now_us >= end_us || (engine->ops->is_gone != NULL && engine->ops->is_gone(engine))
         || (patience_ms != 0 && (now_us - absence->since_us) / 1000 >= patience_ms)) {
         return false;
     }

@@ -5,24 +5,26 @@
 
 #include "base/random.h"
 #include "base/waker.h"
+#include "engine/engine.h"
 
 #define LK_FAREWELL_US INT64_C(1000000) /* for a store that may be away, by somebody who leaves */
 
 struct lk_absence {
+    struct lk_engine *engine;
     int64_t since_us; /* the first call that was not answered; LK_NEVER: the store is there */
     int64_t back_off_us;
     struct lk_random random;
 };
 
-struct lk_absence lk_absence_new(void);
+struct lk_absence lk_absence_new(struct lk_engine *engine);
 
 /* The store has answered. */
 void lk_absence_end(struct lk_absence *absence);
 
 /*
  * A call that was sent at `sent_us` was not answered: sleeps a while, longer each time. Returns
- * whether the store is to be tried again: not when `end_us` has come, or when it has been away for
- * `patience_ms` (0: for as long as there is time).
+ * whether the store is to be tried again: not when `end_us` has come, when it has been away for
+ * `patience_ms` (0: for as long as there is time), or when it is away for good.
  */
 bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end_us,
                         int64_t patience_ms, struct lk_waker *waker);

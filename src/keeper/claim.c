@@ -305,7 +305,7 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
                          lk_claim_info **ret_claim, lk_error *error) {
     char made[LK_OWNER_BYTES_MAX + 1];
     lk_claim_request known;
-    struct lk_claiming claiming = {.store = store, .absence = lk_absence_new()};
+    struct lk_claiming claiming = {.store = store, .absence = lk_absence_new(store->engine)};
     struct lk_waker waker;
     struct lk_cancel_link link;
     int64_t sent_us;

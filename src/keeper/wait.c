@@ -288,7 +288,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, lk_res
         .checked = checked,
         .ask = ask_from(checked),
         .waker = &waker,
-        .absence = lk_absence_new(),
+        .absence = lk_absence_new(store->engine),
         .result = result,
         .end_us = lk_wait_instant_after(request->wait_ms),
         .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),

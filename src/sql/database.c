@@ -40,7 +40,9 @@ void lk_sql_close(struct lk_sql *sql) {
         (void)sqlite3_finalize(sql->prepared[i]);
         sql->prepared[i] = NULL;
     }
+    lk_critical_enter(); /* the last to leave empties the log */
     (void)sqlite3_close(sql->handle);
+    lk_critical_leave();
     sql->handle = NULL;
     end_writing(sql);
 }

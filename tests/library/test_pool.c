@@ -262,7 +262,7 @@ static void test_a_steal_is_counted(void **state) {
     struct ground ground = ground_of(state);
     lk_work_options options = options_of(&ground);
     const lk_claim_request dying = {
-        .size = sizeof dying, .queue = "q", .owner = "dying", .ttl_ms = 100};
+        .size = sizeof dying, .queue = "q", .owner = "dying", .ttl_ms = 3000};
     lk_claim_info *claim = NULL;
     lk_work_counts counts;
 

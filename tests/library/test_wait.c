@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "waiter.h"
@@ -46,6 +47,23 @@ static void test_another_handle_grants(void **state) {
     assert_int_equal(waiter_join(&waiter), LK_GRANTED);
     waiter_done(&waiter);
     lk_close(other);
+}
+
+/* What cannot come back to this handle is not waited for, however long the wait. */
+static void test_a_file_that_goes_ends_the_wait(void **state) {
+    const struct fixture *fixture = *state;
+    struct waiter waiter;
+    char path[128];
+    bool has_file;
+
+    begin_one_behind_another(fixture->store, &waiter);
+    (void)snprintf(path, sizeof path, "%s/locks.db", fixture->directory);
+    has_file = unlink(path) == 0;
+    if (!has_file) {
+        assert_int_equal(release_part(fixture->store, "a", "x"), LK_OK);
+    }
+    assert_int_equal(waiter_join(&waiter), has_file ? LK_UNAVAILABLE : LK_GRANTED);
+    waiter_done(&waiter);
 }
 
 /* ---- the order of grants --------------------------------------------------------------------- */
@@ -361,6 +379,7 @@ int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
         TEST(test_release_grants),
         TEST(test_another_handle_grants),
+        TEST(test_a_file_that_goes_ends_the_wait),
         TEST(test_grants_follow_the_line),
         TEST(test_hand_offs_are_prompt),
         TEST(test_timeout_withdraws_its_own),

@@ -227,10 +227,10 @@ static void test_parked_when_its_claims_perish(void **state) {
     lk_claim_info *info = NULL;
 
     request.max_attempts = 1;
-    request.ttl_ms = 60;
+    request.ttl_ms = 3000;
     push(store, "q", "1");
     assert_int_equal(lk_claim_next(store, &request, &info, NULL), LK_GRANTED);
-    wait_until_ms(now_ms() + 80);
+    wait_until_ms(now_ms() + 3010);
     expect_state(store, "q", "1", "parked");
     assert_int_equal(lk_done(store, "q", "1", "a", info->token, NULL), LK_LOST);
     lk_claim_free(info);
@@ -259,8 +259,8 @@ static void test_a_stolen_claim(void **state) {
     lk_store *store = store_of(state);
 
     push(store, "q", "1");
-    lk_claim_info *first = claim_ttl(store, "q", "a", "1", 200);
-    wait_until_ms(now_ms() + 250);
+    lk_claim_info *first = claim_ttl(store, "q", "a", "1", 3000);
+    wait_until_ms(now_ms() + 3010);
     lk_claim_info *second = claim_ttl(store, "q", "b", "1", 0);
     assert_int_equal(second->attempt, 2);
     assert_true(second->is_stolen);
@@ -437,7 +437,7 @@ static void test_a_perished_claim_ends_a_wait(void **state) {
     struct claimant claimant;
 
     push(store, "q", "1");
-    lk_claim_free(claim_ttl(store, "q", "a", "1", 150));
+    lk_claim_free(claim_ttl(store, "q", "a", "1", 3000));
     start(&claimant, store, "b", LK_FOREVER);
     expect_claim(&claimant, "1");
 }

@@ -39,7 +39,7 @@ frugal() { # AT_MOST ARGUMENT...: reads no more rows than that
 }
 
 ok 'an ask among them reads a few rows' frugal 400 acquire --try --owner me old/5
-ok 'so does a release' frugal 400 release --owner me old/5
+ok 'so does a release, which may sweep' frugal 1200 release --owner me old/5
 ok 'and an ask for all of two paths' frugal 400 acquire --try --owner me old/5 new/5
 ok 'and a renewal' frugal 400 renew --owner me old/5 new/5
 ok 'and a list, which lets perish a few as well' frugal 5000 ls old/5
@@ -47,5 +47,12 @@ ok 'an explanation reads none of them twice' frugal 120000 show old/5
 sql 'CALL lk_sweep()'
 ok 'they are swept, many at a time' is \
     "SELECT COUNT(*) < 99900 FROM lk_requests WHERE root = 'old'" 1
+
+# What is kept of ends (R3) goes as well, where there is nothing but work.
+sql "INSERT INTO lk_ended (token, identity, ended_us) SELECT n, UNHEX(SHA2(n, 256)), n FROM lk_numbers;
+     CREATE TABLE jobs (id INT PRIMARY KEY);
+     INSERT INTO jobs SELECT n FROM lk_numbers WHERE n <= 70"
+ok 'seventy rows are worked on' says 0 '*' work --drain --table jobs -- true
+ok 'by who sweeps now and then' is 'SELECT COUNT(*) < 1000 FROM lk_ended WHERE token <= 1000' 1
 
 finish

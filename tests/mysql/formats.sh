@@ -73,6 +73,18 @@ for pattern in '^CREATE TABLE IF NOT EXISTS lk_numbers' '^CALL lk_step' \
     sql 'DROP DATABASE half'
 done
 
+# ---- by who may do half of it ----
+
+old_store till
+sql "CREATE USER helper;
+     GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, EXECUTE ON till.* TO helper;
+     SET GLOBAL sql_notes = 0"
+ok 'who may make tables and no procedures is told who may' \
+    says 77 '*DENIED*format 1*lk schema mysql*' -S "$(store helper till)" ls
+sql 'SET GLOBAL sql_notes = 1'
+ok 'and has taken back nothing that was there' \
+    says 0 '*db/t1*alice*' -S "$(store root till)" ls db
+
 # ---- by a DBA ----
 
 old_store office

@@ -29,6 +29,14 @@ has_no_line() { # PATTERN
     ! grep -q "$1" "$work/out"
 }
 
+# An ask, a long one, what sweeps, and work.
+works_wholly() { # URL
+    works "$1" && says 0 '*' -S "$1" acquire --try --owner me db/t1 db/t2 &&
+        says 0 '*' -S "$1" ls && says 0 '*' -S "$1" push mail one &&
+        says 0 '*one*' -S "$1" claim --owner me mail &&
+        says 0 '*' -S "$1" "done" --owner me mail one
+}
+
 # ---- getting in ----
 
 local="127.0.0.1:$LK_TEST_PORT"
@@ -73,6 +81,13 @@ ok 'who may make nothing is told who does' fails 77 '*DENIED*lk schema mysql*' "
 sql "GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE ON shop.* TO app"
 ok 'so is who may make tables and no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
 ok 'who takes his tables back' [ "$(objects shop)" = 0 ]
+sql "CREATE DATABASE barn; CREATE USER almost;
+     GRANT CREATE, DROP, ALTER, SELECT, INSERT, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE
+     ON barn.* TO almost"
+set_up "GRANT CREATE, UPDATE ON barn.lk_roots TO almost; GRANT CREATE, UPDATE ON barn.lk_queues TO almost"
+ok 'who fails at the very end is told' fails 77 '*DENIED*lk_meta*' "mysql://almost@/barn?$server"
+ok 'and leaves what others may use already' is 'SELECT format FROM lk_meta' 2 barn
+ok 'who find all of it' works "mysql://root@/barn?$server"
 sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
@@ -85,6 +100,12 @@ ok 'with what it says to grant it works' works "$app"
 sql "SHOW GRANTS FOR app" >"$work/out"
 ok 'without a right to create anything' has_no_line 'CREATE\|ALTER\|DROP\|ALL'
 made_by_hand=$(objects shop)
+sql "CREATE DATABASE desk; GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON desk.* TO app;
+    SET GLOBAL autocommit = 0"
+run_file "$work/schema.sql" desk
+sql 'SET GLOBAL autocommit = 1'
+ok 'a DBA makes all of it, also where nothing is committed by itself' \
+    works "mysql://app@/desk?$server"
 sql 'CREATE DATABASE auto'
 ok 'the engine makes the same' works "mysql://root@/auto?$server"
 ok 'as many things' [ "$(objects auto)" = "$made_by_hand" ]
@@ -102,11 +123,25 @@ ok 'a server that can only be read is UNAVAILABLE' \
 ok 'and nothing is made there' \
     fails 69 '*UNAVAILABLE*primary*' "mysql://needy:right@$local/test?prefix=unmade_"
 ok 'not even half' [ -z "$(sql "SHOW TABLES LIKE 'unmade%'")" ]
-sql 'SET GLOBAL read_only = 0'
 case $(sql 'SELECT VERSION()') in
-*MariaDB*) isolation=tx_isolation own_mode=ORACLE ;;
-*) isolation=transaction_isolation own_mode=TIME_TRUNCATE_FRACTIONAL ;;
+*MariaDB*) isolation=tx_isolation own_mode=ORACLE may_write='READ ONLY ADMIN' ;;
+*) isolation=transaction_isolation own_mode=TIME_TRUNCATE_FRACTIONAL may_write=SUPER ;;
 esac
+calls() {
+    sql "SHOW GLOBAL STATUS LIKE 'Com_call_procedure'" | cut -f2
+}
+# A session may what its user might when it began: a new one finds another server, as it were.
+calls_before=$(calls)
+"$lk" -S "mysql://needy:right@$local/test?prefix=a_" acquire --owner me --wait 60s db/late \
+    >"$work/out" 2>"$work/err" &
+late=$!
+while [ "$(calls)" = "$calls_before" ] && kill -0 "$late" 2>/dev/null; do
+    sleep 0.05
+done
+set_up "GRANT $may_write ON *.* TO needy"
+wait "$late"
+report $? 'who waits for a primary looks for it on a new connection'
+sql "REVOKE $may_write ON *.* FROM needy; SET GLOBAL read_only = 0"
 for level in REPEATABLE-READ SERIALIZABLE READ-UNCOMMITTED; do
     set_up "SET GLOBAL $isolation = '$level'"
     ok "a default of $level does no harm" works "mysql://root@/test?$server&prefix=b_"
@@ -121,6 +156,23 @@ done
 set_up "SET GLOBAL sql_mode = DEFAULT; SET GLOBAL autocommit = 0"
 ok 'nor a default without autocommit' works "mysql://root@/test?$server&prefix=b_"
 sql "SET GLOBAL autocommit = 1"
+# What sessions begin with decides neither how transactions end nor what procedures find out.
+settings=0
+while read -r name value; do
+    settings=$((settings + 1))
+    set_up "SET GLOBAL $name = $value"
+    ok "nor does $name = $value" works_wholly "mysql://root@/test?$server&prefix=b_"
+    ok 'nor for making it' works_wholly "mysql://root@/test?$server&prefix=s${settings}_"
+    set_up "SET GLOBAL $name = DEFAULT"
+done <<END
+completion_type 1
+completion_type 2
+max_error_count 0
+max_join_size 1
+sql_select_limit 0
+sql_auto_is_null 1
+group_concat_max_len 4
+END
 
 # ---- stores of other programs ----
 
@@ -139,6 +191,14 @@ ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*not whole*'
 sql 'DELETE FROM a_meta'
 ok 'one that somebody has left half made is made whole' works "mysql://root@/test?$server&prefix=a_"
 
+# Somebody else is at making it, for longer than calls are patient.
+making="CONCAT('lockkeeper ', LEFT(SHA2('test.late_', 256), 40))"
+sql "DO GET_LOCK($making, 0), SLEEP(12)" &
+maker=$!
+comes_to "SELECT IS_USED_LOCK($making) IS NOT NULL" 1
+ok 'a store is waited for while somebody makes it' works "mysql://root@/test?$server&prefix=late_"
+wait "$maker"
+
 # ---- in a caller's transaction, and for people ----
 
 url="mysql://root@/test?$server&prefix=own_"
@@ -154,6 +214,23 @@ hostile="';DROP TABLE own_meta;--"
 "$lk" -S "$url" acquire --try --owner "$hostile" "db/';DROP_TABLE_own_meta;--" >"$work/out" 2>"$work/err"
 "$lk" -S "$url" ls --json >"$work/out" 2>"$work/err"
 ok 'hostile names stay names' has_line 'DROP_TABLE_own_meta;--.*DROP TABLE own_meta;--'
+# An error that no handler of a procedure sees, as the end of the server's stack is one. Who waits asks
+# again, on the same connection.
+cat >"$work/left.sql" <<STOP
+DELIMITER //
+DROP PROCEDURE own_ask //
+CREATE PROCEDURE own_ask(a TEXT, b TEXT, c TEXT, d TEXT, e TEXT, f TEXT, g TEXT, h BIGINT, i BIGINT,
+    j TEXT, k INT, l INT)
+BEGIN
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION;
+    SELECT root INTO @locked FROM own_roots LIMIT 1 FOR UPDATE;
+    SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1436, MESSAGE_TEXT = 'the stack is full';
+END //
+STOP
+run_file "$work/left.sql"
+ok 'what a call leaves locked is undone before the next one' \
+    says 69 '*the stack is full*' -S "$url" acquire --owner me --wait 2s db/t3
 "$lk" -S "$url" doctor >"$work/out" 2>"$work/err"
 ok 'lk doctor says where it is' has_line '^prefix: own_$'
 ok 'and warns of what is not durable here' has_line 'innodb_flush_log_at_trx_commit'

@@ -3,8 +3,9 @@
 #
 # usage: with_server.sh hardship.sh LK
 #
-# What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction, a
-# hundred thousand requests that have perished, a hot standby, a server that goes. Prints TAP.
+# What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction,
+# names that are new, a hundred thousand requests that have perished, a hot standby, a server that
+# goes. Prints TAP.
 . "${0%/*}/harness.sh"
 . "${0%/*}/nobody.sh"
 
@@ -87,6 +88,23 @@ exec 9>&-
 wait "$session"
 ok 'and ends as its owner says' is 'SELECT id FROM mine' 2
 
+# ---- names that are new ----
+
+comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0
+sql "ALTER SYSTEM SET track_functions = 'all'"
+sql 'SELECT pg_reload_conf()' >"$work/out"
+comes_to 'SHOW track_functions' all
+are_short() { # nobody has called ask(), which decides what is not simple
+    "$lk" run --try newly-1 -- true && "$lk" run --limit 9 --try newly-2 -- true &&
+        comes_to "SELECT calls >= 2 FROM pg_stat_user_functions
+                  WHERE schemaname = 'lockkeeper' AND funcname = 'lk_release'" t &&
+        is "SELECT count(*) FROM pg_stat_user_functions
+            WHERE schemaname = 'lockkeeper' AND funcname = 'ask'" 0
+}
+ok 'are asked for by the short way, as all others are' are_short
+sql 'ALTER SYSTEM RESET track_functions'
+sql 'SELECT pg_reload_conf()' >"$work/out"
+
 # ---- a hundred thousand requests that have perished ----
 
 sql "INSERT INTO lockkeeper.requests (identity, owner, note, held, attended, fixed, ticket, token,
@@ -113,9 +131,17 @@ frugal() { # AT_MOST ARGUMENT...: reads no whole table, and no more rows than th
     [ "${before% *}" = "${after% *}" ] && [ $((${after#* } - ${before#* })) -le "$at_most" ]
 }
 ok 'an ask among them reads a few rows' frugal 40 acquire --try --owner me old/5
-ok 'so does a release' frugal 40 release --owner me old/5
+ok 'so does a release, which may sweep' frugal 600 release --owner me old/5
 ok 'and an ask for all of two paths' frugal 200 acquire --try --owner me old/5 new/5
 ok 'and a renewal' frugal 200 renew --owner me old/5 new/5
+# What is kept of ends (R3) goes as well, where there is nothing but work.
+sql "INSERT INTO lockkeeper.ended (token, identity, ended_us)
+     SELECT n, sha256(n::text::bytea), n FROM generate_series(1, 1000) AS n;
+     CREATE TABLE jobs (id integer PRIMARY KEY);
+     INSERT INTO jobs SELECT generate_series(1, 70)"
+ok 'seventy rows are worked on' says 0 '*' work --drain --table jobs -- true
+ok 'by who sweeps now and then' \
+    is 'SELECT count(*) < 1000 FROM lockkeeper.ended WHERE token <= 1000' t
 
 # ---- a listener whose session is ended ----
 

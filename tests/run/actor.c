@@ -3,6 +3,7 @@
  * A command that behaves as the tests need it:
  *
  *   actor hold READY               waits to be ended
+ *   actor leave READY              the same, in its parent's process group
  *   actor deaf READY               ignores SIGTERM and waits to be killed
  *   actor report READY GOT CODE    writes the number of the first signal to GOT and exits with CODE
  *   actor count READY GOT          writes to GOT how often it was continued before SIGUSR1
@@ -170,7 +171,10 @@ static int start_daemon(const char *ready, bool stay) {
 static int play(int argc, char **argv) {
     const char *part = argc > 2 ? argv[1] : "";
 
-    if (strcmp(part, "hold") == 0) {
+    if (strcmp(part, "leave") == 0 && setpgid(0, getpgid(getppid())) != 0) {
+        return DEFECT;
+    }
+    if (strcmp(part, "hold") == 0 || strcmp(part, "leave") == 0) {
         be_ready(argv[2]);
         wait_for_end();
     }

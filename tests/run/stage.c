@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,15 +112,20 @@ const char *stage_path(struct stage *stage, const char *name) {
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static _Noreturn void become(struct stage *stage, char *const *words, bool is_alone) {
+enum way { IN_A_GROUP, ALONE, TRACED };
+
+static _Noreturn void become(struct stage *stage, char *const *words, enum way way) {
     int in = open("/dev/null", O_RDONLY);
     int out = open(stage_path(stage, "out"), O_WRONLY | O_CREAT | O_APPEND, 0600);
     int err = open(stage_path(stage, "err"), O_WRONLY | O_CREAT | O_APPEND, 0600);
 
-    if (is_alone) {
+    if (way == ALONE) {
         setsid();
     } else {
         setpgid(0, 0);
+    }
+    if (way == TRACED && ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+        _exit(99);
     }
     if (in < 0 || out < 0 || err < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) {
         _exit(99);
@@ -129,7 +135,7 @@ static _Noreturn void become(struct stage *stage, char *const *words, bool is_al
     _exit(99);
 }
 
-static pid_t start(struct stage *stage, const char *const *words, bool is_alone) {
+static pid_t start(struct stage *stage, const char *const *words, enum way way) {
     char *line[WORDS_MAX + 2] = {getenv("LK_TEST_LK")};
     size_t count = 1;
 
@@ -142,9 +148,9 @@ static pid_t start(struct stage *stage, const char *const *words, bool is_alone)
     pid_t process = fork();
     assert_true(process >= 0);
     if (process == 0) {
-        become(stage, line, is_alone);
+        become(stage, line, way);
     }
-    if (!is_alone) {
+    if (way != ALONE) {
         setpgid(process, process);
     }
     stage->processes[stage->process_count++] = process;
@@ -162,11 +168,15 @@ pid_t stage_start(struct stage *stage, ...) {
         words[count] = va_arg(arguments, const char *);
     } while (words[count++] != NULL);
     va_end(arguments);
-    return start(stage, words, false);
+    return start(stage, words, IN_A_GROUP);
 }
 
 pid_t stage_start_alone(struct stage *stage, const char *const *words) {
-    return start(stage, words, true);
+    return start(stage, words, ALONE);
+}
+
+pid_t stage_start_traced(struct stage *stage, const char *const *words) {
+    return start(stage, words, TRACED);
 }
 
 static void forget(struct stage *stage, pid_t process) {

@@ -56,6 +56,9 @@ pid_t stage_start(struct stage *stage, ...) __attribute__((sentinel));
 /* The same in a session of its own: an orphaned process group, which nobody stops. */
 pid_t stage_start_alone(struct stage *stage, const char *const *words);
 
+/* As stage_start(), but traced by this process: it halts when it has become lk. */
+pid_t stage_start_traced(struct stage *stage, const char *const *words);
+
 /* Waits until it has ended. Its exit code, or STAGE_DIED + N. */
 int stage_end(struct stage *stage, pid_t process);
 

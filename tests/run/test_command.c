@@ -189,6 +189,16 @@ static void usr1_reaches_the_command_alone(void **state) {
     assert_int_equal(stage_end(stage, run), 0);
 }
 
+static void a_command_in_another_group_is_reached_all_the_same(void **state) {
+    struct stage *stage = *state;
+    const char *ready = stage_path(stage, "ready");
+    pid_t run = STAGE_START(stage, "run", "x", "--", stage_actor(), "leave", ready);
+
+    stage_await(ready);
+    kill(run, SIGTERM);
+    assert_int_equal(stage_end(stage, run), 128 + SIGTERM);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define STORY(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
@@ -205,6 +215,7 @@ int main(void) {
         STORY(signals_are_passed_on),
         STORY(a_shell_is_ended_with_its_child),
         STORY(usr1_reaches_the_command_alone),
+        STORY(a_command_in_another_group_is_reached_all_the_same),
     };
     return cmocka_run_group_tests_name("run: the command", tests, NULL, NULL);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How CMD is ended, what is left of it, and the clean-up command. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "stage.h"
 
@@ -34,6 +37,28 @@ static void out_of_time_and_deaf_means_killed(void **state) {
     assert_true(stage_is_dead((pid_t)stage_await(ready)));
     assert_true(stage_is_dead((pid_t)stage_await(daemon)));
     assert_int_equal(STAGE_RUN(stage, "run", "x", "--try", "--", "true"), 0);
+}
+
+/* Nobody reads what it says: it does its work all the same, and keeps the lease no longer. */
+static void nobody_has_to_read_what_it_says(void **state) {
+    struct stage *stage = *state;
+    const char *pipe = stage_path(stage, "pipe");
+    const char *got = stage_path(stage, "got");
+    const char *script =
+        stage_text(stage,
+                   "exec 2>%s; exec %s run x --max-time 100ms -- "
+                   "%s report %s %s 0",
+                   pipe, getenv("LK_TEST_LK"), stage_actor(), stage_path(stage, "ready"), got);
+    const char text[4096] = {0};
+
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int reader = open(pipe, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(reader >= 0);
+    while (write(reader, text, sizeof text) > 0) {
+    }
+    assert_int_equal(STAGE_RUN(stage, "run", "outer", "--", "sh", "-c", script), 124);
+    assert_int_equal(stage_await(got), SIGTERM);
+    close(reader);
 }
 
 /* ---- what is left ---------------------------------------------------------------------------- */
@@ -207,6 +232,7 @@ int main(void) {
 #define STORY(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
         STORY(a_command_has_only_so_much_time),
         STORY(out_of_time_and_deaf_means_killed),
+        STORY(nobody_has_to_read_what_it_says),
         STORY(what_a_command_leaves_behind_is_left_alone),
         STORY(a_killed_lk_takes_its_command_along),
         STORY(a_killed_guard_is_replaced),

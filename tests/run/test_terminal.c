@@ -248,6 +248,28 @@ static void a_job_in_the_background_leaves_the_terminal_alone(void **state) {
     close_terminal(&terminal);
 }
 
+/* SIGSTOP says nothing to lk: the shell takes the terminal while lk still thinks it has lent it. */
+static void a_job_stopped_without_a_word_leaves_the_terminal_alone(void **state) {
+    struct stage *stage = *state;
+    const char *ready = stage_path(stage, "ready");
+    struct terminal terminal = OPEN_TERMINAL("run", "x", "--", stage_actor(), "hold", ready);
+
+    pid_t command = (pid_t)stage_await(ready);
+    type(&terminal, "\x1a");
+    pid_t job = hear_stop(&terminal);
+    order(&terminal, 'f');
+    await_front(&terminal, command);
+    kill(job, SIGSTOP);
+    assert_true(WIFSTOPPED(hear(&terminal).status));
+    order(&terminal, 'b');
+    kill(job, SIGTERM);
+    struct news news = hear(&terminal);
+    assert_true(WIFEXITED(news.status));
+    assert_int_equal(WEXITSTATUS(news.status), 128 + SIGTERM);
+    assert_int_equal(news.in_front, terminal.shell);
+    close_terminal(&terminal);
+}
+
 static void what_reads_in_the_background_stops_until_it_is_in_front(void **state) {
     struct stage *stage = *state;
     const char *ready = stage_path(stage, "ready");
@@ -388,6 +410,27 @@ static void who_stops_keeps_nobody_from_the_store(void **state) {
     assert_int_equal(stage_end(stage, holder), 128 + SIGTERM);
 }
 
+/* Its clients are in transactions nearly all the time. */
+static void what_measures_a_store_stops_and_keeps_nobody_from_it(void **state) {
+    struct stage *stage = *state;
+    /* No disk is waited for, which may take its time. */
+    const char *store = stage_text(stage, "%s?durability=relaxed", getenv("LK_STORE"));
+    pid_t bench = STAGE_START(stage, "-S", store, "bench", "--clients", "3", "--seconds", "600");
+
+    for (int round = 0; round < 20; round++) {
+        for (int breaths = 0; breaths < 20; breaths++) {
+            stage_breathe();
+        }
+        kill(bench, SIGTSTP);
+        stage_await_stopped(bench);
+        assert_true(store_is_free(stage, STAGE_BOUND_MS));
+        kill(bench, SIGCONT);
+        stage_await_asleep(bench);
+    }
+    kill(bench, SIGTERM);
+    assert_int_equal(stage_end(stage, bench), STAGE_DIED + SIGTERM);
+}
+
 /* In an orphaned process group nobody could continue lk: it does not stop, and CMD goes on. */
 static void an_orphan_does_not_stop(void **state) {
     struct stage *stage = *state;
@@ -444,12 +487,14 @@ int main(void) {
         STORY(an_interrupt_reaches_the_command_once),
         STORY(a_stopped_job_goes_on_in_front),
         STORY(a_job_in_the_background_leaves_the_terminal_alone),
+        STORY(a_job_stopped_without_a_word_leaves_the_terminal_alone),
         STORY(what_reads_in_the_background_stops_until_it_is_in_front),
         STORY(a_job_stopped_past_its_deadline_does_not_go_on),
         STORY(a_waiting_job_stops_and_goes_on),
         STORY(a_stop_reaches_both),
         STORY(a_command_is_told_once_to_go_on),
         STORY(who_stops_keeps_nobody_from_the_store),
+        STORY(what_measures_a_store_stops_and_keeps_nobody_from_it),
         STORY(an_orphan_does_not_stop),
         STORY(an_orphan_that_reads_is_hung_up),
         STORY(who_does_not_stop_is_stopped),

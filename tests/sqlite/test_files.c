@@ -401,9 +401,32 @@ static int expect_mount_refused(const struct ground *ground) {
                : 1;
 }
 
-/* As a container may be given it. */
-static void a_file_mounted_by_itself_is_refused(void **state) {
-    struct ground *ground = *state;
+static int expect_shifted_clock_refused(const struct ground *ground) {
+    static const char shift[] = "boottime 1000 0";
+    lk_error error;
+    int status = 0;
+    int offsets;
+    pid_t child;
+
+    if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0) {
+        return NO_RIGHT;
+    }
+    offsets = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+    if (offsets < 0 || write(offsets, shift, sizeof shift - 1) != (ssize_t)sizeof shift - 1) {
+        return NO_RIGHT;
+    }
+    child = fork(); /* the clock is the next process's */
+    if (child == 0) {
+        _exit(ground_try_open(ground->file, &lk_sqlite_options_default, &error) == LK_UNSUPPORTED
+                      && strstr(error.text, "time namespace") != NULL
+                  ? 0
+                  : 1);
+    }
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* Runs `body` in a child, which may take namespaces of its own; its result must be 0. */
+static void in_namespace(const struct ground *ground, int (*body)(const struct ground *ground)) {
     int status = 0;
     pid_t child;
 
@@ -412,15 +435,24 @@ static void a_file_mounted_by_itself_is_refused(void **state) {
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        _exit(expect_mount_refused(ground));
+        _exit(body(ground));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == NO_RIGHT) {
-        print_message("no right to mount anything here\n");
+        print_message("no right to a namespace here\n");
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_clock_of_its_own_is_refused(void **state) {
+    in_namespace(*state, expect_shifted_clock_refused);
+}
+
+/* As a container may be given it. */
+static void a_file_mounted_by_itself_is_refused(void **state) {
+    in_namespace(*state, expect_mount_refused);
 }
 
 static void a_newer_format_is_refused_unless_it_lets_us(void **state) {
@@ -538,6 +570,7 @@ int main(void) {
         IN_A_DIRECTORY(a_foreign_database_in_trouble_is_left_alone),
         IN_A_DIRECTORY(a_second_name_is_refused),
         IN_A_DIRECTORY(a_file_mounted_by_itself_is_refused),
+        IN_A_DIRECTORY(a_clock_of_its_own_is_refused),
         IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_lets_us),
         IN_A_DIRECTORY(a_newer_format_is_noticed_while_open),
         IN_A_DIRECTORY(steps_lead_from_an_older_format),

@@ -216,6 +216,7 @@ static struct lk_pool_item_end run(const struct lk_pool_bench *bench, const stru
     if (!lk_run_guard_start(&guard, &no_cleanup)) {
         return (struct lk_pool_item_end){.start_error = errno};
     }
+    lk_run_supervise_begin(&charge);
     int error = lk_run_child_start(&start, &child);
     struct lk_run_end end = {.exit_code = 0};
     if (error == 0) {

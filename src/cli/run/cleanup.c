@@ -8,19 +8,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run/guard.h"
 #include "cli/run/notice.h"
 
 static const char shell[] = "/bin/sh";
 
 enum { NOT_STARTED = 127 };
 
-pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, int exit_code) {
+pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
+                           int exit_code) {
     lk_run_environment_set_exit(cleanup->environment, exit_code);
     pid_t pid = fork();
     if (pid == 0) {
         /* exec takes words that could be written to; nobody does. */
         char *const words[] = {(char *)shell, (char *)"-c", (char *)cleanup->command, NULL};
 
+        if (guard != NULL) {
+            lk_run_guard_cleanup_taken(guard);
+        }
         lk_run_signals_restore(cleanup->signals);
         execve(shell, words, cleanup->environment->cleanup);
         _exit(NOT_STARTED);
@@ -40,8 +45,9 @@ static void obey_signals(const struct lk_run_signals *signals, pid_t pid) {
     }
 }
 
-void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, int exit_code) {
-    pid_t pid = lk_run_cleanup_start(cleanup, exit_code);
+void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
+                        int exit_code) {
+    pid_t pid = lk_run_cleanup_start(cleanup, guard, exit_code);
 
     if (pid < 0) {
         lk_run_notice("INTERNAL", "the clean-up command cannot be started: %s", strerror(errno));

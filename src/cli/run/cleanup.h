@@ -6,6 +6,8 @@
 #include "cli/run/environment.h"
 #include "cli/run/signals.h"
 
+struct lk_run_guard;
+
 /* Everything is borrowed and outlives whoever is to run it. */
 struct lk_run_cleanup {
     const char *command; /* NULL: none */
@@ -14,10 +16,13 @@ struct lk_run_cleanup {
 };
 
 /* Starts it in a child of this process, with standard descriptors, mask and dispositions as lk
- * found them. Returns its process, -1 with errno on failure. Safe in a forked child. */
-pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, int exit_code);
+ * found them; `guard` (NULL: this is the guard) is told that it need not. Returns its process, -1
+ * with errno on failure. Safe in a forked child. */
+pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
+                           int exit_code);
 
 /* Starts it and waits for its end; signals that end are passed on to it. Its code is ignored. */
-void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, int exit_code);
+void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
+                        int exit_code);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,4 +162,18 @@ size_t lk_run_descendants_signal(pid_t spared, pid_t skipped_group, int signal) 
     }
     free(snapshot.processes);
     return found;
+}
+
+bool lk_run_descendants_own_group(pid_t group) {
+    struct snapshot snapshot = {0};
+    bool is_own = true;
+
+    take_snapshot(&snapshot);
+    mark_below(&snapshot, getpid(), 0);
+    for (size_t i = 0; i < snapshot.count && is_own; i++) {
+        const struct process *process = &snapshot.processes[i];
+        is_own = process->group != group || process->is_dead || process->is_below;
+    }
+    free(snapshot.processes);
+    return is_own;
 }

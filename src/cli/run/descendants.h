@@ -7,6 +7,7 @@
 #ifndef LK_CLI_RUN_DESCENDANTS_H
 #define LK_CLI_RUN_DESCENDANTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,5 +18,8 @@
  * repeat it until it finds none. Finds none where /proc cannot be read.
  */
 size_t lk_run_descendants_signal(pid_t spared, pid_t skipped_group, int signal);
+
+/* Whether nobody lives in this process group but descendants of this process. */
+bool lk_run_descendants_own_group(pid_t group);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/run/deadline.h"
@@ -29,6 +30,7 @@ struct watch {
     const struct lk_run_cleanup *cleanup;
     int pipe;
     int timer;
+    int64_t kill_us;        /* when CMD must be dead */
     pid_t command;          /* 0: none, or it has ended */
     int command_descriptor; /* pidfd; -1: none */
     int exit_code; /* what the clean-up is told; that of SIGKILL until CMD ended otherwise */
@@ -39,6 +41,12 @@ struct watch {
 static void learn_command(struct watch *watch, pid_t command) {
     watch->command = command;
     watch->command_descriptor = pidfd_open(command, 0);
+    lk_run_timer_set(watch->timer, watch->kill_us); /* it may have passed before there was a CMD */
+}
+
+static void learn_deadline(struct watch *watch, int64_t kill_us) {
+    watch->kill_us = kill_us;
+    lk_run_timer_set(watch->timer, kill_us);
 }
 
 static void learn(struct watch *watch, const struct message *message) {
@@ -51,7 +59,7 @@ static void learn(struct watch *watch, const struct message *message) {
         watch->exit_code = (int)message->value;
         break;
     case KILL_AT:
-        lk_run_timer_set(watch->timer, message->value);
+        learn_deadline(watch, message->value);
         break;
     case CLEANUP_TAKEN:
         watch->has_cleanup = false;
@@ -77,6 +85,8 @@ static bool hear(struct watch *watch) {
 static void kill_command(const struct watch *watch) {
     if (watch->command > 0) {
         kill(-watch->command, SIGKILL);
+        /* It may have gone to another group. */
+        pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0);
     }
 }
 
@@ -118,10 +128,10 @@ static void close_others(int kept) {
 
 /* What the guard before this one was told comes with the fork: lk may be killed before a word. */
 static void take_over(struct watch *watch, const struct lk_run_guard *guard) {
+    learn_deadline(watch, guard->kill_us);
     if (guard->command > 0) {
         learn_command(watch, guard->command);
     }
-    lk_run_timer_set(watch->timer, guard->kill_us);
 }
 
 static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
@@ -143,7 +153,8 @@ static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
     if (!watch.is_dismissed) {
         kill_command(&watch);
         wait_for_command(&watch);
-        pid_t pid = watch.has_cleanup ? lk_run_cleanup_start(watch.cleanup, watch.exit_code) : -1;
+        pid_t pid =
+            watch.has_cleanup ? lk_run_cleanup_start(watch.cleanup, NULL, watch.exit_code) : -1;
         if (pid > 0) {
             waitpid(pid, NULL, 0);
         }
@@ -154,11 +165,17 @@ static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
 /* ---- in lk ----------------------------------------------------------------------------------- */
 
 /* A guard that is gone cannot be told; it is replaced when its end is noticed. */
-static void tell(struct lk_run_guard *guard, enum word word, int64_t value) {
+static void tell(const struct lk_run_guard *guard, enum word word, int64_t value) {
     const struct message message = {.word = word, .value = value};
-    ssize_t written = write(guard->pipe, &message, sizeof message);
+    const struct timespec no_time = {0};
+    sigset_t broken_pipe;
 
-    (void)written;
+    if (write(guard->pipe, &message, sizeof message) < 0 && errno == EPIPE) {
+        /* It is blocked here, and must not be waiting for whoever is to be started here. */
+        sigemptyset(&broken_pipe);
+        sigaddset(&broken_pipe, SIGPIPE);
+        sigtimedwait(&broken_pipe, NULL, &no_time);
+    }
 }
 
 static bool start(struct lk_run_guard *guard) {

@@ -43,7 +43,8 @@ void lk_run_guard_command_ended(struct lk_run_guard *guard, int exit_code);
 /* The instant of lk_clock_now_us() at which CMD must be dead; LK_RUN_NEVER_US: never. */
 void lk_run_guard_kill_at(struct lk_run_guard *guard, int64_t kill_us);
 
-/* lk runs the clean-up command itself from here on. */
+/* Said by the clean-up command's own process just before it becomes it: whenever lk dies, either
+ * there is such a process, or the guard starts one. */
 void lk_run_guard_cleanup_taken(struct lk_run_guard *guard);
 
 /* All is well: ends it and waits until it is gone. */

@@ -185,6 +185,7 @@ static struct lk_run_end run_command(struct run *run) {
                                          .terminal = &run->terminal,
                                          .guard = &run->guard,
                                          .child = &child};
+    lk_run_supervise_begin(&charge);
     int error = lk_run_child_start(&start, &child);
 
     return error != 0 ? say_not_started(run, error) : lk_run_supervise(&charge);
@@ -192,8 +193,7 @@ static struct lk_run_end run_command(struct run *run) {
 
 static void clean_up(struct run *run, int exit_code) {
     if (run->options->cleanup != NULL) {
-        lk_run_guard_cleanup_taken(&run->guard);
-        lk_run_cleanup_run(&run->cleanup, exit_code);
+        lk_run_cleanup_run(&run->cleanup, &run->guard, exit_code);
     }
 }
 
@@ -258,6 +258,20 @@ static int take_or_inherit(struct run *run) {
     return outcome == LK_GRANTED ? 0 : lk_say_failure(&run->cli, outcome, error.text);
 }
 
+/* What came while the lease was looked at: CMD is not begun only to be ended. */
+static int heed_signals(struct run *run) {
+    int signal = lk_run_signals_pending_end();
+
+    if (signal == 0) {
+        return 0;
+    }
+    if (run->wait.lease != NULL) {
+        lk_lease_release(run->wait.lease, NULL);
+        run->wait.lease = NULL;
+    }
+    return LK_RUN_EXIT_SIGNAL + signal;
+}
+
 int lk_cli_run(const struct lk_run_options *options) {
     struct run run = {
         .options = options,
@@ -278,6 +292,9 @@ int lk_cli_run(const struct lk_run_options *options) {
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int exit_code = take_or_inherit(&run);
+    if (exit_code == 0) {
+        exit_code = heed_signals(&run);
+    }
     if (exit_code == 0) {
         exit_code = run_under_lease(&run);
     }

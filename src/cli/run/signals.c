@@ -80,11 +80,26 @@ bool lk_run_signal_is_end(int signal) {
     return form != NULL && form->is_end;
 }
 
+int lk_run_signals_pending_end(void) {
+    sigset_t pending;
+
+    sigpending(&pending);
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        if (forms[i].is_end && sigismember(&pending, forms[i].signal) == 1
+            && !is_ignored(forms[i].signal)) {
+            return forms[i].signal;
+        }
+    }
+    return 0;
+}
+
 void lk_run_signal_pass(int signal, pid_t command) {
     const struct signal_form *form = form_of(signal);
 
     if (form != NULL && form->target == TO_GROUP) {
-        kill(-command, signal);
+        if (kill(-command, signal) != 0) {
+            kill(command, signal); /* it has gone to another group */
+        }
     } else if (form != NULL && form->target == TO_COMMAND) {
         kill(command, signal);
     }

@@ -33,6 +33,9 @@ void lk_run_signals_restore(const struct lk_run_signals *signals);
 /* Whether a signal ends lk while it waits in line. */
 bool lk_run_signal_is_end(int signal);
 
+/* Such a signal that has come and has not been read from the descriptor; 0: there is none. */
+int lk_run_signals_pending_end(void);
+
 /* Passes a signal on to a command that leads its process group: to the whole group what asks to
  * end (a shell would otherwise wait for its child first), to the command alone what only a
  * program that knows of it survives. Other signals go nowhere. */

@@ -38,7 +38,9 @@ struct supervision {
     bool is_lease_gone;          /* said by the store, or the promise has passed */
     bool is_lost;                /* the lease is what CMD was ended for, or is known to be gone */
     bool is_over_time;
-    bool is_told_to_end; /* by a signal (LK_RUN_END_NOW) */
+    bool is_told_to_end;   /* by a signal (LK_RUN_END_NOW) */
+    const char *time_news; /* to be said when what they are about is done; NULL: nothing */
+    const char *loss_news;
     bool is_warned;
     int own_end;          /* CMD's own exit code; -1: it is running */
     bool is_stopped;      /* CMD is, as far as is known */
@@ -64,8 +66,21 @@ static struct lk_run_plan plan_of(const struct supervision *supervision) {
 static void warn_once(struct supervision *supervision, const char *text) {
     if (!supervision->is_warned) {
         supervision->is_warned = true;
-        lk_run_notice("LOST", "%s", text);
+        supervision->loss_news = text;
     }
+}
+
+static void say(const char *word, const char **news, bool may_wait) {
+    if (*news != NULL && (may_wait || lk_run_notice_has_room())) {
+        lk_run_notice(word, "%s", *news);
+        *news = NULL;
+    }
+}
+
+/* Whoever does not read what lk says must not keep it from its work. */
+static void say_news(struct supervision *supervision, bool may_wait) {
+    say("TIMEOUT", &supervision->time_news, may_wait);
+    say("LOST", &supervision->loss_news, may_wait);
 }
 
 /* Learns what the store last promised, or that it promises nothing any more. */
@@ -108,7 +123,7 @@ static void find_cause(struct supervision *supervision) {
     if (lk_run_plan_step(supervision->allowed, supervision->now_us) != LK_RUN_GO_ON
         && supervision->step == LK_RUN_GO_ON && !supervision->is_told_to_end) {
         supervision->is_over_time = true;
-        lk_run_notice("TIMEOUT", "--max-time is up: the command is ended");
+        supervision->time_news = "--max-time is up: the command is ended";
     }
     if (lk_run_plan_step(supervision->promised, supervision->now_us) == LK_RUN_GO_ON) {
         return;
@@ -146,6 +161,7 @@ static void act(struct supervision *supervision) {
             supervision->now_us
             + (supervision->now_us < supervision->give_up_us ? SWEEP_INTERVAL_US : SLOW_SWEEP_US);
     }
+    say_news(supervision, false);
 }
 
 /* ---- stopping and going on ------------------------------------------------------------------- */
@@ -388,6 +404,15 @@ static struct lk_run_end conclude(const struct supervision *supervision) {
     return end;
 }
 
+void lk_run_supervise_begin(const struct lk_run_charge *charge) {
+    if (charge->lease != NULL && charge->options->on_lost != LK_RUN_ON_LOST_WARN) {
+        int64_t now_us = lk_clock_now_us();
+        int64_t deadline_us = now_us + lk_lease_remaining_ms(charge->lease) * 1000;
+        lk_run_guard_kill_at(charge->guard,
+                             lk_run_plan_deadline(charge->ttl_ms, deadline_us).kill_us);
+    }
+}
+
 struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge) {
     struct supervision supervision = {.charge = charge,
                                       .command = charge->child->pid,
@@ -410,6 +435,7 @@ struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge) {
         look_at_command(&supervision);
     }
 
+    say_news(&supervision, true);
     struct lk_run_end end = conclude(&supervision);
     lk_run_terminal_take_back(charge->terminal);
     lk_run_guard_command_ended(charge->guard, end.exit_code);

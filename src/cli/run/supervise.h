@@ -38,6 +38,9 @@ struct lk_run_end {
     int64_t deadline_us; /* what was last promised, by lk_clock_now_us() */
 };
 
+/* Before CMD is started: tells the guard by when CMD must be dead. */
+void lk_run_supervise_begin(const struct lk_run_charge *charge);
+
 /*
  * Passes signals on, stops and goes on with CMD, keeps the guard's knowledge of the deadline
  * fresh, and ends CMD when its lease or its time is over. Returns when CMD has ended, is reaped

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "cli/run/descendants.h"
+
 void lk_run_terminal_open(struct lk_run_terminal *terminal) {
     terminal->descriptor = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    terminal->is_lent = false;
+    terminal->lent_to = 0;
 }
 
 void lk_run_terminal_close(struct lk_run_terminal *terminal) {
@@ -22,13 +24,16 @@ bool lk_run_terminal_lend(struct lk_run_terminal *terminal, pid_t group) {
         || tcsetpgrp(terminal->descriptor, group) != 0) {
         return false;
     }
-    terminal->is_lent = true;
+    terminal->lent_to = group;
     return true;
 }
 
 void lk_run_terminal_take_back(struct lk_run_terminal *terminal) {
-    if (terminal->is_lent) {
-        tcsetpgrp(terminal->descriptor, getpgrp());
-        terminal->is_lent = false;
+    if (terminal->lent_to != 0) {
+        pid_t front = tcgetpgrp(terminal->descriptor);
+        if (front == terminal->lent_to || lk_run_descendants_own_group(front)) {
+            tcsetpgrp(terminal->descriptor, getpgrp());
+        }
+        terminal->lent_to = 0;
     }
 }

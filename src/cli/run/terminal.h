@@ -8,7 +8,7 @@
 
 struct lk_run_terminal {
     int descriptor; /* -1: there is none */
-    bool is_lent;
+    pid_t lent_to;  /* the group; 0: it is not lent */
 };
 
 void lk_run_terminal_open(struct lk_run_terminal *terminal);
@@ -18,7 +18,8 @@ void lk_run_terminal_close(struct lk_run_terminal *terminal);
  * whether it did. */
 bool lk_run_terminal_lend(struct lk_run_terminal *terminal, pid_t group);
 
-/* Makes lk's own group the foreground group again if it was lent. */
+/* Makes lk's own group the foreground group again if it was lent, and is not somebody else's by
+ * now: a shell takes it from whoever is stopped by SIGSTOP, without a word. */
 void lk_run_terminal_take_back(struct lk_run_terminal *terminal);
 
 #endif

@@ -112,16 +112,12 @@ struct lk_rows *lk_mysql_rows(MYSQL_RES *result) {
     return rows;
 }
 
-static enum lk_fate finish(const struct lk_mysql *store, struct lk_mysql_link *link,
-                           lk_outcome outcome, MYSQL_RES *result, struct lk_rows **ret_rows,
+/* What has come, or why nothing has. */
+static enum lk_fate finish(lk_outcome outcome, MYSQL_RES *result, struct lk_rows **ret_rows,
                            lk_outcome *ret_outcome, lk_error *error) {
     struct lk_rows *rows;
 
     *ret_outcome = outcome;
-    if (outcome == LK_INTERNAL) {
-        *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
-        return lk_mysql_fate_of(link->mysql);
-    }
     if (outcome != LK_OK) {
         return outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
     }
@@ -135,11 +131,39 @@ static enum lk_fate finish(const struct lk_mysql *store, struct lk_mysql_link *l
     return LK_FATE_ANSWERED;
 }
 
-/* What was refused because it is missing may just be replaced by a newer one. */
-static bool is_in_the_making(const struct lk_mysql *store, struct lk_mysql_link *link,
-                             lk_outcome outcome, const struct lk_patience *patience) {
-    return outcome == LK_INTERNAL && lk_mysql_is_hole(mysql_errno(link->mysql))
-           && lk_mysql_is_in_the_making(store, link, patience);
+enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate, unsigned code,
+                           const struct lk_patience *patience) {
+    MYSQL_RES *result = NULL;
+
+    if (fate == LK_FATE_UNKNOWN) {
+        return fate; /* with which it is closed */
+    }
+    if (lk_mysql_is_replica(code)) {
+        return LK_FATE_CANCELLED;
+    }
+    if (lk_mysql_query(link, lk_slice_of("ROLLBACK"), patience, &result, NULL) != LK_OK) {
+        return fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
+    }
+    mysql_free_result(result);
+    return fate;
+}
+
+/*
+ * Procedures undo what they have begun, but not at every error: where stack or memory runs out, the
+ * server looks for no handler. What was refused because it is missing may just be replaced by a
+ * newer one.
+ */
+static enum lk_fate refuse(const struct lk_mysql *store, struct lk_mysql_link *link,
+                           const struct lk_patience *patience, lk_outcome *ret_outcome,
+                           lk_error *error) {
+    unsigned code = mysql_errno(link->mysql);
+    enum lk_fate fate = lk_mysql_fate_of(link->mysql);
+
+    *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
+    if (lk_mysql_is_hole(code) && lk_mysql_is_in_the_making(store, link, patience)) {
+        fate = LK_FATE_CONFLICTED;
+    }
+    return lk_mysql_undo(link, fate, code, patience);
 }
 
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
@@ -149,7 +173,6 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     MYSQL_RES *result = NULL;
     struct lk_slice sql = call->sql != NULL ? lk_slice_of(call->sql) : (struct lk_slice){NULL, 0};
     char *made = NULL;
-    enum lk_fate fate;
     lk_outcome outcome;
 
     if (call->sql == NULL) {
@@ -162,8 +185,8 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     }
     outcome = lk_mysql_query(connection, sql, patience, &result, error);
     free(made);
-    fate = finish(store, connection, outcome, result, ret_rows, ret_outcome, error);
-    return is_in_the_making(store, connection, outcome, patience) ? LK_FATE_CONFLICTED : fate;
+    return outcome == LK_INTERNAL ? refuse(store, connection, patience, ret_outcome, error)
+                                  : finish(outcome, result, ret_rows, ret_outcome, error);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */

@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "engine/mysql/script.h"
 #include "engine/mysql/store.h"
 #include "engine/procedures/rename.h"
 #include "sql/schema.h"
 
 enum { SQL_BYTES_MAX = 256 };
+
+#define MAKING_US INT64_C(60000000) /* at least, for making a store, or waiting for who makes it */
 
 /* Whoever makes the store has this lock; the prefix goes into it. As in 10_tables.sql. */
 #define LOCK "CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.%s'), 256), 40))"
@@ -110,15 +114,19 @@ static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
     }
 }
 
-/* Whoever fails takes back what he has made, if all that there is is his. */
+/*
+ * Whoever fails takes back what he has made, if all that there is is his, and nobody can have used
+ * it yet.
+ */
 static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link *link,
-                             struct lk_slice script, const struct lk_patience *patience,
-                             lk_error *error) {
+                             struct lk_slice script, bool is_new,
+                             const struct lk_patience *patience, lk_error *error) {
     const char *beginning = script.bytes;
     struct lk_slice statement;
     struct lk_slice kind;
     struct lk_slice name;
-    bool is_ours = true; /* nothing that it would have made has been there before */
+    struct present present;
+    bool is_ours = is_new; /* nothing that it would have made has been there before */
     lk_outcome outcome = LK_OK;
 
     while (outcome == LK_OK && lk_mysql_script_next(&script, &statement)) {
@@ -130,7 +138,8 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
             is_ours = false;
         }
     }
-    if (outcome != LK_OK && is_ours) {
+    if (outcome != LK_OK && is_ours && look(store, link, patience, &present, NULL) == LK_OK
+        && !present.has_meta) {
         take_back(store, link, (struct lk_slice){beginning, (size_t)(statement.bytes - beginning)},
                   patience);
     }
@@ -163,7 +172,7 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
         outcome = look(store, link, patience, &present, error);
     }
     if (outcome == LK_OK && is_to_be_made(&present)) {
-        outcome = run_script(store, link, lk_slice_of(script), patience, error);
+        outcome = run_script(store, link, lk_slice_of(script), !present.has_meta, patience, error);
     }
     free(script);
     return outcome; /* the lock goes with the connection */
@@ -199,6 +208,14 @@ static lk_outcome explain_step(const struct lk_mysql *store, const struct presen
                         store->place.prefix, present->format, LK_MYSQL_FORMAT);
 }
 
+/* A call's patience is for its exchange; making a store takes a flush for each of its tables. */
+static struct lk_patience making_patience(const struct lk_patience *patience) {
+    return (struct lk_patience){
+        .until_us = lk_greatest(patience->until_us, lk_clock_now_us() + MAKING_US),
+        .waker = patience->waker,
+    };
+}
+
 /* The making has settings of its own: its connection is not used for calls. */
 static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link *link,
                              const struct lk_patience *patience, bool *ret_made, lk_error *error) {
@@ -207,9 +224,11 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
 
     *ret_made = outcome == LK_OK && is_to_be_made(&present);
     if (*ret_made) {
-        outcome = explain_step(store, &present, make(store, link, patience, error), error);
+        const struct lk_patience longer = making_patience(patience);
+
+        outcome = explain_step(store, &present, make(store, link, &longer, error), error);
         if (outcome == LK_OK) {
-            outcome = look(store, link, patience, &present, error);
+            outcome = look(store, link, &longer, &present, error);
         }
     }
     return outcome == LK_OK ? check(store, &present, error) : outcome;

@@ -60,6 +60,9 @@ enum lk_fate lk_mysql_fate_of(MYSQL *mysql);
 /* Whether it means that the store, or a part of it, is not there. */
 bool lk_mysql_is_hole(unsigned code);
 
+/* Whether it means that this server can only be read. */
+bool lk_mysql_is_replica(unsigned code);
+
 /* ---- exchange.c ------------------------------------------------------------------------------ */
 
 extern const struct lk_database lk_mysql_database;
@@ -72,6 +75,14 @@ char *lk_mysql_put_argument(char *end, enum lk_argument_kind kind, struct lk_sli
 
 /* Of no result: no rows. Takes the result over, unless memory is exhausted. */
 struct lk_rows *lk_mysql_rows(MYSQL_RES *result);
+
+/*
+ * The server has refused a call or a statement, with this code: what the connection has begun is
+ * undone. Returns the fate, or one with which it is closed: who asks again may find that another
+ * server is the primary now.
+ */
+enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate, unsigned code,
+                           const struct lk_patience *patience);
 
 /* ---- source.c, shape.c, transact.c ----------------------------------------------------------- */
 

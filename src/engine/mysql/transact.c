@@ -126,14 +126,9 @@ static bool is_denial(unsigned code) {
 
 /* The server's own trouble: its means, its operators, others who were in the way. */
 static bool is_of_server(MYSQL *mysql) {
-    static const unsigned codes[] = {ER_DISK_FULL,
-                                     ER_RECORD_FILE_FULL,
-                                     ER_OUTOFMEMORY,
-                                     ER_OUT_OF_RESOURCES,
-                                     ER_OUT_OF_SORTMEMORY,
-                                     ER_ERROR_ON_WRITE,
-                                     ER_OPTION_PREVENTS_STATEMENT};
-    bool is_known = false;
+    static const unsigned codes[] = {ER_DISK_FULL,        ER_RECORD_FILE_FULL,  ER_OUTOFMEMORY,
+                                     ER_OUT_OF_RESOURCES, ER_OUT_OF_SORTMEMORY, ER_ERROR_ON_WRITE};
+    bool is_known = lk_mysql_is_replica(mysql_errno(mysql));
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         is_known = is_known || mysql_errno(mysql) == codes[i];
@@ -163,16 +158,12 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            struct lk_transaction *transaction, const struct lk_patience *patience,
                            lk_outcome *ret_outcome, lk_error *error) {
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
-    struct lk_rows *ignored = NULL;
+    unsigned code = mysql_errno(link->mysql);
 
     *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
     lk_transaction_done(transaction);
     blame(transaction, link->mysql);
-    if (run_step(link, "ROLLBACK", &transaction->arguments, patience, &ignored, NULL) != LK_OK) {
-        fate = fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
-    }
-    lk_rows_free(ignored);
-    return fate;
+    return lk_mysql_undo(link, fate, code, patience);
 }
 
 enum lk_fate lk_mysql_transact(struct lk_procedures *common, void *connection,

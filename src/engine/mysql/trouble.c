@@ -60,6 +60,14 @@ lk_outcome lk_mysql_explain_connection(MYSQL *mysql, lk_error *error) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+bool lk_mysql_is_replica(unsigned code) {
+    static const unsigned replicas[] = {ER_OPTION_PREVENTS_STATEMENT,
+                                        ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_READ_ONLY_MODE,
+                                        ER_INNODB_READ_ONLY, 0};
+
+    return is_one_of(code, replicas);
+}
+
 enum lk_fate lk_mysql_fate_of(MYSQL *mysql) {
     static const unsigned conflicts[] = {ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_HERE_CHANGED,
                                          0};
@@ -101,14 +109,12 @@ lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
                                        ER_PROCACCESS_DENIED_ERROR,
                                        ER_ACCESS_DENIED_ERROR,
                                        0};
-    static const unsigned replicas[] = {ER_OPTION_PREVENTS_STATEMENT,
-                                        ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, 0};
     unsigned code = mysql_errno(mysql);
 
     if (is_one_of(code, denials)) {
         return explain_denial(mysql, prefix, error);
     }
-    if (is_one_of(code, replicas)) {
+    if (lk_mysql_is_replica(code)) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "MySQL: the server can only be read (a replica?); name the primary");
     }

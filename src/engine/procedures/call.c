@@ -13,6 +13,9 @@
 #include "base/random.h"
 #include "engine/procedures/table.h"
 
+enum { SWEEP_EVERY = 64, FIRST_SWEEP_MAX = 32 };
+#define SWEEP_PATIENCE_US INT64_C(1000000)
+
 #define BACK_OFF_MIN_US INT64_C(2000)
 #define BACK_OFF_MAX_US INT64_C(500000)
 
@@ -26,6 +29,8 @@ bool lk_procedures_init(struct lk_procedures *store, const struct lk_engine_ops 
     store->engine.ops = ops;
     store->database = database;
     store->process = getpid();
+    /* Of those who end but one thing each, one in so many sweeps: oftener than would just do. */
+    store->calls = SWEEP_EVERY - 1 - lk_random_draw() % FIRST_SWEEP_MAX;
     return true;
 }
 
@@ -210,4 +215,23 @@ lk_outcome lk_procedures_transact(struct lk_procedures *store, struct lk_transac
     }
     lk_arguments_done(&transaction->arguments);
     return outcome;
+}
+
+/* ---- sweeping -------------------------------------------------------------------------------- */
+
+void lk_procedures_sweep_sometimes(struct lk_procedures *store) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + SWEEP_PATIENCE_US};
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_error error;
+    bool is_due;
+
+    pthread_mutex_lock(&store->mutex);
+    is_due = ++store->calls % SWEEP_EVERY == 0;
+    pthread_mutex_unlock(&store->mutex);
+    if (is_due) {
+        lk_arguments_init(&arguments, store->database->lists);
+        (void)lk_procedures_call(store, "lk_sweep", LK_ONCE, &arguments, &patience, &rows, &error);
+        lk_rows_free(rows);
+    }
 }

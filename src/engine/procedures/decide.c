@@ -13,9 +13,7 @@ enum {
     CYCLE_MAX = 1024,
     BLOCKER_FIELDS = 6, /* path, owner, note, ticket, held, microseconds left */
     BLOCKERS_MAX = 1024,
-    SWEEP_EVERY = 64,
 };
-#define SWEEP_PATIENCE_US INT64_C(1000000)
 
 /* Columns of lk_ask(). */
 enum {
@@ -146,28 +144,6 @@ static bool fill_asked(const struct lk_rows *rows, lk_result *result) {
            && fill_cycle(rows, result) && fill_value(rows, result);
 }
 
-/*
- * Every so many calls the one who comes by sweeps a little, elsewhere too: what nobody asks about
- * any more would stay for ever. His own answer is complete by then, and what becomes of the
- * sweeping does not matter to him.
- */
-static void sweep_now_and_then(struct lk_procedures *store) {
-    const struct lk_patience patience = {.until_us = lk_clock_now_us() + SWEEP_PATIENCE_US};
-    struct lk_arguments arguments;
-    struct lk_rows *rows = NULL;
-    lk_error error;
-    bool is_due;
-
-    pthread_mutex_lock(&store->mutex);
-    is_due = ++store->calls % SWEEP_EVERY == 0;
-    pthread_mutex_unlock(&store->mutex);
-    if (is_due) {
-        lk_arguments_init(&arguments, store->database->lists);
-        (void)lk_procedures_call(store, "lk_sweep", LK_ONCE, &arguments, &patience, &rows, &error);
-        lk_rows_free(rows);
-    }
-}
-
 static lk_outcome fail_for_memory(lk_result *result) {
     lk_result_clear(result);
     return lk_result_fail(result, LK_INTERNAL, "memory is exhausted");
@@ -284,7 +260,7 @@ lk_outcome lk_procedures_release(struct lk_engine *engine, const struct lk_relea
     result->expires_in_ms = -1;
     is_whole = fill_sentence(rows, END_SENTENCE, result);
     lk_rows_free(rows);
-    sweep_now_and_then(lk_procedures_of(engine));
+    lk_procedures_sweep_sometimes(lk_procedures_of(engine));
     return is_whole ? result->outcome : fail_for_memory(result);
 }
 

@@ -79,7 +79,7 @@ struct lk_procedures {
     pthread_mutex_t mutex;
     void *idle[LK_PROCEDURES_IDLE_MAX];
     size_t idle_count;
-    uint64_t calls;                             /* releases so far: every so many it is swept */
+    uint64_t calls;                             /* releases and finishes, from anywhere */
     char mark_looked[LK_SEGMENT_BYTES_MAX + 1]; /* R17: the last mark looked at; by the mutex */
 };
 
@@ -127,6 +127,13 @@ lk_outcome lk_procedures_transact(struct lk_procedures *store, struct lk_transac
  * or the waker was thrown.
  */
 bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_us);
+
+/*
+ * For who has ended something: every so many calls the one who comes by sweeps a little, elsewhere
+ * too: what nobody asks about any more would stay for ever, and so would what is kept of each end.
+ * His own answer is complete by then, and what becomes of the sweeping does not matter to him.
+ */
+void lk_procedures_sweep_sometimes(struct lk_procedures *store);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */
 

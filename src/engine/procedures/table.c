@@ -383,10 +383,14 @@ lk_outcome lk_procedures_table_finish_and_take(struct lk_engine *engine,
     }
     outcome = finish_done(&finishing, error);
     lk_table_done(&finishing.table);
-    if (outcome == LK_OK && ret_claim != NULL) {
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_procedures_sweep_sometimes(finishing.store);
+    if (ret_claim != NULL) {
         *ret_claim = finishing.claim;
     }
-    return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
+    return lk_error_clear(error, LK_OK);
 }
 
 lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,

@@ -233,8 +233,12 @@ lk_outcome lk_procedures_finish(struct lk_engine *engine, const struct lk_finish
     } else {
         lk_arguments_add_integer(&arguments, finish->delay_ms);
     }
-    return perform(engine, "lk_finish", finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
-                   patience, error);
+    outcome = perform(engine, "lk_finish", finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
+                      patience, error);
+    if (outcome == LK_OK) {
+        lk_procedures_sweep_sometimes(lk_procedures_of(engine));
+    }
+    return outcome;
 }
 
 lk_outcome lk_procedures_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,

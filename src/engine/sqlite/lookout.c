@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/least.h"
+#include "sql/moved.h"
 
 /* Further back in a line, everybody looks at least so often. */
 #define LOOK_MAX_US INT64_C(100000)
@@ -40,6 +41,10 @@ static int look(struct lk_lookout *lookout) {
     uint64_t version = 0;
     int code = lk_sqlite_version(store, &version);
 
+    if (lk_sql_is_moved(&store->sql)) {
+        lookout->is_over = true; /* the next turn tells */
+        return SQLITE_OK;
+    }
     if (code != SQLITE_OK || (lookout->has_looked && version == lookout->version)) {
         return code;
     }

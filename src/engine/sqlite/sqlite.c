@@ -3,9 +3,11 @@
 #include "engine/sqlite/sqlite.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/critical.h"
 #include "base/error.h"
 #include "engine/sqlite/forks.h"
 #include "engine/sqlite/source.h"
@@ -16,6 +18,27 @@ const struct lk_sqlite_options lk_sqlite_options_default = {
 };
 
 /* ---- the boot -------------------------------------------------------------------------------- */
+
+/* Deadlines in the file are on the machine's clock; in a time namespace it may be shifted. */
+static lk_outcome check_clock(lk_error *error) {
+    FILE *file = fopen("/proc/self/timens_offsets", "re"); /* what is not there shifts nothing */
+    char clock[32];
+    long long seconds;
+    long long nanoseconds;
+    bool is_shifted = false;
+
+    while (file != NULL && fscanf(file, "%31s %lld %lld", clock, &seconds, &nanoseconds) == 3) {
+        is_shifted =
+            is_shifted || (strcmp(clock, "boottime") == 0 && (seconds != 0 || nanoseconds != 0));
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return is_shifted ? lk_error_set(error, LK_UNSUPPORTED,
+                                     "this process is in a time namespace with a clock of its own, "
+                                     "on which no deadline can be shared; use a service (lk://)")
+                      : LK_OK;
+}
 
 lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error *error) {
     static const char source[] = "/proc/sys/kernel/random/boot_id";
@@ -41,6 +64,9 @@ lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], lk_error 
 static lk_outcome set_boot_id(struct lk_sqlite *store, lk_error *error) {
     const char *given = store->options.boot_id;
 
+    if (check_clock(error) != LK_OK) {
+        return LK_UNSUPPORTED;
+    }
     if (given == NULL) {
         return lk_sqlite_boot_id(store->boot_id, error);
     }
@@ -192,11 +218,13 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
         int code = SQLITE_OK;
 
         pthread_mutex_lock(&store->mutex);
+        lk_critical_enter(); /* making the file, it is locked in more than one way */
         outcome = try_set_up(store, &code, error);
         if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
             outcome = lk_sql_explain(&store->sql, code, error);
         }
         lk_sql_rollback(&store->sql);
+        lk_critical_leave();
         pthread_mutex_unlock(&store->mutex);
         if (!lk_sql_is_busy(code)) {
             return outcome;
@@ -307,6 +335,10 @@ static void close_engine(struct lk_engine *engine) {
     }
 }
 
+static bool is_gone(struct lk_engine *engine) {
+    return atomic_load(&lk_sqlite_of(engine)->is_gone);
+}
+
 const struct lk_engine_ops lk_engine_sqlite = {
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
@@ -315,6 +347,7 @@ const struct lk_engine_ops lk_engine_sqlite = {
                     | LK_CAN_TABLE,
     .open = open_by_url,
     .close = close_engine,
+    .is_gone = is_gone,
     .ask = lk_sqlite_ask,
     .renew = lk_sqlite_renew,
     .release = lk_sqlite_release,

@@ -10,6 +10,7 @@
 #define LK_ENGINE_SQLITE_STORE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/random.h"
@@ -40,6 +41,7 @@ struct lk_sqlite {
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     pid_t process; /* that opened it: a child of fork() must not touch it */
 
+    atomic_bool is_gone;    /* its files are not those that others find */
     struct lk_sqlite *next; /* forks.h */
     bool is_held;           /* by a fork() under way */
 

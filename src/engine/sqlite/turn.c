@@ -109,7 +109,10 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
 /* What cannot be known when the store is opened, for it can change at any moment. */
 static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                              lk_error *error) {
-    if (lk_sql_is_moved(&store->sql)) {
+    bool is_gone = lk_sql_is_moved(&store->sql);
+
+    atomic_store(&store->is_gone, is_gone);
+    if (is_gone) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "the store's file, or one beside it (-wal, -shm), was moved, replaced "
                             "or deleted while it was open; open it anew: %s",

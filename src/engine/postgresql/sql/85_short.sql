@@ -2,7 +2,7 @@
 -- The procedures that the engine calls most, here and in 86_short_work, and their short ways: for
 -- what is common, one statement decides and writes, as ask(), release(), take() and finish() would.
 -- Whatever is not simple is left to these, who begin anew: then nothing has been done here but a draw
--- that nobody got.
+-- that nobody got, and a root that was new written down.
 --
 -- Each procedure is one decision, which it commits itself. It begins with a COMMIT, so none can be
 -- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is decided
@@ -83,27 +83,33 @@ BEGIN
         IF ticket < moment_us - 10000 THEN
             ticket := lockkeeper.catch_up(ticket);
         END IF;
-        SELECT k.hurried_us > moment_us, near.held + the_count INTO is_hurried, in_use
-        FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-        CROSS JOIN LATERAL (
-            SELECT bool_or((p.units = 0 OR the_count = 0) AND p.owner <> asker) AS is_blocked,
-                   coalesce(sum(p.units) FILTER (WHERE p.path = the_path), 0) AS taken,
-                   coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND p.held), 0) AS held
-            FROM lockkeeper.requests_near(the_path, above) AS p
-            WHERE p.deadline_us > moment_us) AS near
-        WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
-          AND k.due_us <= moment_us + ttl_ms * 1000
-          AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
-          AND m.events_max = 0 AND m.watched_until_us <= moment_us
-          AND near.is_blocked IS NOT TRUE
-          AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
-          AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
-                SELECT FROM lockkeeper.queue_counts AS q
-                WHERE q.path >= the_root AND q.path < the_root || '0'
-                  AND (q.path = ANY (above)
-                       OR (q.path > the_path || '/' AND q.path < the_path || '0')))))
-          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker);
-        EXIT WHEN FOUND OR lanes = 0;
+        LOOP
+            SELECT k.hurried_us > moment_us, near.held + the_count INTO is_hurried, in_use
+            FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
+            CROSS JOIN LATERAL (
+                SELECT bool_or((p.units = 0 OR the_count = 0) AND p.owner <> asker) AS is_blocked,
+                       coalesce(sum(p.units) FILTER (WHERE p.path = the_path), 0) AS taken,
+                       coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND p.held), 0) AS held
+                FROM lockkeeper.requests_near(the_path, above) AS p
+                WHERE p.deadline_us > moment_us) AS near
+            WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
+              AND k.due_us <= moment_us + ttl_ms * 1000
+              AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
+              AND m.events_max = 0 AND m.watched_until_us <= moment_us
+              AND near.is_blocked IS NOT TRUE
+              AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
+              AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
+                    SELECT FROM lockkeeper.queue_counts AS q
+                    WHERE q.path >= the_root AND q.path < the_root || '0'
+                      AND (q.path = ANY (above)
+                           OR (q.path > the_path || '/' AND q.path < the_path || '0')))))
+              AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker);
+            EXIT WHEN FOUND;
+            EXIT WHEN EXISTS (SELECT FROM lockkeeper.roots AS k WHERE k.root = the_root);
+            INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, moment_us + ttl_ms * 1000)
+            ON CONFLICT (root) DO NOTHING; -- one whose lane is another may be doing the same
+        END LOOP;
+        EXIT WHEN is_hurried IS NOT NULL OR lanes = 0;
         ROLLBACK AND CHAIN;
         lanes := 0;
     END LOOP;

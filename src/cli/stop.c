@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SIGTSTP is blocked in every thread; one that lives as long as the process waits for it. */
+#include "cli/stop.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "cli/run/signals.h"
+
+static void *obey(void *context) {
+    sigset_t stop;
+    int signal;
+
+    (void)context;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    while (sigwait(&stop, &signal) == 0) {
+        lk_run_signals_stop_here(false);
+    }
+    return NULL;
+}
+
+static bool is_ignored(void) {
+    struct sigaction action;
+
+    return sigaction(SIGTSTP, NULL, &action) != 0 || action.sa_handler == SIG_IGN;
+}
+
+void lk_stop_outside_transactions(void) {
+    sigset_t all;
+    sigset_t found;
+    pthread_t thread;
+
+    if (is_ignored()) {
+        return;
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &found); /* nothing else is for that thread */
+    if (sigismember(&found, SIGTSTP) == 0 && pthread_create(&thread, NULL, obey, NULL) == 0) {
+        pthread_detach(thread);
+        sigaddset(&found, SIGTSTP);
+    }
+    pthread_sigmask(SIG_SETMASK, &found, NULL);
+}
