@@ -130,6 +130,13 @@ struct lk_engine_ops {
      */
     bool (*is_gone)(struct lk_engine *engine);
 
+    /*
+     * Whether the last call was UNAVAILABLE because this store can only be read, as a replica can.
+     * Who has asked for the first time is told so at once; who waits already may see it become the
+     * primary. NULL: it never is so.
+     */
+    bool (*is_read_only)(struct lk_engine *engine);
+
     /* What this very store can, of `capabilities`, once it is open. NULL: all of them. */
     unsigned (*capabilities_of)(struct lk_engine *engine);
 

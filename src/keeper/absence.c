@@ -17,20 +17,28 @@ struct lk_absence lk_absence_new(struct lk_engine *engine) {
 }
 
 void lk_absence_end(struct lk_absence *absence) {
+    absence->has_answered = true;
     absence->since_us = LK_NEVER;
     absence->back_off_us = BACK_OFF_MIN_US;
 }
 
+static bool is_hopeless(const struct lk_absence *absence) {
+    struct lk_engine *engine = absence->engine;
+    const struct lk_engine_ops *ops = engine->ops;
+
+    return (ops->is_gone != NULL && ops->is_gone(engine))
+           || (!absence->has_answered && ops->is_read_only != NULL && ops->is_read_only(engine));
+}
+
 bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end_us,
                         int64_t patience_ms, struct lk_waker *waker) {
-    struct lk_engine *engine = absence->engine;
     int64_t now_us = lk_clock_now_us();
     int64_t pause_us;
 
     if (absence->since_us == LK_NEVER) {
         absence->since_us = sent_us;
     }
-    if (now_us >= end_us || (engine->ops->is_gone != NULL && engine->ops->is_gone(engine))
+    if (now_us >= end_us || is_hopeless(absence)
         || (patience_ms != 0 && (now_us - absence->since_us) / 1000 >= patience_ms)) {
         return false;
     }

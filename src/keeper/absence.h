@@ -11,6 +11,7 @@
 
 struct lk_absence {
     struct lk_engine *engine;
+    bool has_answered;
     int64_t since_us; /* the first call that was not answered; LK_NEVER: the store is there */
     int64_t back_off_us;
     struct lk_random random;
@@ -24,7 +25,8 @@ void lk_absence_end(struct lk_absence *absence);
 /*
  * A call that was sent at `sent_us` was not answered: sleeps a while, longer each time. Returns
  * whether the store is to be tried again: not when `end_us` has come, when it has been away for
- * `patience_ms` (0: for as long as there is time), or when it is away for good.
+ * `patience_ms` (0: for as long as there is time), when it is away for good, and when it has not
+ * answered yet and can only be read.
  */
 bool lk_absence_outlast(struct lk_absence *absence, int64_t sent_us, int64_t end_us,
                         int64_t patience_ms, struct lk_waker *waker);

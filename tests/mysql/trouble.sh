@@ -130,17 +130,28 @@ esac
 calls() {
     sql "SHOW GLOBAL STATUS LIKE 'Com_call_procedure'" | cut -f2
 }
-# A session may what its user might when it began: a new one finds another server, as it were.
-calls_before=$(calls)
-"$lk" -S "mysql://needy:right@$local/test?prefix=a_" acquire --owner me --wait 60s db/late \
-    >"$work/out" 2>"$work/err" &
+needy="mysql://needy:right@$local/test?prefix=a_" root="mysql://root@127.0.0.1:$LK_TEST_PORT/test?prefix=a_"
+ok 'who would wait is told at once' \
+    says 69 '*UNAVAILABLE*primary*' -S "$needy" acquire --owner me --wait 10m db/late
+ok 'so is who claims' says 69 '*UNAVAILABLE*primary*' -S "$needy" claim --owner me --wait 10m mail
+set_up 'SET GLOBAL read_only = 0'
+ok 'a server that becomes a replica while somebody waits' says 0 '*' -S "$root" acquire --owner first db/late
+token=$(cat "$work/out")
+"$lk" -S "$needy" acquire --owner me db/late >"$work/late" 2>&1 &
 late=$!
+while ! "$lk" -S "$root" ls | grep -q waiting && kill -0 "$late" 2>/dev/null; do
+    sleep 0.05
+done
+set_up 'SET GLOBAL read_only = 1'
+calls_before=$(calls)
 while [ "$(calls)" = "$calls_before" ] && kill -0 "$late" 2>/dev/null; do
     sleep 0.05
 done
+# A session may what its user might when it began: a new one finds another server, as it were.
 set_up "GRANT $may_write ON *.* TO needy"
+ok 'is waited for' says 0 '*' -S "$root" release --owner first --token "$token" db/late
 wait "$late"
-report $? 'who waits for a primary looks for it on a new connection'
+report $? 'on a new connection'
 sql "REVOKE $may_write ON *.* FROM needy; SET GLOBAL read_only = 0"
 for level in REPEATABLE-READ SERIALIZABLE READ-UNCOMMITTED; do
     set_up "SET GLOBAL $isolation = '$level'"

@@ -87,6 +87,9 @@ ok 'and changes nothing of what it is made of' \
 
 ok 'a database that can only be read is UNAVAILABLE' fails 69 '*UNAVAILABLE*primary*' \
     "postgresql://postgres@/shop?$server&options=-cdefault_transaction_read_only%3Don"
+read_only="postgresql://postgres@/shop?$server&options=-cdefault_transaction_read_only%3Don"
+ok 'who would wait is told at once' says 69 '*UNAVAILABLE*primary*' -S "$read_only" acquire --wait 10m db/late
+ok 'so is who claims' says 69 '*UNAVAILABLE*primary*' -S "$read_only" claim --owner me --wait 10m mail
 ok 'and nothing is made there' fails 69 '*UNAVAILABLE*primary*' \
     "postgresql://postgres@/shop?$server&schema=unmade&options=-cdefault_transaction_read_only%3Don"
 ok 'not even half' is "SELECT count(*) FROM pg_namespace WHERE nspname = 'unmade'" 0 shop

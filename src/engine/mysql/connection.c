@@ -21,8 +21,9 @@ enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80000 };
 /*
  * Whatever the server's defaults are: decisions are made at READ COMMITTED, text is UTF-8 and its
  * bytes are what they are, an error is no warning, a human's lock ends in a try again. Where no
- * condition is kept (max_error_count), procedures do not find out that there is no row, and go on
- * for ever; where notes are not, whoever makes a store does not find out what was there before. A
+ * condition is kept (max_error_count, for which MySQL wants a privilege: found.c looks at it),
+ * procedures do not find out that there is no row, and go on for ever; where notes are not,
+ * whoever makes a store does not find out what was there before. A
  * session whose client is gone without a word, with its machine for instance, ends before long, and
  * with it what it has locked; MariaDB can tell one that is inside a transaction, and is quicker
  * there.
@@ -30,8 +31,8 @@ enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80000 };
 static const char settings[] = "SET NAMES utf8mb4, autocommit = 1, completion_type = 0,"
                                " sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
                                " lock_wait_timeout = 10, innodb_lock_wait_timeout = 3,"
-                               " wait_timeout = 300 /*M! , idle_transaction_timeout = 20 */,"
-                               " max_error_count = 64, sql_notes = 1, sql_auto_is_null = 0,"
+                               " wait_timeout = 300 /*M! , idle_transaction_timeout = 20,"
+                               " max_error_count = 64 */, sql_notes = 1, sql_auto_is_null = 0,"
                                " sql_select_limit = 18446744073709551615, sql_big_selects = 1,"
                                " group_concat_max_len = 4194304, sql_safe_updates = 0,"
                                " unique_checks = 1, %s = 'READ-COMMITTED'";

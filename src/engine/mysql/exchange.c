@@ -153,12 +153,13 @@ enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate, unsign
  * server looks for no handler. What was refused because it is missing may just be replaced by a
  * newer one.
  */
-static enum lk_fate refuse(const struct lk_mysql *store, struct lk_mysql_link *link,
+static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            const struct lk_patience *patience, lk_outcome *ret_outcome,
                            lk_error *error) {
     unsigned code = mysql_errno(link->mysql);
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
 
+    atomic_store(&store->common.is_read_only, lk_mysql_is_replica(code));
     *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
     if (lk_mysql_is_hole(code) && lk_mysql_is_in_the_making(store, link, patience)) {
         fate = LK_FATE_CONFLICTED;
@@ -185,6 +186,9 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     }
     outcome = lk_mysql_query(connection, sql, patience, &result, error);
     free(made);
+    if (outcome == LK_OK) {
+        atomic_store(&common->is_read_only, false);
+    }
     return outcome == LK_INTERNAL ? refuse(store, connection, patience, ret_outcome, error)
                                   : finish(outcome, result, ret_rows, ret_outcome, error);
 }

@@ -29,6 +29,7 @@ struct present {
     bool has_meta;
     long format;
     long writable_from;
+    bool keeps_conditions; /* this session does */
 };
 
 /* Runs one statement; whatever the server has against it is explained. */
@@ -49,7 +50,7 @@ static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
     lk_outcome outcome;
 
     *ret_present = (struct present){.has_meta = false};
-    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %smeta",
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from, @@max_error_count FROM %smeta",
                    store->place.prefix);
     outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
     if (outcome == LK_INTERNAL) {
@@ -65,6 +66,7 @@ static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
         ret_present->has_meta = true;
         ret_present->format = strtol(row[0], NULL, 10);
         ret_present->writable_from = strtol(row[1], NULL, 10);
+        ret_present->keeps_conditions = row[2] == NULL || strtol(row[2], NULL, 10) > 0;
     }
     mysql_free_result(result);
     return LK_OK;
@@ -88,6 +90,11 @@ static lk_outcome check(const struct lk_mysql *store, const struct present *pres
                             "the store %s... has format %ld, which this program does not know; use "
                             "a newer one",
                             store->place.prefix, present->format);
+    }
+    if (!present->keeps_conditions) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the server's max_error_count is 0, with which procedures do not find "
+                            "out that there is no row; its default, 1024, is right");
     }
     return LK_OK;
 }

@@ -53,6 +53,7 @@ const struct lk_engine_ops lk_engine_mysql = {
                     | LK_CAN_LIMITS,
     .open = open_by_url,
     .close = close_engine,
+    .is_read_only = lk_procedures_is_read_only,
     .ask = lk_procedures_ask,
     .renew = lk_procedures_renew,
     .release = lk_procedures_release,

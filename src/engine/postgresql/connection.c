@@ -111,11 +111,15 @@ bool lk_postgresql_is_conflict(const PGresult *result) {
     return has_code(result, "40001 40P01");
 }
 
+bool lk_postgresql_is_read_only(const PGresult *result) {
+    return has_code(result, "25006");
+}
+
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error) {
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *message = primary != NULL ? primary : PQresultErrorMessage(result);
 
-    if (has_code(result, "25006")) {
+    if (lk_postgresql_is_read_only(result)) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "PostgreSQL: the database can only be read (a replica?); name the "
                             "primary, for instance with target_session_attrs=read-write");

@@ -170,6 +170,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
         return is_sent ? LK_FATE_UNKNOWN : LK_FATE_UNREACHED;
     }
     is_conflict = lk_postgresql_is_conflict(result);
+    atomic_store(&common->is_read_only, lk_postgresql_is_read_only(result));
     *ret_outcome = take_answer(store, result, ret_rows, error);
     return is_conflict ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
 }

@@ -57,6 +57,7 @@ const struct lk_engine_ops lk_engine_postgresql = {
                     | LK_CAN_LIMITS,
     .open = open_by_url,
     .close = close_engine,
+    .is_read_only = lk_procedures_is_read_only,
     .ask = lk_procedures_ask,
     .renew = lk_procedures_renew,
     .release = lk_procedures_release,

@@ -78,6 +78,9 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
 /* Whether it failed for being one of several at once, and may be tried again. */
 bool lk_postgresql_is_conflict(const PGresult *result);
 
+/* Whether it failed because the database can only be read. */
+bool lk_postgresql_is_read_only(const PGresult *result);
+
 /* ---- exchange.c ------------------------------------------------------------------------------ */
 
 extern const struct lk_database lk_postgresql_database;

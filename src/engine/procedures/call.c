@@ -50,6 +50,10 @@ bool lk_procedures_is_forked(const struct lk_procedures *store, lk_error *error)
     return true;
 }
 
+bool lk_procedures_is_read_only(struct lk_engine *engine) {
+    return atomic_load(&lk_procedures_of(engine)->is_read_only);
+}
+
 uint64_t lk_procedures_version(struct lk_procedures *store) {
     return store->database->version != NULL ? store->database->version(store) : 0;
 }

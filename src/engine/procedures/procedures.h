@@ -12,6 +12,7 @@
 #define LK_ENGINE_PROCEDURES_PROCEDURES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "engine/engine.h"
@@ -79,7 +80,8 @@ struct lk_procedures {
     pthread_mutex_t mutex;
     void *idle[LK_PROCEDURES_IDLE_MAX];
     size_t idle_count;
-    uint64_t calls;                             /* releases and finishes, from anywhere */
+    uint64_t calls;           /* releases and finishes, from anywhere */
+    atomic_bool is_read_only; /* so the server has refused the last call; set by exchange() */
     char mark_looked[LK_SEGMENT_BYTES_MAX + 1]; /* R17: the last mark looked at; by the mutex */
 };
 
@@ -102,6 +104,8 @@ void lk_procedures_done(struct lk_procedures *store);
 
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_procedures_is_forked(const struct lk_procedures *store, lk_error *error);
+
+bool lk_procedures_is_read_only(struct lk_engine *engine); /* `is_read_only` of the engine */
 
 /* What a waiter has seen before he asks. */
 uint64_t lk_procedures_version(struct lk_procedures *store);
