@@ -118,7 +118,13 @@ static const struct dialect *find_dialect(struct lk_slice name) {
     return NULL;
 }
 
-/* That of the store, which need not be there yet. */
+static bool is_service(struct lk_slice scheme) {
+    return lk_slice_equal(scheme, lk_slice_of("lk"))
+           || lk_slice_equal(scheme, lk_slice_of("lk+unix"))
+           || lk_slice_equal(scheme, lk_slice_of("lks"));
+}
+
+/* That of the store, which need not be there yet. A service keeps its own in a SQLite file. */
 static lk_outcome dialect_of_store(const struct lk_command_line *line,
                                    const struct dialect **ret_dialect, lk_error *error) {
     const char *url = lk_command_line_text(line, LK_OPTION_STORE);
@@ -131,7 +137,7 @@ static lk_outcome dialect_of_store(const struct lk_command_line *line,
     if (outcome != LK_OK) {
         return outcome;
     }
-    dialect = find_dialect(split.scheme);
+    dialect = find_dialect(is_service(split.scheme) ? lk_slice_of("sqlite") : split.scheme);
     if (dialect == NULL) {
         return lk_error_set(error, LK_UNSUPPORTED, "a store of %.*s: is not made of SQL",
                             split.scheme.size < 32 ? (int)split.scheme.size : 32,
