@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 
 #include "cli/run/signals.h"
 
@@ -21,18 +20,12 @@ static void *obey(void *context) {
     return NULL;
 }
 
-static bool is_ignored(void) {
-    struct sigaction action;
-
-    return sigaction(SIGTSTP, NULL, &action) != 0 || action.sa_handler == SIG_IGN;
-}
-
 void lk_stop_outside_transactions(void) {
     sigset_t all;
     sigset_t found;
     pthread_t thread;
 
-    if (is_ignored()) {
+    if (lk_run_signal_is_ignored(SIGTSTP)) {
         return;
     }
     sigfillset(&all);

@@ -15,51 +15,54 @@ const char *lk_version(void) {
     return LK_VERSION;
 }
 
-const struct lk_engine_ops *lk_store_engine_of(struct lk_slice scheme) {
-    for (size_t i = 0; lk_engines[i] != NULL; i++) {
-        const struct lk_engine_ops *ops = lk_engines[i];
-        if (lk_slice_equal(lk_slice_of(ops->scheme), scheme)
-            || (ops->alias != NULL && lk_slice_equal(lk_slice_of(ops->alias), scheme))) {
-            return ops;
-        }
-    }
-    return NULL;
+static bool has_scheme(const struct lk_engine_ops *ops, struct lk_slice scheme) {
+    return lk_slice_equal(lk_slice_of(ops->scheme), scheme)
+           || (ops->alias != NULL && lk_slice_equal(lk_slice_of(ops->alias), scheme));
 }
 
-static lk_outcome refuse_scheme(struct lk_slice scheme, lk_error *error) {
+lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_ops,
+                              struct lk_slice *ret_rest, lk_error *error) {
     char bytes[LK_ERROR_TEXT_MAX];
     struct lk_text known = lk_text_in(bytes, sizeof bytes);
-
-    for (size_t i = 0; lk_engines[i] != NULL; i++) {
-        lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", lk_engines[i]->scheme);
-        if (lk_engines[i]->alias != NULL) {
-            lk_text_format(&known, ", %s:", lk_engines[i]->alias);
-        }
-    }
-    return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)",
-                        (int)(scheme.size < 32 ? scheme.size : 32), scheme.bytes, bytes);
-}
-
-/* On failure the store is partly filled, for store_free(). */
-static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) {
-    struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
-    const struct lk_engine_ops *ops;
     struct lk_url split;
     lk_outcome outcome = lk_url_split(url, &split, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    ops = lk_store_engine_of(split.scheme);
-    if (ops == NULL) {
-        return refuse_scheme(split.scheme, error);
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        const struct lk_engine_ops *ops = lk_engines[i];
+        if (has_scheme(ops, split.scheme)) {
+            *ret_ops = ops;
+            *ret_rest = split.rest;
+            return LK_OK;
+        }
+        lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", ops->scheme);
+        if (ops->alias != NULL) {
+            lk_text_format(&known, ", %s:", ops->alias);
+        }
+    }
+    return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)",
+                        (int)(split.scheme.size < 32 ? split.scheme.size : 32), split.scheme.bytes,
+                        bytes);
+}
+
+/* On failure the store is partly filled, for store_free(). */
+static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) {
+    struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
+    lk_outcome outcome = lk_store_engine_of(url, &ops, &rest, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
     }
     store->opened_by = getpid();
     store->url = lk_url_without_password(url);
     if (store->url == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a store");
     }
-    outcome = ops->open(split.rest, &patience, &store->engine, error);
+    outcome = ops->open(rest, &patience, &store->engine, error);
     if (outcome != LK_OK) {
         return outcome;
     }

@@ -18,8 +18,12 @@ struct lk_store {
 
 #define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* how long the store itself is waited for */
 
-/* The engine for the scheme of a URL, or NULL: this build has none. */
-const struct lk_engine_ops *lk_store_engine_of(struct lk_slice scheme);
+/*
+ * The engine for a URL, and what is left of it for that engine. LK_OK; LK_INVALID; LK_UNSUPPORTED:
+ * this build has none.
+ */
+lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_ops,
+                              struct lk_slice *ret_rest, lk_error *error);
 
 /*
  * LK_OK when the store may be used by this process. After fork() it may not: its locks, files and

@@ -26,7 +26,6 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "keeper/store.h"
-#include "keeper/url.h"
 #include "matrix.h"
 #include "play.h"
 #include "scenario.h"
@@ -95,17 +94,16 @@ static bool subject_add(struct run *run, const char *url) {
         fprintf(stderr, "conformance: more than %d stores\n", SUBJECTS_MAX);
         return false;
     }
-    struct lk_url split;
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
     lk_error error;
-    const struct lk_engine_ops *ops =
-        lk_url_split(url, &split, &error) == LK_OK ? lk_store_engine_of(split.scheme) : NULL;
-    if (ops == NULL) {
-        fprintf(stderr, "conformance: no engine for %s in this build\n", url);
+    if (lk_store_engine_of(url, &ops, &rest, &error) != LK_OK) {
+        fprintf(stderr, "conformance: %s: %s\n", url, error.text);
         return false;
     }
     struct subject *subject = &run->subjects[run->subject_count++];
     *subject = (struct subject){.name = ops->scheme, .url = url};
-    return capabilities_find(ops, split.rest, &subject->capabilities);
+    return capabilities_find(ops, rest, &subject->capabilities);
 }
 
 static bool file_add(struct run *run, const char *path) {

@@ -163,6 +163,16 @@ static pid_t hear_stop(const struct terminal *terminal) {
     return news.job;
 }
 
+/* Ends a job in the background, which has left the terminal to the shell's own group. */
+static void end_behind(const struct terminal *terminal, pid_t job) {
+    kill(job, SIGTERM);
+    struct news news = hear(terminal);
+
+    assert_true(WIFEXITED(news.status));
+    assert_int_equal(WEXITSTATUS(news.status), 128 + SIGTERM);
+    assert_int_equal(news.in_front, terminal->shell);
+}
+
 static void close_terminal(const struct terminal *terminal) {
     close(terminal->orders);
     close(terminal->news);
@@ -239,12 +249,7 @@ static void a_job_in_the_background_leaves_the_terminal_alone(void **state) {
     while (strlen(stage_read(stage, log)) == strlen(before)) {
         stage_breathe();
     }
-    kill(job, SIGTERM);
-    struct news news = hear(&terminal);
-    assert_true(WIFEXITED(news.status));
-    assert_int_equal(WEXITSTATUS(news.status), 128 + SIGTERM);
-    /* The shell's own group all the time. */
-    assert_int_equal(news.in_front, terminal.shell);
+    end_behind(&terminal, job);
     close_terminal(&terminal);
 }
 
@@ -262,11 +267,7 @@ static void a_job_stopped_without_a_word_leaves_the_terminal_alone(void **state)
     kill(job, SIGSTOP);
     assert_true(WIFSTOPPED(hear(&terminal).status));
     order(&terminal, 'b');
-    kill(job, SIGTERM);
-    struct news news = hear(&terminal);
-    assert_true(WIFEXITED(news.status));
-    assert_int_equal(WEXITSTATUS(news.status), 128 + SIGTERM);
-    assert_int_equal(news.in_front, terminal.shell);
+    end_behind(&terminal, job);
     close_terminal(&terminal);
 }
 

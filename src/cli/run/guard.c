@@ -9,7 +9,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/run/deadline.h"
@@ -167,14 +166,10 @@ static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
 /* A guard that is gone cannot be told; it is replaced when its end is noticed. */
 static void tell(const struct lk_run_guard *guard, enum word word, int64_t value) {
     const struct message message = {.word = word, .value = value};
-    const struct timespec no_time = {0};
-    sigset_t broken_pipe;
 
     if (write(guard->pipe, &message, sizeof message) < 0 && errno == EPIPE) {
         /* It is blocked here, and must not be waiting for whoever is to be started here. */
-        sigemptyset(&broken_pipe);
-        sigaddset(&broken_pipe, SIGPIPE);
-        sigtimedwait(&broken_pipe, NULL, &no_time);
+        (void)lk_run_signal_take(SIGPIPE);
     }
 }
 

@@ -35,7 +35,7 @@ static const struct signal_form *form_of(int signal) {
     return NULL;
 }
 
-static bool is_ignored(int signal) {
+bool lk_run_signal_is_ignored(int signal) {
     struct sigaction action;
 
     return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -50,7 +50,7 @@ bool lk_run_signals_open(struct lk_run_signals *signals) {
     sigaction(SIGCHLD, &usual, &signals->found_child_action);
     for (size_t i = 0; i < FORM_COUNT; i++) {
         /* The kernel keeps a blocked signal although it is ignored: so do not block that one. */
-        if (forms[i].signal == SIGCONT || !is_ignored(forms[i].signal)) {
+        if (forms[i].signal == SIGCONT || !lk_run_signal_is_ignored(forms[i].signal)) {
             sigaddset(&watched, forms[i].signal);
         }
     }
@@ -86,7 +86,7 @@ int lk_run_signals_pending_end(void) {
     sigpending(&pending);
     for (size_t i = 0; i < FORM_COUNT; i++) {
         if (forms[i].is_end && sigismember(&pending, forms[i].signal) == 1
-            && !is_ignored(forms[i].signal)) {
+            && !lk_run_signal_is_ignored(forms[i].signal)) {
             return forms[i].signal;
         }
     }
@@ -105,15 +105,20 @@ void lk_run_signal_pass(int signal, pid_t command) {
     }
 }
 
-bool lk_run_signals_stop_here(bool whole_group) {
+bool lk_run_signal_take(int signal) {
     const struct timespec no_time = {0};
+    sigset_t taken;
+
+    sigemptyset(&taken);
+    sigaddset(&taken, signal);
+    return sigtimedwait(&taken, NULL, &no_time) == signal;
+}
+
+bool lk_run_signals_stop_here(bool whole_group) {
     sigset_t stop;
-    sigset_t going_on;
 
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
-    sigemptyset(&going_on);
-    sigaddset(&going_on, SIGCONT);
     bool is_closed = lk_critical_close(STOP_PATIENCE_US);
     kill(whole_group ? 0 : getpid(), SIGTSTP);
     pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
@@ -123,5 +128,5 @@ bool lk_run_signals_stop_here(bool whole_group) {
     }
     /* Whoever was stopped was continued by a SIGCONT, which is blocked and still there. It has
      * done its work: left for the descriptor, it would have CMD told twice to go on. */
-    return sigtimedwait(&going_on, NULL, &no_time) == SIGCONT;
+    return lk_run_signal_take(SIGCONT);
 }

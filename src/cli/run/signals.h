@@ -33,7 +33,13 @@ void lk_run_signals_restore(const struct lk_run_signals *signals);
 /* Whether a signal ends lk while it waits in line. */
 bool lk_run_signal_is_end(int signal);
 
-/* Such a signal that has come and has not been read from the descriptor; 0: there is none. */
+/* Whether this process was started with the signal ignored. */
+bool lk_run_signal_is_ignored(int signal);
+
+/* Takes a blocked signal that has come, if it has: whether it had. Never blocks. */
+bool lk_run_signal_take(int signal);
+
+/* A signal that ends a wait and has come, but has not been read from the descriptor; 0: none. */
 int lk_run_signals_pending_end(void);
 
 /* Passes a signal on to a command that leads its process group: to the whole group what asks to

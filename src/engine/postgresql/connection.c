@@ -93,8 +93,7 @@ static lk_outcome explain_connection(const PGconn *connection, lk_error *error) 
     return say(error, LK_UNAVAILABLE, message, "; is the server there, and does it let us in?");
 }
 
-/* Whose code is one of these five letters, or begins with these two. */
-static bool has_code(const PGresult *result, const char *codes) {
+bool lk_postgresql_has_code(const PGresult *result, const char *codes) {
     const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     size_t size;
 
@@ -108,11 +107,11 @@ static bool has_code(const PGresult *result, const char *codes) {
 }
 
 bool lk_postgresql_is_conflict(const PGresult *result) {
-    return has_code(result, "40001 40P01");
+    return lk_postgresql_has_code(result, "40001 40P01");
 }
 
 bool lk_postgresql_is_read_only(const PGresult *result) {
-    return has_code(result, "25006");
+    return lk_postgresql_has_code(result, "25006");
 }
 
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error) {
@@ -124,7 +123,7 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                             "PostgreSQL: the database can only be read (a replica?); name the "
                             "primary, for instance with target_session_attrs=read-write");
     }
-    if (has_code(result, "42501")) {
+    if (lk_postgresql_has_code(result, "42501")) {
         char advice[160];
         (void)snprintf(advice, sizeof advice,
                        "; a DBA makes the schema %s with `lk schema postgresql`, which says what "
@@ -132,14 +131,14 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                        schema);
         return say(error, LK_DENIED, message, advice);
     }
-    if (has_code(result, "3F000 42P01 42883 42703 42704")) {
+    if (lk_postgresql_has_code(result, "3F000 42P01 42883 42703 42704")) {
         return say(error, LK_UNAVAILABLE, message,
                    "; the store is not there, or not whole: open it anew, or restore it");
     }
-    if (has_code(result, "22021 22P05")) {
+    if (lk_postgresql_has_code(result, "22021 22P05")) {
         return say(error, LK_INVALID, message, "; the database must be encoded as UTF8");
     }
-    if (has_code(result, "08 40 53 55 57 58 XX001 XX002 25P03") || primary == NULL) {
+    if (lk_postgresql_has_code(result, "08 40 53 55 57 58 XX001 XX002 25P03") || primary == NULL) {
         return say(error, LK_UNAVAILABLE, message, "");
     }
     return say(error, LK_INTERNAL, message, " (in a procedure of the store)");

@@ -22,12 +22,6 @@ struct present {
     long writable_from;
 };
 
-static bool is_missing(const PGresult *result) {
-    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-    return code != NULL && strcmp(code, "42P01") == 0;
-}
-
 /*
  * One question and not two, since every program that opens the store asks it: that the table is not
  * there is an error, once in a store's life, where the catalogue would be read each time.
@@ -49,7 +43,7 @@ static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
     if (outcome != LK_OK) {
         return outcome;
     }
-    ret_present->has_meta = !is_missing(result);
+    ret_present->has_meta = !lk_postgresql_has_code(result, "42P01");
     if (ret_present->has_meta && PQresultStatus(result) != PGRES_TUPLES_OK) {
         outcome = lk_postgresql_explain(result, store->place.schema, error);
     } else if (ret_present->has_meta && PQntuples(result) == 1) {

@@ -110,9 +110,7 @@ lk_outcome lk_postgresql_name(struct lk_postgresql *store, PGconn *connection,
 }
 
 bool lk_postgresql_is_nameless(struct lk_postgresql *store, const PGresult *result) {
-    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-    if (code == NULL || strcmp(code, "26000") != 0) {
+    if (!lk_postgresql_has_code(result, "26000")) {
         return false;
     }
     atomic_store(&store->is_nameless, true);

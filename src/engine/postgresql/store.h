@@ -75,6 +75,9 @@ lk_outcome lk_postgresql_execute(PGconn *connection, const char *sql, const char
 /* The outcome that a server's error means, with a sentence that says what to do. */
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error);
 
+/* Whether it failed with one of these codes of five letters, or of a class of two: "42P01 08". */
+bool lk_postgresql_has_code(const PGresult *result, const char *codes);
+
 /* Whether it failed for being one of several at once, and may be tried again. */
 bool lk_postgresql_is_conflict(const PGresult *result);
 

@@ -252,4 +252,21 @@ lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *q
                                const struct lk_patience *patience, lk_queue_stats *ret_stats,
                                lk_error *error);
 
+/* Of an engine's struct lk_engine_ops: what all of this kind can, and do by calls alone. */
+#define LK_PROCEDURES_OPERATIONS                                                                   \
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK                   \
+                    | LK_CAN_EXCLUSIVE | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_TABLE                \
+                    | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS,                              \
+    .ask = lk_procedures_ask, .renew = lk_procedures_renew, .release = lk_procedures_release,      \
+    .break_ = lk_procedures_break, .list = lk_procedures_list, .show = lk_procedures_show,         \
+    .audit = lk_procedures_audit, .value_get = lk_procedures_value_get,                            \
+    .value_put = lk_procedures_value_put, .push = lk_procedures_push, .take = lk_procedures_take,  \
+    .finish = lk_procedures_finish, .unpark = lk_procedures_unpark, .items = lk_procedures_items,  \
+    .stats = lk_procedures_stats, .events = lk_procedures_events,                                  \
+    .limits_get = lk_procedures_limits_get, .limits_set = lk_procedures_limits_set,                \
+    .table_announce = lk_procedures_table_announce, .table_take = lk_procedures_table_take,        \
+    .table_finish = lk_procedures_table_finish,                                                    \
+    .table_finish_and_take = lk_procedures_table_finish_and_take,                                  \
+    .is_read_only = lk_procedures_is_read_only
+
 #endif

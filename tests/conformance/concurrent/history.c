@@ -30,7 +30,6 @@
 #include "actor.h"
 #include "engine/engine.h"
 #include "keeper/store.h"
-#include "keeper/url.h"
 
 enum {
     ACTORS = 8,
@@ -301,13 +300,12 @@ static void url_make(struct history *history, const char *template) {
 }
 
 static bool outlives_its_users(const char *url) {
-    struct lk_url split;
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
     lk_error error;
-    const struct lk_engine_ops *ops =
-        lk_url_split(url, &split, &error) == LK_OK ? lk_store_engine_of(split.scheme) : NULL;
 
-    if (ops == NULL) {
-        fprintf(stderr, "history: no engine for %s in this build\n", url);
+    if (lk_store_engine_of(url, &ops, &rest, &error) != LK_OK) {
+        fprintf(stderr, "history: %s: %s\n", url, error.text);
         exit(2);
     }
     return (ops->capabilities & LK_CAN_PERSIST) != 0;
