@@ -5,12 +5,14 @@ PREFIX  ?= /usr/local
 OPTIONS ?=
 TESTS   ?=
 
-.PHONY: all test demo bench deb install uninstall clean format help
+.PHONY: all check test demo bench deb install uninstall clean format help
 
 all:
 	@tools/install-deps build
 	@tools/configure $(BUILD) $(OPTIONS)
 	@ninja -C $(BUILD) product
+check:
+	@tools/test --check $(BUILD) $(OPTIONS) $(TESTS)
 test:
 	@tools/test $(BUILD) $(OPTIONS) $(TESTS)
 demo: all
@@ -35,6 +37,7 @@ help:
 
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
+#: make check               the tests that a change needs before each commit, in about a minute
 #: make test                every test; the last line is `N passed, N failed`
 #: make bench               what things cost, beside their bars and peers
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file

@@ -76,21 +76,21 @@ static void prepare(struct prepared *ret, const char *owner, const char *part) {
 
 static const struct lk_answer *ask(struct bench *bench, const struct prepared *prepared,
                                    lk_style style, int64_t ttl_ms, size_t blockers_max) {
-    struct lk_event event = {.kind = LK_EVENT_ASK, .times = times_next(bench)};
-    event.ask = (struct lk_ask){.owner = lk_slice_of(prepared->owner),
-                                .parts = &prepared->part,
-                                .part_count = 1,
-                                .style = style,
-                                .ttl_ms = ttl_ms,
-                                .blockers_max = blockers_max};
-    return &lk_model_step(bench->model, &event)->answer;
+    struct lk_command command = {.kind = LK_COMMAND_ASK, .times = times_next(bench)};
+    command.ask = (struct lk_ask){.owner = lk_slice_of(prepared->owner),
+                                  .parts = &prepared->part,
+                                  .part_count = 1,
+                                  .style = style,
+                                  .ttl_ms = ttl_ms,
+                                  .blockers_max = blockers_max};
+    return &lk_model_step(bench->model, &command)->answer;
 }
 
 static const struct lk_effects *release(struct bench *bench, const struct prepared *prepared) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .times = times_next(bench)};
-    event.release.target = (struct lk_target){
+    struct lk_command command = {.kind = LK_COMMAND_RELEASE, .times = times_next(bench)};
+    command.release.target = (struct lk_target){
         .owner = lk_slice_of(prepared->owner), .parts = &prepared->part, .part_count = 1};
-    return lk_model_step(bench->model, &event);
+    return lk_model_step(bench->model, &command);
 }
 
 static void must(lk_outcome got, lk_outcome expected, const char *what) {
@@ -392,7 +392,7 @@ static double measure_perish(size_t count) {
         must(ask(&bench, &prepared, LK_TRY, ttl_ms, 0)->outcome, LK_GRANTED, "lease");
     }
     bench.now_us += INT64_C(3600) * 1000000;
-    struct lk_event tick = {.kind = LK_EVENT_TICK, .times = times_next(&bench)};
+    struct lk_command tick = {.kind = LK_COMMAND_TICK, .times = times_next(&bench)};
     int64_t started_ns = bench_processor_ns();
     const struct lk_effects *effects = lk_model_step(bench.model, &tick);
     double took_ns = (double)(bench_processor_ns() - started_ns);

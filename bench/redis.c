@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "engine/redis/fleet.h"
+#include "engine/redis/topology.h"
 
 enum { ROUNDS = 25, ROUND_MS = 100, THREADS_MAX = 50, PATH_MAX_BYTES = 128, RANGES_MAX = 64 };
 
@@ -181,27 +181,30 @@ static void run_store(struct client *client) {
     struct lk_part part = {.mode = LK_EXCLUSIVE};
     char path[PATH_MAX_BYTES];
     char owner[32];
-    struct lk_ask ask = {.parts = &part, .part_count = 1, .style = LK_TRY};
-    struct lk_release release = {.target = {.parts = &part, .part_count = 1}};
+    struct lk_command ask = {
+        .kind = LK_COMMAND_ASK,
+        .ask = {.parts = &part, .part_count = 1, .style = LK_TRY, .ttl_ms = LK_TTL_DEFAULT_MS}};
+    struct lk_command release = {.kind = LK_COMMAND_RELEASE,
+                                 .release = {.target = {.parts = &part, .part_count = 1}}};
 
     make_path(client, path);
     (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
     (void)snprintf(owner, sizeof owner, "owner%d", client->number);
-    ask.owner = lk_slice_of(owner);
-    release.target.owner = ask.owner;
+    ask.ask.owner = lk_slice_of(owner);
+    release.release.target.owner = ask.ask.owner;
     while (!*client->stop) {
         struct lk_patience until = patience();
-        lk_result result = {.outcome = LK_OK};
-        struct lk_stand stand;
+        struct lk_decision decision;
 
-        if (client->engine->ops->ask(client->engine, &ask, &until, &result, &stand) != LK_GRANTED) {
-            bench_give_up("the lock was not free: %s", lk_outcome_name(result.outcome));
+        if (client->engine->ops->decide(client->engine, &ask, &until, &decision) != LK_GRANTED) {
+            bench_give_up("the lock was not free: %s", lk_outcome_name(decision.error.outcome));
         }
-        release.target.token = result.token;
-        result = (lk_result){.outcome = LK_OK};
-        if (client->engine->ops->release(client->engine, &release, &until, &result) != LK_OK) {
-            bench_give_up("the lock was lost: %s", lk_outcome_name(result.outcome));
+        release.release.target.token = decision.result.token;
+        lk_decision_done(&decision);
+        if (client->engine->ops->decide(client->engine, &release, &until, &decision) != LK_OK) {
+            bench_give_up("the lock was lost: %s", lk_outcome_name(decision.error.outcome));
         }
+        lk_decision_done(&decision);
         client->pairs++;
     }
 }
@@ -271,19 +274,21 @@ static void add_others(struct lk_engine *engine, int from, int to) {
     for (int i = from; i < to; i++) {
         struct lk_part part = {.mode = LK_EXCLUSIVE};
         struct lk_patience until = patience();
-        lk_result result = {.outcome = LK_OK};
-        struct lk_stand stand;
+        struct lk_decision decision;
         char path[PATH_MAX_BYTES];
         char owner[32];
-        struct lk_ask ask = {.parts = &part, .part_count = 1, .style = LK_TRY, .ttl_ms = 3600000};
+        struct lk_command ask = {
+            .kind = LK_COMMAND_ASK,
+            .ask = {.parts = &part, .part_count = 1, .style = LK_TRY, .ttl_ms = 3600000}};
 
         (void)snprintf(path, sizeof path, "key0/other%d/leaf", i);
         (void)snprintf(owner, sizeof owner, "other%d", i);
         (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
-        ask.owner = lk_slice_of(owner);
-        if (engine->ops->ask(engine, &ask, &until, &result, &stand) != LK_GRANTED) {
+        ask.ask.owner = lk_slice_of(owner);
+        if (engine->ops->decide(engine, &ask, &until, &decision) != LK_GRANTED) {
             bench_give_up("another request was refused");
         }
+        lk_decision_done(&decision);
     }
 }
 

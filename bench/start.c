@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "server/core.h"
-#include "server/store.h"
+#include "server/core/core.h"
+#include "server/store/store.h"
 
 enum { REQUESTS = 1000000, BATCH = 10000 };
 
@@ -25,7 +25,7 @@ static const char *const files[] = {"locks.db", "locks.db-wal", "locks.db-shm", 
 
 struct service {
     struct lk_core *core;
-    struct lk_store_keeper *store;
+    struct lk_storage *store;
 };
 
 static struct lk_times now(void) {
@@ -46,7 +46,7 @@ static void open_store(struct service *service, const char *folder) {
 static void load(struct service *service) {
     const struct lk_model_config config = lk_core_model_config(service->core);
     struct lk_times times = now();
-    struct lk_image *image;
+    struct lk_core_snapshot *image;
     lk_error error;
 
     if (service->store->ops->load(service->store, &config, &times, &image, &error) != LK_OK
@@ -101,16 +101,16 @@ static void fill(const char *folder, int count, int64_t ttl_ms) {
         char path[32];
         char owner[32];
         struct lk_part part = {.mode = LK_EXCLUSIVE};
-        struct lk_call call = {.kind = LK_CALL_ASK};
+        struct lk_call call = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_ASK};
 
         (void)snprintf(path, sizeof path, "db%d/t%d", i / 1000, i % 1000);
         (void)snprintf(owner, sizeof owner, "worker-%d", i);
         (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
-        call.ask = (struct lk_ask){.owner = lk_slice_of(owner),
-                                   .parts = &part,
-                                   .part_count = 1,
-                                   .style = LK_TRY,
-                                   .ttl_ms = ttl_ms};
+        call.command.ask = (struct lk_ask){.owner = lk_slice_of(owner),
+                                           .parts = &part,
+                                           .part_count = 1,
+                                           .style = LK_TRY,
+                                           .ttl_ms = ttl_ms};
         times = now();
         lk_core_call(service.core, session, &call, &times);
         if (i % BATCH == BATCH - 1 || i == count - 1) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion of lk for bash. The program itself knows what may stand where: lk __complete.
+# Completion of lk for bash. The program itself makes the candidates: lk __complete.
 
 _lk() {
-    # bash parts words at : and = too; these are put together again as they were typed.
+    # bash splits words at : and = too; these are joined again as they were typed.
     local line=${COMP_LINE:0:COMP_POINT} rest word words=() i offset=0
     rest=$line
     for ((i = 0; i <= COMP_CWORD; i++)); do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion of lk for fish. The program itself knows what may stand where: lk __complete.
+# Completion of lk for fish. The program itself makes the candidates: lk __complete.
 
 function __lk_complete
     set -l words (commandline -opc)

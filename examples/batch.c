@@ -13,13 +13,13 @@
 #include <stdlib.h>
 
 static bool transfer(lk_store *store, const char *from, const char *to) {
-    /* The accounts for ourselves alone, and the rates only to read: they are shared with others. */
+    /* The accounts exclusively; the rates shared with other readers. */
     const char *const parts[] = {from, to, "rates?shared"};
     lk_request request = lk_request_init(parts, sizeof parts / sizeof parts[0]);
     lk_lease *lease;
     lk_error error;
 
-    request.ttl_ms = 10000; /* if we die, the accounts are free again after ten seconds */
+    request.ttl_ms = 10000; /* if this process dies, the accounts are free after ten seconds */
     request.wait_ms = 30000;
     if (lk_acquire(store, &request, &lease, NULL, &error) != LK_GRANTED) {
         fprintf(stderr, "%s: %s\n", lk_outcome_text(error.outcome), error.text);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value handed over from holder to holder: how far a job has got, kept with its lock.
+ * A value handed over from holder to holder: the position of a job, kept with its lock.
  *
  *     cc handover.c $(pkg-config --cflags --libs lockkeeper) && ./a.out [STORE]
  *
- * The value comes with the grant and goes with the release, so nobody sees it half changed: either
- * the lease was held to the end and the new value is there, or neither happened. When a holder
- * dies, the next one is told that the value is in doubt.
+ * The value is read with the grant and written with the release, so no holder sees it half changed:
+ * it is written only if the lease was held to the end. When a holder dies, the next grant marks the
+ * value as in doubt.
  */
 #include <inttypes.h>
 #include <lockkeeper/lockkeeper.h>
@@ -18,10 +18,10 @@ static bool fail(const lk_error *error) {
     return false;
 }
 
-/* What the last holder left: the next row to copy. */
+/* The value of the last holder: the next row to copy. */
 static uint64_t read_position(const lk_result *result) {
     if (result->value == NULL) {
-        return 0; /* we are the first */
+        return 0; /* this is the first holder */
     }
     if (result->in_doubt) {
         printf("the last holder died: its rows are looked at again\n");
@@ -29,7 +29,7 @@ static uint64_t read_position(const lk_result *result) {
     return strtoull(result->value, NULL, 10);
 }
 
-/* Copies some rows under the lock, and hands over how far it got. */
+/* Copies some rows under the lock, and writes the new position. */
 static bool take_turn(lk_store *store, uint64_t *ret_position) {
     const char *const parts[] = {"jobs/copy"};
     lk_request request = lk_request_init(parts, 1);
@@ -52,11 +52,11 @@ static bool take_turn(lk_store *store, uint64_t *ret_position) {
            lk_lease_token(lease));
     int size = snprintf(value, sizeof value, "%" PRIu64, position);
     *ret_position = position;
-    /* LK_LOST would say that somebody else has the job by now, and that nothing was written. */
+    /* LK_LOST would mean that the lease ended before, and that nothing was written. */
     return lk_lease_release_put(lease, value, (size_t)size, &error) == LK_OK || fail(&error);
 }
 
-/* A holder that dies with the job half done. Its lease is broken here, rather than waited out. */
+/* A holder that dies with the job half done. Its lease is broken here, to save the wait. */
 static bool die_at_work(lk_store *store) {
     const char *const parts[] = {"jobs/copy"};
     lk_request request = lk_request_init(parts, 1);

@@ -4,7 +4,7 @@
  *
  *     cc mutex.c $(pkg-config --cflags --libs lockkeeper) && ./a.out [STORE]
  *
- * Run it twice at the same moment: the second waits for the first, in line.
+ * Run it twice at the same moment: the second waits for the first, in the queue.
  */
 #include <inttypes.h>
 #include <lockkeeper/lockkeeper.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "cannot open the store: %s\n", error.text);
         return EXIT_FAILURE;
     }
-    request.note = "examples/mutex"; /* what others see who ask why they wait */
+    request.note = "examples/mutex"; /* shown to requests that this one blocks */
     request.wait_ms = 30000;
     if (lk_acquire(store, &request, &lease, NULL, &error) != LK_GRANTED) {
         fprintf(stderr, "%s: %s\n", lk_outcome_text(error.outcome), error.text);
@@ -31,13 +31,13 @@ int main(int argc, char **argv) {
         return EXIT_FAILURE;
     }
 
-    /* Ours alone. The lease is kept alive in the background while we work ... */
+    /* Held exclusively. The lease is kept alive in the background during the work ... */
     for (int step = 1; step <= 3 && !lk_lease_is_lost(lease); step++) {
-        /* ... and whatever is written carries the token: who has seen a greater one refuses it. */
+        /* ... and each write carries the token: the resource refuses smaller ones. */
         printf("step %d with token %" PRIu64 "\n", step, lk_lease_token(lease));
     }
 
-    /* LK_LOST would say that it was not ours to the end, and that the work has to be checked. */
+    /* LK_LOST would mean that it was not held to the end, and that the work must be checked. */
     lk_outcome ended = lk_lease_release(lease, &error);
     printf("%s\n", ended == LK_OK ? "held to the end" : lk_outcome_text(ended));
     lk_close(store);

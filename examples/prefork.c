@@ -5,9 +5,9 @@
  *
  *     example-prefork
  *
- * The limit is nobody's but the asker's: each worker names PER_BACKEND times the backends that it
- * knows of at that moment. What is too much is answered "busy", as a router would with a 503.
- * Clients, all at once, check what they are answered; the end is that nothing is in flight.
+ * The limit belongs to the call: each worker names PER_BACKEND times the number of backends at that
+ * moment. A request beyond the limit is answered "busy", as a router would with a 503. Concurrent
+ * clients check the answers. At the end no request is in flight.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -26,12 +26,12 @@
 
 enum { WORKERS = 6, CLIENTS = 8, REQUESTS = 400, PER_BACKEND = 2, BACKENDS_MAX = 3, KILLS = 5 };
 
-/* What the processes share besides the region: the fleet's size, and what is counted of the run. */
+/* What the processes share besides the region: the number of backends, and the run's counters. */
 struct board {
     _Atomic uint32_t backends;
     _Atomic uint32_t echoed;
     _Atomic uint32_t refused;
-    _Atomic uint32_t above; /* grants above what was asked for: there must be none */
+    _Atomic uint32_t above; /* grants above the limit of their call: there must be none */
 };
 
 static struct board *board;
@@ -64,13 +64,13 @@ static void serve_connection(lk_canal_holder *holder, int connection) {
         }
         (void)atomic_fetch_add(&board->echoed, 1);
         if (write(connection, line, (size_t)size) != size) {
-            size = 0; /* the client has gone; its permit goes all the same */
+            size = 0; /* the client has disconnected; its permit is released as usual */
         }
         (void)lk_canal_release(holder, &permit);
     }
 }
 
-/* A child opens for itself: what its parent had open is not its own. */
+/* A child opens the region itself: the parent's handles are not valid in it. */
 _Noreturn static void be_worker(int listener) {
     lk_canal_holder *holder;
     lk_canal *canal;
@@ -114,7 +114,7 @@ static int listen_on_loopback(struct sockaddr_in *ret_address) {
 
 /* ---- the load -------------------------------------------------------------------------------- */
 
-/* One request on a connection of its own. False: the worker died over it, and it is asked again. */
+/* One request on a connection of its own. False: the worker died, and the request is repeated. */
 static bool ask(const struct sockaddr_in *address, const char *line) {
     int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     size_t size = strlen(line);
@@ -138,7 +138,7 @@ _Noreturn static void be_client(const struct sockaddr_in *address, int number) {
 
         (void)snprintf(line, sizeof line, "%d/%d", number, i);
         while (!ask(address, line)) {
-            /* again, until a worker lives through it */
+            /* repeat until a worker completes it */
         }
     }
     exit(0);
@@ -146,7 +146,7 @@ _Noreturn static void be_client(const struct sockaddr_in *address, int number) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* Backends come and go, and a worker is killed now and then, until every client is through. */
+/* Changes the number of backends and kills a worker from time to time, until all clients end. */
 static void rule(int listener, pid_t workers[WORKERS]) {
     uint32_t turns = 0;
 

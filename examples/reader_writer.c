@@ -4,8 +4,8 @@
  *
  *     cc reader_writer.c $(pkg-config --cflags --libs lockkeeper) && ./a.out [STORE]
  *
- * A lock on `shop` covers everything below it: the reset waits for every reader of every table, and
- * whoever comes after the reset waits for it, so it is never starved.
+ * A lock on `shop` covers everything below it. The reset waits for every reader of every table, and
+ * requests that arrive after the reset wait for it, so it is never starved.
  */
 #include <lockkeeper/lockkeeper.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static lk_outcome ask(lk_store *store, const char *part, lk_style style, const c
     lk_request request = lk_request_init(parts, 1);
 
     request.style = style;
-    request.owner = owner; /* asking again as the same owner refreshes the same request */
+    request.owner = owner; /* repeating it with the same owner refreshes the same request */
     return lk_ask(store, &request, ret_result, NULL);
 }
 
@@ -29,7 +29,7 @@ static void end(lk_store *store, const char *part, const char *owner) {
     lk_release(store, &request, 0, NULL, NULL);
 }
 
-/* Prints what an ask came to, and who is in the way. */
+/* Prints the outcome of a request, and what blocks it. */
 static void say(const char *who, const lk_result *result) {
     printf("%s: %s", who, lk_outcome_name(result->outcome));
     for (size_t i = 0; i < result->blocker_count; i++) {
@@ -39,7 +39,7 @@ static void say(const char *who, const lk_result *result) {
     printf("\n");
 }
 
-/* Asks, says what came of it, and tells whether it is what was expected. */
+/* Makes a request, prints its outcome, and returns whether it is the expected one. */
 static bool step(lk_store *store, const char *part, lk_style style, const char *owner,
                  lk_outcome expected) {
     lk_result *result = NULL;

@@ -4,7 +4,8 @@
  *
  *     cc semaphore.c $(pkg-config --cflags --libs lockkeeper) && ./a.out [STORE]
  *
- * The limit is the asker's own: nobody sets it up beforehand, and the next asker may name another.
+ * The limit is part of the request: it is not set up beforehand, and the next request may name
+ * another.
  */
 #include <lockkeeper/lockkeeper.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static lk_lease *take(lk_store *store, int worker) {
     lk_result *result;
     lk_error error;
 
-    request.style = LK_TRY; /* no waiting: LK_BUSY tells that none is free */
+    request.style = LK_TRY; /* no waiting: LK_BUSY means that none is free */
     if (lk_acquire(store, &request, &lease, &result, &error) == LK_GRANTED) {
         printf("worker %d: licence %d of %d\n", worker, (int)result->in_use, LICENCES);
     } else {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that lives in a table of one's own: the rows that fit a condition are worked on, each by one
+ * Work in a table of the application: the rows that match a condition are worked on, each by one
  * worker at a time, and are marked in the same transaction that ends their claim.
  *
  *     cc table.c $(pkg-config --cflags --libs lockkeeper sqlite3) && ./a.out sqlite:orders.db
  *
- * Run it several times at once: no order is sent twice, and a worker that dies leaves its order to
- * the others. The application goes on using its database as before.
+ * Run it several times at once: each order is claimed by one worker at a time, and the order of a
+ * worker that dies is claimed by another. The application uses its database as before.
  */
 #include <lockkeeper/lockkeeper.h>
 #include <sqlite3.h>
@@ -15,9 +15,9 @@
 
 enum { WORKERS = 2 };
 
-/* Orders to be sent, in an application's database. `sent` says when, and is empty until then. */
+/* Orders to be sent, in an application's database. `sent` is the time, and NULL until then. */
 static const char more_orders[] =
-    "PRAGMA busy_timeout = 10000;" /* others write to the file, too */
+    "PRAGMA busy_timeout = 10000;" /* other processes write to the file, too */
     "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, address TEXT, sent TEXT);"
     "INSERT INTO orders (address) VALUES ('ana'), ('ben'), ('eve');";
 
@@ -32,7 +32,7 @@ static int note_row(void *context, int column_count, char **texts, char **names)
     return 0;
 }
 
-/* Runs SQL as the application would; whether there was a row. */
+/* Runs SQL as the application would. Returns whether there was a row. */
 static bool run(const char *file, const char *sql) {
     bool has_row = false;
     sqlite3 *database = NULL;
@@ -51,7 +51,7 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     (void)context;
     printf("order %s is sent, under token %llu\n", claim->row_id,
            (unsigned long long)lk_lease_token(lease));
-    return lk_lease_is_lost(lease) ? 1 : 0; /* 0: `done` below is run, if the claim still holds */
+    return lk_lease_is_lost(lease) ? 1 : 0; /* 0: `done` below is run, if the claim is still held */
 }
 
 static lk_outcome work(const char *url, lk_error *error) {
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
     }
     const char *file = store + strlen(scheme);
     run(file, more_orders);
-    snprintf(url, sizeof url, "%s?share=yes", store); /* the store lives beside the orders */
+    snprintf(url, sizeof url, "%s?share=yes", store); /* the store shares the file of the orders */
     if (work(url, &error) != LK_OK) {
         fprintf(stderr, "%s: %s\n", lk_outcome_text(error.outcome), error.text);
         return EXIT_FAILURE;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue of work and a pool of workers: what is pushed is worked on, again if it fails, until
- * nothing is left.
+ * A queue of work and a pool of workers: each item that is pushed is worked on, and retried if it
+ * fails, until the queue is empty.
  *
  *     cc worker.c $(pkg-config --cflags --libs lockkeeper) && ./a.out [STORE]
  *
- * Run it on several machines with one store: each item is claimed by one worker at a time, and a
- * worker that dies leaves its item to the others.
+ * Run it on several machines with one store: each item is claimed by one worker at a time, and the
+ * item of a worker that dies is claimed by another.
  */
 #include <lockkeeper/lockkeeper.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static bool announce(lk_store *store, const char *id, const char *text) {
-    /* At most two letters at a time, whoever claims them, and however many workers there are. */
+    /* At most two letters at a time, whatever the number of workers and of processes. */
     static const char *const needs[] = {"mail-server?limit=2"};
     const lk_push_request request = {.size = sizeof request,
                                      .queue = "mail",
@@ -37,12 +37,12 @@ static bool announce(lk_store *store, const char *id, const char *text) {
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     (void)context;
     if (strcmp(claim->id, "letter-3") == 0 && claim->attempt == 1) {
-        return 1; /* it is given back, and comes again after a while */
+        return 1; /* the item is given back, and retried after a delay */
     }
     if (lk_lease_is_lost(lease)) {
-        return 1; /* somebody else has it by now: stop, rather than send it twice */
+        return 1; /* another worker may have it by now: stop, rather than send it twice */
     }
-    return 0; /* it is done, if the claim is still ours; else that is counted, and harmless */
+    return 0; /* the item is done, if the claim is still held; else it is counted as lost */
 }
 
 /* Called for one step at a time. */
@@ -61,7 +61,7 @@ static bool work(lk_store *store) {
                                      .handle = handle,
                                      .progress = say,
                                      .workers = 3,
-                                     .ttl_ms = 10000, /* a dead worker's item waits so long */
+                                     .ttl_ms = 10000, /* then the item of a dead worker is free */
                                      .max_attempts = 5,
                                      .retry_min_ms = 20,
                                      .drain = true};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/option.h"
+#include "cli/parse/option.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { EXIT_CODE_MAX = 255 };
@@ -98,7 +98,7 @@ static void write_exit_codes(unsigned outcomes, const char *more) {
     write_more_codes(more);
 }
 
-static void begin_command(const struct lk_command *command) {
+static void begin_command(const struct lk_cli_command *command) {
     (void)printf("lk-%s(1) \"Lockkeeper %s\" \"Lockkeeper\"\n\n# NAME\n\nlk-%s - %s\n\n",
                  command->name, lk_version(), command->name, command->summary);
     (void)printf("# SYNOPSIS\n\n*lk %s* [options] ", command->name);
@@ -113,7 +113,7 @@ static void begin_command(const struct lk_command *command) {
     }
 }
 
-static void end_command(const struct lk_command *command) {
+static void end_command(const struct lk_cli_command *command) {
     write_exit_codes(command->outcomes, command->more_codes);
     (void)fputs("# EXAMPLES\n\n", stdout);
     for (const struct lk_example *example = command->examples; example->line != NULL; example++) {
@@ -127,10 +127,10 @@ static void end_command(const struct lk_command *command) {
 
 static void begin_program(void) {
     (void)printf("lk(1) \"Lockkeeper %s\" \"Lockkeeper\"\n\n# NAME\n\n"
-                 "lk - locks, semaphores and batches that survive the people who hold them\n\n"
+                 "lk - locks, semaphores and batches with leases, for processes and machines\n\n"
                  "# SYNOPSIS\n\n*lk* [*-S* _URL_] _COMMAND_ ...\n\n# COMMANDS\n\n",
                  lk_version());
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         (void)printf("*lk-%s*(1)\n\t%s\n\n", command->name, command->summary);
     }
 }
@@ -138,7 +138,7 @@ static void begin_program(void) {
 static void end_program(void) {
     unsigned outcomes = 0;
 
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         outcomes |= command->outcomes;
     }
     write_exit_codes(outcomes, NULL);
@@ -149,7 +149,7 @@ static void end_program(void) {
 
 int main(int argc, char **argv) {
     bool begins = argc == 3 && strcmp(argv[2], "begin") == 0;
-    const struct lk_command *command = argc == 3 ? lk_command_by_name(argv[1]) : NULL;
+    const struct lk_cli_command *command = argc == 3 ? lk_cli_command_by_name(argv[1]) : NULL;
 
     if (argc != 3 || (command == NULL && strcmp(argv[1], "lk") != 0)
         || (!begins && strcmp(argv[2], "end") != 0)) {

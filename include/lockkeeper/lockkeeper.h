@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lockkeeper/lockkeeper.h - locks, semaphores and batches that survive the people who hold them.
+ * lockkeeper/lockkeeper.h - locks, semaphores and batches with leases, for processes and machines.
  *
  * The shortest correct program (examples/mutex.c is the whole of it):
  *
@@ -18,30 +18,30 @@
  *         lk_close(store);
  *     }
  *
- * What is promised. Between the grant and the deadline of a lease no other owner holds anything
- * that conflicts with it, in any process that uses the same store. First come, first served.
- * Every grant has a fencing token greater than all drawn before it at its roots.
+ * What is promised. Between the grant and the deadline of a lease no other owner holds a lease that
+ * conflicts with it, in any process that uses the same store. First come, first served. Every grant
+ * has a fencing token greater than all tokens drawn before it at its roots.
  *
  * What is not promised (read this once):
- *  - A lease ends at its deadline whether or not its holder has noticed. A process that is stopped,
- *    swapped out or suspended past its deadline goes on believing. Keep-alive, the lost callback
- *    and lk_lease_is_lost() make that rare and short; only the token makes it harmless: hand it to
- *    the resource and let the resource refuse smaller ones.
- *  - LK_UNAVAILABLE means unknown: the ask may have taken effect. Repeat it; repeating is safe, if
- *    it names its owner (a fresh one is another owner each time).
- *  - Nothing survives fork(): the child opens its own store. What it does with the parent's is
- *    answered LK_INTERNAL, and the parent's leases are lost to it.
- *  - Steps of the wall clock move no deadline. `until_unix_ms` is read off it once, when the
- *    request arrives.
+ *  - A lease ends at its deadline, whether or not its holder has noticed. A process that is
+ *    stopped, swapped out or suspended past its deadline continues as if it held the lease.
+ *    Keep-alive, the lost callback and lk_lease_is_lost() make that rare and short. Only the token
+ *    makes it harmless: pass it to the resource, and let the resource refuse smaller ones.
+ *  - LK_UNAVAILABLE means unknown: the call may have taken effect. Repeat it. Repeating is safe if
+ *    the request names its owner (a request without one gets a fresh owner each time).
+ *  - Stores and leases do not survive fork(): the child opens its own store. Calls of the child on
+ *    the parent's store return LK_INTERNAL, and the parent's leases are lost to the child.
+ *  - Steps of the wall clock move no deadline. `until_unix_ms` is compared with the wall clock
+ *    once, when the request arrives.
  *
  * Conventions. Durations are milliseconds in `_ms`; instants of Unix time are `_unix_ms`. Outputs
- * are named `ret_*` and are untouched unless the call's success says otherwise. "Borrowed" means
+ * are named `ret_*` and are set only on success, unless a function says otherwise. "Borrowed" means
  * for the duration of the call. Strings are UTF-8, terminated. A `lk_error *error` may be NULL;
- * otherwise it always gets the outcome, and a sentence where one helps.
+ * otherwise it always gets the outcome, and an explanation where there is one.
  * Threads: every function may be called from any thread at any time, also on the same store or
  * lease, except that close, release and free end the object they are given. Only lk_acquire() and
  * lk_ask() with LK_WAIT (and lk_claim_next(), lk_work() and lk_watch_next() of the other headers)
- * block for longer than the store itself takes.
+ * block for longer than the store takes to answer.
  */
 #ifndef LOCKKEEPER_H
 #define LOCKKEEPER_H
@@ -70,24 +70,32 @@ LK_PUBLIC const char *lk_version(void);
 typedef struct lk_store lk_store;
 
 /*
- * Opens the store named by `url`: sqlite:PATH, mem: (this process only; for tests) - see
- * docs/engines.md. NULL means $LK_STORE, else a SQLite file under
- * ${XDG_STATE_HOME:-~/.local/state}/lockkeeper/locks.db, made on first use.
- * Blocks while the store is set up. Ends in LK_OK with *ret_store, which lk_close() ends;
- * or LK_INVALID (the URL), LK_UNSUPPORTED (no such engine here, or not on this file system),
- * LK_DENIED (rights), LK_UNAVAILABLE, LK_INTERNAL, with nothing opened and nothing changed.
+ * Opens the store named by `url`. The schemes (lk(1) describes their options):
+ *   sqlite:PATH                 a file on this machine, without a server
+ *   postgresql://HOST/DATABASE  a PostgreSQL database
+ *   mysql://HOST/DATABASE       a MySQL or MariaDB database; mariadb: is the same
+ *   redis://HOST                a Redis server or cluster; rediss: (TLS) is LK_UNSUPPORTED so far
+ *   lk://HOST                   a service, lk-serve(1)
+ *   lk+unix:PATH                a service, by its socket on this machine
+ *   shm:NAME                    shared memory of this machine; limits only
+ *   mem:                        the memory of this process, for tests
+ * A scheme that this build does not contain is LK_UNSUPPORTED. `url` NULL means $LK_STORE, else a
+ * SQLite file under ${XDG_STATE_HOME:-~/.local/state}/lockkeeper/locks.db, created on first use.
+ * Blocks while the store is set up. Returns LK_OK with *ret_store, to be closed with lk_close(); or
+ * LK_INVALID (the URL), LK_UNSUPPORTED (no such engine here, or not on this file system),
+ * LK_DENIED (rights), LK_UNAVAILABLE or LK_INTERNAL, with nothing opened and nothing changed.
  */
 LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error);
 
 /*
- * Closes the store; accepts NULL. Leases that are still open are no longer kept alive: they
- * perish by their ttl, without their callback being called; their handles may still be looked at
- * and must still be freed. Other threads' calls to this store must have ended before (cancel their
- * waits), but for those to its leases.
+ * Closes the store; accepts NULL. Leases that are still open are no longer kept alive. They perish
+ * by their ttl, and their lost callback is not called. Their handles may still be queried and must
+ * still be freed. Other threads' calls on this store must have ended before (cancel their waits),
+ * except calls on its leases.
  */
 LK_PUBLIC void lk_close(lk_store *store);
 
-/* The URL it was opened with, without any password. Valid until lk_close(). */
+/* The URL of the store, without any password. Valid until lk_close(). */
 LK_PUBLIC const char *lk_store_url(const lk_store *store);
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -96,12 +104,12 @@ LK_PUBLIC const char *lk_store_url(const lk_store *store);
 
 typedef struct lk_cancel lk_cancel;
 
-/* An ask. Start from lk_request_init(); everything it points to is borrowed. */
+/* A request. Start from lk_request_init(); everything it points to is borrowed. */
 typedef struct lk_request {
     size_t size;              /* sizeof(lk_request), so that later versions can grow it */
     const char *const *parts; /* 1 to 16 of PATH[?shared][?limit=N[&units=U]] */
     size_t part_count;
-    const char *owner;     /* NULL: a fresh unique one, which the result names */
+    const char *owner;     /* NULL: a fresh unique one, named in the result */
     lk_style style;        /* LK_WAIT unless set */
     int64_t wait_ms;       /* LK_WAIT: for how long, then LK_TIMEOUT; LK_FOREVER unless set;
                               0 is a try */
@@ -109,14 +117,14 @@ typedef struct lk_request {
     int64_t until_unix_ms; /* a fixed end in place of ttl_ms, within 366 days; 0: none */
     bool shared;           /* for every part that names no mode */
     uint32_t limit;        /* for every part that names none; 0: none */
-    uint32_t units;        /* for every part that names none; 0: unsaid */
-    const char *note;      /* up to 255 bytes, shown with the request; NULL: none, or as it is */
+    uint32_t units;        /* for every part that names none; 0: not given */
+    const char *note;      /* up to 255 bytes, shown with the request; NULL: none, or unchanged */
     size_t blockers_max;   /* how many blockers the result names, up to 1024; 16 unless set */
     lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
-    int64_t patience_ms;   /* how long the store itself is waited for before LK_UNAVAILABLE;
-                              0: 10 s, and in an LK_WAIT as long as the wait lasts */
-    bool value;            /* ask for the first part's value: it comes with the grant (rule R15) */
-    bool outlives;         /* the lease is to outlive this process, or was taken by another one:
+    int64_t patience_ms;   /* how long to retry an unreachable store before LK_UNAVAILABLE;
+                              0: 10 s, and with LK_WAIT as long as the wait lasts */
+    bool value;            /* return the first part's value with the grant (rule R15) */
+    bool outlives;         /* the lease must outlive this process, or was taken by another one:
                               refused where leases are bound to processes (shm:) */
 } lk_request;
 
@@ -132,92 +140,95 @@ static inline lk_request lk_request_init(const char *const *parts, size_t part_c
     return request;
 }
 
-/* One request in the way of another (rule R20). */
+/* One request that blocks another (rule R20). */
 typedef struct lk_blocker_info {
     char *path;
     char *owner;
     char *note; /* NULL: none */
     uint64_t ticket;
-    bool held; /* else waiting, ahead in line */
+    bool held; /* else waiting, ahead in the queue */
     int64_t expires_in_ms;
 } lk_blocker_info;
 
-/* What an ask, renewal or release came to. Free with lk_result_free(). */
+/* The result of a request, renewal or release. Free with lk_result_free(). */
 typedef struct lk_result {
     lk_outcome outcome;
     char *error;  /* NULL: nothing to add */
-    char **paths; /* as asked, normalised */
+    char **paths; /* as requested, normalised */
     size_t path_count;
     char *owner;
     uint64_t ticket; /* 0: none */
     uint64_t token;  /* the fencing token; 0 unless held */
     int64_t ttl_ms;
-    int64_t expires_in_ms; /* -1: nothing lives */
+    int64_t expires_in_ms; /* -1: there is no live request */
     uint64_t in_use;       /* units held at the first part's path, own included */
-    size_t position;       /* requests in its way; 0 when granted */
-    bool created;          /* this call put the request there */
+    size_t position;       /* how many requests block it; 0 when granted */
+    bool created;          /* this call created the request */
     bool fixed;            /* the deadline is an `until` and does not move */
     lk_blocker_info *blockers;
     size_t blocker_count;
-    char **cycle; /* LK_DEADLOCK: owners, the asker first */
+    char **cycle; /* LK_DEADLOCK: owners, the caller first */
     size_t cycle_count;
-    void *value; /* asked for and there (rule R15), value_size bytes and a 0; else NULL */
+    void *value; /* if requested and present (rule R15): value_size bytes and a 0; else NULL */
     size_t value_size;
     bool in_doubt; /* the value: its last holder perished; what it describes may be half done */
     uint64_t
         *tokens; /* of a batch over several nodes (rule R14): a token for each part; else NULL */
     size_t token_count;
+    bool requeued; /* the store lost the request while it waited, and it was queued again */
 } lk_result;
 
 LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
 
 /*
- * Asks, and leaves what it got to live until its ttl: for those who keep it alive themselves.
- * Ends in LK_GRANTED; LK_WAITING (LK_QUEUE only: in line); LK_BUSY, LK_TIMEOUT, LK_CANCELLED
- * (what this call put in line is withdrawn; an earlier request of the same owner and paths stays);
- * LK_DEADLOCK; LK_LOST (an administrator has revoked this very lease, or somebody else ended the
- * request while this call waited: nothing of it is left in line); LK_INVALID; LK_FULL; LK_DENIED;
- * LK_UNSUPPORTED; LK_UNAVAILABLE (unknown: ask again); LK_INTERNAL.
- * ret_result may be NULL; otherwise *ret_result is always set (NULL only when memory is gone).
+ * Makes a request without keep-alive: the caller renews the lease with lk_renew(), or it perishes
+ * after its ttl. Returns LK_GRANTED; LK_WAITING (LK_QUEUE only: in the queue); LK_BUSY, LK_TIMEOUT,
+ * LK_CANCELLED (what this call had queued is withdrawn; an earlier request of the same owner and
+ * paths stays); LK_DEADLOCK; LK_LOST (an administrator has revoked this lease, or another call
+ * ended the request while this one waited: nothing of it is left in the queue. Where the store
+ * itself has lost the request, the call makes it again and continues to wait); LK_INVALID; LK_FULL;
+ * LK_DENIED; LK_UNSUPPORTED; LK_UNAVAILABLE (unknown: repeat the call); LK_INTERNAL.
+ * ret_result may be NULL; otherwise *ret_result is always set (NULL only if memory is exhausted).
  */
 LK_PUBLIC lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_result,
                             lk_error *error);
 
 /*
- * Sets the deadline of a lease anew. Uses the request's parts (modes are ignored), owner (needed)
- * and ttl_ms (0: the former). token 0: whatever the token is. LK_OK; LK_LOST: not held, or
- * revoked; nothing changed.
+ * Renews a lease: its deadline is ttl_ms from now. Uses the request's parts (modes are ignored),
+ * owner (required) and ttl_ms (0: the previous one). token 0: any token. Returns LK_OK; LK_LOST:
+ * not held, or revoked; nothing changed.
  */
 LK_PUBLIC lk_outcome lk_renew(lk_store *store, const lk_request *request, uint64_t token,
                               lk_result **ret_result, lk_error *error);
 
 /*
  * Ends a lease, or withdraws a waiting request. Uses the request's parts (modes are ignored) and
- * owner (needed). LK_OK; LK_LOST: there is none, or it has another token; nothing changed.
- * Repeated with a token that this very call ended within five minutes: LK_OK again.
+ * owner (required). Returns LK_OK; LK_LOST: there is none, or it has another token; nothing
+ * changed. A call repeated within five minutes, with the token of the lease that it ended, returns
+ * LK_OK again.
  */
 LK_PUBLIC lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token,
                                 lk_result **ret_result, lk_error *error);
 
-/* A fresh owner, unique in place and time, into ret_owner (128 bytes and the end). */
+/* Writes a fresh owner, unique in place and time, to ret_owner (128 bytes and a terminating 0). */
 LK_PUBLIC void lk_owner_make(char ret_owner[129]);
 
 /* ---- values (rule R15) ----------------------------------------------------------------------- */
 
 /*
- * A path can keep a value of up to LK_VALUE_MAX bytes, of any kind. It outlives leases. An ask gets
- * it with the grant (lk_request.value), a release can write it. When an exclusive lease that asked
- * for it perishes or is broken at once, it is in doubt until the next put: its holder may have died
- * half-way through what the value describes.
+ * A path can keep a value of up to LK_VALUE_MAX bytes, of any kind. The value outlives leases. A
+ * request can return it with the grant (lk_request.value), and a release can write it. When an
+ * exclusive lease that requested the value perishes or is broken at once, the value is in doubt
+ * until the next put: the holder may have died half-way through what the value describes.
  */
 #define LK_VALUE_MAX 65536
 
 /*
- * lk_release() that writes a value to the first part's path in the same exchange; value_size 0
- * writes an empty one. LK_OK: released and written. LK_LOST: it was not held, or its first part is
- * not exclusive: nothing was written, and a lease that is there stays. LK_INVALID: too large.
- * Repeated with a token that this very call ended within five minutes: LK_OK, and not written
- * again.
+ * Like lk_release(), and writes a value to the first part's path in the same operation; value_size
+ * 0 writes an empty one. Returns LK_OK: released and written; LK_LOST: the lease was not held, or
+ * its first part is not exclusive: nothing was written, and an existing lease stays; LK_INVALID:
+ * too large. A call repeated within five minutes, with the token of the lease that it ended,
+ * returns LK_OK and does not write again.
  */
 LK_PUBLIC lk_outcome lk_release_put(lk_store *store, const lk_request *request, uint64_t token,
                                     const void *value, size_t value_size, lk_result **ret_result,
@@ -226,25 +237,26 @@ LK_PUBLIC lk_outcome lk_release_put(lk_store *store, const lk_request *request, 
 typedef struct lk_value {
     void *bytes; /* `size` bytes and a terminating 0 */
     size_t size;
-    bool in_doubt; /* a holder that had asked for it perished since it was written */
+    bool in_doubt; /* a holder that had requested it perished since it was written */
 } lk_value;
 
 LK_PUBLIC void lk_value_free(lk_value *value); /* accepts NULL */
 
 /*
- * Reads a value; never refused because of a lock. LK_OK with *ret_value, for lk_value_free();
- * LK_NONE: there is none; or LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE, LK_INTERNAL.
+ * Reads a value; never refused because of a lock. Returns LK_OK with *ret_value, to be freed with
+ * lk_value_free(); LK_NONE: there is none; or LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE,
+ * LK_INTERNAL.
  */
 LK_PUBLIC lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value,
                                   lk_error *error);
 
 /*
- * Writes a value, which ends any doubt; `bytes` NULL deletes it (what is not there: LK_OK). An
- * empty one is size 0 with `bytes` not NULL. owner NULL: nobody who holds anything. LK_BUSY:
- * another owner holds an exclusive lease that covers the path; it is not waited for. With a token,
- * which needs the owner: only while that lease covers the path, else LK_LOST. Or LK_INVALID (too
- * large, or a token without its owner), LK_UNSUPPORTED, LK_UNAVAILABLE (unknown whether it was
- * written), LK_INTERNAL.
+ * Writes a value, which ends any doubt. `bytes` NULL deletes it (LK_OK also if there is none). An
+ * empty value is size 0 with `bytes` not NULL. owner NULL: the caller holds no lease. Returns
+ * LK_OK; LK_BUSY: another owner holds an exclusive lease that covers the path (the call does not
+ * wait for it). With a token, which requires the owner, the value is written only while that lease
+ * covers the path; else LK_LOST. Or LK_INVALID (too large, or a token without its owner),
+ * LK_UNSUPPORTED, LK_UNAVAILABLE (unknown whether it was written), LK_INTERNAL.
  */
 LK_PUBLIC lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner,
                                   uint64_t token, const void *bytes, size_t size, lk_error *error);
@@ -254,57 +266,61 @@ LK_PUBLIC lk_outcome lk_value_put(lk_store *store, const char *path, const char 
 typedef struct lk_lease lk_lease;
 
 /*
- * Asks as lk_ask() does and, when granted, keeps the lease alive in the background: it is renewed
- * every third of its ttl until it is released or lost. (A lease with until_unix_ms needs no
- * renewal and is watched only for its end.) On LK_GRANTED *ret_lease is set and ends with
- * lk_lease_release() or lk_lease_abandon(); on every other outcome it is untouched.
- * One owner and one set of paths are one lease, however many handles there are: releasing it by
- * one handle ends it for all, and so does a conversion that draws a new token for all older ones.
+ * Makes a request as lk_ask() does and, when it is granted, keeps the lease alive in the
+ * background: the lease is renewed every third of its ttl until it is released or lost. (A lease
+ * with until_unix_ms needs no renewal; only its end is watched.) On LK_GRANTED *ret_lease is set,
+ * and must be freed with lk_lease_release() or lk_lease_abandon(); on every other outcome it is
+ * untouched.
+ * One owner and one set of paths are one lease, however many handles there are. Releasing it by
+ * one handle ends it for all handles. A conversion that draws a new token ends it for all older
+ * handles.
  */
 LK_PUBLIC lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret_lease,
                                 lk_result **ret_result, lk_error *error);
 
 /*
- * Ends the lease and frees the handle in every case, once its lost callback, if it runs just now,
- * has returned. LK_OK: it was held all the time; LK_LOST: it was not held any more;
- * LK_UNAVAILABLE: the store is away or closed, and the lease ends at its deadline.
+ * Ends the lease and frees the handle in every case. Waits first for its lost callback to return,
+ * if that is running. Returns LK_OK: the lease was held all the time; LK_LOST: it was not held any
+ * more; LK_UNAVAILABLE: the store is unreachable or closed, and the lease ends at its deadline.
  */
 LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
 
 /*
- * lk_lease_release() that writes a value to the first part's path in the same exchange. LK_OK:
- * released and written. LK_INVALID: the value is too large, or the first part is not exclusive;
- * LK_UNSUPPORTED: the store keeps no values: in these two nothing was done, and the handle is as
- * before; in all others it is freed. LK_LOST: nothing was written. LK_UNAVAILABLE: unknown.
+ * Like lk_lease_release(), and writes a value to the first part's path in the same operation.
+ * Returns LK_OK: released and written; LK_LOST: nothing was written; LK_UNAVAILABLE: unknown;
+ * LK_INVALID: the value is too large, or the first part is not exclusive; LK_UNSUPPORTED: the store
+ * keeps no values. On LK_INVALID and LK_UNSUPPORTED nothing is done, and the handle stays valid; on
+ * all other outcomes it is freed.
  */
 LK_PUBLIC lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
                                           lk_error *error);
 
-/* Stops keeping it alive and frees the handle; the lease lives on until its deadline. */
+/* Stops the keep-alive and frees the handle; the lease stays held until its deadline. */
 LK_PUBLIC void lk_lease_abandon(lk_lease *lease); /* accepts NULL */
 
 LK_PUBLIC uint64_t lk_lease_token(const lk_lease *lease);
 LK_PUBLIC const char *lk_lease_owner(const lk_lease *lease); /* valid as long as the lease */
 
 /*
- * Whether the lease is known, or must be feared, to be gone: the store said so, or the deadline
- * last promised has passed on this machine's clock (which counts suspended time). Once true it
- * stays true. Never blocks, whatever the store does.
+ * Returns whether the lease is lost, or must be taken as lost: the store has reported it, or the
+ * deadline last confirmed has passed on this machine's clock (which counts suspended time). Once
+ * true it stays true. Never blocks, whatever the state of the store.
  */
 LK_PUBLIC bool lk_lease_is_lost(const lk_lease *lease);
 
 /*
- * Milliseconds left of what the store last promised, counted from the moment at which the
- * successful renewal was sent. 0 when lost.
+ * Returns the milliseconds left of the ttl that the store last confirmed. They count from the
+ * moment at which the successful renewal was sent, less a two-thousandth of the ttl, because the
+ * clocks of two machines may drift apart by that much (500 ppm). 0 when lost.
  */
 LK_PUBLIC int64_t lk_lease_remaining_ms(const lk_lease *lease);
 
 /*
- * Calls `callback` once, from the store's keep-alive thread, when the lease is found lost; at once
- * if it is already. It must not release or abandon a lease or close the store, and should return
- * soon: meanwhile no lease of this store is renewed. No lock is held while it runs. NULL unsets;
- * when this returns, the callback that was set before does not run any more, unless this is called
- * from within it.
+ * Sets a callback, which a thread of the store calls once, when the lease is found lost; at once if
+ * it already is. The callback must not release or abandon a lease or close the store. It should
+ * return soon: renewals of other leases of this store may be delayed while it runs. No lock is held
+ * while it runs. NULL unsets it. When this function returns, the previous callback does not run any
+ * more, unless the function was called from that callback.
  */
 LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
                                 void *context);
@@ -314,11 +330,11 @@ LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context,
 LK_PUBLIC lk_cancel *lk_cancel_new(void);         /* NULL when memory is exhausted */
 LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may be using it */
 
-/* Ends every present and future wait that names it with LK_CANCELLED. May be called anywhere
- * but from a signal handler. */
+/* Ends every present and future wait that names it with LK_CANCELLED. Must not be called from a
+ * signal handler. */
 LK_PUBLIC void lk_cancel_now(lk_cancel *cancel);
 
-/* ---- looking and administering --------------------------------------------------------------- */
+/* ---- listing and administration -------------------------------------------------------------- */
 
 /* One part of a live request. */
 typedef struct lk_entry {
@@ -335,8 +351,8 @@ typedef struct lk_entry {
     int64_t ttl_ms;
     int64_t expires_in_ms;
     int64_t age_ms;
-    size_t request_index;      /* parts of one request share it */
-    lk_blocker_info *blockers; /* lk_show() only: what is in the way of a waiting request */
+    size_t request_index;      /* the same for all parts of one request */
+    lk_blocker_info *blockers; /* lk_show() only: what blocks a waiting request */
     size_t blocker_count;
     size_t position;
 } lk_entry;
@@ -359,16 +375,16 @@ LK_PUBLIC lk_outcome lk_show(lk_store *store, const char *path, lk_listing **ret
 typedef struct lk_break_request {
     size_t size;        /* sizeof(lk_break_request) */
     const char *path;   /* requests with a part at exactly this path */
-    const char *reason; /* needed; 1 to 1024 bytes */
-    const char *by;     /* who; needed */
-    const char *owner;  /* NULL: anybody's */
+    const char *reason; /* required; 1 to 1024 bytes */
+    const char *by;     /* the administrator's name, for the record; required */
+    const char *owner;  /* only requests of this owner; NULL: of any */
     bool at_once;       /* unsafe unless the holder is known to be dead */
 } lk_break_request;
 
 /*
- * An administrator's end (rule R12): waiting requests are withdrawn; a lease is revoked, so that
- * it passes on at its deadline (or at once, if so asked). Reason and breaker are kept on record.
- * LK_OK with *ret_count, also when there was nothing.
+ * Ends requests on behalf of an administrator (rule R12). Waiting requests are withdrawn. A lease
+ * is revoked: it cannot be renewed, and ends at its deadline, or at once with `at_once`. `reason`
+ * and `by` are recorded. Returns LK_OK with *ret_count, also when there was no such request.
  */
 LK_PUBLIC lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *ret_count,
                               lk_error *error);
@@ -404,29 +420,29 @@ LK_PUBLIC lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit
 /* 0: no bound. What is there already stays when a bound is set below it. */
 typedef struct lk_limits {
     size_t size; /* sizeof(lk_limits) */
-    /* Past one of these four an ask or a claim is answered LK_FULL. At most 2147483647. */
+    /* A request or claim beyond one of these four returns LK_FULL. At most 2147483647. */
     uint64_t live;             /* live requests in all */
     uint64_t live_per_owner;   /* of one owner */
     uint64_t live_per_root;    /* with a part under one root */
     uint64_t waiters_per_path; /* requests waiting at exactly one path */
-    /* How many events are kept at all times (watch.h). 0: only while somebody watches. */
+    /* How many events are kept at all times (watch.h). 0: kept only while a watch is open. */
     uint64_t events;
 } lk_limits;
 
-/* LK_OK with *ret_limits, whose size is to be set before; or an error. */
+/* Returns LK_OK with *ret_limits, whose `size` the caller sets before; or an error. */
 LK_PUBLIC lk_outcome lk_limits_get(lk_store *store, lk_limits *ret_limits, lk_error *error);
 
 /*
- * Sets all that is not LK_LIMIT_AS_IS, for everybody who uses the store, together. LK_OK;
- * LK_INVALID (too large); LK_UNSUPPORTED (bounds of this store are set elsewhere); LK_DENIED;
- * LK_UNAVAILABLE; LK_INTERNAL.
+ * Sets all bounds that are not LK_LIMIT_AS_IS, in one step, for all users of the store. Returns
+ * LK_OK; LK_INVALID (too large); LK_UNSUPPORTED (bounds of this store are set elsewhere);
+ * LK_DENIED; LK_UNAVAILABLE; LK_INTERNAL.
  */
 LK_PUBLIC lk_outcome lk_limits_set(lk_store *store, const lk_limits *limits, lk_error *error);
 
-/* What a store is and can do, for people: lines of "name: value", and warnings. */
+/* A description of a store and its state, to be read by people. */
 typedef struct lk_report {
     char *text;     /* one "name: value" a line */
-    char *warnings; /* one a line; empty when all is well */
+    char *warnings; /* one a line; empty: none */
     int64_t round_trip_us;
     int64_t clock_offset_us; /* the store's wall clock less this machine's */
 } lk_report;
@@ -438,7 +454,7 @@ LK_PUBLIC lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_erro
 }
 #endif
 
-#include "lockkeeper/watch.h" /* following what happens */
-#include "lockkeeper/work.h"  /* queues of work, on top of all this */
+#include "lockkeeper/watch.h" /* events */
+#include "lockkeeper/work.h"  /* queues of work, built on the above */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lockkeeper/watch.h - following what happens in a store, event by event (rule R21).
+ * lockkeeper/watch.h - the events of a store, in order (rule R21).
  *
  *     lk_watch_options options = {.size = sizeof options, .prefix = "mydatabase"};
  *
@@ -11,15 +11,16 @@
  *         lk_watch_close(watch);
  *     }
  *
- * A store keeps no events, and pays nothing for them, until somebody watches: an open watch marks
- * the store as watched for the next 30 seconds, again and again while lk_watch_next() is called,
- * and as long as the mark lasts everybody who decides writes down what happened. Or until it is
- * told to keep the last so many at all times (lk_limits.events).
+ * A store without a watch keeps no events, and they cost nothing. An open watch marks the store as
+ * watched for the next 30 seconds, and calls of lk_watch_next() renew the mark. While the mark
+ * lasts, each process that changes the store also writes the events of the change. With
+ * lk_limits.events set, the store keeps the last so many events at all times.
  *
- * What is promised: events come in the order in which they were decided, each once, and nothing is
- * left out silently. Whoever has fallen behind what is kept (10,000 events, unless lk_limits.events
- * says otherwise), or comes back after a time in which nobody watched, is told LK_WATCH_GAP. What
- * is not: that an event is current when it is read. Decide by locks, not by events about them.
+ * What is promised: events come in the order in which they were decided, each once, and none is
+ * left out silently. A watch gets LK_WATCH_GAP when it has fallen behind the events that are kept
+ * (10,000, unless lk_limits.events says otherwise), or resumes after a time in which the store was
+ * not watched. What is not promised: that an event is still current when it is read. Decide by
+ * locks, not by events about them.
  *
  * Conventions are those of lockkeeper.h, which includes this.
  */
@@ -32,13 +33,13 @@
 extern "C" {
 #endif
 
-/* One event. What it has nothing to say about is NULL or 0. */
+/* One event. Fields that do not apply to its kind are NULL or 0. */
 typedef struct lk_watch_event {
     lk_watch_kind kind;
     lk_outcome refusal; /* LK_WATCH_REFUSED: LK_BUSY, LK_DEADLOCK or LK_FULL; else LK_OK */
     uint64_t sequence;  /* grows with each event of the store; lk_watch_options.after */
     int64_t at_unix_ms; /* when it was decided; of a gap: when it was found */
-    char **paths;       /* where; the first part's first */
+    char **paths;       /* the paths concerned; the first part's first */
     char **parts;       /* the same with modes and limits, as text (rule R2) */
     size_t part_count;  /* of both; 0: a gap */
     char *owner;
@@ -48,36 +49,37 @@ typedef struct lk_watch_event {
     char *queue; /* of an event about an item: QUEUE/ID is the first path */
     char *id;
     uint32_t attempt;
-    bool is_deletion; /* LK_WATCH_VALUE_WRITTEN: there is none any more */
+    bool is_deletion; /* LK_WATCH_VALUE_WRITTEN: the value was deleted */
 } lk_watch_event;
 
 typedef struct lk_watch lk_watch;
 
-/* Zero what is not named, and set `size`. Everything it points to is borrowed. */
+/* Zero the fields you do not set, and set `size`. Everything it points to is borrowed. */
 typedef struct lk_watch_options {
     size_t size;        /* sizeof(lk_watch_options) */
     const char *prefix; /* events with a path at or below it; NULL: all */
-    uint64_t after;     /* the sequence of the last event seen; 0: from now on; 1: all there are */
+    uint64_t after;     /* sequence of the last event seen; 0: from now on; 1: all that is kept */
 } lk_watch_options;
 
 /*
- * Begins to watch: the store is marked as watched when this returns, so that nothing is missed
- * from then on. LK_OK with *ret_watch, which lk_watch_close() ends before lk_close(); LK_INVALID;
- * LK_UNSUPPORTED (the store tells no events); LK_DENIED; LK_UNAVAILABLE; LK_INTERNAL.
+ * Begins to watch. The store is marked as watched when this returns, so that no later event is
+ * missed. Returns LK_OK with *ret_watch, which must be closed with lk_watch_close() before
+ * lk_close(); LK_INVALID; LK_UNSUPPORTED (the store has no events); LK_DENIED; LK_UNAVAILABLE;
+ * LK_INTERNAL.
  */
 LK_PUBLIC lk_outcome lk_watch_open(lk_store *store, const lk_watch_options *options,
                                    lk_watch **ret_watch, lk_error *error);
 
 /*
- * The next event. LK_OK with *ret_event, which is the watch's until the next call; LK_TIMEOUT after
- * wait_ms; LK_CANCELLED (cancel may be NULL); LK_UNAVAILABLE and the like: call again, nothing is
- * missed by that. Whoever leaves more than 20 seconds between two calls may be told a gap. Not to
- * be called by two threads at once.
+ * Waits for the next event. Returns LK_OK with *ret_event, which belongs to the watch and is valid
+ * until the next call; LK_TIMEOUT after wait_ms; LK_CANCELLED (cancel may be NULL); LK_UNAVAILABLE
+ * or another error: call again, which misses no event. More than 20 seconds between two calls may
+ * cause a gap. Must not be called by two threads at once.
  */
 LK_PUBLIC lk_outcome lk_watch_next(lk_watch *watch, int64_t wait_ms, lk_cancel *cancel,
                                    const lk_watch_event **ret_event, lk_error *error);
 
-/* The sequence to go on after: of the last event that was looked at, wanted or not. */
+/* The sequence to continue after: that of the last event examined, whether it matched or not. */
 LK_PUBLIC uint64_t lk_watch_position(const lk_watch *watch);
 
 LK_PUBLIC void lk_watch_close(lk_watch *watch); /* accepts NULL */

@@ -6,21 +6,22 @@
  * The shortest correct worker (examples/worker.c is the whole of it):
  *
  *     static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
- *         return work_on(claim->id, claim->value) ? 0 : 1;  // 0: done; else it is tried again
+ *         return work_on(claim->id, claim->value) ? 0 : 1;  // 0: done; else it is retried
  *     }
  *
  *     lk_work_options options = {.size = sizeof options, .queue = "mail", .handle = handle};
  *     lk_work(store, &options, NULL, &error);
  *
- * What is promised: one claim on an item at a time, and done only by who still holds it. What is
- * not: that an item is worked on once. A worker that dies, or is stopped past its deadline, leaves
- * its work half done, and another one claims the item again: make the work repeatable, or let what
- * it writes to refuse smaller tokens.
+ * What is promised: an item has one claim at a time, and only the current claim can end it as done.
+ * What is not promised: that an item is worked on only once. A worker that dies, or is stopped past
+ * its deadline, leaves its work half done, and another worker claims the item. Make the work
+ * repeatable, or let the resource that it writes to refuse smaller tokens.
  *
- * A queue is a path, and the claim on an item an exclusive lease on QUEUE/ID: what covers that path
- * keeps it from being claimed, and an exclusive lock on the queue pauses all claiming. Every call
- * here can also end in LK_INVALID, LK_UNSUPPORTED (the store keeps no work), LK_UNAVAILABLE,
- * LK_DENIED and LK_INTERNAL. Conventions are those of lockkeeper.h, which includes this.
+ * A queue is a path, and the claim on an item is an exclusive lease on QUEUE/ID. A lock that covers
+ * that path keeps the item from being claimed, and an exclusive lock on the queue pauses all
+ * claiming. Every call here can also return LK_INVALID, LK_UNSUPPORTED (the store keeps no work),
+ * LK_UNAVAILABLE, LK_DENIED and LK_INTERNAL. Conventions are those of lockkeeper.h, which includes
+ * this header.
  */
 #ifndef LOCKKEEPER_WORK_H
 #define LOCKKEEPER_WORK_H
@@ -33,41 +34,41 @@ extern "C" {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* Zero what is not named, and set `size`. */
+/* Zero the fields you do not set, and set `size`. */
 typedef struct lk_push_request {
     size_t size;       /* sizeof(lk_push_request) */
     const char *queue; /* a path */
     const char *id;    /* one segment of a path */
     const void *value; /* up to LK_VALUE_MAX bytes; NULL: none */
     size_t value_size;
-    int64_t delay_ms;         /* not claimed before so long; up to 366 days */
-    const char *const *needs; /* parts that its work locks as well, up to 15 */
+    int64_t delay_ms;         /* not claimed before this time has passed; up to 366 days */
+    const char *const *needs; /* parts that a claim locks as well, up to 15 */
     size_t need_count;
 } lk_push_request;
 
 /*
- * Adds an item. LK_OK, with *ret_added (may be NULL) false when one with this id was there, claimed
- * or not: it stays as it is, and the duplicate is counted. So announcing twice is harmless, also
- * after LK_UNAVAILABLE.
+ * Adds an item. Returns LK_OK. *ret_added (may be NULL) is false when the queue already has an item
+ * with this id, claimed or not: that item stays as it is, and the duplicate is counted. So a push
+ * can be repeated, also after LK_UNAVAILABLE.
  */
 LK_PUBLIC lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
                              lk_error *error);
 
-/* Zero what is not named, and set `size`. */
+/* Zero the fields you do not set, and set `size`. */
 typedef struct lk_claim_request {
     size_t size; /* sizeof(lk_claim_request) */
     const char *queue;
-    const char *owner;     /* NULL: a fresh unique one, which the claim names */
+    const char *owner;     /* NULL: a fresh unique one, named in the claim */
     int64_t wait_ms;       /* 0: a try; LK_FOREVER */
     int64_t ttl_ms;        /* 50 ms to 366 days; 0: 60 s */
-    uint32_t max_attempts; /* 0: no maximum; else an item is parked after so many; up to 1000000 */
+    uint32_t max_attempts; /* 0: none; else an item is parked after this many; up to 1000000 */
     const char *note;      /* up to 255 bytes; NULL: none */
     lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
-    int64_t patience_ms;   /* how long the store itself is waited for before LK_UNAVAILABLE;
+    int64_t patience_ms;   /* how long to retry an unreachable store before LK_UNAVAILABLE;
                               0: 10 s, and in a wait as long as the wait lasts */
 } lk_claim_request;
 
-/* One item that was claimed. Free with lk_claim_free(). */
+/* A claimed item. Free with lk_claim_free(). */
 typedef struct lk_claim_info {
     char *queue;
     char *id;
@@ -79,45 +80,46 @@ typedef struct lk_claim_info {
     bool is_stolen;   /* its former claim perished */
     int64_t ttl_ms;
     int64_t expires_in_ms;
-    char *row_id; /* R17: the id as the table has it; NULL: the queue is no table */
+    char *row_id; /* R17: the id as the table has it; NULL: the queue has no table */
 } lk_claim_info;
 
 LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
 
 /*
- * Leases the oldest item that is due and free to be locked. LK_GRANTED with *ret_claim; LK_BUSY (a
- * try) or LK_TIMEOUT: nothing to claim; LK_CANCELLED; LK_FULL (a configured bound).
- * Blocks for wait_ms at most, and for a store that is away as patience_ms says. A lost answer is
- * asked for again within the call, and never becomes a second item; after LK_UNAVAILABLE, or
- * LK_CANCELLED while the store is away, an item may be claimed that nobody learns of, until its ttl
- * is over.
- * Keep it alive with lk_renew() on the part QUEUE/ID, or let lk_work() do all of it. A claim does
- * not end by lk_release(), but by lk_done() or lk_retry().
+ * Claims the oldest item that is due and can be locked. Returns LK_GRANTED with *ret_claim; LK_BUSY
+ * (a try) or LK_TIMEOUT: nothing to claim; LK_CANCELLED; LK_FULL (a configured bound).
+ * Blocks for wait_ms at most, and for an unreachable store as patience_ms says. If an answer is
+ * lost, the call repeats its question and never claims a second item. After LK_UNAVAILABLE, or
+ * LK_CANCELLED while the store is unreachable, an item may stay claimed, unknown to any worker,
+ * until its ttl is over.
+ * Keep the claim alive with lk_renew() on the part QUEUE/ID, or use lk_work(), which does that too.
+ * A claim is ended by lk_done() or lk_retry(), not by lk_release().
  */
 LK_PUBLIC lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
                                    lk_claim_info **ret_claim, lk_error *error);
 
 /*
- * Ends a claim: the item is removed. LK_OK; LK_LOST: it is not claimed by this owner (any more), or
- * by another token; nothing changed. token 0: whatever it is. Repeated with a token that this very
- * call ended within five minutes: LK_OK again.
+ * Ends a claim and removes the item. Returns LK_OK; LK_LOST: the item is not claimed by this owner
+ * (any more), or with another token; nothing changed. token 0: any token. A call repeated within
+ * five minutes, with the token of the claim that it ended, returns LK_OK again.
  */
 LK_PUBLIC lk_outcome lk_done(lk_store *store, const char *queue, const char *id, const char *owner,
                              uint64_t token, lk_error *error);
 
 /*
- * Gives an item back, to be claimed again after `delay_ms` (0: at once; up to 366 days), in its old
- * place; or parked, where the claim named a maximum of attempts. Outcomes as of lk_done().
+ * Gives an item back. It can be claimed again after `delay_ms` (0: at once; up to 366 days), in its
+ * old place; or it is parked, if the claim's maximum of attempts is reached. Outcomes as of
+ * lk_done().
  */
 LK_PUBLIC lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const char *owner,
                               uint64_t token, int64_t delay_ms, lk_error *error);
 
-/* Makes a parked item ready again, its attempts forgotten. LK_LOST: there is no such one. */
+/* Makes a parked item ready again, with 0 attempts. LK_LOST: there is no such parked item. */
 LK_PUBLIC lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_error *error);
 
 typedef struct lk_item_info {
     char *id;
-    char *owner; /* claimant; NULL unless claimed */
+    char *owner; /* of the claim; NULL unless claimed */
     void *value; /* `value_size` bytes and a terminating 0; NULL: none */
     size_t value_size;
     const char *state; /* "ready", "delayed", "claimed", "parked"; static */
@@ -135,14 +137,14 @@ typedef struct lk_item_list {
 
 LK_PUBLIC void lk_item_list_free(lk_item_list *list); /* accepts NULL */
 
-/* Every item of a queue, of any state. LK_OK with *ret_list, also when it is empty. */
+/* Lists all items of a queue, in any state. Returns LK_OK with *ret_list, also when it is empty. */
 LK_PUBLIC lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list,
                               lk_error *error);
 
-/* Counted as long as the store lives; the last four are how many items there are just now. */
+/* Counts over the life of the store; the last four are the numbers of items at this moment. */
 typedef struct lk_queue_stats {
     uint64_t pushed;
-    uint64_t duplicates; /* pushes of what was there */
+    uint64_t duplicates; /* pushes of items that the queue already had */
     uint64_t claims;
     uint64_t steals; /* claims of an item whose former claim perished */
     uint64_t done;
@@ -154,85 +156,85 @@ typedef struct lk_queue_stats {
     uint64_t parked_now;
 } lk_queue_stats;
 
-/* LK_OK with *ret_stats: zeros where nothing was ever pushed. */
+/* Returns LK_OK with *ret_stats: zeros for a queue that never had an item. */
 LK_PUBLIC lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats *ret_stats,
                               lk_error *error);
 
 /*
- * A sentence for people when the counts tell of trouble: claims that are often stolen, or work that
- * is announced many times over, as when there are too many workers. NULL: nothing to say. Static
- * storage.
+ * Returns a warning when the counts indicate a problem: claims that are often stolen, or work that
+ * is announced many times over, as with too many workers. NULL: no warning. Static storage.
  */
 LK_PUBLIC const char *lk_stats_hint(const lk_queue_stats *stats);
 
-/* ---- work that lives in a table of yours ----------------------------------------------------- */
+/* ---- work in a table of your own ------------------------------------------------------------- */
 
 /*
- * R17: a table or view in the store's own database as the source of a queue. What fits its query
- * and is neither an item of the queue nor done is pushed (announced); a claim looks again whether
- * its row still fits. Names are quoted; `where`, `order` and `done` are SQL of yours and run as
- * such, the first two without writing. An id is a whole number or a text without a byte 0; rows
- * with others are left alone. In the queue's paths ids are percent-encoded where R1 demands it.
- * Zero what is not named, and set `size`.
+ * R17: a table or view in the store's own database as the source of a queue. A row that matches the
+ * query, and is neither an item of the queue nor done, is pushed (announced). A claim checks again
+ * whether its row still matches. Names are quoted. `where`, `order` and `done` are your own SQL and
+ * run unchanged; `where` and `order` must not write. An id is a whole number or a text without a
+ * byte 0; rows with other ids are skipped. In the queue's paths ids are percent-encoded where R1
+ * requires it. Zero the fields you do not set, and set `size`.
  */
 typedef struct lk_work_table {
     size_t size; /* sizeof(lk_work_table) */
     const char *name;
-    const char *id;    /* the column that tells one row from another; NULL: "id". Have an index */
-    const char *where; /* a condition on rows; NULL: every row fits */
-    const char *order; /* what ORDER BY takes; NULL: as the database has them */
-    const char *done;  /* one statement, run in the very transaction that ends a claim as done, and
-                          only then: `:id`, `:token`, `:owner` and `:attempt` are the claim's.
-                          NULL: none; what is done is remembered until its row fits no more */
+    const char *id;    /* the column that identifies a row; NULL: "id". It should have an index */
+    const char *where; /* a condition on rows; NULL: every row matches */
+    const char *order; /* an argument of ORDER BY; NULL: the order of the database */
+    const char *done;  /* one statement, run in the same transaction that ends a claim as done:
+                          `:id`, `:token`, `:owner` and `:attempt` are the claim's. NULL: none; a
+                          done row is then remembered until it does not match any more */
 } lk_work_table;
 
-/* Room for the path of a queue, and its end. */
+/* Bytes of the path of a queue, with its terminating 0. */
 #define LK_QUEUE_TEXT_MAX 513
 
 /*
- * Whether a table can be worked with. queue NULL: one of the table's name. LK_OK with the queue's
- * path in ret_queue, which may be NULL; LK_INVALID: what is wrong with the table or its SQL.
+ * Checks whether a table can be the source of a queue. queue NULL: the table's name. Returns LK_OK
+ * with the queue's path in ret_queue, which may be NULL; LK_INVALID: the table or its SQL is wrong,
+ * as the error text says.
  */
 LK_PUBLIC lk_outcome lk_table_check(lk_store *store, const char *queue, const lk_work_table *table,
                                     char ret_queue[LK_QUEUE_TEXT_MAX], lk_error *error);
 
-/* What one round of announcing came to. */
+/* The counts of one round of announcing. */
 typedef struct lk_announced {
     uint64_t pushed;
-    uint64_t duplicates; /* found here, but pushed by somebody else meanwhile */
-    bool has_more;       /* there may be more to announce just now */
+    uint64_t duplicates; /* found here, but pushed by another process meanwhile */
+    bool has_more;       /* there may be more rows to announce now */
 } lk_announced;
 
 /*
- * Looks for rows and announces them, a thousand at most; lk_work() does so by itself. queue NULL:
- * the table's name. LK_OK with *ret_announced (may be NULL); LK_INVALID: what is wrong with the
- * table or its SQL.
+ * Looks for rows and announces them, a thousand at most; lk_work() does this itself. queue NULL:
+ * the table's name. Returns LK_OK with *ret_announced (may be NULL); LK_INVALID: the table or its
+ * SQL is wrong, as the error text says.
  */
 LK_PUBLIC lk_outcome lk_announce(lk_store *store, const char *queue, const lk_work_table *table,
                                  lk_announced *ret_announced, lk_error *error);
 
-/* The loops of a pool over a table may run apart, in several processes. */
+/* The loops of a pool over a table can run in different processes. */
 typedef enum lk_work_loops {
     LK_WORK_ALL = 0,
-    LK_WORK_ANNOUNCES = 1, /* finds and pushes, and needs no handler */
-    LK_WORK_CLAIMS = 2     /* claims and handles what others announce */
+    LK_WORK_ANNOUNCES = 1, /* finds and pushes rows; needs no handler */
+    LK_WORK_CLAIMS = 2     /* claims and handles rows that another process announces */
 } lk_work_loops;
 
 /* ---- a pool of workers ----------------------------------------------------------------------- */
 
 #define LK_WORKERS_MAX 256
 
-/* What a pool of workers has done so far. */
+/* The counts of a pool of workers so far. */
 typedef struct lk_work_counts {
     uint64_t claims;
     uint64_t steals; /* of these: the former claim had perished */
     uint64_t done;
-    uint64_t retried; /* given back; `parked` of these for good */
+    uint64_t retried; /* given back; `parked` of these were parked */
     uint64_t parked;
-    uint64_t lost;       /* worked on, but not held any more at the end: somebody else has it */
-    uint64_t unknown;    /* the store was away at the end, until the claim perished */
+    uint64_t lost;       /* worked on, but the claim was lost before the end */
+    uint64_t unknown;    /* the store was unreachable at the end, until the claim perished */
     uint64_t announced;  /* R17: rows pushed */
-    uint64_t duplicates; /* and found when somebody else had pushed them */
+    uint64_t duplicates; /* R17: rows found after another process had pushed them */
     uint64_t left;       /* in the queue when last announced: ready, delayed or claimed */
 } lk_work_counts;
 
@@ -243,37 +245,36 @@ typedef enum lk_work_step {
     LK_WORK_PARKED = 3, /* given back for the last time */
     LK_WORK_LOST = 4,
     LK_WORK_UNKNOWN = 5,
-    LK_WORK_ANNOUNCED = 6 /* rows were pushed; of no claim */
+    LK_WORK_ANNOUNCED = 6 /* rows were pushed; not about a claim */
 } lk_work_step;
 
-/* One step of a pool, and its counts with it. Valid during the callback. */
+/* One step of a pool, with its counts. Valid during the callback. */
 typedef struct lk_work_progress {
     lk_work_step step;
     const lk_claim_info *claim; /* NULL: LK_WORK_ANNOUNCED */
     int64_t delay_ms;           /* LK_WORK_RETRIED: when it may be claimed again; else 0 */
     lk_work_counts counts;
-    const char
-        *text; /* why what was handled could not be done: lk_work_table.done failed; else NULL */
+    const char *text; /* why a handled item is not done: lk_work_table.done failed; else NULL */
 } lk_work_progress;
 
-#define LK_WORK_GIVE_BACK (-1) /* given back without a delay: it has not failed */
+#define LK_WORK_GIVE_BACK (-1) /* give the item back without a delay: it has not failed */
 
 /*
- * Works on one item: 0 when it is done, anything else to give it back for later. The claim is kept
- * alive meanwhile; lk_lease_is_lost() and lk_lease_on_lost() tell when it is gone, and the work had
- * better stop. The lease and the claim end with the handler: it must not release or free them.
- * Runs in the thread of its worker.
+ * Works on one item. Returns 0 when the item is done, any other value to give it back for later.
+ * The claim is kept alive meanwhile. lk_lease_is_lost() and lk_lease_on_lost() report when it is
+ * lost; the handler should then stop. The lease and the claim end after the handler returns: it
+ * must not release or free them. Runs in the thread of its worker.
  */
 typedef int lk_work_handle(void *context, const lk_claim_info *claim, lk_lease *lease);
 
-/* Zero what is not named, and set `size`. Everything it points to is borrowed. */
+/* Zero the fields you do not set, and set `size`. Everything it points to is borrowed. */
 typedef struct lk_work_options {
     size_t size; /* sizeof(lk_work_options) */
     const char *queue;
     lk_work_handle *handle;
-    /* Told of every step, one at a time, from the workers' threads; NULL: nobody. */
+    /* Called for every step, one call at a time, from the workers' threads; NULL: none. */
     void (*progress)(void *context, const lk_work_progress *progress);
-    void *context;         /* of both */
+    void *context;         /* passed to both callbacks */
     size_t workers;        /* how many at once, up to LK_WORKERS_MAX; 0: 1 */
     int64_t ttl_ms;        /* of a claim; 0: 60 s */
     uint32_t max_attempts; /* as in lk_claim_request */
@@ -283,20 +284,21 @@ typedef struct lk_work_options {
                               cut by up to a half at random */
     bool drain;            /* end when nothing is left: nothing ready, delayed or claimed, and
                               no row to announce */
-    lk_cancel *cancel;     /* ends it: claims nothing more, and lets the handlers end; NULL: none */
-    int64_t patience_ms;   /* how long a store that is away is waited for; 0: for ever */
+    lk_cancel *cancel;     /* ends the pool: no more claims; running handlers finish; NULL: none */
+    int64_t patience_ms;   /* how long to retry an unreachable store; 0: without limit */
     const lk_work_table
-        *table;          /* R17: the queue is this table's (and may be NULL); NULL: no table */
-    lk_work_loops loops; /* of a table */
+        *table;          /* R17: the source of the queue (`queue` may be NULL); NULL: no table */
+    lk_work_loops loops; /* only with a table */
 } lk_work_options;
 
 /*
- * Claims and handles items of a queue until it is cancelled, or drained: a pool of workers, each of
- * them a thread (the caller's is one of them) and a fresh unique owner. What is handled is done,
- * or given back for later; what is lost meanwhile is counted and harmless.
- * LK_OK: drained; LK_CANCELLED; or what made one worker, and so all, give up: LK_INVALID,
- * LK_UNSUPPORTED, LK_DENIED, LK_UNAVAILABLE, LK_INTERNAL. All threads and claims have ended then
- * in every case. *ret_counts, which may be NULL, is always set.
+ * Claims and handles items of a queue until it is cancelled or drained. It runs a pool of workers.
+ * Each worker is a thread (the caller's is one of them) with a fresh unique owner. A handled item
+ * is done, or given back for later. A claim that is lost meanwhile is counted; the item is left to
+ * its next claim.
+ * Returns LK_OK: drained; LK_CANCELLED; or the failure of one worker, which ends all of them:
+ * LK_INVALID, LK_UNSUPPORTED, LK_DENIED, LK_UNAVAILABLE, LK_INTERNAL. In every case all threads and
+ * claims have ended on return. ret_counts may be NULL; otherwise *ret_counts is always set.
  */
 LK_PUBLIC lk_outcome lk_work(lk_store *store, const lk_work_options *options,
                              lk_work_counts *ret_counts, lk_error *error);

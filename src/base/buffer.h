@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing run of bytes with a bound. It remembers that an addition failed, so that whoever writes
- * a record adds field by field and asks once at the end. What failed adds nothing.
+ * A growing run of bytes with a bound. It remembers that an addition failed, so that a function can
+ * add the fields of a record one by one and check once at the end. An addition that fails adds
+ * nothing.
  */
 #ifndef LK_BASE_BUFFER_H
 #define LK_BASE_BUFFER_H
@@ -35,7 +36,7 @@ void lk_buffer_add_slice(struct lk_buffer *buffer, struct lk_slice slice);
 void lk_buffer_add_text(struct lk_buffer *buffer, const char *text);
 void lk_buffer_add_number(struct lk_buffer *buffer, int64_t number);
 
-/* Puts bytes in front of what stands at `at`. */
+/* Inserts bytes at the offset `at`. */
 void lk_buffer_insert(struct lk_buffer *buffer, size_t at, const void *bytes, size_t size);
 
 /* Drops the first `size` bytes, or all behind the first `size`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditions that are waited for by a duration, so that no step of the wall clock moves them. */
+/* Condition variables with a wait by duration, so that steps of the wall clock do not move it. */
 #ifndef LK_BASE_CONDITION_H
 #define LK_BASE_CONDITION_H
 

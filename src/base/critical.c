@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is inside is counted. Whoever closes shuts the door first, so that threads that go in and out
- * all the time cannot keep it waiting; a thread that is inside already may go in deeper. No mutex:
- * a child of fork() would find it as another thread held it.
+ * The threads inside a section are counted. lk_critical_close() closes first and then waits, so
+ * that threads that enter and leave all the time cannot delay it. A thread that is inside already
+ * may enter again. There is no mutex: a child of fork() would find it as another thread held it.
  */
 #include "base/critical.h"
 
@@ -25,7 +25,7 @@ void lk_critical_enter(void) {
     if (depth++ > 0) {
         return;
     }
-    /* Counted before the door is looked at: one of the two sees the other. */
+    /* Counted before `is_shut` is read: one of the two threads sees the other's write. */
     atomic_fetch_add(&inside, 1);
     while (atomic_load(&is_shut)) {
         atomic_fetch_sub(&inside, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Critical sections that other processes wait for, as a transaction that holds a file's write lock
- * is one. Whoever stops its own process, as job control asks for, first has all threads out of
- * them: stopped within one, it would keep everybody else waiting until somebody continues it.
+ * Critical sections that other processes wait for, as a transaction is that holds the write lock of
+ * a file. Before a process stops itself, as job control demands, it has all its threads leave these
+ * sections. A process stopped inside one would block all other processes until it is continued.
  */
 #ifndef LK_BASE_CRITICAL_H
 #define LK_BASE_CRITICAL_H
@@ -15,8 +15,8 @@ void lk_critical_enter(void);
 void lk_critical_leave(void); /* by the thread that entered */
 
 /*
- * Waits until no thread is inside, for about `patience_us` at most. True: nobody enters until
- * lk_critical_open(). False: somebody stayed inside, and nothing is closed.
+ * Waits until no thread is inside, for about `patience_us` at most. True: threads that enter now
+ * block until lk_critical_open(). False: a thread stayed inside, and nothing is closed.
  */
 bool lk_critical_close(int64_t patience_us);
 void lk_critical_open(void);

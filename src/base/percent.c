@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes out of hexadecimal digits. */
+/* Decodes hexadecimal digits. */
 #include "base/percent.h"
 
 int lk_hexadecimal(char digit) {

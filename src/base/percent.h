@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that stand as hexadecimal digits, as in URLs. */
+/* Bytes written as hexadecimal digits, as in URLs. */
 #ifndef LK_BASE_PERCENT_H
 #define LK_BASE_PERCENT_H
 
@@ -12,8 +12,9 @@
 int lk_hexadecimal(char digit);
 
 /*
- * Copies `text` with each %XX resolved, and a terminator. false, with anything in `ret_text`: it
- * does not fit into `capacity` bytes, has a byte 0, or a percent sign that means nothing.
+ * Copies `text` with each %XX decoded, and a terminator. false, with `ret_text` undefined: the
+ * result does not fit into `capacity` bytes or contains a byte 0, or a percent sign is not followed
+ * by two digits.
  */
 bool lk_percent_decode(struct lk_slice text, char *ret_text, size_t capacity);
 

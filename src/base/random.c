@@ -11,7 +11,9 @@ uint64_t lk_random_draw(void) {
     uint64_t bits = 0;
 
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
-        /* A kernel or a sandbox without it: clocks and process still tell names apart. */
+        /*
+         * Without getrandom(), as in some sandboxes, clocks and process id still make names differ.
+         */
         struct lk_random fallback = {.state = (uint64_t)lk_clock_now_us()
                                               ^ ((uint64_t)getpid() << 32)
                                               ^ ((uint64_t)lk_clock_wall_us() << 16)};

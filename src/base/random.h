@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers for jitter and for names that must not meet; nothing secret is made of them. */
+/* Random numbers for jitter and for names that must differ. No secret is made from them. */
 #ifndef LK_BASE_RANDOM_H
 #define LK_BASE_RANDOM_H
 

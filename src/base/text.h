@@ -8,7 +8,7 @@
 
 #include "base/slice.h"
 
-/* Always terminated. What does not fit any more is cut off, and is_cut says so. */
+/* Always terminated. Text that does not fit is cut off, and is_cut is set. */
 struct lk_text {
     char *bytes; /* borrowed */
     size_t size; /* without the terminator */

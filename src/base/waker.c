@@ -22,7 +22,7 @@ bool lk_waker_init(struct lk_waker *waker) {
 }
 
 void lk_waker_done(struct lk_waker *waker) {
-    /* Who polls may be awake before the thrower has let go. */
+    /* A thread in poll() may be awake before the throwing thread has unlocked the mutex. */
     pthread_mutex_lock(&waker->mutex);
     pthread_mutex_unlock(&waker->mutex);
     if (waker->thrown_descriptor >= 0) {

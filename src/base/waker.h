@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one thread sleeps on and others end its sleep with. Thread-safe.
+ * One thread sleeps on a waker, and other threads end its sleep. Thread-safe.
  *
- * Throwing is for good: the sleep ends, and so does every later one. A nudge ends one sleep only,
+ * Throwing is final: it ends the present sleep and every later one. A nudge ends one sleep only,
  * the present one or else the next. One thread at a time may sleep on a waker.
  */
 #ifndef LK_BASE_WAKER_H
@@ -15,7 +15,7 @@
 struct lk_waker {
     pthread_mutex_t mutex;
     pthread_cond_t stirred; /* on CLOCK_MONOTONIC */
-    int thrown_descriptor;  /* -1: nobody has asked for it */
+    int thrown_descriptor;  /* -1: not requested so far */
     bool is_thrown;
     bool is_nudged;
 };
@@ -25,8 +25,8 @@ bool lk_waker_init(struct lk_waker *waker);
 void lk_waker_done(struct lk_waker *waker);
 
 /*
- * The caller's waker, or where it has none, `own` made ready: to sleep on. NULL: as above. End with
- * lk_waker_give_back().
+ * Returns the caller's waker, or `own`, initialised, if the caller has none. NULL: as above. End
+ * with lk_waker_give_back().
  */
 struct lk_waker *lk_waker_borrow(struct lk_waker *waker, struct lk_waker *own);
 void lk_waker_give_back(struct lk_waker *borrowed, struct lk_waker *own);
@@ -36,8 +36,8 @@ void lk_waker_nudge(struct lk_waker *waker);
 bool lk_waker_is_thrown(struct lk_waker *waker);
 
 /*
- * For who sleeps in poll(): a descriptor, of the waker's, that is readable once it is thrown, and
- * that nothing is to be read from. -1 when the system has none left.
+ * A descriptor for poll(), owned by the waker, that is readable once the waker is thrown. Nothing
+ * is to be read from it. -1 when the system has no descriptor left.
  */
 int lk_waker_thrown_descriptor(struct lk_waker *waker);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places among the processes of a region, and whether the kernel still knows their locks. */
+/* Places among the processes of a region, and whether their locks are still held. */
 #include "canal/alive.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* The process's own, as fork() is: the one thing here that is shared by all regions. */
+/* One for the process, as fork() is: the only state here that all regions share. */
 static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -49,14 +49,14 @@ static struct flock lock_of(uint32_t process, short type) {
 static bool is_locked(int file, uint32_t process) {
     struct flock lock = lock_of(process, F_WRLCK);
 
-    /* Where the kernel does not answer, nobody is said to be dead. */
+    /* If the query fails, the process counts as alive. */
     return fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 bool lk_canal_process_is_dead(const lk_canal *canal, uint32_t process, uint64_t word) {
     const struct lk_canal_process *record = &canal->region.processes[process];
 
-    /* Who leaves by itself takes its word away before its lock: still there, it was killed. */
+    /* A process that leaves clears its word before its lock: a word without a lock was killed. */
     return process != canal->process && !is_locked(canal->file, process)
            && atomic_load_explicit(&record->word, memory_order_acquire) == word;
 }
@@ -68,7 +68,7 @@ bool lk_canal_thread_is_dead(const lk_canal *canal, uint32_t process, int32_t th
     if (canal->namespace == 0
         || atomic_load_explicit(&record->namespace, memory_order_relaxed) != canal->namespace
         || pid <= 0 || thread <= 0) {
-        return false; /* its numbers say nothing here; its process's end will */
+        return false; /* the ids are of another namespace; the end of its process is detected */
     }
     return syscall(SYS_tgkill, pid, thread, 0) != 0 && errno == ESRCH;
 }
@@ -91,7 +91,7 @@ void lk_canal_raise(_Atomic uint32_t *top, uint32_t count) {
     }
 }
 
-/* The lock first: who is in has one, at every instant. */
+/* The lock first: a process with a word has a lock at every instant. */
 static bool enter_at(lk_canal *canal, int file, uint32_t process) {
     struct lk_canal_process *record = &canal->region.processes[process];
     uint64_t word = atomic_load_explicit(&record->word, memory_order_acquire);

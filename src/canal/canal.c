@@ -2,6 +2,8 @@
 /* Opening, closing and removing regions. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +16,8 @@ enum { OPENING_TRIES_MAX = 100 };
 
 const char *lk_canal_status_name(lk_canal_status status) {
     static const char *const names[LK_CANAL_STATUS_COUNT] = {
-        "ok",     "full",    "not held", "no room", "invalid", "none",
-        "denied", "foreign", "damaged",  "left",    "timeout", "system",
+        "ok",      "full",    "not held", "no room", "invalid", "none", "denied",
+        "foreign", "damaged", "left",     "timeout", "system",  "gone",
     };
 
     return (unsigned)status < LK_CANAL_STATUS_COUNT ? names[status] : "unknown";
@@ -29,7 +31,7 @@ static bool is_same(int file, int other) {
            && status.st_dev == other_status.st_dev && status.st_ino == other_status.st_ino;
 }
 
-/* A thread that ends leaves with all that is bound to it. */
+/* The end of a thread ends all holders bound to it. */
 static void leave_with_thread(void *first) {
     lk_canal_holder *holder = first;
 
@@ -41,7 +43,7 @@ static void leave_with_thread(void *first) {
     }
 }
 
-/* The file is open twice: once to be mapped and locked through, once to ask about locks. */
+/* The file is opened twice: once for the mapping and the lock, once to query locks. */
 static lk_canal_status open_files(const char *path, const lk_canal_options *options, int *ret_file,
                                   int *ret_other, char *text) {
     for (int try = 0; try < OPENING_TRIES_MAX; try++) {
@@ -57,12 +59,12 @@ static lk_canal_status open_files(const char *path, const lk_canal_options *opti
         if (*ret_other >= 0) {
             (void)close(*ret_other);
         }
-        (void)close(*ret_file); /* it was removed in between */
+        (void)close(*ret_file); /* the file was removed in between */
     }
     return lk_canal_say(text, LK_CANAL_SYSTEM, "%s comes and goes", path);
 }
 
-/* With a handle whose `file` is open; `file` is the other. Fails with nothing of it mapped. */
+/* With a handle whose `file` is open; `file` is the other one. On failure nothing is mapped. */
 static lk_canal_status enter(lk_canal *canal, int file, char *text) {
     lk_canal_status status = lk_canal_region_map(file, &canal->region, text);
 
@@ -92,7 +94,7 @@ static lk_canal_status open_path(const char *path, const lk_canal_options *optio
     status = open_files(path, options, &file, &canal->file, text);
     if (status == LK_CANAL_OK) {
         status = enter(canal, file, text);
-        (void)close(file); /* what is mapped keeps it open */
+        (void)close(file); /* the mapping keeps it open */
         if (status != LK_CANAL_OK) {
             (void)close(canal->file);
         }
@@ -123,6 +125,9 @@ lk_canal_status lk_canal_open(const char *name, const lk_canal_options *options,
     if (status != LK_CANAL_OK) {
         lk_canal_pages_give(canal, sizeof *canal);
         return status;
+    }
+    if (realpath(path, canal->path) == NULL) {
+        (void)snprintf(canal->path, sizeof canal->path, "%s", path); /* it is gone already */
     }
     (void)pthread_mutex_init(&canal->mutex, NULL);
     canal->seal = HANDLE_SEAL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joining and leaving, and the entries that a holder writes its permits into. */
+/* Joining and leaving, and the entries in which a holder records its permits. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,7 +125,7 @@ static void write_label(struct lk_canal_member *member, const char *label) {
                           (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, memory_order_relaxed);
 }
 
-/* A former thread with this one's number, which ended without its destructors, is no more. */
+/* The holder of a former thread with the same id, which ended without running destructors. */
 static lk_canal_holder *find_former(lk_canal *canal, int32_t thread) {
     lk_canal_holder *holder = canal->holders;
 

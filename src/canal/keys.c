@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Entering a key takes three swaps: a slot is reserved, the gate of the key's home is passed, the
- * slot becomes LIVE. The gate decides: it names the last key entered through it, and whoever wants
- * to pass first sees that one LIVE, then looks whether its own key is there, then swaps. So of two
- * who enter one key the second finds the first. A reservation that has not passed is nothing.
+ * slot becomes LIVE. The gate decides: it names the last key entered through it. A process that is
+ * about to pass first makes that key LIVE, then checks whether its own key is in the table, then
+ * swaps. So of two processes that enter one key, the second finds the key of the first. A
+ * reservation that has not passed the gate has no effect.
  */
 #include "canal/keys.h"
 
 #include "canal/repair.h"
 
 enum {
-    CHOICE_STEPS = 16,    /* slots looked at for a better one than the first idle */
-    ROUNDS_MAX = 1 << 20, /* lost against others in a row: nothing but damage does that */
+    CHOICE_STEPS = 16,    /* slots searched for a better one than the first idle one */
+    ROUNDS_MAX = 1 << 20, /* swaps lost in a row: only damage causes so many */
 };
 
 /* ---- entering -------------------------------------------------------------------------------- */
@@ -20,7 +21,7 @@ static struct lk_canal_word *gate_of(const struct lk_canal_region *region, uint6
     return &region->gates[(hash >> 8) & (region->gate_count - 1)];
 }
 
-/* The key that has passed the gate last is LIVE from here on. */
+/* Makes the key that passed the gate last LIVE. */
 static void settle_gate(const struct lk_canal_region *region, struct lk_canal_pair gate) {
     uint32_t index = (uint32_t)gate.state;
     struct lk_canal_pair seen;
@@ -38,7 +39,7 @@ static void settle_gate(const struct lk_canal_region *region, struct lk_canal_pa
     }
 }
 
-/* Whether nobody's key or reservation is there. */
+/* Whether the slot has no key with permits and no reservation. */
 static bool is_idle(struct lk_canal_pair seen) {
     return lk_canal_count_of(seen.state) == 0
            && (lk_canal_use_of(seen.state) == USE_FREE || lk_canal_use_of(seen.state) == USE_LIVE);
@@ -58,7 +59,7 @@ static uint32_t choose_fresh(const struct lk_canal_region *region, uint64_t hash
     return NONE;
 }
 
-/* A slot that may be taken: free, or idle and among the near ones the longest so. NONE. */
+/* A slot that may be taken: free, or the one near home that has been idle for the longest. NONE. */
 static uint32_t choose(const struct lk_canal_region *region, uint64_t hash) {
     uint32_t slot = lk_canal_home_of(region, hash);
     uint32_t best = choose_fresh(region, hash);
@@ -85,7 +86,7 @@ static uint32_t choose(const struct lk_canal_region *region, uint64_t hash) {
     return best;
 }
 
-/* Reserves the slot and writes the key there. Returns the stamp; 0: somebody else was faster. */
+/* Reserves the slot and writes the key there. Returns the stamp; 0: another process was faster. */
 static uint64_t reserve(lk_canal_holder *holder, uint32_t entry, uint32_t index,
                         const struct lk_canal_key *key) {
     const struct lk_canal_region *region = &holder->canal->region;
@@ -120,7 +121,7 @@ static void end_reservation(const struct lk_canal_region *region, uint32_t entry
     (void)lk_canal_word_swap(&region->slots[index].word, reserved, ended);
 }
 
-/* With an entry to stand behind the reservation, which is given back when this is over. */
+/* Enters the key. `entry` records the reservation, and is freed when this returns. */
 static lk_canal_status enter_with(lk_canal_holder *holder, uint32_t entry,
                                   const struct lk_canal_key *key) {
     const struct lk_canal_region *region = &holder->canal->region;
@@ -190,7 +191,7 @@ void lk_canal_key_repair(const struct lk_canal_region *region, uint32_t entry, u
     if (seen.stamp != stamp || lk_canal_use_of(seen.state) != USE_RESERVED) {
         return; /* never reserved, or LIVE already */
     }
-    /* Had it passed and another after it, the other would have made it LIVE before. */
+    /* If it had passed, with another key after it, the other would have made it LIVE before. */
     has_passed = atomic_load_explicit(&gate_of(region, hash)->stamp, memory_order_acquire) == stamp;
     end_reservation(region, entry, slot, stamp, has_passed ? USE_LIVE : USE_FREE);
 }

@@ -2,9 +2,9 @@
 /*
  * From a key to its slot. A key has at most one LIVE slot (S4), within reach of its home.
  *
- * What is found may be another key's the next moment: whoever uses a slot reads its word first,
- * compares the key then, and swaps the word that it read. A word's stamp comes once, so the
- * swap says that the key was the same all the time.
+ * A slot that is found may be given to another key at any moment. So each user of a slot reads its
+ * word first, then compares the key, and then swaps the word that it read. A stamp occurs only once
+ * in a word, so a swap that succeeds proves that the key was the same all the time.
  */
 #ifndef LK_CANAL_KEYS_H
 #define LK_CANAL_KEYS_H
@@ -21,7 +21,7 @@ struct lk_canal_key {
 
 /* ---- hashing --------------------------------------------------------------------------------- */
 
-/* Everything up to key_find() is on the way of each acquire, and small enough to be inlined. */
+/* Everything up to key_find() runs in each acquire, and is small enough to be inlined. */
 
 static inline uint64_t lk_canal_mix(uint64_t a, uint64_t b) {
     __extension__ unsigned __int128 product = (unsigned __int128)a * b;
@@ -41,7 +41,7 @@ static inline uint64_t lk_canal_key_tail(const char *bytes, size_t size) {
     }
     if (tail >= 4) {
         uint32_t low;
-        uint32_t high; /* overlaps `low`, and says the same there */
+        uint32_t high; /* overlaps `low`, with the same bytes */
 
         memcpy(&low, last, 4);
         memcpy(&high, last + tail - 4, 4);
@@ -51,7 +51,7 @@ static inline uint64_t lk_canal_key_tail(const char *bytes, size_t size) {
            | (uint64_t)last[tail - 1] << (8 * (tail - 1));
 }
 
-/* bytes: 1 to LK_CANAL_KEY_BYTES_MAX. The seed keeps strangers from choosing what collides. */
+/* bytes: 1 to LK_CANAL_KEY_BYTES_MAX. The seed prevents callers from choosing keys that collide. */
 static inline void lk_canal_key_make(const struct lk_canal_region *region, const char *bytes,
                                      size_t size, struct lk_canal_key *ret_key) {
     uint64_t hash = region->seed ^ (uint64_t)size;
@@ -85,7 +85,7 @@ static inline uint32_t lk_canal_slot_after(const struct lk_canal_region *region,
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Whether the slot has this key just now. */
+/* Whether the slot has this key at this moment. */
 static inline bool lk_canal_key_is_at(const struct lk_canal_slot *slot,
                                       const struct lk_canal_key *key) {
     uint32_t words = (key->size + 7) / 8;
@@ -102,7 +102,7 @@ static inline bool lk_canal_key_is_at(const struct lk_canal_slot *slot,
     return true;
 }
 
-/* The same of a LIVE slot, with its word, which was there before the key was compared. */
+/* The same for a LIVE slot, with its word, which was read before the key was compared. */
 static inline bool lk_canal_key_is_live_at(const struct lk_canal_slot *slot,
                                            const struct lk_canal_key *key,
                                            struct lk_canal_pair *ret_seen) {
@@ -110,21 +110,21 @@ static inline bool lk_canal_key_is_live_at(const struct lk_canal_slot *slot,
     return lk_canal_use_of(ret_seen->state) == USE_LIVE && lk_canal_key_is_at(slot, key);
 }
 
-/* Whether it has never been used. */
+/* Whether the slot has never been used. */
 static inline bool lk_canal_slot_is_fresh(const struct lk_canal_slot *slot) {
     struct lk_canal_pair word = lk_canal_word_read(&slot->word);
 
     return word.stamp == 0 && word.state == 0;
 }
 
-/* The key's LIVE slot with its word; NONE: there was none, or it came just now. */
+/* The key's LIVE slot with its word; NONE: there was none, or it was entered at this moment. */
 static inline uint32_t lk_canal_key_find(const struct lk_canal_region *region,
                                          const struct lk_canal_key *key,
                                          struct lk_canal_pair *ret_seen) {
     uint32_t tag = lk_canal_tag_of(key->hash);
     uint32_t slot = lk_canal_home_of(region, key->hash);
 
-    __builtin_prefetch(&region->slots[slot], 1); /* most are at home: not one miss after another */
+    __builtin_prefetch(&region->slots[slot], 1); /* most keys are at home: overlaps two misses */
     for (uint32_t step = 0; step < region->reach; step++) {
         uint32_t found = atomic_load_explicit(&region->tags[slot], memory_order_acquire);
 
@@ -145,7 +145,7 @@ static inline uint32_t lk_canal_key_find(const struct lk_canal_region *region,
 /* Gives the key a slot, if it has none. LK_CANAL_OK; NO_ROOM. */
 lk_canal_status lk_canal_key_enter(lk_canal_holder *holder, const struct lk_canal_key *key);
 
-/* Of a dead holder's INSERTING entry: the key is in, or the slot is free again. */
+/* Repairs a dead holder's INSERTING entry: the key becomes LIVE, or the slot is freed. */
 void lk_canal_key_repair(const struct lk_canal_region *region, uint32_t entry, uint32_t slot,
                          uint64_t stamp);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands in a region, and what may be said of it at any instant. README.md tells the protocol.
+ * The layout of a region, and its invariants. README.md describes the protocol.
  *
- * Everything that is found by a number is found by a number within bounds that were checked when
- * the region was opened; what is read out of the region is never trusted to be one.
+ * Every index is checked against bounds that were verified when the region was opened. A number
+ * read from the region is never trusted to be within them.
  *
  *   head | processes | holders | chunks | gates | tags | slots | entries
  *
@@ -13,11 +13,11 @@
  *   FREE -> ACQUIRING -> HELD -> RELEASING -> FREE      a permit; one number for one round
  *   FREE -> INSERTING -> FREE                           a key is being entered
  *
- * A slot's word is its key's count with the entry and stamp of whoever wrote it last. Invariants:
- *   S1  A stamp that stands in a slot's word has taken effect; the entry it names moves on
- *       (ACQUIRING to HELD, RELEASING to FREE) before that word is overwritten by anybody.
+ * A slot's word is its key's count with the entry and stamp of its last writer. Invariants:
+ *   S1  An operation whose stamp is in a slot's word has taken effect. The entry it names advances
+ *       (ACQUIRING to HELD, RELEASING to FREE) before any process overwrites that word.
  *   S2  So an ACQUIRING or RELEASING entry whose stamp is not in its slot's word has taken no
- *       effect, if it still is what it was after the look.
+ *       effect, if the entry is still unchanged after the word was read.
  *   S3  A slot's count is the units of all HELD entries of that slot, of ACQUIRING ones whose
  *       stamp is there, and of RELEASING ones whose stamp is not, and has not been (S1).
  *   S4  Of one key there is at most one LIVE slot, within KEY_REACH slots from its home.
@@ -62,7 +62,7 @@ static inline enum lk_canal_kind lk_canal_kind_of(uint64_t stamp) {
 
 enum lk_canal_use {
     USE_FREE = 0,     /* no key; with stamp 0: never had one */
-    USE_RESERVED = 1, /* somebody is entering a key */
+    USE_RESERVED = 1, /* a holder is entering a key */
     USE_LIVE = 2,     /* has a key; with count 0 it may be given to another */
 };
 
@@ -84,7 +84,7 @@ static inline uint32_t lk_canal_entry_of(uint64_t state) {
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-/* Words of processes and chunks: a generation that only grows, and who is in (0: nobody). */
+/* Words of processes and chunks: a generation that only grows, and the owner + 1 (0: none). */
 enum { OWNER_BITS = 16 };
 
 static inline uint64_t lk_canal_owned(uint64_t before, uint32_t owner) {
@@ -117,13 +117,13 @@ struct lk_canal_head {
     uint32_t reserved;
     _Alignas(128) _Atomic uint64_t block; /* the last block of operation numbers given out */
     _Alignas(128) _Atomic uint64_t drawn; /* lk_canal_draw() */
-    /* Nothing above these has been used: what is looked through ends here. They only grow. */
+    /* Nothing above these has been used: searches end here. They only grow. */
     _Alignas(128) _Atomic uint32_t process_top;
     _Atomic uint32_t holder_top;
     _Atomic uint32_t chunk_top;
 };
 
-/* The kernel knows whether it lives: a lock on the byte of its number (alive.h). */
+/* Alive while it holds a lock on the byte of its index (alive.h). */
 struct lk_canal_process {
     _Atomic uint64_t word; /* owned by itself */
     _Atomic uint64_t namespace;
@@ -141,26 +141,26 @@ struct lk_canal_slot {
     _Alignas(128) struct lk_canal_word word;
     _Atomic uint64_t hash;
     _Atomic uint32_t key_size;
-    _Atomic uint32_t waiting; /* a futex: 1 while somebody may sleep on this key */
+    _Atomic uint32_t waiting; /* a futex: 1 while a call may sleep on this key */
     _Atomic uint64_t key[KEY_WORDS];
 };
 
 struct lk_canal_record {
     _Alignas(32) _Atomic uint64_t stamp;
-    _Atomic uint32_t slot; /* of a free one: the next free one of its holder, as that pleases */
+    _Atomic uint32_t slot; /* of a free entry: the next free one of its holder */
     _Atomic uint32_t units;
     _Atomic uint32_t limit;
     _Atomic uint64_t mark;
 };
 
-/* ---- the region, as one process sees it ------------------------------------------------------ */
+/* ---- the mapping of a region in one process -------------------------------------------------- */
 
 struct lk_canal_region {
     struct lk_canal_head *head;
     struct lk_canal_process *processes; /* as many as holders */
     struct lk_canal_member *holders;
     _Atomic uint64_t *chunks;    /* owned by holders */
-    struct lk_canal_word *gates; /* one stands for many homes: the last key entered there */
+    struct lk_canal_word *gates; /* one for many homes: the last key entered there */
     _Atomic uint32_t *tags;      /* a slot's hash in short */
     struct lk_canal_slot *slots;
     struct lk_canal_record *entries;

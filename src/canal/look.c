@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts, listings, figures and numbers. Nothing here changes what is held, but for the dead. */
+/* Counts, listings, figures and numbers. Only permits of dead holders are changed here. */
 #include <string.h>
 #include <time.h>
 
@@ -101,7 +101,7 @@ static bool see(const struct lk_canal_region *region, uint32_t entry, struct sig
     ret_sight->entry.units = atomic_load_explicit(&record->units, memory_order_relaxed);
     ret_sight->entry.limit = atomic_load_explicit(&record->limit, memory_order_relaxed);
     ret_sight->entry.mark = atomic_load_explicit(&record->mark, memory_order_relaxed);
-    /* While it is held its slot has its key, and its chunk its holder. */
+    /* While the entry is held, its slot keeps its key, and its chunk keeps its holder. */
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&record->stamp, memory_order_relaxed) == stamp;
 }

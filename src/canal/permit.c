@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Acquire and release: write down what is about to be done, do it in one swap together with one's
- * name, write down that it is done. Killed in between, S1 and S2 (layout.h) tell which it was.
+ * Acquire and release: record the operation in the entry, do it in one swap that also writes the
+ * entry and stamp, record that it is done. If the process is killed in between, S1 and S2
+ * (layout.h) decide whether the operation took effect.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -13,10 +14,10 @@
 #include "canal/keys.h"
 #include "canal/repair.h"
 
-/* A sleeper looks for the dead, who wake nobody, that often. */
+/* A sleeping call looks for dead holders at this interval, because they wake no waiter. */
 #define NAP_MS INT64_C(20)
 
-enum { ROUNDS_MAX = 1 << 20 /* a key lost to others so often in a row: damage does that */ };
+enum { ROUNDS_MAX = 1 << 20 /* swaps lost in a row: only damage causes so many */ };
 
 /* What one call asks for. */
 struct demand {
@@ -30,8 +31,8 @@ struct demand {
 enum attempt { ATTEMPT_GRANTED, ATTEMPT_FULL, ATTEMPT_MOVED };
 
 /*
- * With an entry that says ACQUIRING by this stamp, and the slot's word as it was seen before the
- * key was found there.
+ * With an entry that says ACQUIRING with this stamp, and the slot's word as it was read before the
+ * key was compared.
  */
 static enum attempt swap_in(const struct lk_canal_region *region, struct lk_canal_slot *slot,
                             const struct demand *demand, struct lk_canal_pair seen, uint32_t entry,
@@ -42,7 +43,7 @@ static enum attempt swap_in(const struct lk_canal_region *region, struct lk_cana
 
         if (count > demand->limit) {
             if (lk_canal_word_is_still(&slot->word, seen)) {
-                return ATTEMPT_FULL; /* it was, for this key, at one moment */
+                return ATTEMPT_FULL; /* the key was full at one moment of this call */
             }
         } else {
             lk_canal_settle(region, seen);
@@ -69,7 +70,7 @@ static lk_canal_status attempt(lk_canal_holder *holder, uint32_t index, const st
     uint32_t ordinal;
     uint32_t entry;
 
-    /* A full answer needs no entry, and may be wanted often. */
+    /* FULL needs no entry, and may be frequent. */
     if (lk_canal_count_of(seen.state) + demand->units > demand->limit
         && lk_canal_word_is_still(&slot->word, seen)) {
         *ret_attempt = ATTEMPT_FULL;
@@ -128,7 +129,7 @@ static lk_canal_status acquire(lk_canal_holder *holder, const struct demand *dem
     return LK_CANAL_DAMAGED;
 }
 
-static lk_canal_status demand_make(const lk_canal_holder *holder, const char *key, size_t key_size,
+static lk_canal_status demand_make(lk_canal_holder *holder, const char *key, size_t key_size,
                                    uint64_t limit, uint32_t units, struct demand *ret_demand) {
     if (holder->seal != HANDLE_SEAL) {
         return LK_CANAL_LEFT;
@@ -136,6 +137,9 @@ static lk_canal_status demand_make(const lk_canal_holder *holder, const char *ke
     if (key_size == 0 || key_size > LK_CANAL_KEY_BYTES_MAX || units == 0 || units > limit
         || units > LK_CANAL_COUNT_MAX) {
         return LK_CANAL_INVALID;
+    }
+    if (!lk_canal_is_there(holder)) {
+        return LK_CANAL_GONE;
     }
     lk_canal_key_make(&holder->canal->region, key, key_size, &ret_demand->key);
     ret_demand->limit = limit < LK_CANAL_COUNT_MAX ? (uint32_t)limit : LK_CANAL_COUNT_MAX;
@@ -151,7 +155,7 @@ lk_canal_status lk_canal_acquire(lk_canal_holder *holder, const char *key, size_
         demand_make(holder, key, key_size, (uint64_t)max_per * resources, 1, &demand);
 
     if (status == LK_CANAL_INVALID && key_size >= 1 && key_size <= LK_CANAL_KEY_BYTES_MAX) {
-        return LK_CANAL_FULL; /* no resources: none for anybody */
+        return LK_CANAL_FULL; /* no resources: no permits */
     }
     return status == LK_CANAL_OK ? acquire(holder, &demand, ret_permit) : status;
 }
@@ -203,7 +207,7 @@ lk_canal_status lk_canal_acquire_wait(lk_canal_holder *holder, const char *key, 
             slot = &holder->canal->region.slots[index];
             atomic_store(&slot->waiting, 1);
         }
-        /* Whoever releases after this sees that it is waited for. */
+        /* A release after this sees `waiting` and wakes this call. */
         status = lk_canal_acquire(holder, key, key_size, max_per, resources, ret_permit);
         if (status == LK_CANAL_FULL && slot != NULL) {
             nap(slot, left_ms < NAP_MS ? left_ms : NAP_MS);
@@ -215,7 +219,7 @@ lk_canal_status lk_canal_acquire_wait(lk_canal_holder *holder, const char *key, 
 
 /* ---- releasing ------------------------------------------------------------------------------- */
 
-/* The permit's entry. LK_CANAL_OK; NOT_HELD; LEFT. */
+/* The entry of a permit of this holder. LK_CANAL_OK; NOT_HELD; LEFT. */
 static lk_canal_status find_held(const lk_canal_holder *holder, const lk_canal_permit *permit,
                                  struct lk_canal_record **ret_record) {
     const struct lk_canal_region *region;
@@ -224,7 +228,7 @@ static lk_canal_status find_held(const lk_canal_holder *holder, const lk_canal_p
         return LK_CANAL_LEFT;
     }
     region = &holder->canal->region;
-    if (permit->entry >= region->entry_count
+    if (permit->entry >= region->entry_count || !lk_canal_entry_is_of(holder, permit->entry)
         || atomic_load_explicit(&region->entries[permit->entry].stamp, memory_order_relaxed)
                != lk_canal_stamp(permit->operation << KIND_BITS, KIND_HELD)) {
         return LK_CANAL_NOT_HELD;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A region appears at its name in one step (link), so that nobody sees half of one, and a maker
- * that is killed leaves nothing behind. What is there already is not trusted: its size must be
- * that of the capacities it claims.
+ * A region appears at its name in one step (link), so that no process sees an incomplete one, and a
+ * process killed while it creates one leaves nothing behind. An existing file is not trusted: its
+ * size must match the capacities in its head.
  */
 #include "canal/region.h"
 
@@ -94,7 +94,7 @@ static void *lay(char *base, uint64_t *offset, uint64_t bytes) {
     return base != NULL ? base + start : NULL;
 }
 
-/* Capacities within their bounds. base NULL: only to learn how large it is. */
+/* The capacities are within their bounds. base NULL: only computes the size. */
 static void lay_out(struct lk_canal_region *region, char *base, uint32_t keys, uint32_t holders,
                     uint32_t permits) {
     uint64_t offset = 0;
@@ -119,9 +119,9 @@ static void lay_out(struct lk_canal_region *region, char *base, uint32_t keys, u
     region->bytes = offset;
 }
 
-/* ---- making one ------------------------------------------------------------------------------ */
+/* ---- creating a region ----------------------------------------------------------------------- */
 
-/* An unnamed file of the right size with its head. */
+/* Writes the head to an unnamed file and gives it the right size. */
 static lk_canal_status fill(int file, const lk_canal_options *options, char *text) {
     struct lk_canal_region region;
     struct lk_canal_head head = {.version = LK_CANAL_VERSION,
@@ -137,7 +137,7 @@ static lk_canal_status fill(int file, const lk_canal_options *options, char *tex
     if (getrandom(&head.seed, sizeof head.seed, 0) != sizeof head.seed) {
         return lk_canal_say(text, LK_CANAL_SYSTEM, "no random numbers: %s", strerror(errno));
     }
-    /* All pages at once: one that cannot be had later would be a SIGBUS. */
+    /* All pages at once: a page that cannot be allocated later would be a SIGBUS. */
     failure = posix_fallocate(file, 0, (off_t)region.bytes);
     if (failure != 0) {
         return lk_canal_say(text, LK_CANAL_SYSTEM, "no room for %llu bytes: %s",
@@ -152,7 +152,7 @@ static lk_canal_status fill(int file, const lk_canal_options *options, char *tex
     return LK_CANAL_OK;
 }
 
-/* Makes the region and gives it its name. LK_CANAL_FULL: somebody else was faster. */
+/* Creates the region and gives it its name. LK_CANAL_FULL: another process was faster. */
 static lk_canal_status make(const char *path, const lk_canal_options *options, char *text) {
     char directory[LK_CANAL_PATH_SIZE];
     char unnamed[64];
@@ -180,9 +180,9 @@ static lk_canal_status make(const char *path, const lk_canal_options *options, c
     return status;
 }
 
-/* ---- opening one ----------------------------------------------------------------------------- */
+/* ---- opening a region ------------------------------------------------------------------------ */
 
-/* A region that a stranger has put there is a stranger's to spoil. */
+/* A region that another user created can be damaged by that user. */
 static lk_canal_status check_file(int file, const lk_canal_options *options, char *text) {
     struct stat status;
 
@@ -231,7 +231,7 @@ lk_canal_status lk_canal_file_open(const char *path, const lk_canal_options *opt
     return lk_canal_say(text, LK_CANAL_SYSTEM, "%s comes and goes", path);
 }
 
-/* LK_CANAL_OK: the head is what this version writes into a file of this size. */
+/* LK_CANAL_OK: the head is the one that this version writes to a file of this size. */
 static lk_canal_status judge(const struct lk_canal_head *head, uint64_t file_bytes, char *text) {
     struct lk_canal_region region;
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions as files: names, making one whole before it is seen, judging one that is there.
+ * Regions as files: their names, creating one that is complete before it becomes visible, and
+ * checking an existing one.
  */
 #ifndef LK_CANAL_REGION_H
 #define LK_CANAL_REGION_H
 
 #include "canal/layout.h"
 
-/* A sentence for people; text may be NULL. Returns the status. */
+/* Writes an explanation to text, which may be NULL. Returns the status. */
 lk_canal_status lk_canal_say(char *text, lk_canal_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -16,17 +17,17 @@ enum { LK_CANAL_PATH_SIZE = 16 + LK_CANAL_NAME_BYTES_MAX };
 /* LK_CANAL_OK with the file's path; INVALID. */
 lk_canal_status lk_canal_path_of(const char *name, char ret_path[LK_CANAL_PATH_SIZE], char *text);
 
-/* What is left open is named, and what is named lies within bounds; or INVALID. */
+/* Fills in the defaults and checks the bounds. LK_CANAL_OK with *ret_options; INVALID. */
 lk_canal_status lk_canal_options_check(const lk_canal_options *options,
                                        lk_canal_options *ret_options, char *text);
 
-/* Opens the file for reading and writing, makes it where it may. LK_CANAL_OK with *ret_file. */
+/* Opens the file for reading and writing, and creates it if allowed. LK_CANAL_OK with *ret_file. */
 lk_canal_status lk_canal_file_open(const char *path, const lk_canal_options *options, int *ret_file,
                                    char *text);
 
 /*
- * Maps the file, if it is a region of this version and whole, where forks do not follow. The
- * mapping keeps the open file, and with it what is locked through it, alive. FOREIGN, SYSTEM.
+ * Maps the file, if it is a complete region of this version. Forks do not inherit the mapping. The
+ * mapping keeps the file open, and so keeps the lock taken through it. FOREIGN, SYSTEM.
  */
 lk_canal_status lk_canal_region_map(int file, struct lk_canal_region *ret_region, char *text);
 

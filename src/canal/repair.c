@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Giving back what the dead held. README.md has the argument; the order of reads below is part
- * of it, and tests/canal/count.pml checks it.
+ * Giving back the permits of dead holders. README.md has the argument; the order of reads below is
+ * part of it, and tests/canal/count.pml checks it.
  */
 #include "canal/repair.h"
 
@@ -24,19 +24,19 @@ static void move(struct lk_canal_record *record, uint64_t stamp, enum lk_canal_k
     (void)atomic_compare_exchange_strong(&record->stamp, &stamp, lk_canal_stamp(stamp, kind));
 }
 
-/* S2: whether the acquire took effect is decided by now, as nobody is left to do it. */
+/* S2: whether the acquire took effect is final, because its holder is dead. */
 static void repair_acquiring(struct lk_canal_record *record, const struct lk_canal_slot *slot,
                              uint64_t stamp) {
     bool is_done = atomic_load_explicit(&slot->word.stamp, memory_order_acquire) == stamp;
 
-    /* Was it done and overwritten, it is settled: then this changes nothing. */
+    /* If it was done and overwritten, the entry is settled, and this changes nothing. */
     move(record, stamp, is_done ? KIND_HELD : KIND_FREE);
 }
 
 /*
- * Does the release, once, among any number of repairers. The word is read before the entry is
- * looked at again: still RELEASING then, the release had not taken effect when the word was read,
- * and if the swap succeeds it has not in between.
+ * Does the release, once, among any number of repairers. The word is read before the entry is read
+ * again. If the entry is still RELEASING then, the release had not taken effect when the word was
+ * read; if the swap succeeds, it has not taken effect in between either.
  */
 static void repair_releasing(const struct lk_canal_region *region, uint32_t entry,
                              struct lk_canal_slot *slot, uint64_t stamp) {
@@ -58,7 +58,7 @@ static void repair_releasing(const struct lk_canal_region *region, uint32_t entr
             continue;
         }
         if (lk_canal_use_of(seen.state) != USE_LIVE || count < units) {
-            break; /* damaged: nothing there to give back to */
+            break; /* damaged: there is no count to reduce */
         }
         lk_canal_settle(region, seen);
         next.state = lk_canal_state(USE_LIVE, count - units, entry);
@@ -70,7 +70,7 @@ static void repair_releasing(const struct lk_canal_region *region, uint32_t entr
     move(record, stamp, KIND_FREE);
 }
 
-/* Until the entry is free, or its chunk is another's. */
+/* Repairs until the entry is free, or its chunk belongs to another holder. */
 static void repair_entry(const struct lk_canal_region *region, uint32_t entry, uint32_t chunk,
                          uint64_t chunk_word) {
     struct lk_canal_record *record = &region->entries[entry];
@@ -136,7 +136,7 @@ void lk_canal_repair_holder(const struct lk_canal_region *region, uint32_t holde
     (void)lk_canal_word_swap(place, word, (struct lk_canal_pair){.stamp = word.stamp});
 }
 
-/* The holders of one dead process, then its own place: who comes there next finds it empty. */
+/* The holders of one dead process, then its own place: its next user finds it empty. */
 static uint32_t repair_process(const lk_canal *canal, uint32_t process, uint64_t process_word) {
     const struct lk_canal_region *region = &canal->region;
     _Atomic uint64_t *place = &region->processes[process].word;
@@ -151,7 +151,7 @@ static uint32_t repair_process(const lk_canal *canal, uint32_t process, uint64_t
             continue;
         }
         if (atomic_load_explicit(place, memory_order_acquire) != process_word) {
-            return dead; /* somebody else has finished this */
+            return dead; /* another repairer has finished this */
         }
         lk_canal_repair_holder(region, holder, word);
         dead++;
@@ -160,7 +160,7 @@ static uint32_t repair_process(const lk_canal *canal, uint32_t process, uint64_t
     return dead;
 }
 
-/* Threads that went without running their destructors, in processes that live. */
+/* Threads of live processes that ended without running their destructors. */
 static uint32_t repair_threads(const lk_canal *canal) {
     const struct lk_canal_region *region = &canal->region;
     uint32_t top = lk_canal_top(&region->head->holder_top, region->holder_count);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one primitive that the region is built on: a word of two halves, compared and swapped as one.
+ * The primitive that the region is built on: a word of two halves, compared and swapped as one.
  *
- * Halves are read one after the other, so what is read may be torn. Nobody minds: a swap compares
- * both halves, and a stamp (the lower half) is never written to two words or twice to one, so that
- * it says by itself whose it is. Where a torn pair would matter, the reader looks twice.
+ * The halves are read one after the other, so the pair that is read may be torn. That does no harm:
+ * a swap compares both halves, and a stamp (the lower half) is never written to two words, or twice
+ * to one word, so it identifies its operation. Where a torn pair would matter, the reader reads
+ * twice.
  */
 #ifndef LK_CANAL_WORD_H
 #define LK_CANAL_WORD_H
@@ -31,7 +32,7 @@ static inline struct lk_canal_pair lk_canal_word_read(const struct lk_canal_word
     return pair;
 }
 
-/* Whether both halves were there at one moment, between this call and lk_canal_word_read(). */
+/* Whether the word had both halves at one moment between lk_canal_word_read() and this call. */
 static inline bool lk_canal_word_is_still(const struct lk_canal_word *word,
                                           struct lk_canal_pair pair) {
     return atomic_load_explicit(&word->stamp, memory_order_acquire) == pair.stamp
@@ -49,8 +50,9 @@ static inline bool lk_canal_word_is_still(const struct lk_canal_word *word,
 #endif
 
 /*
- * A full barrier, too. ThreadSanitizer's own swap of 16 bytes takes a lock of its process, which is
- * none between processes: it is kept out. It would see no more, as all that is shared is atomic.
+ * Also a full barrier. ThreadSanitizer's own swap of 16 bytes takes a lock of one process, which
+ * does not exclude other processes, so it is disabled here. It would find nothing more, because all
+ * shared data is atomic.
  */
 UNSANITIZED static inline bool
 lk_canal_word_swap(struct lk_canal_word *word, struct lk_canal_pair from, struct lk_canal_pair to) {

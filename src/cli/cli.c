@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "cli/complete.h"
 #include "cli/help.h"
-#include "cli/say.h"
+#include "cli/print/say.h"
 #include "cli/stop.h"
 
-/* Colour is for terminals, and for those who have not declined it (no-color.org). */
+/* Colour is used on terminals only, unless $NO_COLOR declines it (no-color.org). */
 static bool wants_colour(FILE *out) {
     const char *no_colour = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
@@ -57,7 +57,7 @@ static int handle(const struct lk_cli *cli, const struct lk_command_line *line) 
     bool tells_version = lk_command_line_has(line, LK_OPTION_VERSION);
 
     if (helps || tells_version || !line->command->has_tail) {
-        /* A reader that has gone is a write error like any other. CMD of `run` would inherit it. */
+        /* A closed pipe is a write error like any other. CMD of `run` must not inherit this. */
         (void)signal(SIGPIPE, SIG_IGN);
     }
     if (!helps && !tells_version && !line->command->has_own_stop) {
@@ -69,7 +69,7 @@ static int handle(const struct lk_cli *cli, const struct lk_command_line *line) 
     return tells_version ? lk_cli_version(cli, line) : line->command->handle(cli, line);
 }
 
-/* What was said must have arrived: a full disk or a closed pipe is no success. */
+/* Checks that the output was written: a full disk or a closed pipe is a failure. */
 static int finish(const struct lk_cli *cli, int exit_code) {
     bool failed = ferror(cli->out) != 0;
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/command_line.h"
+#include "cli/parse/command_line.h"
 #include "lockkeeper/lockkeeper.h"
 
 /* How this call of the program wants to be answered. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/likeness.h"
+#include "cli/parse/likeness.h"
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
@@ -32,19 +32,20 @@
     (ENDS_COMMON | ENDS(LK_GRANTED) | ENDS(LK_WAITING) | ENDS(LK_BUSY) | ENDS(LK_TIMEOUT)          \
      | ENDS(LK_DEADLOCK) | ENDS(LK_FULL) | ENDS(LK_LOST))
 
-const struct lk_command lk_commands[] = {
+const struct lk_cli_command lk_cli_commands[] = {
     {
         .name = "run",
         .arguments = "PART... -- CMD [ARG...]",
         .summary = "run a command under a lease",
-        .text = "Waits for the lease, runs CMD under it, keeps the lease alive and releases it\n"
-                "however CMD ends. A PART is PATH[?shared][?limit=N[&units=U]]; all are granted\n"
-                "together or none. The owner is a fresh unique one unless --owner names it.\n"
-                "CMD finds LK_STORE, LK_PATH, LK_OWNER, LK_TOKEN and LK_TTL_MS in its\n"
-                "environment. It never outlives the deadline that the store last promised: if\n"
+        .text = "Waits for the lease, runs CMD under it, renews the lease, and releases it when\n"
+                "CMD ends. A PART is PATH[?shared][?limit=N[&units=U]]; all are granted\n"
+                "together or none. Without --owner, each run is an owner of its own.\n"
+                "The environment of CMD has LK_STORE, LK_PATH, LK_OWNER, LK_TOKEN (of the first\n"
+                "path), LK_TOKENS (one for each path: they differ in a Redis Cluster) and\n"
+                "LK_TTL_MS. CMD never runs past the deadline that the store last promised: if\n"
                 "the lease is lost, CMD and all it started get SIGTERM, then SIGKILL.\n"
-                "What leaves the process tree (containers, ssh, sudo, a stopped machine) is out\n"
-                "of reach; there the token is the guard.",
+                "lk cannot end what is not in its process tree (containers, services, ssh,\n"
+                "sudo) or runs on a stopped machine; the token guards against these.",
         .options = PLAIN_OPTIONS | REQUEST_OPTIONS | RUN_OPTIONS,
         .words_min = 1,
         .words_max = LK_WORDS_ANY,
@@ -59,7 +60,7 @@ const struct lk_command lk_commands[] = {
             {
                 {"lk run backup -- ./backup.sh", "one backup at a time"},
                 {"lk run 'pool?limit=3' -- make test", "at most three at once"},
-                {"lk run -n db/t1 -- ./reset || echo busy", "now or not at all"},
+                {"lk run -n db/t1 -- ./reset || echo busy", "run now, or fail"},
             },
         .handle = lk_cli_run_command,
     },
@@ -67,12 +68,13 @@ const struct lk_command lk_commands[] = {
         .name = "acquire",
         .arguments = "PART...",
         .summary = "take a lease and leave it held until its ttl",
-        .text = "Takes the lease, prints its fencing token and leaves it held until its ttl is\n"
-                "over: renew it, or release it. A PART is PATH[?shared][?limit=N[&units=U]]; all\n"
-                "are granted together or none. Asking again with the same owner and paths never\n"
-                "makes a second request: it refreshes the one that is there.\n"
+        .text = "Takes the lease and prints its fencing token. The lease stays held until it is\n"
+                "released or its ttl ends; lk renew extends it. A PART is\n"
+                "PATH[?shared][?limit=N[&units=U]]; all are granted together or none. A second\n"
+                "acquire with the same owner and paths makes no second request: it refreshes\n"
+                "the existing one.\n"
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell, so\n"
-                "that acquire and release in one script belong together.",
+                "that acquire and release in one script have the same owner.",
         .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE),
         .words_min = 1,
         .words_max = LK_WORDS_ANY,
@@ -81,17 +83,17 @@ const struct lk_command lk_commands[] = {
             {
                 {"token=$(lk acquire deploy --ttl 10m --note nightly)", "hold it for ten minutes"},
                 {"lk acquire -w 30 db/t1 'pool?limit=3'", "both or none, within 30 s"},
-                {"lk acquire --queue --json db --owner reset", "get in line; ask again to poll"},
+                {"lk acquire --queue --json db --owner reset", "enter the queue; repeat to poll"},
             },
         .handle = lk_cli_acquire,
     },
     {
         .name = "renew",
         .arguments = "PART...",
-        .summary = "set the deadline of a lease anew",
-        .text = "Sets the deadline of a held lease to now + its ttl (--ttl changes it). Compares\n"
-                "owner and paths; modes and limits are ignored. LOST if the lease is not held\n"
-                "any more, or somebody broke it: nothing revives it.\n"
+        .summary = "extend a lease",
+        .text = "Sets the deadline of a held lease to now + its ttl (--ttl changes the ttl). Only\n"
+                "owner and paths are compared; modes and limits are ignored. LOST if the lease\n"
+                "has ended or was broken; a lost lease cannot be renewed.\n"
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell.",
         .options = COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TOKEN),
         .words_min = 1,
@@ -99,8 +101,9 @@ const struct lk_command lk_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples =
             {
-                {"lk renew deploy", "so long again as it was asked for"},
-                {"lk renew deploy --ttl 1h --token \"$token\"", "an hour, if it is still mine"},
+                {"lk renew deploy", "for its ttl, from now on"},
+                {"lk renew deploy --ttl 1h --token \"$token\"",
+                 "for an hour, if the token is current"},
             },
         .handle = lk_cli_renew,
     },
@@ -118,7 +121,7 @@ const struct lk_command lk_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples =
             {
-                {"lk release deploy", "whatever the token is"},
+                {"lk release deploy", "with any token"},
                 {"lk release deploy --token \"$token\"", "only if it is still that lease"},
             },
         .handle = lk_cli_release,
@@ -126,13 +129,13 @@ const struct lk_command lk_commands[] = {
     {
         .name = "break",
         .arguments = "PATH",
-        .summary = "end other people's requests at a path",
-        .text = "An administrator's end of every request with a part at exactly PATH, or of one\n"
-                "owner's (--owner). Waiting ones are withdrawn. A held one is revoked: it cannot\n"
-                "be renewed, and passes on at the deadline that its holder was last promised, or\n"
-                "when it is released. With --now it passes on at once, which is unsafe unless\n"
-                "the holder is known to be dead. The reason, and who gave it, go on record: see\n"
-                "lk audit. Breaking nothing is no failure.",
+        .summary = "end requests of other owners at a path",
+        .text = "For administrators: ends every request with a part at exactly PATH, or those of\n"
+                "one owner (--owner). A waiting request is withdrawn. A held lease is revoked: it\n"
+                "cannot be renewed, and ends at the deadline that its holder was last promised,\n"
+                "or when it is released. --now ends it at once, which is unsafe unless the\n"
+                "holder is known to be dead. The reason and the user are recorded: see lk audit.\n"
+                "It is no failure if there is nothing to break.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(REASON) | BIT(NOW),
         .words_min = 1,
         .words_max = 1,
@@ -141,14 +144,14 @@ const struct lk_command lk_commands[] = {
             {
                 {"lk break deploy --reason 'host web7 is gone' --now", "the holder is dead"},
                 {"lk break db --owner ana --reason 'left for the day'",
-                 "one owner's, at its deadline"},
+                 "one owner, at its deadline"},
             },
         .handle = lk_cli_break,
     },
     {
         .name = "audit",
         .arguments = "[PREFIX]",
-        .summary = "list past breaks: who, when, why, what",
+        .summary = "list past breaks: when, by which user, why",
         .text = "Lists what was broken at or below PREFIX, oldest first. A PREFIX matches whole\n"
                 "segments: db covers db/t1, not db2.",
         .options = COMMON_OPTIONS,
@@ -162,8 +165,8 @@ const struct lk_command lk_commands[] = {
         .arguments = "[PREFIX]",
         .summary = "list live requests in queue order",
         .text = "Lists each part at or below PREFIX of every live request, in the order of\n"
-                "arrival: who, how, how long, note. A PREFIX matches whole segments: db covers\n"
-                "db/t1, not db2.",
+                "arrival: owner, mode, time left, note. A PREFIX matches whole segments: db\n"
+                "covers db/t1, not db2.",
         .options = COMMON_OPTIONS,
         .words_max = 1,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
@@ -173,11 +176,11 @@ const struct lk_command lk_commands[] = {
     {
         .name = "show",
         .arguments = "PATH",
-        .summary = "who holds a path, who waits, and for whom",
-        .text = "Shows every request with a part at, above or below PATH: those that hold it,\n"
-                "those that wait, and below each that waits the chain of those in its way, down\n"
-                "to the holders. Of somebody in the way only the nearest is named: whom that one\n"
-                "waits for stands below it. --json names all that are in the way.",
+        .summary = "show holders, waiters and blockers of a path",
+        .text = "Shows every request with a part at, above or below PATH: the holders, the\n"
+                "waiters, and below each waiter the chain of its blockers down to the holders.\n"
+                "Of several blockers only the nearest are printed; their own blockers are one\n"
+                "level further down. --json names all of them.",
         .options = COMMON_OPTIONS,
         .words_min = 1,
         .words_max = 1,
@@ -190,21 +193,22 @@ const struct lk_command lk_commands[] = {
         .name = "get",
         .arguments = "PATH",
         .summary = "print the value kept at a path",
-        .text = "Prints the value, whoever holds the path. Says so on stderr when it is in doubt:\n"
-                "when a holder that had asked for it died since it was written.",
+        .text = "Prints the value, also while the path is held. Prints a note on stderr if the\n"
+                "value is in doubt: a holder that had asked for it has died since it was\n"
+                "written.",
         .options = COMMON_OPTIONS,
         .words_min = 1,
         .words_max = 1,
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_NONE),
         .examples = {{"lk get config/web", "the value"},
-                     {"lk get config/web --json", "with in_doubt"}},
+                     {"lk get config/web --json", "the same, with in_doubt"}},
         .handle = lk_cli_get,
     },
     {
         .name = "put",
         .arguments = "PATH VALUE",
         .summary = "write the value kept at a path",
-        .text = "Writes up to 64 KiB; - reads them from stdin. BUSY while another owner holds an\n"
+        .text = "Writes up to 64 KiB; with - from stdin. BUSY while another owner holds an\n"
                 "exclusive lease that covers PATH. With --token: only while this owner's lease\n"
                 "with that token covers it, else LOST.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(CONFLICT_EXIT_CODE),
@@ -219,38 +223,39 @@ const struct lk_command lk_commands[] = {
         .name = "del",
         .arguments = "PATH",
         .summary = "delete the value kept at a path",
-        .text = "Refused as put is. Deleting what is not there is no failure.",
+        .text = "BUSY and LOST as for lk put. It is no failure if there is no value.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(CONFLICT_EXIT_CODE),
         .words_min = 1,
         .words_max = 1,
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_BUSY) | ENDS(LK_LOST),
-        .examples = {{"lk del config/web", "forget it"}},
+        .examples = {{"lk del config/web", "remove the value"}},
         .handle = lk_cli_del,
     },
     {
         .name = "push",
         .arguments = "QUEUE ID [VALUE]",
         .summary = "add a piece of work to a queue",
-        .text = "Adds an item; where one with this ID is already, claimed or not, nothing is\n"
-                "added, and that is said and counted: announcing the same work twice is\n"
-                "harmless. VALUE is for whoever claims it; - reads it from stdin.",
+        .text = "Adds an item. If an item with this ID exists, claimed or not, nothing is added,\n"
+                "and the duplicate is reported and counted: it does no harm to push the same\n"
+                "work twice. VALUE is passed to the worker that claims the item; - reads it from\n"
+                "stdin.",
         .options = COMMON_OPTIONS | BIT(DELAY) | BIT(NEEDS),
         .words_min = 2,
         .words_max = 3,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk push mails 4711 'to: ana'", "one item"},
                      {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
-                      "in an hour, three at once"}},
+                      "in an hour; three at a time"}},
         .handle = lk_cli_push,
     },
     {
         .name = "claim",
         .arguments = "QUEUE",
         .summary = "claim the oldest item that is free",
-        .text = "Leases one item and prints ID, token and value with tabs between. Finish it by\n"
-                "lk done or lk retry before the ttl is over (lk renew QUEUE/ID sets it anew);\n"
-                "a claim that perishes makes its item claimable again at once. BUSY when there\n"
-                "is nothing to claim; --wait waits for something.",
+        .text = "Leases one item and prints ID, token and value, separated by tabs. End the claim\n"
+                "with lk done or lk retry before its ttl ends; lk renew QUEUE/ID extends it. When\n"
+                "a claim perishes, its item can be claimed again at once. BUSY if there is no\n"
+                "free item; --wait waits for one.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TRY) | BIT(WAIT) | BIT(NOTE)
                    | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE),
         .words_min = 1,
@@ -264,57 +269,58 @@ const struct lk_command lk_commands[] = {
     {
         .name = "done",
         .arguments = "QUEUE ID",
-        .summary = "finish a claim: the item is removed",
-        .text = "LOST if the item is not claimed by this owner (any more).",
+        .summary = "end a claim and remove the item",
+        .text = "LOST if this owner has no claim on the item, or no longer.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN),
         .words_min = 2,
         .words_max = 2,
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
-        .examples = {{"lk done mails 4711 --token \"$token\"", "if it is still mine"}},
+        .examples = {{"lk done mails 4711 --token \"$token\"", "if the token is current"}},
         .handle = lk_cli_done,
     },
     {
         .name = "retry",
         .arguments = "QUEUE ID",
-        .summary = "give a claimed item back",
-        .text = "It can be claimed again at once, or after --delay; or it is parked, when the\n"
-                "claim named --max-attempts and they are used up.",
+        .summary = "return a claimed item to the queue",
+        .text = "The item can be claimed again at once, or after --delay. It is parked instead if\n"
+                "the claim named --max-attempts and has used them up.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY),
         .words_min = 2,
         .words_max = 2,
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
-        .examples = {{"lk retry mails 4711 --delay 10m", "later"}},
+        .examples = {{"lk retry mails 4711 --delay 10m", "in ten minutes"}},
         .handle = lk_cli_retry,
     },
     {
         .name = "unpark",
         .arguments = "QUEUE ID",
         .summary = "make a parked item ready again",
-        .text = "Its attempts are forgotten. LOST if there is no such parked item.",
+        .text = "Sets its count of attempts to 0. LOST if there is no such parked item.",
         .options = COMMON_OPTIONS,
         .words_min = 2,
         .words_max = 2,
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
-        .examples = {{"lk unpark mails 4711", "once more"}},
+        .examples = {{"lk unpark mails 4711", "try the item again"}},
         .handle = lk_cli_unpark,
     },
     {
         .name = "work",
         .arguments = "QUEUE -- CMD [ARG...]",
         .summary = "claim items and run a command for each",
-        .text = "Claims item after item and runs CMD for each, as lk run does under a lease: {id}\n"
-                "in an ARG is the item's id, stdin is its value, and LK_QUEUE, LK_ITEM_ID,\n"
-                "LK_TOKEN, LK_OWNER, LK_STORE, LK_PATH and LK_TTL_MS are in its environment. The\n"
-                "claim is kept alive; CMD is ended when it is lost. CMD's exit code 0 means done;\n"
-                "after any other the item is given back, to be claimed after 1 s, 2 s, 4 s and\n"
-                "so on, up to 5 min. Each worker is a process and an owner of its own.\n"
-                "SIGTERM, SIGINT or SIGHUP: claims nothing more and lets what runs end; once\n"
-                "more, or SIGQUIT: ends it and gives its items back.\n"
+        .text = "Claims one item after another and runs CMD for each, as lk run does under a\n"
+                "lease. {id} in an ARG is the item's id, and stdin is its value. The environment\n"
+                "has LK_QUEUE, LK_ITEM_ID, LK_TOKEN, LK_TOKENS, LK_OWNER, LK_STORE, LK_PATH and\n"
+                "LK_TTL_MS. lk renews the claim, and ends CMD if the claim is lost. Exit code 0\n"
+                "of CMD means done; after any other the item is returned, to be claimed again\n"
+                "after 1 s, 2 s, 4 s and so on, up to 5 min. Each worker is a process and an\n"
+                "owner of its own.\n"
+                "The first SIGTERM, SIGINT or SIGHUP stops claiming and lets running commands\n"
+                "end; the second, or SIGQUIT, ends them and returns their items.\n"
                 "With --table the items are the rows of a table or view in the store's own\n"
-                "database (or file: sqlite:FILE?share=yes), and QUEUE is its name unless given.\n"
-                "What is done without --done is remembered until its row does not fit any more.\n"
-                "Of the SQL, which is yours and runs as it is, --done knows :id, :token, :owner\n"
-                "and :attempt of the claim.",
+                "database (or file: sqlite:FILE?share=yes), and QUEUE defaults to its name.\n"
+                "Without --done, an item that is done is remembered until its row no longer\n"
+                "matches. Your SQL runs as you wrote it; --done can use :id, :token, :owner and\n"
+                ":attempt of the claim.",
         .options = PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL)
                    | BIT(NOTE) | TABLE_OPTIONS,
         .words_min = 1,
@@ -329,7 +335,7 @@ const struct lk_command lk_commands[] = {
                       "  *  128+N when signal N had CMD ended\n",
         .examples =
             {
-                {"lk work mails --workers 4 -- ./send {id}", "four at once, until it is stopped"},
+                {"lk work mails --workers 4 -- ./send {id}", "four at once, until stopped"},
                 {"lk work mails --drain --max-attempts 5 -- ./send {id}",
                  "until nothing is left; park what fails five times"},
                 {"lk work mails -- sh -c 'send \"$LK_ITEM_ID\"'", "in a shell, by the environment"},
@@ -341,7 +347,7 @@ const struct lk_command lk_commands[] = {
         .name = "items",
         .arguments = "QUEUE",
         .summary = "list the items of a queue, oldest first",
-        .text = "State (ready, delayed, claimed, parked), attempts, and who has claimed it.",
+        .text = "Lists state (ready, delayed, claimed, parked), attempts, and the claim's owner.",
         .options = COMMON_OPTIONS,
         .words_min = 1,
         .words_max = 1,
@@ -352,11 +358,11 @@ const struct lk_command lk_commands[] = {
     {
         .name = "stats",
         .arguments = "QUEUE",
-        .summary = "what was counted of a queue",
+        .summary = "print the counters of a queue",
         .text = "How often items were pushed, pushed again (duplicates), claimed, stolen (claimed\n"
-                "after a claim that perished), done, given back and parked; and how many there\n"
-                "are now. Many duplicates and steals say that there are too many workers, or\n"
-                "that their ttl is too short.",
+                "after a claim that perished), done, returned and parked; and how many there are\n"
+                "now. Many duplicates and steals mean that there are too many workers, or that\n"
+                "their ttl is too short.",
         .options = COMMON_OPTIONS,
         .words_min = 1,
         .words_max = 1,
@@ -367,14 +373,13 @@ const struct lk_command lk_commands[] = {
     {
         .name = "watch",
         .arguments = "[PREFIX]",
-        .summary = "follow what happens, a line an event",
+        .summary = "print events as they happen",
         .text = "Prints every event at or below PREFIX as it happens, until interrupted: queued,\n"
                 "granted, converted, released, withdrawn, perished, broken, refused,\n"
                 "value_written; of items pushed, claimed, stolen, done, retried, parked,\n"
-                "unparked. Nothing need be set up: a store keeps events while somebody watches,\n"
-                "and --after goes on where another watch ended. What is not known any more is\n"
-                "told as gap, and never left out silently. lk limits events=N keeps the last N\n"
-                "at all times.",
+                "unparked. A store keeps events while a watch runs, and --after continues where\n"
+                "another watch ended. Events that are no longer kept are reported as gap. lk\n"
+                "limits events=N keeps the last N at all times.",
         .options = COMMON_OPTIONS | BIT(AFTER),
         .words_max = 1,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
@@ -387,15 +392,15 @@ const struct lk_command lk_commands[] = {
         .name = "limits",
         .arguments = "[NAME=N]...",
         .summary = "show or set the bounds of a store",
-        .text = "Shows the bounds that the store keeps, after setting those that are named, for\n"
-                "everybody who uses it; 0: none. Past a bound on live requests (live: in all,\n"
+        .text = "Sets the bounds that are named, for all clients of the store, and prints all of\n"
+                "them; 0: none. A request past a bound on live requests (live: in all,\n"
                 "live-per-owner, live-per-root) or on requests waiting at one path\n"
-                "(waiters-per-path) the answer is FULL; what is there already stays. events is\n"
-                "how many events lk watch can look back on at all times.",
+                "(waiters-per-path) is answered FULL; existing requests stay. events is the\n"
+                "number of past events that the store keeps for lk watch.",
         .options = COMMON_OPTIONS,
         .words_max = 5,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
-        .examples = {{"lk limits", "what holds now"},
+        .examples = {{"lk limits", "the present bounds"},
                      {"lk limits live=10000 live-per-owner=100", "both, at once"},
                      {"lk limits events=1000", "keep the last thousand events"}},
         .handle = lk_cli_limits,
@@ -404,11 +409,11 @@ const struct lk_command lk_commands[] = {
         .name = "top",
         .arguments = "[PREFIX]",
         .summary = "watch holders and waiters live, full screen",
-        .text = "Shows the tree of paths at or below PREFIX with all that is held and all who\n"
-                "wait, and for whom; read anew every second. Keys: arrows move, enter shows all\n"
-                "about a request, s sorts, / filters, b breaks after asking for a reason (B at\n"
-                "once), r reads now, ? explains the keys, q quits. Needs a terminal; colours\n"
-                "only where it has them and $NO_COLOR is not set.",
+        .text = "Shows the tree of paths at or below PREFIX with holders, waiters and blockers;\n"
+                "reads the store every second. Keys: arrows move, enter shows all about a\n"
+                "request, s sorts, / filters, b breaks after asking for a reason (B at once), r\n"
+                "reads now, ? explains the keys, q quits. Needs a terminal. Uses colours if the\n"
+                "terminal has them and $NO_COLOR is not set.",
         .options = PLAIN_OPTIONS,
         .words_max = 1,
         .has_own_stop = true,
@@ -421,9 +426,9 @@ const struct lk_command lk_commands[] = {
         .name = "doctor",
         .arguments = "",
         .summary = "check the store",
-        .text = "Says whether the store can be reached, what it is and can do, how long a round\n"
-                "trip takes and how far its clock is from this machine's, and warns of what may\n"
-                "hurt.",
+        .text = "Checks whether the store can be reached. Prints what it is, what it can do, how\n"
+                "long a round trip takes and how far its clock is from this machine's, and warns\n"
+                "of risky settings.",
         .options = COMMON_OPTIONS,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk doctor", "the default store"},
@@ -435,18 +440,20 @@ const struct lk_command lk_commands[] = {
         .arguments = "",
         .summary = "run a Lockkeeper service",
         .text = "Keeps locks, values and work for clients that speak the Redis protocol (any\n"
-                "Redis client; lk -S lk://HOST:PORT) or HTTP. Prints where its doors are once\n"
-                "they are open. What it answered is on the disk, unless --ephemeral: it can be\n"
-                "killed and started anew. SIGTERM and SIGINT end it: who waits is sent away and\n"
-                "keeps the place in line for the next start.\n"
+                "Redis client; lk -S lk://HOST:PORT) or HTTP. Prints its addresses once it\n"
+                "listens. Every acknowledged change is on disk (unless --ephemeral), so the\n"
+                "service can be killed and restarted at any time. SIGTERM and SIGINT end it:\n"
+                "blocked calls end with UNAVAILABLE; their requests keep their place in the\n"
+                "queue across the restart.\n"
                 "Listens on this machine only, unless there is a password, or --insecure.",
         .options = COMMON_OPTIONS | BIT(LISTEN) | BIT(UNIX) | BIT(HTTP) | BIT(DIR) | BIT(EPHEMERAL)
-                   | BIT(PASSWORD_FILE) | BIT(INSECURE) | BIT(BOUND),
+                   | BIT(PASSWORD_FILE) | BIT(INSECURE) | BIT(ALLOW_HOST) | BIT(BOUND)
+                   | BIT(TCP_KEEPALIVE),
         .has_own_stop = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},
-                     {"lk serve --unix /run/lk.sock --http none --dir /var/lib/lk",
-                      "for this machine's programs"},
+                     {"lk serve --unix /run/lk.sock --dir /var/lib/lk",
+                      "for programs on this machine"},
                      {"lk serve --listen 127.0.0.1:0 --ephemeral", "for a test"}},
         .handle = lk_cli_serve,
     },
@@ -454,10 +461,10 @@ const struct lk_command lk_commands[] = {
         .name = "bench",
         .arguments = "",
         .summary = "measure acquire and release against the store",
-        .text = "Clients, each with an owner and a connection of its own, acquire and release as\n"
-                "fast as they can, below a fresh path that meets nobody's locks. Prints pairs a\n"
-                "second and how long acquires and releases took, in microseconds; where they\n"
-                "take turns also the hand-off, from sending a release to the next one's grant.",
+        .text = "Runs clients that acquire and release as fast as they can, each with its own\n"
+                "owner and connection, below a fresh path. Prints pairs a second and the latency\n"
+                "of acquire and release in microseconds; where clients take turns also the\n"
+                "hand-off, from sending a release to the grant of the next client.",
         .options = COMMON_OPTIONS | BIT(PATTERN) | BIT(CLIENTS) | BIT(SECONDS),
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST) | ENDS(LK_FULL),
         .examples = {{"lk bench", "one client"},
@@ -469,9 +476,8 @@ const struct lk_command lk_commands[] = {
         .name = "schema",
         .arguments = "[DIALECT]",
         .summary = "print the SQL that a store needs",
-        .text = "Prints what Lockkeeper makes in an empty store of that dialect (sqlite,\n"
-                "postgresql or mysql; unless named, that of the store), for somebody else to\n"
-                "run.",
+        .text = "Prints the SQL that prepares an empty store of that dialect (sqlite, postgresql\n"
+                "or mysql; default: that of the store), for a DBA to run.",
         .options = COMMON_OPTIONS,
         .words_max = 1,
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID) | ENDS(LK_UNSUPPORTED) | ENDS(LK_INTERNAL),
@@ -483,7 +489,7 @@ const struct lk_command lk_commands[] = {
     {
         .name = "help",
         .arguments = "[COMMAND]",
-        .summary = "this list, or all about one command",
+        .summary = "list the commands, or describe one",
         .text = "The same as lk COMMAND --help.",
         .options = COMMON_OPTIONS,
         .words_max = 1,
@@ -498,14 +504,14 @@ const struct lk_command lk_commands[] = {
         .text = "The same as lk --version.",
         .options = COMMON_OPTIONS,
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID),
-        .examples = {{"lk version", "which lk is this"}},
+        .examples = {{"lk version", "the version of this lk"}},
         .handle = lk_cli_version,
     },
     {.name = NULL},
 };
 
-const struct lk_command *lk_command_by_name(const char *name) {
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+const struct lk_cli_command *lk_cli_command_by_name(const char *name) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         if (strcmp(command->name, name) == 0) {
             return command;
         }
@@ -513,11 +519,11 @@ const struct lk_command *lk_command_by_name(const char *name) {
     return NULL;
 }
 
-const struct lk_command *lk_command_like(const char *name) {
-    const struct lk_command *best = NULL;
+const struct lk_cli_command *lk_cli_command_like(const char *name) {
+    const struct lk_cli_command *best = NULL;
     size_t best_distance = LK_LIKENESS_NONE;
 
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         size_t distance = lk_likeness(name, strlen(name), command->name);
         if (distance < best_distance) {
             best = command;

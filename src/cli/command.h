@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "cli/option.h"
+#include "cli/parse/option.h"
 #include "lockkeeper/terms.h"
 
 struct lk_cli;
@@ -21,7 +21,7 @@ struct lk_example {
     const char *what; /* what it does */
 };
 
-struct lk_command {
+struct lk_cli_command {
     const char *name;
     const char *arguments; /* as in the synopsis; empty: none */
     const char *summary;   /* one line, for the list of commands */
@@ -42,12 +42,12 @@ struct lk_command {
 };
 
 /* The table, in the order in which help lists it, ended by one without a name. */
-extern const struct lk_command lk_commands[];
+extern const struct lk_cli_command lk_cli_commands[];
 
 /* NULL if there is none of that name. */
-const struct lk_command *lk_command_by_name(const char *name);
+const struct lk_cli_command *lk_cli_command_by_name(const char *name);
 
 /* The command whose name is most like `name`; NULL if none is like it. */
-const struct lk_command *lk_command_like(const char *name);
+const struct lk_cli_command *lk_cli_command_like(const char *name);
 
 #endif

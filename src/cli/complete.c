@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words before the cursor are walked by the tables of commands and options, without judging
- * them: what is wrong with a line is said when it is run. What comes out of the store is offered
- * only where it is one plain word.
+ * The words before the cursor are read with the tables of commands and options, without checks:
+ * errors of a line are reported when it is run. Texts from the store are offered only if they are
+ * one plain word.
  */
 #include "cli/complete.h"
 
@@ -12,19 +12,19 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/human.h"
-#include "cli/place.h"
+#include "cli/print/human.h"
+#include "cli/store_is_there.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { PATIENCE_S = 2, CANDIDATES_MAX = 1000 };
 
 /* Where the cursor is. */
 struct place {
-    const struct lk_command *command; /* NULL: none yet */
-    const struct lk_option *pending;  /* whose value stands at the cursor; NULL: none */
-    const char *store;                /* of -S; NULL: the default one */
-    bool is_in_tail;                  /* behind `--`: a command of the user's */
-    bool is_lost;                     /* behind a command that there is not */
+    const struct lk_cli_command *command; /* NULL: none yet */
+    const struct lk_option *pending;      /* whose value stands at the cursor; NULL: none */
+    const char *store;                    /* of -S; NULL: the default one */
+    bool is_in_tail;                      /* behind `--`: a command of the user's */
+    bool is_lost;                         /* behind an unknown command */
     const char *current;
     FILE *out;
 };
@@ -83,14 +83,14 @@ static void walk(struct place *place, const char *word) {
             note_value(place, option, value);
         }
     } else if (place->command == NULL) {
-        place->command = lk_command_by_name(word);
+        place->command = lk_cli_command_by_name(word);
         place->is_lost = place->command == NULL;
     }
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* Offers `prefix` and `text` together if they go on from what is there. */
+/* Offers `prefix` and `text` together if they begin with the current word. */
 static void offer(const struct place *place, const char *prefix, const char *text,
                   const char *about) {
     size_t size = strlen(place->current);
@@ -105,7 +105,7 @@ static void offer(const struct place *place, const char *prefix, const char *tex
 }
 
 static void offer_commands(const struct place *place) {
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         offer(place, "", command->name, command->summary);
     }
 }
@@ -135,12 +135,12 @@ static void offer_options(const struct place *place) {
 
 /* ---- out of the store ------------------------------------------------------------------------ */
 
-/* NULL when there is nothing to be had. */
+/* NULL when the store cannot be read. */
 static lk_listing *read_store(const struct place *place) {
     lk_listing *listing = NULL;
     lk_store *store;
 
-    if (!lk_place_is_taken(place->store) || lk_open(place->store, &store, NULL) != LK_OK) {
+    if (!lk_store_is_there(place->store) || lk_open(place->store, &store, NULL) != LK_OK) {
         return NULL;
     }
     if (lk_list(store, NULL, &listing, NULL) != LK_OK) {
@@ -150,7 +150,7 @@ static lk_listing *read_store(const struct place *place) {
     return listing;
 }
 
-/* One word without white space and without anything that a terminal would take amiss. */
+/* One word without white space and without characters that affect a terminal. */
 static bool is_plain_word(const char *text) {
     char *visible = lk_human_visible(text);
     bool is_plain = visible != NULL && strcmp(visible, text) == 0 && strpbrk(text, " \t") == NULL;
@@ -163,7 +163,7 @@ static int compare_texts(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts texts and offers each once, with nothing said about it. */
+/* Sorts texts and offers each once, without a description. */
 static void offer_texts(const struct place *place, const char *prefix, const char **texts,
                         size_t count) {
     if (count > 1) {
@@ -190,7 +190,7 @@ static void offer_owners(const struct place *place, const char *prefix) {
     lk_listing_free(listing);
 }
 
-/* Every path that somebody asks for, and every path above one. */
+/* The path of every request, and every path above one. */
 static void offer_paths(const struct place *place) {
     lk_listing *listing = read_store(place);
     enum { DEPTH_MAX = 32 };
@@ -246,7 +246,7 @@ static void offer_values(const struct place *place, const struct lk_option *opti
     }
 }
 
-/* The path is there; now its mode. */
+/* The path is complete; offers its modes. */
 static void offer_modes(const struct place *place) {
     char prefix[600];
     size_t size = strcspn(place->current, "?");
@@ -268,7 +268,7 @@ static void offer_limits(const struct place *place) {
 }
 
 static void offer_words(const struct place *place) {
-    const struct lk_command *command = place->command;
+    const struct lk_cli_command *command = place->command;
     bool takes_parts = strstr(command->arguments, "PART") != NULL;
 
     if (takes_parts && strchr(place->current, '?') != NULL) {
@@ -300,7 +300,7 @@ void lk_complete(char *const *words, FILE *out) {
     if (place.pending != NULL) {
         offer_values(&place, place.pending, "");
     } else if (place.is_in_tail || place.is_lost) {
-        return; /* the shell knows about commands of the user's */
+        return; /* the shell completes the user's command */
     } else if (place.current[0] == '-') {
         const struct lk_option *option = option_of(place.current, &value);
         if (option != NULL && value != NULL && place.current[1] == '-') {

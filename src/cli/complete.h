@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a shell may put where the cursor stands: `lk __complete WORD... CURRENT` with the words
- * behind `lk` up to the cursor, the last of which may be empty. Prints one candidate a line, with
- * a tab and some words about it. The shells' own files (completion/) only carry it back and forth.
+ * The candidates for the word at the cursor: `lk __complete WORD... CURRENT` with the words behind
+ * `lk` up to the cursor, the last of which may be empty. Prints one candidate a line, with a tab
+ * and a description. The shells' own files (completion/) only pass the words and the candidates.
  */
 #ifndef LK_CLI_COMPLETE_H
 #define LK_CLI_COMPLETE_H
@@ -13,8 +13,8 @@
 #define LK_COMPLETE_COMMAND "__complete"
 
 /*
- * `words` is ended by NULL. Never fails, never makes a store, and ends the program after two
- * seconds: a shell that completes waits for nobody.
+ * `words` is ended by NULL. Never fails, never creates a store, and ends the program after two
+ * seconds, because the shell blocks until it ends.
  */
 void lk_complete(char *const *words, FILE *out);
 

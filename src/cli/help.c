@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help and version. Nothing is said here that one of the tables could say. */
+/* Help and version. All that can be generated comes from the tables. */
 #include "cli/help.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/say.h"
+#include "cli/print/say.h"
 #include "form/form.h"
 
 enum {
@@ -15,11 +15,11 @@ enum {
 };
 
 void lk_help_overview(FILE *out) {
-    (void)fputs("lk: locks, semaphores and batches that survive the people who hold them.\n\n"
+    (void)fputs("lk: locks, semaphores and batches with leases, for processes and machines.\n\n"
                 "usage: lk [-S URL] COMMAND ...\n\n"
                 "Commands:\n",
                 out);
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         (void)fprintf(out, "  %-*s%s\n", COMMAND_COLUMN, command->name, command->summary);
     }
     (void)fputs("\n"
@@ -33,12 +33,12 @@ void lk_help_overview(FILE *out) {
                 "  shm:NAME      limits in this machine's memory\n"
                 "  mem:          this process only, for tests\n\n"
                 "A duration is 250ms, 10s, 1.5m, 2h or 3d; a bare number is seconds.\n"
-                "Options may stand anywhere before --.\n\n"
+                "Options may come anywhere before --.\n\n"
                 "Examples:\n"
                 "  lk run backup -- ./backup.sh\n"
                 "  lk acquire deploy --ttl 10m && ./deploy; lk release deploy\n"
                 "  lk show deploy\n\n"
-                "All about one command: lk help COMMAND\n",
+                "Help for one command: lk help COMMAND\n",
                 out);
 }
 
@@ -71,7 +71,7 @@ static void write_option(FILE *out, const struct lk_option *option) {
     }
 }
 
-static void write_exit_codes(FILE *out, const struct lk_command *command) {
+static void write_exit_codes(FILE *out, const struct lk_cli_command *command) {
     for (int code = 0; code <= EXIT_CODE_MAX; code++) {
         for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
             if ((command->outcomes & (1u << outcome)) != 0
@@ -88,7 +88,7 @@ static void write_exit_codes(FILE *out, const struct lk_command *command) {
     }
 }
 
-void lk_help_command(FILE *out, const struct lk_command *command) {
+void lk_help_command(FILE *out, const struct lk_cli_command *command) {
     (void)fprintf(out, "lk %s: %s\n\nusage: lk %s [options]%s%s\n\n%s\n\nOptions:\n", command->name,
                   command->summary, command->name, command->arguments[0] != '\0' ? " " : "",
                   command->arguments, command->text);
@@ -105,7 +105,7 @@ void lk_help_command(FILE *out, const struct lk_command *command) {
     write_exit_codes(out, command);
 }
 
-static void write_help(FILE *out, const struct lk_command *command) {
+static void write_help(FILE *out, const struct lk_cli_command *command) {
     if (command != NULL) {
         lk_help_command(out, command);
     } else {
@@ -113,38 +113,43 @@ static void write_help(FILE *out, const struct lk_command *command) {
     }
 }
 
-/* Adds one text to a success. Takes over `object`; NULL when memory is exhausted. */
-static json_t *with_text(json_t *object, const char *name, const char *text) {
-    if (object != NULL && json_object_set_new(object, name, lk_form_text(text)) != 0) {
-        json_decref(object);
-        return NULL;
-    }
-    return object;
+/* A success with one text. */
+static int say_text(const struct lk_cli *cli, const char *name, const char *text) {
+    struct lk_object object;
+    struct lk_form_writer *form = lk_object_begin(&object);
+
+    lk_form_open_answer(form, LK_OK);
+    lk_form_add_text(form, name, text);
+    lk_form_close(form);
+    return lk_say_object(cli, LK_OK, &object);
 }
 
-int lk_help_say(const struct lk_cli *cli, const struct lk_command *command) {
+int lk_help_say(const struct lk_cli *cli, const struct lk_cli_command *command) {
     char *text = NULL;
     size_t size = 0;
+    FILE *memory;
+    int exit_code;
 
     if (!cli->json) {
         write_help(cli->out, command);
         return 0;
     }
-    FILE *memory = open_memstream(&text, &size);
-    if (memory == NULL) {
-        return lk_say_object(cli, LK_OK, NULL);
+    memory = open_memstream(&text, &size);
+    if (memory != NULL) {
+        write_help(memory, command);
     }
-    write_help(memory, command);
-    json_t *object = fclose(memory) == 0 ? with_text(lk_form_ok(), "text", text) : NULL;
+    exit_code = memory != NULL && fclose(memory) == 0
+                    ? say_text(cli, "text", text)
+                    : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
     free(text);
-    return lk_say_object(cli, LK_OK, object);
+    return exit_code;
 }
 
 int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (line->word_count == 0) {
         return lk_help_say(cli, NULL);
     }
-    const struct lk_command *command = lk_command_by_name(line->words[0]);
+    const struct lk_cli_command *command = lk_cli_command_by_name(line->words[0]);
     if (command == NULL) {
         char text[LK_ERROR_TEXT_MAX];
         (void)snprintf(text, sizeof text, "there is no command \"%s\"; see: lk help",
@@ -157,7 +162,7 @@ int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line) {
 int lk_cli_version(const struct lk_cli *cli, const struct lk_command_line *line) {
     (void)line;
     if (cli->json) {
-        return lk_say_object(cli, LK_OK, with_text(lk_form_ok(), "version", lk_version()));
+        return say_text(cli, "version", lk_version());
     }
     (void)fprintf(cli->out, "lk %s\n", lk_version());
     return 0;

@@ -8,9 +8,9 @@
 #include "cli/cli.h"
 
 void lk_help_overview(FILE *out); /* what lk is, and its commands */
-void lk_help_command(FILE *out, const struct lk_command *command);
+void lk_help_command(FILE *out, const struct lk_cli_command *command);
 
 /* The help of a command, or the overview for NULL, as text or as an object. The exit code. */
-int lk_help_say(const struct lk_cli *cli, const struct lk_command *command);
+int lk_help_say(const struct lk_cli *cli, const struct lk_cli_command *command);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ctrl-C while a plain command waits in line: the request must not stay behind for its whole ttl.
+ * Ctrl-C while a plain command waits in the queue: the request must not stay there for its ttl.
  * A thread waits for the signals that end a program and turns the first into lk_cancel_now().
  */
 #ifndef LK_CLI_INTERRUPT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the program begins: three open descriptors, no password to see, and lk_cli_main(). */
+/* main(): opens the three standard descriptors, hides passwords, and calls lk_cli_main(). */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,8 +7,9 @@
 #include "cli/title.h"
 
 /*
- * A descriptor that the caller has closed would be given to the next file we open, and what we
- * say would be written into it. Something takes its place that cannot be read or written.
+ * A standard descriptor that the caller has closed would be reused for the next file that is
+ * opened, and output would be written into that file. So it is opened here, unreadable and
+ * unwritable.
  */
 static bool occupy(int descriptor, int flags) {
     return fcntl(descriptor, F_GETFD) >= 0 || open("/dev/null", flags | O_CLOEXEC) == descriptor;

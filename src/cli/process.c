@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Some shells run the command of $(...) in a copy of themselves and some do not, sometimes
- * depending on a redirection inside it. Whoever writes TOKEN=$(lk acquire x) means the script in
- * both cases. A copy has its parent's program and arguments, and its stdout is a pipe that the
- * parent reads; a subshell that runs beside its script, `( ... ) &`, is not one and stays itself.
+ * depending on a redirection inside it. TOKEN=$(lk acquire x) means the script in both cases. Such
+ * a copy has its parent's program and arguments, and its stdout is a pipe that the parent reads. A
+ * subshell that runs beside its script, `( ... ) &`, is not such a copy and counts as itself.
  */
 #include "cli/process.h"
 

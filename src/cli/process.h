@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the system tells about processes: who called us, and since when it has been running. */
+/* Processes of the system: the calling shell, and the start time of a process. */
 #ifndef LK_CLI_PROCESS_H
 #define LK_CLI_PROCESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SIGTSTP is blocked in every thread; one that lives as long as the process waits for it. */
+/* SIGTSTP is blocked in every thread; one thread waits for it until the process ends. */
 #include "cli/stop.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keeper/url.h"
+#include "client/url.h"
 
 /* The title of a word becomes `shown`, which is no longer than it. */
 static void show(char *word, const char *shown) {

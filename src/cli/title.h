@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the command line, in ps(1) say: no passwords. */
+/* Hides passwords in the command line that ps(1) shows to other users. */
 #ifndef LK_CLI_TITLE_H
 #define LK_CLI_TITLE_H
 

@@ -2,6 +2,8 @@
 /* Answers of every shape. */
 #include "command/answer.h"
 
+#include <stdlib.h>
+
 #include "command/page.h"
 #include "engine/reply.h"
 #include "form/form.h"
@@ -60,16 +62,15 @@ static bool is_state(lk_outcome outcome) {
            || outcome == LK_TIMEOUT;
 }
 
-static void write_result(const struct lk_echo *echo, const struct lk_reply *reply,
+static void write_result(const struct lk_reply_context *context, const struct lk_reply *reply,
                          struct lk_form_writer *writer) {
-    const struct lk_effects effects = {.answer = *reply->answer};
     lk_result result = {.outcome = LK_OK, .expires_in_ms = -1};
-    bool is_complete = lk_result_from_effects(reply->model, &effects, reply->times, &result);
+    bool is_complete = lk_result_from_answer(reply->model, reply->answer, reply->times, &result);
 
     if (is_complete) {
-        result.owner = echo->owner;
-        result.paths = (char **)(uintptr_t)echo->paths;
-        result.path_count = echo->path_count;
+        result.owner = context->owner;
+        result.paths = (char **)(uintptr_t)context->paths;
+        result.path_count = context->path_count;
         lk_form_write_result(writer, &result);
         result.owner = NULL;
         result.paths = NULL;
@@ -80,23 +81,24 @@ static void write_result(const struct lk_echo *echo, const struct lk_reply *repl
     lk_result_clear(&result);
 }
 
-static void write_asked(const struct lk_echo *echo, const struct lk_reply *reply,
+static void write_asked(const struct lk_reply_context *context, const struct lk_reply *reply,
                         struct lk_form_writer *writer) {
     const struct lk_answer *answer = reply->answer;
 
-    if (reply->model == NULL || (is_resp(writer) && !echo->is_meta && !is_state(answer->outcome))) {
+    if (reply->model == NULL
+        || (is_resp(writer) && !context->is_meta && !is_state(answer->outcome))) {
         lk_answer_write_failure(writer, answer->outcome, answer->text);
     } else {
-        write_result(echo, reply, writer);
+        write_result(context, reply, writer);
     }
 }
 
-static void write_done(const struct lk_echo *echo, const struct lk_reply *reply,
+static void write_done(const struct lk_reply_context *context, const struct lk_reply *reply,
                        struct lk_form_writer *writer) {
-    if (is_resp(writer) && !echo->is_meta && reply->answer->outcome == LK_OK) {
+    if (is_resp(writer) && !context->is_meta && reply->answer->outcome == LK_OK) {
         lk_resp_put_simple(writer->out, "OK");
     } else {
-        write_asked(echo, reply, writer);
+        write_asked(context, reply, writer);
     }
 }
 
@@ -110,20 +112,20 @@ static void write_ok(struct lk_form_writer *writer) {
 
 /* ---- values and work ------------------------------------------------------------------------- */
 
-static lk_outcome write_value(const struct lk_echo *echo, const struct lk_reply *reply,
+static lk_outcome write_value(const struct lk_reply_context *context, const struct lk_reply *reply,
                               struct lk_form_writer *writer) {
     lk_value *value;
-    lk_outcome outcome = lk_value_from_model(reply->model, &echo->path, &value);
+    lk_outcome outcome = lk_value_from_model(reply->model, &context->selection.path, &value);
 
     if (outcome == LK_NONE && is_resp(writer)) {
         lk_resp_put_null(writer->out, writer->version);
     } else if (outcome != LK_OK) {
         lk_answer_write_failure(writer, outcome, NULL);
-    } else if (is_resp(writer) && !echo->is_meta) {
+    } else if (is_resp(writer) && !context->is_meta) {
         lk_resp_put_bulk(writer->out,
                          (struct lk_slice){.bytes = value->bytes, .size = value->size});
     } else {
-        lk_form_write_value(writer, echo->path.bytes, value);
+        lk_form_write_value(writer, context->selection.path.bytes, value);
     }
     if (outcome == LK_OK) {
         lk_value_free(value);
@@ -132,11 +134,10 @@ static lk_outcome write_value(const struct lk_echo *echo, const struct lk_reply 
 }
 
 static lk_outcome write_claim(const struct lk_reply *reply, struct lk_form_writer *writer) {
-    const struct lk_effects effects = {.answer = *reply->answer};
     lk_claim_info *claim;
     lk_error error;
     lk_outcome outcome =
-        lk_claim_from_effects(reply->model, &effects, reply->times, &claim, &error);
+        lk_claim_from_answer(reply->model, reply->answer, reply->times, &claim, &error);
 
     if (outcome == LK_GRANTED) {
         lk_form_write_claim(writer, claim);
@@ -155,148 +156,229 @@ static void write_pushed(const struct lk_reply *reply, struct lk_form_writer *wr
     }
 }
 
-static void write_stats(const struct lk_echo *echo, const struct lk_reply *reply,
+static void write_deleted(const struct lk_reply *reply, struct lk_form_writer *writer) {
+    if (is_resp(writer)) {
+        lk_resp_put_number(writer->out, reply->answer->deleted);
+    } else {
+        lk_form_write_ok(writer);
+    }
+}
+
+static void write_stats(const struct lk_reply_context *context, const struct lk_reply *reply,
                         struct lk_form_writer *writer) {
     struct lk_queue_counts counts;
     lk_queue_stats stats;
 
-    lk_model_queue_counts(reply->model, &echo->path, &counts);
+    lk_model_queue_counts(reply->model, &context->selection.path, &counts);
     lk_stats_from_counts(&counts, &stats);
-    lk_form_write_stats(writer, echo->path.bytes, &stats);
+    lk_form_write_stats(writer, context->selection.path.bytes, &stats);
 }
 
-/* ---- lists ----------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
-/* What stands around a list: in JSON a map with a status, in RESP at most an array. */
-static void open_list(struct lk_form_writer *writer, const char *name) {
+/*
+ * Opens what is around a page: a map with a status and the cursor in JSON; `[cursor, [...]]` in
+ * RESP, or the array alone without a cursor. The cursor is known only at the end; returns its
+ * place.
+ */
+static struct lk_form_place open_page(struct lk_form_writer *writer, const char *name,
+                                      bool has_cursor) {
+    struct lk_form_place place;
+
     if (!is_resp(writer)) {
         lk_form_open_map(writer, NULL);
         lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
+    } else if (has_cursor) {
+        lk_form_open_array(writer, NULL);
     }
+    place = lk_form_here(writer);
     lk_form_open_array(writer, is_resp(writer) ? NULL : name);
+    return place;
 }
 
-static void close_list(struct lk_form_writer *writer) {
+/* `cursor` is NULL if there is none. */
+static void close_page(struct lk_form_writer *writer, struct lk_form_place place,
+                       const char *cursor) {
     lk_form_close(writer);
-    if (!is_resp(writer)) {
+    if (cursor != NULL) {
+        lk_form_add_text_at(writer, place, is_resp(writer) ? NULL : "cursor", cursor);
+    }
+    if (!is_resp(writer) || cursor != NULL) {
         lk_form_close(writer);
     }
 }
 
-/* The same for a page: `[cursor, [...]]`, or a map with both. */
-static void open_page(struct lk_form_writer *writer, const char *name, const char *cursor) {
-    if (is_resp(writer)) {
-        lk_form_open_array(writer, NULL);
-        lk_form_add_text(writer, NULL, cursor);
-    } else {
-        lk_form_open_map(writer, NULL);
-        lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
-        lk_form_add_text(writer, "cursor", cursor);
-    }
-    lk_form_open_array(writer, is_resp(writer) ? NULL : name);
+/* Whether the page that began at `place` is larger than the maximum. */
+static bool is_over(const struct lk_form_writer *writer, struct lk_form_place place) {
+    return writer->out->size - place.at > LK_PAGE_BYTES_MAX;
 }
 
-static void close_page(struct lk_form_writer *writer) {
-    lk_form_close(writer);
-    lk_form_close(writer);
-}
+/* An answer that consists of rows. */
+struct telling {
+    const struct lk_reply_context *context;
+    const struct lk_reply *reply;
+    struct lk_form_writer *writer;
+    struct lk_explaining *explaining; /* SHOW only */
+};
 
-static lk_outcome write_list(const struct lk_echo *echo, const struct lk_reply *reply,
-                             struct lk_form_writer *writer) {
-    char cursor[LK_CURSOR_BYTES_MAX];
-    lk_listing *listing;
-    lk_outcome outcome = lk_page_of_requests(echo, reply, &listing, cursor);
+/* Writes one row; false: memory is exhausted. */
+static bool tell_request(struct telling *telling, uint32_t request) {
+    const struct lk_selection *selection = &telling->context->selection;
+    const struct lk_reply *reply = telling->reply;
+    lk_listing *listing = lk_listing_new();
+    bool is_explained = telling->explaining != NULL;
+    bool is_complete = listing != NULL;
+    struct lk_record record;
 
-    if (outcome != LK_OK) {
-        lk_answer_write_failure(writer, outcome, "no memory for the list");
-        return outcome;
+    if (is_complete && is_explained) {
+        is_complete = lk_listing_add_explained(listing, reply->model, request, reply->times,
+                                               telling->explaining);
+    } else if (is_complete) {
+        lk_model_record(reply->model, request, &record);
+        is_complete = lk_listing_add(listing, &record, reply->times,
+                                     selection->has_path ? &selection->path : NULL);
     }
-    open_page(writer, "requests", cursor);
-    for (size_t i = 0; i < listing->count; i++) {
-        lk_form_write_entry(writer, &listing->entries[i], false);
+    for (size_t i = 0; is_complete && i < listing->count; i++) {
+        lk_form_write_entry(telling->writer, &listing->entries[i], is_explained);
     }
-    close_page(writer);
     lk_listing_free(listing);
-    return LK_OK;
+    return is_complete;
 }
 
-static lk_outcome write_items(const struct lk_echo *echo, const struct lk_reply *reply,
-                              struct lk_form_writer *writer) {
-    char cursor[LK_CURSOR_BYTES_MAX];
-    lk_item_list *list;
-    lk_outcome outcome = lk_page_of_items(echo, reply, &list, cursor);
+static bool tell_item(struct telling *telling, uint32_t ref) {
+    const struct lk_reply *reply = telling->reply;
+    lk_item_list *list = lk_item_list_new();
+    struct lk_item_record item;
+    struct lk_record claim;
+    bool is_complete = list != NULL;
 
-    if (outcome != LK_OK) {
-        lk_answer_write_failure(writer, outcome, "no memory for the items");
-        return outcome;
+    lk_model_item_record(reply->model, ref, &item);
+    if (item.claim != 0) {
+        lk_model_record(reply->model, item.claim, &claim);
     }
-    open_page(writer, "items", cursor);
-    for (size_t i = 0; i < list->count; i++) {
-        lk_form_write_item(writer, echo->path.bytes, &list->items[i]);
+    is_complete =
+        is_complete && lk_item_list_add(list, &item, item.claim != 0 ? &claim : NULL, reply->times);
+    if (is_complete) {
+        lk_form_write_item(telling->writer, telling->context->selection.path.bytes,
+                           &list->items[0]);
     }
-    close_page(writer);
     lk_item_list_free(list);
-    return LK_OK;
+    return is_complete;
 }
 
-static lk_outcome write_show(const struct lk_echo *echo, const struct lk_reply *reply,
-                             struct lk_form_writer *writer) {
-    lk_listing *listing;
-    lk_outcome outcome =
-        lk_listing_from_model_with_blockers(reply->model, reply->times, &echo->path, &listing);
-
-    if (outcome != LK_OK) {
-        lk_answer_write_failure(writer, outcome, "no memory for the list");
-        return outcome;
+static bool tell_row(struct telling *telling, uint32_t ref) {
+    if (telling->context->command->shape == LK_SHAPE_ITEMS) {
+        return tell_item(telling, ref);
     }
-    open_list(writer, "requests");
-    for (size_t i = 0; i < listing->count; i++) {
-        lk_form_write_entry(writer, &listing->entries[i], true);
+    if (telling->context->command->shape == LK_SHAPE_AUDIT) {
+        lk_form_write_audit_entry(telling->writer, &telling->reply->audit->entries[ref]);
+        return true;
     }
-    close_list(writer);
-    lk_listing_free(listing);
-    return LK_OK;
+    return tell_request(telling, ref);
 }
 
-/* The record may hold texts that were no path once; what cannot be parsed is below nothing. */
-static bool is_below(const struct lk_echo *echo, const char *text) {
-    struct lk_path path;
-
-    return !echo->has_path
-           || (lk_path_parse(lk_slice_of(text), &path, NULL) == LK_OK
-               && lk_path_contains(&echo->path, &path));
+static bool has_walked_enough(const struct telling *telling) {
+    return telling->explaining != NULL && telling->explaining->steps > LK_PAGE_STEPS_MAX;
 }
 
-static void write_audit(const struct lk_echo *echo, const struct lk_reply *reply,
-                        struct lk_form_writer *writer) {
-    open_list(writer, "audit");
-    for (size_t i = 0; i < reply->audit->count; i++) {
-        if (is_below(echo, reply->audit->entries[i].path)) {
-            lk_form_write_audit_entry(writer, &reply->audit->entries[i]);
+/*
+ * Writes rows until the page is full, in entries, bytes or the walks behind them; at least one.
+ * Returns how many; *ret_is_complete becomes false when memory is exhausted.
+ */
+static size_t tell_rows(struct telling *telling, const struct lk_page *page,
+                        struct lk_form_place begin, bool *ret_is_complete) {
+    bool is_complete = true;
+    size_t told = 0;
+
+    while (told < page->count && is_complete && !has_walked_enough(telling)) {
+        struct lk_form_place place = lk_form_here(telling->writer);
+
+        is_complete = tell_row(telling, page->rows[told].ref);
+        if (told > 0 && is_over(telling->writer, begin)) {
+            lk_form_go_back(telling->writer, place);
+            break;
         }
+        told++;
     }
-    close_list(writer);
+    *ret_is_complete = is_complete;
+    return told;
 }
 
-/* ---- events and bounds ----------------------------------------------------------------------- */
+/* Replaces what was written so far by a failure. */
+static lk_outcome fail_instead(struct lk_form_writer *writer, struct lk_form_writer begun,
+                               struct lk_form_place begin, lk_outcome outcome, const char *text) {
+    *writer = begun;
+    lk_form_go_back(writer, begin);
+    lk_answer_write_failure(writer, outcome, text);
+    return outcome;
+}
+
+/*
+ * A page. SHOW and AUDIT without COUNT and CURSOR have no cursor: they are one page with all
+ * entries, or FULL.
+ */
+static lk_outcome write_page(const struct lk_reply_context *context, const struct lk_reply *reply,
+                             struct lk_form_writer *writer, const char *name, bool has_cursor) {
+    struct telling telling = {.context = context, .reply = reply, .writer = writer};
+    struct lk_form_writer begun = *writer;
+    struct lk_form_place begin = lk_form_here(writer);
+    struct lk_form_place place;
+    char cursor[LK_CURSOR_BYTES_MAX];
+    struct lk_page page = {.rows = NULL};
+    bool is_complete = true;
+
+    if (context->command->shape == LK_SHAPE_SHOW) {
+        telling.explaining = calloc(1, sizeof *telling.explaining);
+        is_complete = telling.explaining != NULL;
+    }
+    if (is_complete && lk_page_find(context, reply, !has_cursor, &page)) {
+        place = open_page(writer, name, has_cursor);
+        lk_page_cursor(&page, tell_rows(&telling, &page, begin, &is_complete), cursor);
+        close_page(writer, place, has_cursor ? cursor : NULL);
+    } else {
+        is_complete = false;
+    }
+    free(page.rows);
+    free(telling.explaining);
+    if (!is_complete) {
+        return fail_instead(writer, begun, begin, LK_INTERNAL, "no memory for the list");
+    }
+    return has_cursor || strcmp(cursor, "0") == 0
+               ? LK_OK
+               : fail_instead(writer, begun, begin, LK_FULL,
+                              "there is no room for the reply, ask for less: COUNT and CURSOR "
+                              "give it in pages");
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void write_events(const struct lk_reply *reply, struct lk_form_writer *writer) {
+    const struct lk_event_page *page = reply->page;
+    struct lk_form_place begin = lk_form_here(writer);
+    struct lk_form_place place = open_page(writer, "events", true);
     char cursor[LK_NUMBER_BYTES_MAX + 1];
+    uint64_t last = page->last;
 
-    cursor[lk_number_write(cursor, (int64_t)reply->happenings->last)] = '\0';
-    open_page(writer, "events", cursor);
-    for (size_t i = 0; i < reply->happenings->count; i++) {
-        lk_form_write_event(writer, &reply->happenings->events[i]);
+    for (size_t i = 0; i < page->count; i++) {
+        struct lk_form_place behind = lk_form_here(writer);
+
+        lk_form_write_event(writer, &page->events[i]);
+        if (i > 0 && is_over(writer, begin)) {
+            lk_form_go_back(writer, behind);
+            last = page->events[i - 1].sequence;
+            break;
+        }
     }
-    close_page(writer);
+    cursor[lk_number_write(cursor, (int64_t)last)] = '\0';
+    close_page(writer, place, cursor);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* What succeeded, and is not a request's result. */
-static lk_outcome write_success(const struct lk_echo *echo, const struct lk_reply *reply,
-                                struct lk_form_writer *writer) {
-    switch (echo->command->shape) {
+/* Writes the answer of a call that succeeded and is not a request's result. */
+static lk_outcome write_success(const struct lk_reply_context *context,
+                                const struct lk_reply *reply, struct lk_form_writer *writer) {
+    switch (context->command->shape) {
     case LK_SHAPE_BROKEN:
         if (is_resp(writer)) {
             lk_resp_put_number(writer->out, (int64_t)reply->answer->broken);
@@ -307,19 +389,21 @@ static lk_outcome write_success(const struct lk_echo *echo, const struct lk_repl
     case LK_SHAPE_PUSHED:
         write_pushed(reply, writer);
         return LK_OK;
-    case LK_SHAPE_VALUE:
-        return write_value(echo, reply, writer);
-    case LK_SHAPE_LIST:
-        return write_list(echo, reply, writer);
-    case LK_SHAPE_SHOW:
-        return write_show(echo, reply, writer);
-    case LK_SHAPE_ITEMS:
-        return write_items(echo, reply, writer);
-    case LK_SHAPE_STATS:
-        write_stats(echo, reply, writer);
+    case LK_SHAPE_DELETED:
+        write_deleted(reply, writer);
         return LK_OK;
+    case LK_SHAPE_VALUE:
+        return write_value(context, reply, writer);
+    case LK_SHAPE_LIST:
+        return write_page(context, reply, writer, "requests", true);
+    case LK_SHAPE_SHOW:
+        return write_page(context, reply, writer, "requests", context->selection.is_paged);
+    case LK_SHAPE_ITEMS:
+        return write_page(context, reply, writer, "items", true);
     case LK_SHAPE_AUDIT:
-        write_audit(echo, reply, writer);
+        return write_page(context, reply, writer, "audit", context->selection.is_paged);
+    case LK_SHAPE_STATS:
+        write_stats(context, reply, writer);
         return LK_OK;
     case LK_SHAPE_EVENTS:
         write_events(reply, writer);
@@ -327,25 +411,29 @@ static lk_outcome write_success(const struct lk_echo *echo, const struct lk_repl
     case LK_SHAPE_LIMITS:
         lk_form_write_limits(writer, reply->limits);
         return LK_OK;
-    default:
-        write_ok(writer);
-        return LK_OK;
+    case LK_SHAPE_OK:
+    case LK_SHAPE_RESULT: /* these three are written elsewhere */
+    case LK_SHAPE_DONE:
+    case LK_SHAPE_CLAIM:
+        break;
     }
+    write_ok(writer);
+    return LK_OK;
 }
 
-lk_outcome lk_answer_write(const struct lk_echo *echo, const struct lk_reply *reply,
+lk_outcome lk_answer_write(const struct lk_reply_context *context, const struct lk_reply *reply,
                            struct lk_form_writer *writer) {
     lk_outcome outcome = reply->answer->outcome;
 
-    if (echo->command->shape == LK_SHAPE_RESULT) {
-        write_asked(echo, reply, writer);
+    if (context->command->shape == LK_SHAPE_RESULT) {
+        write_asked(context, reply, writer);
         return outcome;
     }
-    if (echo->command->shape == LK_SHAPE_DONE) {
-        write_done(echo, reply, writer);
+    if (context->command->shape == LK_SHAPE_DONE) {
+        write_done(context, reply, writer);
         return outcome;
     }
-    if (echo->command->shape == LK_SHAPE_CLAIM && is_state(outcome)) {
+    if (context->command->shape == LK_SHAPE_CLAIM && is_state(outcome)) {
         if (outcome == LK_GRANTED) {
             return write_claim(reply, writer);
         }
@@ -356,5 +444,5 @@ lk_outcome lk_answer_write(const struct lk_echo *echo, const struct lk_reply *re
         lk_answer_write_failure(writer, outcome, reply->answer->text);
         return outcome;
     }
-    return write_success(echo, reply, writer);
+    return write_success(context, reply, writer);
 }

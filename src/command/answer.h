@@ -1,50 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers: what a call came to, told to whoever asked, in RESP or in JSON. The records are told by
- * src/form; what is here is which record answers which command, and what becomes an error.
+ * Writes the answers of calls in RESP or in JSON. The records are written by src/form; this code
+ * decides which record answers which command, and which outcomes are errors.
  */
 #ifndef LK_COMMAND_ANSWER_H
 #define LK_COMMAND_ANSWER_H
 
-#include "command/wish.h"
+#include "command/draft.h"
 #include "form/writer.h"
 
 /*
- * What an answer must repeat of the wish that led to it, or be told by. The wish itself is gone
- * when a call that blocked is answered.
+ * The fields of a command that its answer repeats or depends on. The command itself is freed before
+ * a blocked call is answered.
  */
-struct lk_echo {
-    const struct lk_command *command;
+struct lk_reply_context {
+    const struct lk_command_spec *command;
     bool is_meta;
-    bool has_path;
-    struct lk_path path; /* its bytes are in `text`, as those of all that follow */
-    int64_t count;
-    struct lk_standing behind; /* a page begins behind it */
+    struct lk_selection selection; /* its path is in `text`, like all pointers below */
     char *owner;
     size_t path_count;
     char *paths[LK_PARTS_MAX];
-    size_t size; /* of text, in use */
+    size_t size; /* bytes of `text` in use */
     char text[(LK_PARTS_MAX + 1) * (LK_PATH_BYTES_MAX + 1) + LK_OWNER_BYTES_MAX + 1];
 };
 
-/* LK_OK, or LK_INVALID: no such cursor. Large: keep one, not one for each. */
-lk_outcome lk_echo_fill(struct lk_echo *echo, const struct lk_wish *wish,
-                        const struct lk_understood *understood, lk_error *error);
+/* `call`: made from this draft. The struct is large: keep one, not one per connection. */
+void lk_reply_context_fill(struct lk_reply_context *context, const struct lk_draft *draft,
+                           const struct lk_call *call);
 
-/* A copy of its own size, for free(); NULL when memory is exhausted. */
-struct lk_echo *lk_echo_copy(const struct lk_echo *echo);
+/* A copy of its actual size, to be freed by free(); NULL when memory is exhausted. */
+struct lk_reply_context *lk_reply_context_copy(const struct lk_reply_context *context);
 
 /*
- * Tells a writer of RESP or JSON what the call came to, and returns its outcome. In JSON the bytes
- * of a value are told with their map, as with META.
+ * Writes the answer of a call to a writer of RESP or JSON, and returns its outcome. In JSON the
+ * bytes of a value are written with their map, as with META.
  */
-lk_outcome lk_answer_write(const struct lk_echo *echo, const struct lk_reply *reply,
+lk_outcome lk_answer_write(const struct lk_reply_context *context, const struct lk_reply *reply,
                            struct lk_form_writer *writer);
 
-/* A failure, as both forms tell it: `-INVALID ...`, or a map of status and error. */
+/* Writes a failure: `-INVALID ...`, or a map of status and error. */
 void lk_answer_write_failure(struct lk_form_writer *writer, lk_outcome outcome, const char *text);
 
-/* The status of HTTP that goes with an outcome. */
+/* The HTTP status of an outcome. */
 int lk_answer_http_status(lk_outcome outcome);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wishes as bodies of JSON. A field that a command does not have is refused: it may be a typo. */
+/*
+ * Reads drafts from bodies of JSON. A field that the command does not have is refused: it may be a
+ * typing error.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -14,13 +17,13 @@ enum {
     SHOWN_NAME_BYTES_MAX = 64,
 };
 
-struct lk_wish_body {
+struct lk_draft_body {
     json_t *root;
     char *decoded[DECODED_MAX];
     size_t decoded_count;
 };
 
-void lk_wish_body_free(struct lk_wish_body *body) {
+void lk_draft_body_free(struct lk_draft_body *body) {
     if (body != NULL) {
         for (size_t i = 0; i < body->decoded_count; i++) {
             free(body->decoded[i]);
@@ -41,7 +44,7 @@ static lk_outcome refuse(const char *name, const char *what, lk_error *error) {
 
 /* ---- kinds of values ---- */
 
-/* Milliseconds as a number, or a text such as "10s". */
+/* Milliseconds as a number, or text such as "10s". */
 static lk_outcome read_duration(const char *name, const json_t *value, int64_t *ret_ms,
                                 lk_error *error) {
     if (json_is_integer(value)) {
@@ -55,7 +58,7 @@ static lk_outcome read_duration(const char *name, const json_t *value, int64_t *
     return refuse(name, "milliseconds, or a text such as \"10s\"", error);
 }
 
-static lk_outcome add_parts(struct lk_wish *wish, enum lk_keyword keyword, const char *name,
+static lk_outcome add_parts(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
                             const json_t *array, lk_error *error) {
     size_t index;
     const json_t *element;
@@ -65,7 +68,7 @@ static lk_outcome add_parts(struct lk_wish *wish, enum lk_keyword keyword, const
     }
     json_array_foreach(array, index, element) {
         lk_outcome outcome = json_is_string(element)
-                                 ? lk_keyword_add_part(wish, keyword, slice_of(element), error)
+                                 ? lk_keyword_add_part(draft, keyword, slice_of(element), error)
                                  : refuse(name, "an array of texts", error);
         if (outcome != LK_OK) {
             return outcome;
@@ -74,8 +77,8 @@ static lk_outcome add_parts(struct lk_wish *wish, enum lk_keyword keyword, const
     return LK_OK;
 }
 
-/* A keyword's value by what the keyword is. */
-static lk_outcome set_field(struct lk_wish *wish, enum lk_keyword keyword, const char *name,
+/* Sets a keyword's value according to its kind. */
+static lk_outcome set_field(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
                             const json_t *value, lk_error *error) {
     int64_t number = json_integer_value(value);
     lk_outcome outcome = LK_OK;
@@ -85,16 +88,16 @@ static lk_outcome set_field(struct lk_wish *wish, enum lk_keyword keyword, const
         if (!json_is_boolean(value)) {
             return refuse(name, "true or false", error);
         }
-        lk_keyword_set_flag(wish, keyword, json_is_true(value));
+        lk_keyword_set_flag(draft, keyword, json_is_true(value));
         return LK_OK;
     case LK_KEYWORD_TEXT:
         if (!json_is_string(value)) {
             return refuse(name, "a text", error);
         }
-        lk_keyword_set_text(wish, keyword, slice_of(value));
+        lk_keyword_set_text(draft, keyword, slice_of(value));
         return LK_OK;
     case LK_KEYWORD_PART:
-        return add_parts(wish, keyword, name, value, error);
+        return add_parts(draft, keyword, name, value, error);
     case LK_KEYWORD_NUMBER:
         outcome = json_is_integer(value) ? LK_OK : refuse(name, "a whole number", error);
         break;
@@ -102,25 +105,25 @@ static lk_outcome set_field(struct lk_wish *wish, enum lk_keyword keyword, const
         outcome = read_duration(name, value, &number, error);
         break;
     }
-    return outcome == LK_OK ? lk_keyword_set_number(wish, keyword, name, number, error) : outcome;
+    return outcome == LK_OK ? lk_keyword_set_number(draft, keyword, name, number, error) : outcome;
 }
 
 /* ---- names ---- */
 
-/* The mode of an ask. A `wait` without it is one. */
-static lk_outcome set_mode(struct lk_wish *wish, const json_t *value, lk_error *error) {
+/* Sets the mode of an ask. A `wait` without a mode means WAIT. */
+static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error *error) {
     static const enum lk_keyword styles[] = {LK_WORD_TRY, LK_WORD_QUEUE, LK_WORD_WAIT};
 
     for (size_t i = 0; json_is_string(value) && i < sizeof styles / sizeof styles[0]; i++) {
-        if ((wish->command->keywords >> styles[i] & 1) != 0
+        if ((draft->command->keywords >> styles[i] & 1) != 0
             && lk_word_is(slice_of(value), lk_keyword_forms[styles[i]].name)) {
-            wish->style = lk_keyword_forms[styles[i]].style;
-            wish->has_mode = true;
+            draft->style = lk_keyword_forms[styles[i]].style;
+            draft->has_mode = true;
             return LK_OK;
         }
     }
     return lk_error_set(error, LK_INVALID, "R10: \"mode\" is one of the ways to ask: try, %swait",
-                        (wish->command->keywords >> LK_WORD_QUEUE & 1) != 0 ? "queue, " : "");
+                        (draft->command->keywords >> LK_WORD_QUEUE & 1) != 0 ? "queue, " : "");
 }
 
 /* `name`, or `name` and `suffix`. */
@@ -131,7 +134,7 @@ static bool is_called(const char *name, const char *json_name, const char *suffi
            && (name[size] == '\0' || strcmp(name + size, suffix) == 0);
 }
 
-static enum lk_keyword find_field(const struct lk_command *command, const char *name) {
+static enum lk_keyword find_field(const struct lk_command_spec *command, const char *name) {
     for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
         const struct lk_keyword_form *form = &lk_keyword_forms[i];
         bool is_time = form->kind == LK_KEYWORD_DURATION || form->kind == LK_KEYWORD_STYLE;
@@ -143,23 +146,23 @@ static enum lk_keyword find_field(const struct lk_command *command, const char *
     return LK_WORDS_COUNT;
 }
 
-/* Where a text that is an operand goes; NULL: it is none of this command's. */
-static struct lk_slice *find_operand(struct lk_wish *wish, const char *name) {
-    bool has_id = wish->command->operands == LK_OPERANDS_QUEUE_ID;
-    bool is_queue = has_id || wish->command->kind == LK_CALL_TAKE;
+/* The place of a text operand; NULL: the command has no operand of this name. */
+static struct lk_slice *find_operand(struct lk_draft *draft, const char *name) {
+    bool has_id = draft->command->operands == LK_OPERANDS_QUEUE_ID;
+    bool is_queue = has_id || lk_command_decides(draft->command, LK_COMMAND_TAKE);
 
-    if (wish->command->operands == LK_OPERANDS_PARTS) {
+    if (draft->command->operands == LK_OPERANDS_PARTS) {
         return NULL;
     }
     if (strcmp(name, is_queue ? "queue" : "path") == 0) {
-        wish->has_path = true;
-        return &wish->path;
+        draft->has_path = true;
+        return &draft->path;
     }
-    return has_id && strcmp(name, "id") == 0 ? &wish->id : NULL;
+    return has_id && strcmp(name, "id") == 0 ? &draft->id : NULL;
 }
 
-static lk_outcome set_base64(struct lk_wish *wish, enum lk_keyword keyword, const char *name,
-                             const json_t *value, struct lk_wish_body *body, lk_error *error) {
+static lk_outcome set_base64(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
+                             const json_t *value, struct lk_draft_body *body, lk_error *error) {
     struct lk_slice text = slice_of(value);
     char *copy;
 
@@ -176,12 +179,12 @@ static lk_outcome set_base64(struct lk_wish *wish, enum lk_keyword keyword, cons
         return refuse(name, "not base64", error);
     }
     text.bytes = copy;
-    lk_keyword_set_text(wish, keyword, text);
+    lk_keyword_set_text(draft, keyword, text);
     return LK_OK;
 }
 
-/* The keyword whose value may come in base64 and is called so; LK_WORDS_COUNT: none. */
-static enum lk_keyword find_base64(const struct lk_command *command, const char *name) {
+/* The keyword whose value in base64 has this name; LK_WORDS_COUNT: none. */
+static enum lk_keyword find_base64(const struct lk_command_spec *command, const char *name) {
     bool puts = (command->keywords >> LK_WORD_PUT & 1) != 0;
     bool has_value = (command->keywords >> LK_WORD_VALUE & 1) != 0;
 
@@ -191,12 +194,12 @@ static enum lk_keyword find_base64(const struct lk_command *command, const char 
     return has_value && strcmp(name, "value_base64") == 0 ? LK_WORD_VALUE : LK_WORDS_COUNT;
 }
 
-static lk_outcome set_member(struct lk_wish *wish, const char *name, const json_t *value,
-                             struct lk_wish_body *body, lk_error *error) {
-    enum lk_keyword base64 = find_base64(wish->command, name);
-    enum lk_keyword keyword = base64 != LK_WORDS_COUNT ? base64 : find_field(wish->command, name);
-    bool has_parts = wish->command->operands == LK_OPERANDS_PARTS;
-    struct lk_slice *operand = find_operand(wish, name);
+static lk_outcome set_member(struct lk_draft *draft, const char *name, const json_t *value,
+                             struct lk_draft_body *body, lk_error *error) {
+    enum lk_keyword base64 = find_base64(draft->command, name);
+    enum lk_keyword keyword = base64 != LK_WORDS_COUNT ? base64 : find_field(draft->command, name);
+    bool has_parts = draft->command->operands == LK_OPERANDS_PARTS;
+    struct lk_slice *operand = find_operand(draft, name);
     lk_outcome outcome;
 
     if (operand != NULL) {
@@ -204,65 +207,67 @@ static lk_outcome set_member(struct lk_wish *wish, const char *name, const json_
         return json_is_string(value) ? LK_OK : refuse(name, "a text", error);
     }
     if (has_parts && (strcmp(name, "parts") == 0 || strcmp(name, "paths") == 0)) {
-        return add_parts(wish, LK_WORD_ALSO, name, value, error);
+        return add_parts(draft, LK_WORD_ALSO, name, value, error);
     }
-    if (strcmp(name, "mode") == 0 && (wish->command->keywords >> LK_WORD_TRY & 1) != 0) {
-        return set_mode(wish, value, error);
+    if (strcmp(name, "mode") == 0 && (draft->command->keywords >> LK_WORD_TRY & 1) != 0) {
+        return set_mode(draft, value, error);
     }
     if (keyword == LK_WORDS_COUNT) {
-        return lk_error_set(error, LK_INVALID, "%s has no field \"%.*s\"", wish->command->route,
+        return lk_error_set(error, LK_INVALID, "%s has no field \"%.*s\"", draft->command->route,
                             SHOWN_NAME_BYTES_MAX, name);
     }
-    if ((wish->given >> keyword & 1) != 0) {
+    if ((draft->given >> keyword & 1) != 0) {
         return lk_error_set(error, LK_INVALID, "\"%.*s\" is said twice", SHOWN_NAME_BYTES_MAX,
                             name);
     }
-    wish->given |= UINT64_C(1) << keyword;
-    outcome = base64 != LK_WORDS_COUNT ? set_base64(wish, keyword, name, value, body, error)
-                                       : set_field(wish, keyword, name, value, error);
+    draft->given |= UINT64_C(1) << keyword;
+    outcome = base64 != LK_WORDS_COUNT ? set_base64(draft, keyword, name, value, body, error)
+                                       : set_field(draft, keyword, name, value, error);
     return outcome;
 }
 
-/* What a wait means once all members are known. */
-static lk_outcome settle_mode(struct lk_wish *wish, lk_error *error) {
-    bool has_wait = (wish->given >> LK_WORD_WAIT & 1) != 0;
+/* Interprets `wait` once all members are known. */
+static lk_outcome settle_mode(struct lk_draft *draft, lk_error *error) {
+    bool has_wait = (draft->given >> LK_WORD_WAIT & 1) != 0;
 
-    if (has_wait && wish->has_mode && wish->style != LK_WAIT) {
+    if (has_wait && draft->has_mode && draft->style != LK_WAIT) {
         return lk_error_set(error, LK_INVALID, "R10: a \"wait\" belongs to the mode wait");
     }
     if (has_wait) {
-        wish->style = LK_WAIT;
-    } else if (wish->style == LK_WAIT) {
-        wish->wait_ms = LK_NEVER;
+        draft->style = LK_WAIT;
+    } else if (draft->style == LK_WAIT) {
+        draft->wait_ms = LK_NEVER;
     }
     return LK_OK;
 }
 
-/* What must be there. */
-static lk_outcome require_operands(const struct lk_wish *wish, lk_error *error) {
-    switch (wish->command->operands) {
+/* Checks that the required operands are given. */
+static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error) {
+    switch (draft->command->operands) {
     case LK_OPERANDS_PARTS:
-        return wish->part_count > 0
+        return draft->part_count > 0
                    ? LK_OK
                    : lk_error_set(error, LK_INVALID, "R2: \"parts\" names at least one part");
     case LK_OPERANDS_NONE:
         return LK_OK;
     case LK_OPERANDS_QUEUE_ID:
-        if (wish->id.bytes == NULL) {
+        if (draft->id.bytes == NULL) {
             return lk_error_set(error, LK_INVALID, "\"id\" is missing");
         }
         break;
     default:
         break;
     }
-    return wish->has_path ? LK_OK
-                          : lk_error_set(error, LK_INVALID, "\"%s\" is missing",
-                                         wish->command->kind == LK_CALL_BREAK ? "path" : "queue");
+    return draft->has_path
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "\"%s\" is missing",
+                              lk_command_decides(draft->command, LK_COMMAND_BREAK) ? "path"
+                                                                                   : "queue");
 }
 
-lk_outcome lk_wish_read_json(struct lk_wish *wish, struct lk_slice json,
-                             struct lk_wish_body **ret_body, lk_error *error) {
-    struct lk_wish_body *body = calloc(1, sizeof *body);
+lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
+                              struct lk_draft_body **ret_body, lk_error *error) {
+    struct lk_draft_body *body = calloc(1, sizeof *body);
     json_error_t place;
     const char *name;
     json_t *value;
@@ -282,11 +287,11 @@ lk_outcome lk_wish_read_json(struct lk_wish *wish, struct lk_slice json,
         return lk_error_set(error, LK_INVALID, "the body is JSON, but not an object");
     }
     json_object_foreach(body->root, name, value) {
-        outcome = set_member(wish, name, value, body, error);
+        outcome = set_member(draft, name, value, body, error);
         if (outcome != LK_OK) {
             return outcome;
         }
     }
-    outcome = settle_mode(wish, error);
-    return outcome == LK_OK ? require_operands(wish, error) : outcome;
+    outcome = settle_mode(draft, error);
+    return outcome == LK_OK ? require_operands(draft, error) : outcome;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of the service (docs/wire.md), declared once: name, arguments, keywords, what comes
- * back, help, and the way to them over HTTP. What a door must know of a command is asked here.
+ * The commands of the service (docs/wire.md), declared once: name, arguments, keywords, answer,
+ * help, and HTTP route. The listeners look commands up here.
  */
 #ifndef LK_COMMAND_COMMAND_H
 #define LK_COMMAND_COMMAND_H
 
 #include "command/call.h"
 
-/* Keywords, each with what belongs to it (keywords.c). Bits of a command's `keywords`. */
+/* Keywords, with their values (keywords.c). Bits of a command's `keywords`. */
 enum lk_keyword {
     LK_WORD_ALSO,
     LK_WORD_OWNER,
@@ -18,8 +18,8 @@ enum lk_keyword {
     LK_WORD_QUEUE,
     LK_WORD_WAIT,
     LK_WORD_NOTE,
-    LK_WORD_WITH_VALUE, /* VALUE of an ask: it is wanted */
-    LK_WORD_VALUE,      /* VALUE of a push: here it is */
+    LK_WORD_WITH_VALUE, /* VALUE of an ask: the value is wanted */
+    LK_WORD_VALUE,      /* VALUE of a push: the value */
     LK_WORD_BOUND,
     LK_WORD_TOKEN,
     LK_WORD_PUT,
@@ -47,64 +47,72 @@ enum lk_keyword {
     LK_WORDS_COUNT,
 };
 
-/* What stands in front of the keywords. */
+/* The operands before the keywords. */
 enum lk_operands {
     LK_OPERANDS_NONE,
     LK_OPERANDS_PARTS,      /* a part; more of them by ALSO */
-    LK_OPERANDS_PATH,       /* a path, or a queue */
-    LK_OPERANDS_PREFIX,     /* a path that may be missing: everything */
+    LK_OPERANDS_PATH,       /* a path or a queue */
+    LK_OPERANDS_PREFIX,     /* an optional path; without one: all paths */
     LK_OPERANDS_PATH_VALUE, /* a path and a value */
     LK_OPERANDS_QUEUE_ID,   /* a queue and the id of an item */
 };
 
-/* How the answer is told. */
+/* The form of the answer. */
 enum lk_shape {
-    LK_SHAPE_RESULT, /* a map; failures are errors, unless META says otherwise */
-    LK_SHAPE_DONE,   /* OK; in JSON the map of a result */
-    LK_SHAPE_OK,     /* OK */
-    LK_SHAPE_BROKEN, /* how many */
-    LK_SHAPE_PUSHED, /* whether it was added */
-    LK_SHAPE_CLAIM,  /* a map */
-    LK_SHAPE_VALUE,  /* bytes or null; with META a map */
-    LK_SHAPE_LIST,   /* a cursor and entries */
-    LK_SHAPE_SHOW,   /* entries with what is in their way */
-    LK_SHAPE_ITEMS,  /* a cursor and items */
-    LK_SHAPE_STATS,  /* a map */
-    LK_SHAPE_AUDIT,  /* entries */
-    LK_SHAPE_EVENTS, /* the number to go on after, and events */
-    LK_SHAPE_LIMITS, /* a map */
+    LK_SHAPE_RESULT,  /* a map; failures are errors, unless META says otherwise */
+    LK_SHAPE_DONE,    /* OK; in JSON the map of a result */
+    LK_SHAPE_OK,      /* OK */
+    LK_SHAPE_DELETED, /* whether a value was deleted; in JSON OK */
+    LK_SHAPE_BROKEN,  /* how many requests were broken */
+    LK_SHAPE_PUSHED,  /* whether the item was added */
+    LK_SHAPE_CLAIM,   /* a map */
+    LK_SHAPE_VALUE,   /* bytes or null; with META a map */
+    LK_SHAPE_LIST,    /* a cursor and entries */
+    LK_SHAPE_SHOW,    /* entries with their blockers */
+    LK_SHAPE_ITEMS,   /* a cursor and items */
+    LK_SHAPE_STATS,   /* a map */
+    LK_SHAPE_AUDIT,   /* entries */
+    LK_SHAPE_EVENTS,  /* the number after which to go on, and events */
+    LK_SHAPE_LIMITS,  /* a map */
 };
 
-struct lk_command {
+struct lk_command_spec {
     const char *name; /* upper case */
     enum lk_call_kind kind;
+    enum lk_command_kind decides; /* LK_CALL_COMMAND */
     enum lk_operands operands;
     uint64_t keywords; /* bits of enum lk_keyword */
     enum lk_shape shape;
-    bool has_owner;     /* without one it is the connection's own, or over HTTP a fresh one */
-    const char *method; /* HTTP; NULL: it has no route */
-    const char *route;  /* ends in '/' where the path follows */
+    bool has_owner;     /* without an owner: the connection's own, or over HTTP a fresh one */
+    const char *method; /* HTTP; NULL: no route */
+    const char *route;  /* ends in '/' if a path follows */
     const char *usage;
     const char *summary;
 };
 
-extern const struct lk_command lk_command_table[];
+extern const struct lk_command_spec lk_command_table[];
 extern const size_t lk_command_count;
 
-/* By its name, in any case; NULL: there is none. */
-const struct lk_command *lk_command_find(struct lk_slice name);
+/* Finds a command by its name, in any case; NULL: there is none. */
+const struct lk_command_spec *lk_command_find(struct lk_slice name);
 
 /*
- * By its route; *ret_rest is what follows it. NULL: there is none, with *ret_is_known telling
- * whether there is one for another method.
+ * Finds a command by its route; *ret_rest is the text after it. NULL: there is none; *ret_is_known
+ * says whether the route exists for another method.
  */
-const struct lk_command *lk_command_find_route(struct lk_slice method, struct lk_slice path,
-                                               struct lk_slice *ret_rest, bool *ret_is_known);
+const struct lk_command_spec *lk_command_find_route(struct lk_slice method, struct lk_slice path,
+                                                    struct lk_slice *ret_rest, bool *ret_is_known);
 
-/* Operands that must be there. */
-size_t lk_command_operand_count(const struct lk_command *command);
+/* Whether it is a command of this kind. */
+static inline bool lk_command_decides(const struct lk_command_spec *command,
+                                      enum lk_command_kind kind) {
+    return command->kind == LK_CALL_COMMAND && command->decides == kind;
+}
 
-/* ASCII, in any case. */
+/* The number of required operands. */
+size_t lk_command_operand_count(const struct lk_command_spec *command);
+
+/* Compares ASCII, in any case. */
 bool lk_word_is(struct lk_slice word, const char *name);
 
 #endif

@@ -8,7 +8,7 @@
 #include "form/duration.h"
 #include "wire/line.h"
 
-#define AT(field) offsetof(struct lk_wish, field)
+#define AT(field) offsetof(struct lk_draft, field)
 #define TOKEN_MAX (INT64_C(1) << 53) /* R4 */
 
 const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
@@ -56,7 +56,7 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_UNITS] = {NULL, "units", LK_KEYWORD_NUMBER, AT(units), 1, LK_LIMIT_MAX, 0},
 };
 
-enum lk_keyword lk_keyword_find(const struct lk_command *command, struct lk_slice name) {
+enum lk_keyword lk_keyword_find(const struct lk_command_spec *command, struct lk_slice name) {
     for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
         if ((command->keywords >> i & 1) != 0 && lk_keyword_forms[i].name != NULL
             && lk_word_is(name, lk_keyword_forms[i].name)) {
@@ -66,27 +66,27 @@ enum lk_keyword lk_keyword_find(const struct lk_command *command, struct lk_slic
     return LK_WORDS_COUNT;
 }
 
-lk_outcome lk_keyword_give(struct lk_wish *wish, enum lk_keyword keyword, lk_error *error) {
+lk_outcome lk_keyword_give(struct lk_draft *draft, enum lk_keyword keyword, lk_error *error) {
     static const uint64_t styles =
         UINT64_C(1) << LK_WORD_TRY | UINT64_C(1) << LK_WORD_QUEUE | UINT64_C(1) << LK_WORD_WAIT;
     const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
     uint64_t bit = UINT64_C(1) << keyword;
 
-    if (form->kind == LK_KEYWORD_STYLE && (wish->given & styles) != 0) {
+    if (form->kind == LK_KEYWORD_STYLE && (draft->given & styles) != 0) {
         return lk_error_set(error, LK_INVALID, "R10: one of TRY, QUEUE and WAIT, and once");
     }
-    if (form->kind != LK_KEYWORD_PART && (wish->given & bit) != 0) {
+    if (form->kind != LK_KEYWORD_PART && (draft->given & bit) != 0) {
         return lk_error_set(error, LK_INVALID, "%s is given twice",
                             form->name != NULL ? form->name : form->json_name);
     }
-    wish->given |= bit;
+    draft->given |= bit;
     if (form->kind == LK_KEYWORD_STYLE) {
-        wish->style = form->style;
+        draft->style = form->style;
     }
     return LK_OK;
 }
 
-lk_outcome lk_keyword_set_number(struct lk_wish *wish, enum lk_keyword keyword, const char *name,
+lk_outcome lk_keyword_set_number(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
                                  int64_t number, lk_error *error) {
     const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
 
@@ -94,32 +94,32 @@ lk_outcome lk_keyword_set_number(struct lk_wish *wish, enum lk_keyword keyword, 
         return lk_error_set(error, LK_INVALID, "%s is from %" PRId64 " to %" PRId64, name,
                             form->min, form->max);
     }
-    memcpy((char *)wish + form->at, &number, sizeof number);
+    memcpy((char *)draft + form->at, &number, sizeof number);
     return LK_OK;
 }
 
-void lk_keyword_set_text(struct lk_wish *wish, enum lk_keyword keyword, struct lk_slice text) {
-    memcpy((char *)wish + lk_keyword_forms[keyword].at, &text, sizeof text);
+void lk_keyword_set_text(struct lk_draft *draft, enum lk_keyword keyword, struct lk_slice text) {
+    memcpy((char *)draft + lk_keyword_forms[keyword].at, &text, sizeof text);
 }
 
-void lk_keyword_set_flag(struct lk_wish *wish, enum lk_keyword keyword, bool value) {
-    memcpy((char *)wish + lk_keyword_forms[keyword].at, &value, sizeof value);
+void lk_keyword_set_flag(struct lk_draft *draft, enum lk_keyword keyword, bool value) {
+    memcpy((char *)draft + lk_keyword_forms[keyword].at, &value, sizeof value);
 }
 
-lk_outcome lk_keyword_add_part(struct lk_wish *wish, enum lk_keyword keyword, struct lk_slice part,
-                               lk_error *error) {
+lk_outcome lk_keyword_add_part(struct lk_draft *draft, enum lk_keyword keyword,
+                               struct lk_slice part, lk_error *error) {
     if (keyword == LK_WORD_NEEDS) {
-        if (wish->need_count == LK_NEEDS_MAX) {
+        if (draft->need_count == LK_NEEDS_MAX) {
             return lk_error_set(error, LK_INVALID, "R16: an item needs at most %d parts",
                                 LK_NEEDS_MAX);
         }
-        wish->needs[wish->need_count++] = part;
+        draft->needs_said[draft->need_count++] = part;
         return LK_OK;
     }
-    if (wish->part_count == LK_PARTS_MAX) {
+    if (draft->part_count == LK_PARTS_MAX) {
         return lk_error_set(error, LK_INVALID, "R2: a request has at most %d parts", LK_PARTS_MAX);
     }
-    wish->parts[wish->part_count++] = part;
+    draft->parts_said[draft->part_count++] = part;
     return LK_OK;
 }
 

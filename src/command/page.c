@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Pages: the first so many of a set that is walked in no order. They are kept in a heap with the
- * last of them on top, which gives way to whatever stands before it.
- */
+/* Pages: the model finds those of requests and items, this file those of the audit. */
 #include "command/page.h"
 
 #include <inttypes.h>
@@ -11,172 +8,76 @@
 
 #include "engine/reply.h"
 
-/* One of the page; `ref` is a request or an item. */
-struct row {
-    struct lk_standing standing;
-    uint32_t ref;
-};
+/* ---- the audit ------------------------------------------------------------------------------- */
 
-struct page {
-    const struct lk_model *model;
-    struct lk_standing behind;
-    struct row *rows;
-    size_t count;
-    size_t max;
-    bool has_more; /* something had to give way */
-};
-
-static bool is_before(struct lk_standing a, struct lk_standing b) {
-    return a.ticket != b.ticket ? a.ticket < b.ticket : a.id < b.id;
+/* Compared as text, because there may be many entries; an audit entry has the path as parsed. */
+static bool is_below(const struct lk_reply_context *context, const char *text) {
+    return !context->selection.has_path
+           || (strncmp(text, context->selection.path.bytes, context->selection.path.size) == 0
+               && (text[context->selection.path.size] == '\0'
+                   || text[context->selection.path.size] == '/'));
 }
 
-static void swap(struct row *a, struct row *b) {
-    struct row kept = *a;
+/* Entries are numbered from reply->audit_first on. */
+static void search_audit(const struct lk_reply_context *context, const struct lk_reply *reply,
+                         struct lk_page *page) {
+    const lk_audit *audit = reply->audit;
+    uint64_t behind = page->behind.ticket;
+    size_t at = behind >= reply->audit_first ? (size_t)(behind - reply->audit_first) + 1 : 0;
 
-    *a = *b;
-    *b = kept;
-}
+    for (; at < audit->count; at++) {
+        struct lk_standing standing = {.ticket = reply->audit_first + at};
 
-static void sift_up(struct row *rows, size_t at) {
-    while (at > 0 && is_before(rows[(at - 1) / 2].standing, rows[at].standing)) {
-        swap(&rows[(at - 1) / 2], &rows[at]);
-        at = (at - 1) / 2;
-    }
-}
-
-static void sift_down(struct row *rows, size_t count) {
-    size_t at = 0;
-
-    for (;;) {
-        size_t child = at * 2 + 1;
-        if (child + 1 < count && is_before(rows[child].standing, rows[child + 1].standing)) {
-            child++;
+        if (!is_below(context, audit->entries[at].path)) {
+            continue;
         }
-        if (child >= count || !is_before(rows[at].standing, rows[child].standing)) {
+        if (page->count == page->max) {
+            page->has_more = true;
             return;
         }
-        swap(&rows[at], &rows[child]);
-        at = child;
+        page->rows[page->count++] = (struct lk_page_row){standing, (uint32_t)at};
+        page->reached = standing;
     }
 }
 
-static void consider(struct page *page, struct lk_standing standing, uint32_t ref) {
-    if (!is_before(page->behind, standing)) {
-        return;
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+bool lk_page_find(const struct lk_reply_context *context, const struct lk_reply *reply,
+                  bool is_whole, struct lk_page *ret_page) {
+    enum lk_shape shape = context->command->shape;
+    struct lk_page page = {.max = is_whole ? LK_PAGE_MAX : (size_t)context->selection.count,
+                           .behind = context->selection.behind};
+
+    page.rows = malloc(page.max * sizeof *page.rows);
+    if (page.rows == NULL) {
+        return false;
     }
-    if (page->count < page->max) {
-        page->rows[page->count] = (struct row){standing, ref};
-        sift_up(page->rows, page->count++);
-        return;
-    }
-    page->has_more = true;
-    if (is_before(standing, page->rows[0].standing)) {
-        page->rows[0] = (struct row){standing, ref};
-        sift_down(page->rows, page->count);
-    }
-}
-
-static bool consider_request(void *context, lk_ref request) {
-    struct page *page = context;
-
-    consider(page, lk_model_standing(page->model, request), request);
-    return true;
-}
-
-static bool consider_item(void *context, lk_item_ref item) {
-    struct page *page = context;
-
-    consider(page, (struct lk_standing){.ticket = lk_model_item_sequence(page->model, item)}, item);
-    return true;
-}
-
-static int compare_rows(const void *a, const void *b) {
-    const struct row *left = a;
-    const struct row *right = b;
-
-    return is_before(right->standing, left->standing) - is_before(left->standing, right->standing);
-}
-
-/* Puts the rows in order and tells where the next page begins. */
-static void end_page(struct page *page, char ret_cursor[LK_CURSOR_BYTES_MAX]) {
-    struct lk_standing last = {.ticket = 0};
-
-    if (page->count > 0) {
-        qsort(page->rows, page->count, sizeof *page->rows, compare_rows);
-        last = page->rows[page->count - 1].standing;
-    }
-    if (!page->has_more) {
-        (void)snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "0");
-    } else if (last.id == 0) {
-        (void)snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "%" PRIu64, last.ticket);
+    if (shape == LK_SHAPE_AUDIT) {
+        search_audit(context, reply, &page);
+    } else if (shape == LK_SHAPE_ITEMS) {
+        lk_model_page_items(reply->model, &context->selection.path, &page);
+    } else if (context->selection.has_path) {
+        lk_model_page_at(reply->model, &context->selection.path,
+                         shape == LK_SHAPE_SHOW ? LK_PAGE_RELATED : LK_PAGE_BELOW, is_whole, &page);
     } else {
-        (void)snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "%" PRIu64 ".%" PRIu64, last.ticket,
-                       last.id);
+        lk_model_page(reply->model, &page);
     }
+    *ret_page = page;
+    return true;
 }
 
-static bool begin_page(const struct lk_echo *echo, const struct lk_reply *reply,
-                       struct page *page) {
-    *page = (struct page){.model = reply->model,
-                          .behind = echo->behind,
-                          .max = (size_t)echo->count,
-                          .rows = malloc((size_t)echo->count * sizeof *page->rows)};
-    return page->rows != NULL;
-}
+void lk_page_cursor(const struct lk_page *page, size_t told, char ret_cursor[LK_CURSOR_BYTES_MAX]) {
+    if (told == page->count && !page->has_more) {
+        (void)snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "0");
+    } else {
+        struct lk_standing last =
+            told == page->count ? page->reached : page->rows[told - 1].standing;
 
-lk_outcome lk_page_of_requests(const struct lk_echo *echo, const struct lk_reply *reply,
-                               lk_listing **ret_listing, char ret_cursor[LK_CURSOR_BYTES_MAX]) {
-    const struct lk_path *prefix = echo->has_path ? &echo->path : NULL;
-    lk_listing *listing = lk_listing_new();
-    struct page page = {.rows = NULL};
-    bool is_complete = listing != NULL && begin_page(echo, reply, &page);
+        int size = snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "%" PRIu64, last.ticket);
 
-    if (is_complete) {
-        if (prefix != NULL) {
-            lk_model_each_below(reply->model, prefix, consider_request, &page);
-        } else {
-            lk_model_each(reply->model, consider_request, &page);
+        if (last.id != 0) {
+            (void)snprintf(ret_cursor + size, LK_CURSOR_BYTES_MAX - (size_t)size, ".%" PRIu64,
+                           last.id);
         }
-        end_page(&page, ret_cursor);
     }
-    for (size_t i = 0; is_complete && i < page.count; i++) {
-        struct lk_record record;
-        lk_model_record(reply->model, page.rows[i].ref, &record);
-        is_complete = lk_listing_add(listing, &record, reply->times, prefix);
-    }
-    free(page.rows);
-    if (!is_complete) {
-        lk_listing_free(listing);
-        return LK_INTERNAL;
-    }
-    *ret_listing = listing;
-    return LK_OK;
-}
-
-lk_outcome lk_page_of_items(const struct lk_echo *echo, const struct lk_reply *reply,
-                            lk_item_list **ret_list, char ret_cursor[LK_CURSOR_BYTES_MAX]) {
-    lk_item_list *list = lk_item_list_new();
-    struct page page = {.rows = NULL};
-    bool is_complete = list != NULL && begin_page(echo, reply, &page);
-
-    if (is_complete) {
-        lk_model_each_item(reply->model, &echo->path, consider_item, &page);
-        end_page(&page, ret_cursor);
-    }
-    for (size_t i = 0; is_complete && i < page.count; i++) {
-        struct lk_item_record item;
-        struct lk_record claim;
-        lk_model_item_record(reply->model, page.rows[i].ref, &item);
-        if (item.claim != 0) {
-            lk_model_record(reply->model, item.claim, &claim);
-        }
-        is_complete = lk_item_list_add(list, &item, item.claim != 0 ? &claim : NULL, reply->times);
-    }
-    free(page.rows);
-    if (!is_complete) {
-        lk_item_list_free(list);
-        return LK_INTERNAL;
-    }
-    *ret_list = list;
-    return LK_OK;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands, and the ways to find one. */
+/* The table of commands, and the functions to find one. */
 #include "command/command.h"
 
 #define W(name) (UINT64_C(1) << LK_WORD_##name)
 
 _Static_assert(LK_WORDS_COUNT <= 64, "every keyword has its bit");
 
-const struct lk_command lk_command_table[] = {
+const struct lk_command_spec lk_command_table[] = {
     {
         .name = "ACQUIRE",
-        .kind = LK_CALL_ASK,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_ASK,
         .operands = LK_OPERANDS_PARTS,
         .keywords = W(ALSO) | W(OWNER) | W(TTL) | W(UNTIL) | W(TRY) | W(QUEUE) | W(WAIT) | W(NOTE)
                     | W(WITH_VALUE) | W(BOUND) | W(META) | W(BLOCKERS) | W(TICKET) | W(SHARED)
@@ -24,7 +25,8 @@ const struct lk_command lk_command_table[] = {
     },
     {
         .name = "RENEW",
-        .kind = LK_CALL_RENEW,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_RENEW,
         .operands = LK_OPERANDS_PARTS,
         .keywords = W(ALSO) | W(OWNER) | W(TTL) | W(TOKEN) | W(META),
         .shape = LK_SHAPE_DONE,
@@ -32,11 +34,12 @@ const struct lk_command lk_command_table[] = {
         .method = "POST",
         .route = "/v1/renew",
         .usage = "part [ALSO part]... [OWNER id] [TTL ms] [TOKEN n] [META]",
-        .summary = "Sets the deadline of a lease anew",
+        .summary = "Extends a lease: sets its deadline",
     },
     {
         .name = "RELEASE",
-        .kind = LK_CALL_RELEASE,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_RELEASE,
         .operands = LK_OPERANDS_PARTS,
         .keywords = W(ALSO) | W(OWNER) | W(TOKEN) | W(PUT) | W(META),
         .shape = LK_SHAPE_DONE,
@@ -48,24 +51,26 @@ const struct lk_command lk_command_table[] = {
     },
     {
         .name = "BREAK",
-        .kind = LK_CALL_BREAK,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_BREAK,
         .operands = LK_OPERANDS_PATH,
         .keywords = W(REASON) | W(OWNER) | W(NOW) | W(BY),
         .shape = LK_SHAPE_BROKEN,
         .method = "POST",
         .route = "/v1/break",
         .usage = "path REASON text [OWNER id] [NOW] [BY name]",
-        .summary = "Ends what others hold or wait for at a path; goes on record",
+        .summary = "Ends requests of other owners at a path; is recorded",
     },
     {
         .name = "AUDIT",
         .kind = LK_CALL_AUDIT,
         .operands = LK_OPERANDS_PREFIX,
+        .keywords = W(COUNT) | W(CURSOR),
         .shape = LK_SHAPE_AUDIT,
         .method = "GET",
         .route = "/v1/audit",
-        .usage = "[prefix]",
-        .summary = "Lists what was broken: when, by whom, why",
+        .usage = "[prefix] [COUNT n] [CURSOR c]",
+        .summary = "Lists past breaks: when, by which user, why",
     },
     {
         .name = "LIST",
@@ -82,11 +87,12 @@ const struct lk_command lk_command_table[] = {
         .name = "SHOW",
         .kind = LK_CALL_SHOW,
         .operands = LK_OPERANDS_PATH,
+        .keywords = W(COUNT) | W(CURSOR),
         .shape = LK_SHAPE_SHOW,
         .method = "GET",
         .route = "/v1/requests/",
-        .usage = "path",
-        .summary = "Lists requests at or around a path, and what is in their way",
+        .usage = "path [COUNT n] [CURSOR c]",
+        .summary = "Lists requests at, above and below a path, with their blockers",
     },
     {
         .name = "GET",
@@ -101,7 +107,8 @@ const struct lk_command lk_command_table[] = {
     },
     {
         .name = "PUT",
-        .kind = LK_CALL_PUT,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_PUT,
         .operands = LK_OPERANDS_PATH_VALUE,
         .keywords = W(OWNER) | W(TOKEN),
         .shape = LK_SHAPE_OK,
@@ -112,10 +119,11 @@ const struct lk_command lk_command_table[] = {
     },
     {
         .name = "DEL",
-        .kind = LK_CALL_PUT,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_PUT,
         .operands = LK_OPERANDS_PATH,
         .keywords = W(OWNER) | W(TOKEN),
-        .shape = LK_SHAPE_OK,
+        .shape = LK_SHAPE_DELETED,
         .method = "DELETE",
         .route = "/v1/values/",
         .usage = "path [OWNER id] [TOKEN n]",
@@ -123,18 +131,20 @@ const struct lk_command lk_command_table[] = {
     },
     {
         .name = "PUSH",
-        .kind = LK_CALL_PUSH,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_PUSH,
         .operands = LK_OPERANDS_QUEUE_ID,
         .keywords = W(VALUE) | W(DELAY) | W(NEEDS),
         .shape = LK_SHAPE_PUSHED,
         .method = "POST",
         .route = "/v1/push",
         .usage = "queue id [VALUE v] [DELAY ms] [NEEDS part]...",
-        .summary = "Adds an item to a queue, unless it is there",
+        .summary = "Adds an item to a queue, unless it exists",
     },
     {
         .name = "CLAIM",
-        .kind = LK_CALL_TAKE,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_TAKE,
         .operands = LK_OPERANDS_PATH,
         .keywords =
             W(OWNER) | W(TTL) | W(TRY) | W(WAIT) | W(MAXATTEMPTS) | W(ASK) | W(NOTE) | W(BOUND),
@@ -148,7 +158,8 @@ const struct lk_command lk_command_table[] = {
     },
     {
         .name = "DONE",
-        .kind = LK_CALL_FINISH,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_FINISH,
         .operands = LK_OPERANDS_QUEUE_ID,
         .keywords = W(OWNER) | W(TOKEN),
         .shape = LK_SHAPE_OK,
@@ -156,11 +167,12 @@ const struct lk_command lk_command_table[] = {
         .method = "POST",
         .route = "/v1/done",
         .usage = "queue id [OWNER id] [TOKEN n]",
-        .summary = "Ends a claim: the item is removed",
+        .summary = "Ends a claim and removes the item",
     },
     {
         .name = "RETRY",
-        .kind = LK_CALL_FINISH,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_FINISH,
         .operands = LK_OPERANDS_QUEUE_ID,
         .keywords = W(OWNER) | W(TOKEN) | W(DELAY),
         .shape = LK_SHAPE_OK,
@@ -168,11 +180,12 @@ const struct lk_command lk_command_table[] = {
         .method = "POST",
         .route = "/v1/retry",
         .usage = "queue id [OWNER id] [TOKEN n] [DELAY ms]",
-        .summary = "Ends a claim: the item is given back",
+        .summary = "Ends a claim and returns the item to the queue",
     },
     {
         .name = "UNPARK",
-        .kind = LK_CALL_UNPARK,
+        .kind = LK_CALL_COMMAND,
+        .decides = LK_COMMAND_UNPARK,
         .operands = LK_OPERANDS_QUEUE_ID,
         .shape = LK_SHAPE_OK,
         .method = "POST",
@@ -199,7 +212,7 @@ const struct lk_command lk_command_table[] = {
         .method = "GET",
         .route = "/v1/stats/",
         .usage = "queue",
-        .summary = "Counts of a queue",
+        .summary = "Returns the counters of a queue",
     },
     {
         .name = "EVENTS",
@@ -208,7 +221,7 @@ const struct lk_command lk_command_table[] = {
         .keywords = W(AFTER) | W(COUNT) | W(TRY) | W(WAIT),
         .shape = LK_SHAPE_EVENTS,
         .usage = "[prefix] [AFTER sequence] [COUNT n] [WAIT ms]",
-        .summary = "What has happened behind an event that was seen, or what happens next",
+        .summary = "Returns the events after a given one, or waits for the next",
     },
     {
         .name = "LIMITS",
@@ -218,7 +231,7 @@ const struct lk_command lk_command_table[] = {
         .method = "GET",
         .route = "/v1/limits",
         .usage = "",
-        .summary = "The bounds that the store keeps",
+        .summary = "Returns the bounds of the store",
     },
     {
         .name = "LIMIT",
@@ -230,7 +243,7 @@ const struct lk_command lk_command_table[] = {
         .method = "POST",
         .route = "/v1/limits",
         .usage = "[LIVE n] [LIVE-PER-OWNER n] [LIVE-PER-ROOT n] [WAITERS-PER-PATH n] [EVENTS n]",
-        .summary = "Sets bounds, 0: none, and tells all of them",
+        .summary = "Sets bounds (0: none) and returns all of them",
     },
 };
 const size_t lk_command_count = sizeof lk_command_table / sizeof lk_command_table[0];
@@ -249,7 +262,7 @@ bool lk_word_is(struct lk_slice word, const char *name) {
     return i == word.size && name[i] == '\0';
 }
 
-const struct lk_command *lk_command_find(struct lk_slice name) {
+const struct lk_command_spec *lk_command_find(struct lk_slice name) {
     for (size_t i = 0; i < lk_command_count; i++) {
         if (lk_word_is(name, lk_command_table[i].name)) {
             return &lk_command_table[i];
@@ -258,7 +271,7 @@ const struct lk_command *lk_command_find(struct lk_slice name) {
     return NULL;
 }
 
-/* A route that ends in '/' is followed by a path; any other stands alone. */
+/* A route that ends in '/' is followed by a path; any other is the whole path. */
 static bool is_on_route(const char *route, struct lk_slice path, struct lk_slice *ret_rest) {
     size_t size = strlen(route);
     bool is_followed = route[size - 1] == '/';
@@ -271,13 +284,13 @@ static bool is_on_route(const char *route, struct lk_slice path, struct lk_slice
     return true;
 }
 
-const struct lk_command *lk_command_find_route(struct lk_slice method, struct lk_slice path,
-                                               struct lk_slice *ret_rest, bool *ret_is_known) {
+const struct lk_command_spec *lk_command_find_route(struct lk_slice method, struct lk_slice path,
+                                                    struct lk_slice *ret_rest, bool *ret_is_known) {
     bool is_known = false;
     struct lk_slice rest;
 
     for (size_t i = 0; i < lk_command_count; i++) {
-        const struct lk_command *command = &lk_command_table[i];
+        const struct lk_command_spec *command = &lk_command_table[i];
         if (command->route == NULL || !is_on_route(command->route, path, &rest)) {
             continue;
         }
@@ -292,7 +305,7 @@ const struct lk_command *lk_command_find_route(struct lk_slice method, struct lk
     return NULL;
 }
 
-size_t lk_command_operand_count(const struct lk_command *command) {
+size_t lk_command_operand_count(const struct lk_command_spec *command) {
     switch (command->operands) {
     case LK_OPERANDS_NONE:
     case LK_OPERANDS_PREFIX:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wishes as words: operands first, then keywords in any order. */
+/* Reads drafts from words: operands first, then keywords in any order. */
 #include "base/error.h"
 #include "command/keywords.h"
 
-void lk_wish_begin(struct lk_wish *wish, const struct lk_command *command) {
-    *wish = (struct lk_wish){
+void lk_draft_begin(struct lk_draft *draft, const struct lk_command_spec *command) {
+    *draft = (struct lk_draft){
         .command = command,
         .count = LK_PAGE_DEFAULT,
         .blockers = LK_BLOCKERS_DEFAULT,
@@ -17,49 +17,51 @@ void lk_wish_begin(struct lk_wish *wish, const struct lk_command *command) {
     };
 }
 
-/* Takes the operands; how many words they are. A prefix is missing where a keyword stands. */
-static size_t read_operands(struct lk_wish *wish, const struct lk_slice *words, size_t count) {
-    switch (wish->command->operands) {
+/*
+ * Reads the operands; returns how many words they are. A keyword means that the prefix is missing.
+ */
+static size_t read_operands(struct lk_draft *draft, const struct lk_slice *words, size_t count) {
+    switch (draft->command->operands) {
     case LK_OPERANDS_PARTS:
-        wish->parts[wish->part_count++] = words[0];
+        draft->parts_said[draft->part_count++] = words[0];
         return 1;
     case LK_OPERANDS_PREFIX:
-        if (count == 0 || lk_keyword_find(wish->command, words[0]) != LK_WORDS_COUNT) {
+        if (count == 0 || lk_keyword_find(draft->command, words[0]) != LK_WORDS_COUNT) {
             return 0;
         }
-        wish->has_path = words[0].size > 0;
-        wish->path = words[0];
+        draft->has_path = words[0].size > 0;
+        draft->path = words[0];
         return 1;
     case LK_OPERANDS_PATH:
     case LK_OPERANDS_PATH_VALUE:
     case LK_OPERANDS_QUEUE_ID:
-        wish->has_path = true;
-        wish->path = words[0];
-        if (wish->command->operands == LK_OPERANDS_PATH) {
+        draft->has_path = true;
+        draft->path = words[0];
+        if (draft->command->operands == LK_OPERANDS_PATH) {
             return 1;
         }
-        *(wish->command->operands == LK_OPERANDS_QUEUE_ID ? &wish->id : &wish->value) = words[1];
+        *(draft->command->operands == LK_OPERANDS_QUEUE_ID ? &draft->id : &draft->value) = words[1];
         return 2;
     default:
         return 0;
     }
 }
 
-/* A keyword and the word that belongs to it, if one does. */
-static lk_outcome set_word(struct lk_wish *wish, enum lk_keyword keyword, const char *name,
+/* Sets a keyword and its value, if it has one. */
+static lk_outcome set_word(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
                            struct lk_slice word, lk_error *error) {
     int64_t number;
     lk_outcome outcome;
 
     switch (lk_keyword_forms[keyword].kind) {
     case LK_KEYWORD_PART:
-        return lk_keyword_add_part(wish, keyword, word, error);
+        return lk_keyword_add_part(draft, keyword, word, error);
     case LK_KEYWORD_TEXT:
-        lk_keyword_set_text(wish, keyword, word);
+        lk_keyword_set_text(draft, keyword, word);
         return LK_OK;
     default:
         outcome = lk_keyword_read_number(name, word, &number, error);
-        return outcome == LK_OK ? lk_keyword_set_number(wish, keyword, name, number, error)
+        return outcome == LK_OK ? lk_keyword_set_number(draft, keyword, name, number, error)
                                 : outcome;
     }
 }
@@ -70,35 +72,35 @@ static bool is_followed(enum lk_keyword keyword) {
     return kind != LK_KEYWORD_FLAG && (kind != LK_KEYWORD_STYLE || keyword == LK_WORD_WAIT);
 }
 
-lk_outcome lk_wish_read_words(struct lk_wish *wish, const struct lk_slice *words, size_t count,
-                              lk_error *error) {
-    size_t at = read_operands(wish, words, count);
+lk_outcome lk_draft_read_words(struct lk_draft *draft, const struct lk_slice *words, size_t count,
+                               lk_error *error) {
+    size_t at = read_operands(draft, words, count);
 
     while (at < count) {
-        enum lk_keyword keyword = lk_keyword_find(wish->command, words[at]);
+        enum lk_keyword keyword = lk_keyword_find(draft->command, words[at]);
         const char *name;
         lk_outcome outcome;
         if (keyword == LK_WORDS_COUNT) {
             return lk_error_set(error, LK_INVALID, "%s does not know the word \"%.*s\"",
-                                wish->command->name,
+                                draft->command->name,
                                 (int)(words[at].size < 64 ? words[at].size : 64), words[at].bytes);
         }
         name = lk_keyword_forms[keyword].name;
-        outcome = lk_keyword_give(wish, keyword, error);
+        outcome = lk_keyword_give(draft, keyword, error);
         if (outcome != LK_OK) {
             return outcome;
         }
         at++;
         if (!is_followed(keyword)) {
             if (lk_keyword_forms[keyword].kind == LK_KEYWORD_FLAG) {
-                lk_keyword_set_flag(wish, keyword, true);
+                lk_keyword_set_flag(draft, keyword, true);
             }
             continue;
         }
         if (at == count) {
             return lk_error_set(error, LK_INVALID, "nothing follows %s", name);
         }
-        outcome = set_word(wish, keyword, name, words[at++], error);
+        outcome = set_word(draft, keyword, name, words[at++], error);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -106,8 +108,9 @@ lk_outcome lk_wish_read_words(struct lk_wish *wish, const struct lk_slice *words
     return LK_OK;
 }
 
-/* The keyword that JSON and queries call so. */
-static enum lk_keyword find_by_json_name(const struct lk_command *command, struct lk_slice name) {
+/* The keyword that has this name in JSON and in queries. */
+static enum lk_keyword find_by_json_name(const struct lk_command_spec *command,
+                                         struct lk_slice name) {
     for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
         const char *json_name = lk_keyword_forms[i].json_name;
         if ((command->keywords >> i & 1) != 0 && json_name != NULL
@@ -118,23 +121,23 @@ static enum lk_keyword find_by_json_name(const struct lk_command *command, struc
     return LK_WORDS_COUNT;
 }
 
-lk_outcome lk_wish_set_text(struct lk_wish *wish, struct lk_slice name, struct lk_slice text,
-                            lk_error *error) {
-    enum lk_keyword keyword = find_by_json_name(wish->command, name);
+lk_outcome lk_draft_set_text(struct lk_draft *draft, struct lk_slice name, struct lk_slice text,
+                             lk_error *error) {
+    enum lk_keyword keyword = find_by_json_name(draft->command, name);
     lk_outcome outcome;
 
-    if (wish->command->operands == LK_OPERANDS_PREFIX
+    if (draft->command->operands == LK_OPERANDS_PREFIX
         && lk_slice_equal(name, lk_slice_of("prefix"))) {
-        wish->has_path = text.size > 0;
-        wish->path = text;
+        draft->has_path = text.size > 0;
+        draft->path = text;
         return LK_OK;
     }
     if (keyword == LK_WORDS_COUNT || !is_followed(keyword)) {
         return lk_error_set(error, LK_INVALID, "there is no field \"%.*s\" here",
                             (int)(name.size < 64 ? name.size : 64), name.bytes);
     }
-    outcome = lk_keyword_give(wish, keyword, error);
+    outcome = lk_keyword_give(draft, keyword, error);
     return outcome == LK_OK
-               ? set_word(wish, keyword, lk_keyword_forms[keyword].json_name, text, error)
+               ? set_word(draft, keyword, lk_keyword_forms[keyword].json_name, text, error)
                : outcome;
 }

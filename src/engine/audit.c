@@ -70,10 +70,12 @@ bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row) {
     return true;
 }
 
-void lk_audit_drop_oldest(lk_audit *audit) {
-    entry_free(&audit->entries[0]);
-    audit->count--;
-    memmove(audit->entries, audit->entries + 1, audit->count * sizeof *audit->entries);
+void lk_audit_drop_oldest(lk_audit *audit, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        entry_free(&audit->entries[i]);
+    }
+    audit->count -= count;
+    memmove(audit->entries, audit->entries + count, audit->count * sizeof *audit->entries);
 }
 
 lk_report *lk_report_make(const char *text, const char *warnings) {

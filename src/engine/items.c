@@ -121,80 +121,41 @@ bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *record,
 
 /* ---- out of the model ---- */
 
-/* An item and its age, for sorting. */
-struct aged {
-    uint64_t sequence;
-    lk_item_ref item;
-};
-
-struct gathering {
+struct telling {
     const struct lk_model *model;
-    struct aged *items;
-    size_t count;
-    size_t room;
+    const struct lk_times *times;
+    lk_item_list *list;
     bool is_complete;
 };
 
-static bool gather(void *context, lk_item_ref item) {
-    struct gathering *gathering = context;
-    struct lk_item_record record;
+static bool tell(void *context, lk_item_ref ref) {
+    struct telling *telling = context;
+    struct lk_item_record item;
+    struct lk_record claim;
 
-    if (gathering->count == gathering->room) {
-        size_t room = gathering->room == 0 ? ROOM_MIN : gathering->room * 2;
-        struct aged *items = realloc(gathering->items, room * sizeof *items);
-        if (items == NULL) {
-            gathering->is_complete = false;
-            return false;
-        }
-        gathering->items = items;
-        gathering->room = room;
+    lk_model_item_record(telling->model, ref, &item);
+    if (item.claim != 0) {
+        lk_model_record(telling->model, item.claim, &claim);
     }
-    lk_model_item_record(gathering->model, item, &record);
-    gathering->items[gathering->count++] = (struct aged){record.sequence, item};
-    return true;
-}
-
-static int compare_age(const void *a, const void *b) {
-    const struct aged *left = a;
-    const struct aged *right = b;
-
-    return (left->sequence > right->sequence) - (left->sequence < right->sequence);
-}
-
-static bool add_gathered(const struct gathering *gathering, const struct lk_times *times,
-                         lk_item_list *list) {
-    for (size_t i = 0; i < gathering->count; i++) {
-        struct lk_item_record item;
-        struct lk_record claim;
-        lk_model_item_record(gathering->model, gathering->items[i].item, &item);
-        if (item.claim != 0) {
-            lk_model_record(gathering->model, item.claim, &claim);
-        }
-        if (!lk_item_list_add(list, &item, item.claim != 0 ? &claim : NULL, times)) {
-            return false;
-        }
-    }
-    return true;
+    telling->is_complete =
+        lk_item_list_add(telling->list, &item, item.claim != 0 ? &claim : NULL, telling->times);
+    return telling->is_complete;
 }
 
 lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
                                const struct lk_path *queue, lk_item_list **ret_list) {
-    struct gathering gathering = {.model = model, .is_complete = true};
-    lk_item_list *list = lk_item_list_new();
+    struct telling telling = {.model = model, .times = times, .is_complete = true};
 
-    lk_model_each_item(model, queue, gather, &gathering);
-    if (gathering.count > 0) {
-        qsort(gathering.items, gathering.count, sizeof *gathering.items, compare_age);
-    }
-    if (list == NULL || !gathering.is_complete || !add_gathered(&gathering, times, list)) {
-        lk_item_list_free(list);
-        list = NULL;
-    }
-    free(gathering.items);
-    if (list == NULL) {
+    telling.list = lk_item_list_new();
+    if (telling.list == NULL) {
         return LK_INTERNAL;
     }
-    *ret_list = list;
+    lk_model_each_item(model, queue, tell, &telling);
+    if (!telling.is_complete) {
+        lk_item_list_free(telling.list);
+        return LK_INTERNAL;
+    }
+    *ret_list = telling.list;
     return LK_OK;
 }
 

@@ -43,7 +43,7 @@ void lk_limits_report(struct lk_text *text, const struct lk_quotas *quotas, uint
     if (events_max > 0) {
         lk_text_format(text, "the last %llu are kept", (unsigned long long)events_max);
     } else {
-        lk_text_format(text, "kept while somebody watches");
+        lk_text_format(text, "kept while a watch runs");
     }
     lk_text_format(text, "%s\n", is_watched ? "; watched now" : "; not watched now");
 }

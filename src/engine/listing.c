@@ -149,9 +149,10 @@ static int compare_gathered(const void *a, const void *b) {
 
 /* Gives each entry of a waiting request its own copy of what is in the way (R20). */
 static bool explain(const struct lk_model *model, const struct lk_times *times, lk_ref request,
-                    lk_listing *listing, size_t first_entry) {
+                    struct lk_explaining *explaining, lk_listing *listing, size_t first_entry) {
     struct lk_blocker blockers[LK_BLOCKERS_PER_ENTRY_MAX];
-    size_t in_the_way = lk_model_blockers(model, request, blockers, LK_BLOCKERS_PER_ENTRY_MAX);
+    size_t in_the_way =
+        lk_model_explain(model, request, explaining, blockers, LK_BLOCKERS_PER_ENTRY_MAX);
     size_t named = in_the_way < LK_BLOCKERS_PER_ENTRY_MAX ? in_the_way : LK_BLOCKERS_PER_ENTRY_MAX;
 
     for (size_t i = first_entry; i < listing->count; i++) {
@@ -166,35 +167,47 @@ static bool explain(const struct lk_model *model, const struct lk_times *times, 
     return true;
 }
 
+bool lk_listing_add_explained(lk_listing *listing, const struct lk_model *model, lk_ref request,
+                              const struct lk_times *times, struct lk_explaining *explaining) {
+    size_t first_entry = listing->count;
+    struct lk_record record;
+
+    lk_model_record(model, request, &record);
+    return lk_listing_add(listing, &record, times, NULL)
+           && (record.state != LK_STATE_WAITING
+               || explain(model, times, request, explaining, listing, first_entry));
+}
+
 static bool copy_gathered(struct gathering *gathering, const struct lk_times *times,
-                          const struct lk_path *prefix, bool with_blockers, lk_listing *listing) {
+                          const struct lk_path *prefix, struct lk_explaining *explaining,
+                          lk_listing *listing) {
+    bool is_complete = true;
+
     if (gathering->count > 1) {
         qsort(gathering->requests, gathering->count, sizeof *gathering->requests, compare_gathered);
     }
-    for (size_t i = 0; i < gathering->count; i++) {
+    for (size_t i = 0; i < gathering->count && is_complete; i++) {
         lk_ref request = gathering->requests[i].request;
-        size_t first_entry = listing->count;
         struct lk_record record;
 
-        lk_model_record(gathering->model, request, &record);
-        if (!lk_listing_add(listing, &record, times, prefix)) {
-            return false;
-        }
-        if (with_blockers && record.state == LK_STATE_WAITING
-            && !explain(gathering->model, times, request, listing, first_entry)) {
-            return false;
+        if (explaining != NULL) {
+            is_complete =
+                lk_listing_add_explained(listing, gathering->model, request, times, explaining);
+        } else {
+            lk_model_record(gathering->model, request, &record);
+            is_complete = lk_listing_add(listing, &record, times, prefix);
         }
     }
-    return true;
+    return is_complete;
 }
 
 /* Ends the gathering; *ret_listing is set when all went well. */
 static lk_outcome conclude(struct gathering *gathering, const struct lk_times *times,
-                           const struct lk_path *prefix, bool with_blockers,
+                           const struct lk_path *prefix, struct lk_explaining *explaining,
                            lk_listing **ret_listing) {
     lk_listing *listing = gathering->is_exhausted ? NULL : lk_listing_new();
     bool is_complete =
-        listing != NULL && copy_gathered(gathering, times, prefix, with_blockers, listing);
+        listing != NULL && copy_gathered(gathering, times, prefix, explaining, listing);
 
     free(gathering->requests);
     if (!is_complete) {
@@ -214,7 +227,7 @@ lk_outcome lk_listing_from_model(const struct lk_model *model, const struct lk_t
     } else {
         lk_model_each_below(model, prefix, gather, &gathering);
     }
-    return conclude(&gathering, times, prefix, false, ret_listing);
+    return conclude(&gathering, times, prefix, NULL, ret_listing);
 }
 
 lk_outcome lk_listing_from_model_with_blockers(const struct lk_model *model,
@@ -222,7 +235,13 @@ lk_outcome lk_listing_from_model_with_blockers(const struct lk_model *model,
                                                const struct lk_path *path,
                                                lk_listing **ret_listing) {
     struct gathering gathering = {.model = model};
+    struct lk_explaining *explaining = calloc(1, sizeof *explaining);
+    lk_outcome outcome = LK_INTERNAL;
 
-    lk_model_each_related(model, path, gather, &gathering);
-    return conclude(&gathering, times, NULL, true, ret_listing);
+    if (explaining != NULL) {
+        lk_model_each_related(model, path, gather, &gathering);
+        outcome = conclude(&gathering, times, NULL, explaining, ret_listing);
+    }
+    free(explaining);
+    return outcome;
 }

@@ -3,9 +3,9 @@
  * What engines answer with: lk_result, lk_listing and lk_audit, built from the model's effects and
  * records. Shared by every engine that decides with the model in this process.
  *
- * Left to the keeper: a result's `owner` and `paths`, which it knows from the ask.
+ * Left to the client library: a result's `owner` and `paths`, which it knows from the ask.
  * Everything built here is plain memory of the C library, which the public lk_..._free() end; they
- * are defined here too. Durations are rounded down, so that nobody believes in more than there is.
+ * are defined here too. Durations are rounded down, so that no caller counts on more than there is.
  */
 #ifndef LK_ENGINE_REPLY_H
 #define LK_ENGINE_REPLY_H
@@ -28,12 +28,44 @@ void lk_result_clear(lk_result *result);
  * before what the step changed is made durable, for it can fail: returns false when memory is
  * exhausted, with the result still to be cleared.
  */
-bool lk_result_from_effects(const struct lk_model *model, const struct lk_effects *effects,
-                            const struct lk_times *times, lk_result *result);
+bool lk_result_from_answer(const struct lk_model *model, const struct lk_answer *answer,
+                           const struct lk_times *times, lk_result *result);
 
 /* Makes *result (cleared before) an outcome with a sentence, and returns the outcome. */
 lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same without the outcome and its sentence, which a decision has by itself. */
+bool lk_result_fill(const struct lk_model *model, const struct lk_answer *answer,
+                    const struct lk_times *times, lk_result *result);
+
+/* ---- decisions ------------------------------------------------------------------------------- */
+
+struct lk_decision; /* engine/engine.h */
+
+/* Makes it empty, whatever is there, for this command (NULL: none): how every decide() begins. */
+void lk_decision_begin(struct lk_decision *decision, const struct lk_command *command);
+
+/* How every decide() ends: the decision's outcome is the one that is returned. */
+lk_outcome lk_decision_end(struct lk_decision *decision, lk_outcome outcome);
+
+/* Ends what the decision holds, leaves the outcome and a sentence, and returns the outcome. */
+lk_outcome lk_decision_fail(struct lk_decision *decision, lk_outcome outcome, const char *format,
+                            ...) __attribute__((format(printf, 3, 4)));
+
+/* Not a tick, which is no question, nor a leave, which a service says to itself. */
+bool lk_command_is_for_engines(const struct lk_command *command);
+
+/* LK_UNSUPPORTED, for the kinds of commands that are not for this engine. */
+lk_outcome lk_decision_refuse(struct lk_decision *decision);
+
+/*
+ * Fills an empty decision with what a step of `command` came to, but for the wait cursor. To be
+ * called before the next step, and before what the step changed is made durable: returns false when
+ * memory is exhausted, the decision an LK_INTERNAL then.
+ */
+bool lk_decision_from_effects(const struct lk_model *model, const struct lk_effects *effects,
+                              const struct lk_command *command, struct lk_decision *decision);
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
@@ -60,6 +92,10 @@ lk_listing *lk_listing_new(void); /* NULL when memory is exhausted */
 bool lk_listing_add(lk_listing *listing, const struct lk_record *record,
                     const struct lk_times *times, const struct lk_path *prefix);
 
+/* One request out of a model, with what is in its way: see lk_model_explain(). */
+bool lk_listing_add_explained(lk_listing *listing, const struct lk_model *model, lk_ref request,
+                              const struct lk_times *times, struct lk_explaining *explaining);
+
 /* ---- values and work (R15, R16) -------------------------------------------------------------- */
 
 /* The value at a path. LK_OK with *ret_value, LK_NONE, or LK_INTERNAL when memory is exhausted. */
@@ -70,9 +106,9 @@ lk_outcome lk_value_from_model(const struct lk_model *model, const struct lk_pat
  * What a take came to: LK_GRANTED with *ret_claim, else its outcome and sentence in *error. To be
  * called before what the step changed is made durable, as it can fail for memory (LK_INTERNAL).
  */
-lk_outcome lk_claim_from_effects(const struct lk_model *model, const struct lk_effects *effects,
-                                 const struct lk_times *times, lk_claim_info **ret_claim,
-                                 lk_error *error);
+lk_outcome lk_claim_from_answer(const struct lk_model *model, const struct lk_answer *answer,
+                                const struct lk_times *times, lk_claim_info **ret_claim,
+                                lk_error *error);
 
 /* The items of a queue, oldest first. LK_OK, or LK_INTERNAL when memory is exhausted. */
 lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
@@ -124,7 +160,10 @@ lk_audit *lk_audit_new(void); /* NULL when memory is exhausted */
 /* Appends a copy; oldest first. Returns false when memory is exhausted, the audit unchanged. */
 bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row);
 
-/* Forgets the first entry; there must be one. For those who keep a bounded record in memory. */
-void lk_audit_drop_oldest(lk_audit *audit);
+/*
+ * Forgets the first `count` entries; there must be so many. For a bounded record in memory: to move
+ * the rest costs as much as there is, so many go at a time.
+ */
+void lk_audit_drop_oldest(lk_audit *audit, size_t count);
 
 #endif

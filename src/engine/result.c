@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An lk_result out of a step's effects. */
+/* An lk_result out of a step's answer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,11 +81,8 @@ static bool fill_cycle(const struct lk_answer *answer, lk_result *result) {
     return true;
 }
 
-bool lk_result_from_effects(const struct lk_model *model, const struct lk_effects *effects,
-                            const struct lk_times *times, lk_result *result) {
-    const struct lk_answer *answer = &effects->answer;
-
-    result->outcome = answer->outcome;
+bool lk_result_fill(const struct lk_model *model, const struct lk_answer *answer,
+                    const struct lk_times *times, lk_result *result) {
     result->created = answer->created;
     result->in_use = answer->in_use;
     result->position = answer->in_the_way;
@@ -93,15 +90,21 @@ bool lk_result_from_effects(const struct lk_model *model, const struct lk_effect
     if (answer->request != 0) {
         fill_state(model, answer->request, times, result);
     }
+    return lk_blocker_infos_make(model, times, answer->blockers, answer->blocker_count,
+                                 &result->blockers, &result->blocker_count)
+           && fill_cycle(answer, result) && fill_value(model, answer, result);
+}
+
+bool lk_result_from_answer(const struct lk_model *model, const struct lk_answer *answer,
+                           const struct lk_times *times, lk_result *result) {
+    result->outcome = answer->outcome;
     if (answer->text[0] != '\0') {
         result->error = lk_text_copy(lk_slice_of(answer->text));
         if (result->error == NULL) {
             return false;
         }
     }
-    return lk_blocker_infos_make(model, times, answer->blockers, answer->blocker_count,
-                                 &result->blockers, &result->blocker_count)
-           && fill_cycle(answer, result) && fill_value(model, answer, result);
+    return lk_result_fill(model, answer, times, result);
 }
 
 lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...) {

@@ -51,13 +51,13 @@ void lk_claim_free(lk_claim_info *claim) {
     }
 }
 
-static bool fill_claim(const struct lk_model *model, const struct lk_effects *effects,
+static bool fill_claim(const struct lk_model *model, const struct lk_answer *answer,
                        const struct lk_times *times, lk_claim_info *claim) {
     struct lk_item_record item;
     struct lk_record request;
 
-    lk_model_item_record(model, effects->answer.item, &item);
-    lk_model_record(model, effects->answer.request, &request);
+    lk_model_item_record(model, answer->item, &item);
+    lk_model_record(model, answer->request, &request);
     claim->queue = lk_text_copy((struct lk_slice){item.queue.bytes, item.queue.size});
     claim->id = lk_text_copy(item.id);
     claim->owner = lk_text_copy(request.owner);
@@ -67,23 +67,23 @@ static bool fill_claim(const struct lk_model *model, const struct lk_effects *ef
     }
     claim->token = request.token;
     claim->attempt = item.attempts;
-    claim->is_stolen = effects->answer.is_stolen;
+    claim->is_stolen = answer->is_stolen;
     claim->ttl_ms = request.ttl_ms;
     claim->expires_in_ms = lk_time_left_ms(&request, times);
     return claim->queue != NULL && claim->id != NULL && claim->owner != NULL
            && (item.value.size == 0 || claim->value != NULL);
 }
 
-lk_outcome lk_claim_from_effects(const struct lk_model *model, const struct lk_effects *effects,
-                                 const struct lk_times *times, lk_claim_info **ret_claim,
-                                 lk_error *error) {
+lk_outcome lk_claim_from_answer(const struct lk_model *model, const struct lk_answer *answer,
+                                const struct lk_times *times, lk_claim_info **ret_claim,
+                                lk_error *error) {
     lk_claim_info *claim;
 
-    if (effects->answer.outcome != LK_GRANTED) {
-        return lk_error_set(error, effects->answer.outcome, "%s", effects->answer.text);
+    if (answer->outcome != LK_GRANTED) {
+        return lk_error_set(error, answer->outcome, "%s", answer->text);
     }
     claim = calloc(1, sizeof *claim);
-    if (claim == NULL || !fill_claim(model, effects, times, claim)) {
+    if (claim == NULL || !fill_claim(model, answer, times, claim)) {
         lk_claim_free(claim);
         return lk_error_set(error, LK_INTERNAL, "no memory for the claim");
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Durations. The value is kept as whole units and a decimal fraction of one, both exact, and
- * multiplied out in integers: no floating point, so no surprise at the edges.
+ * Parses durations. The value is kept as whole units and a decimal fraction of one, both exact, and
+ * multiplied in integers: without floating point, bounds are exact.
  */
 #include "form/duration.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* More digits behind the point than this cannot change a millisecond of any unit. */
+/* More fraction digits than this cannot change a millisecond of any unit. */
 enum { FRACTION_DIGITS_MAX = 9 };
 
 struct unit {
@@ -32,7 +32,7 @@ static const struct unit *find_unit(const char *name) {
     return NULL;
 }
 
-/* A decimal as it stands in the text: whole + fraction / scale. */
+/* A decimal number: whole + fraction / scale. */
 struct decimal {
     int64_t whole; /* at most LK_DURATION_MAX_MS + 1, which is too long in every unit */
     int64_t fraction;
@@ -44,7 +44,7 @@ static bool is_digit(char byte) {
     return byte >= '0' && byte <= '9';
 }
 
-/* Reads a decimal from the start of `text`; returns where it ends. */
+/* Reads a decimal from the start of `text`; returns its size. */
 static size_t read_decimal(const char *text, struct decimal *ret_decimal) {
     struct decimal decimal = {.scale = 1};
     size_t at = 0;

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of requests, field by field. */
+/* Records as maps; those that are not declared as a table of fields are written here. */
 #include "form/form.h"
 
-static void write_blocker(struct lk_form_writer *writer, const lk_blocker_info *blocker) {
+#include "form/record.h"
+
+/* ---- irregular records ----------------------------------------------------------------------- */
+
+static void write_record(struct lk_form_writer *writer, const struct lk_form *form,
+                         const void *record) {
     lk_form_open_map(writer, NULL);
-    lk_form_add_text_if_any(writer, "path", blocker->path);
-    lk_form_add_text_if_any(writer, "owner", blocker->owner);
-    lk_form_add_count_if_any(writer, "ticket", blocker->ticket);
-    lk_form_add_text(writer, "state", blocker->held ? "held" : "waiting");
-    lk_form_add_text_if_any(writer, "note", blocker->note);
-    lk_form_add_number(writer, "expires_in_ms", blocker->expires_in_ms);
+    lk_form_add_fields(writer, form, record);
     lk_form_close(writer);
 }
 
-static void write_blockers(struct lk_form_writer *writer, const lk_blocker_info *blockers,
-                           size_t count) {
-    lk_form_open_array(writer, "blockers");
-    for (size_t i = 0; i < count; i++) {
-        write_blocker(writer, &blockers[i]);
-    }
-    lk_form_close(writer);
+void lk_form_open_answer(struct lk_form_writer *writer, lk_outcome outcome) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text(writer, "status", lk_outcome_name(outcome));
 }
 
 static const char *failure_text(lk_outcome outcome, const char *text) {
     return text != NULL && text[0] != '\0' ? text : lk_outcome_text(outcome);
 }
 
-/* The outcomes that tell how an ask was judged, and so how things stand at its paths. */
+/* The outcomes of a judged ask, which report the state of its paths. */
 static bool is_judged(lk_outcome outcome) {
     return outcome == LK_GRANTED || outcome == LK_WAITING || outcome == LK_BUSY
            || outcome == LK_TIMEOUT || outcome == LK_DEADLOCK;
@@ -36,7 +32,7 @@ static bool is_failure(lk_outcome outcome) {
     return outcome != LK_OK && outcome != LK_GRANTED && outcome != LK_WAITING;
 }
 
-/* What only an answer to an ask has: how things stand at its paths, and why. */
+/* Fields of answers to an ask only: the state of its paths, and why. */
 static void add_judgement(struct lk_form_writer *writer, const lk_result *result, bool lives) {
     if (is_judged(result->outcome)) {
         lk_form_add_count(writer, "in_use", result->in_use);
@@ -51,11 +47,15 @@ static void add_judgement(struct lk_form_writer *writer, const lk_result *result
         lk_form_add_boolean(writer, "created", result->created);
     }
     if (result->blocker_count > 0) {
-        write_blockers(writer, result->blockers, result->blocker_count);
+        lk_form_open_array(writer, "blockers");
+        for (size_t i = 0; i < result->blocker_count; i++) {
+            write_record(writer, &lk_form_of_blocker, &result->blockers[i]);
+        }
+        lk_form_close(writer);
     }
 }
 
-/* R14: of a lease over several nodes. */
+/* R14: the tokens of a lease over several nodes. */
 static void write_tokens(struct lk_form_writer *writer, const lk_result *result) {
     if (result->token_count == 0) {
         return;
@@ -70,8 +70,7 @@ static void write_tokens(struct lk_form_writer *writer, const lk_result *result)
 void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result) {
     bool lives = result->expires_in_ms >= 0;
 
-    lk_form_open_map(writer, NULL);
-    lk_form_add_text(writer, "status", lk_outcome_name(result->outcome));
+    lk_form_open_answer(writer, result->outcome);
     if (result->path_count > 0) {
         lk_form_add_texts(writer, "paths", result->paths, result->path_count);
     }
@@ -97,61 +96,77 @@ void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result
 }
 
 void lk_form_write_failure(struct lk_form_writer *writer, lk_outcome outcome, const char *text) {
-    lk_form_open_map(writer, NULL);
-    lk_form_add_text(writer, "status", lk_outcome_name(outcome));
+    lk_form_open_answer(writer, outcome);
     lk_form_add_text(writer, "error", failure_text(outcome, text));
     lk_form_close(writer);
 }
 
 void lk_form_write_ok(struct lk_form_writer *writer) {
-    lk_form_open_map(writer, NULL);
-    lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
-    lk_form_close(writer);
-}
-
-void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, bool with_blockers) {
-    lk_form_open_map(writer, NULL);
-    lk_form_add_text_if_any(writer, "path", entry->path);
-    lk_form_add_count(writer, "ticket", entry->ticket);
-    lk_form_add_count_if_any(writer, "token", entry->token);
-    lk_form_add_text(writer, "state", entry->held ? "held" : "waiting");
-    if (entry->revoked) {
-        lk_form_add_boolean(writer, "revoked", true);
-    }
-    lk_form_add_text(writer, "mode", entry->shared ? "shared" : "exclusive");
-    lk_form_add_count_if_any(writer, "limit", entry->limit);
-    if (entry->shared) {
-        lk_form_add_count(writer, "units", entry->units);
-    }
-    lk_form_add_text_if_any(writer, "owner", entry->owner);
-    lk_form_add_text_if_any(writer, "note", entry->note);
-    lk_form_add_number(writer, "ttl_ms", entry->ttl_ms);
-    lk_form_add_number(writer, "expires_in_ms", entry->expires_in_ms);
-    lk_form_add_number(writer, "age_ms", entry->age_ms);
-    if (with_blockers && !entry->held) {
-        lk_form_add_count(writer, "position", entry->position);
-        write_blockers(writer, entry->blockers, entry->blocker_count);
-    }
-    lk_form_close(writer);
-}
-
-void lk_form_write_audit_entry(struct lk_form_writer *writer, const lk_audit_entry *entry) {
-    lk_form_open_map(writer, NULL);
-    lk_form_add_number(writer, "at_ms", entry->at_unix_ms);
-    lk_form_add_text_if_any(writer, "by", entry->by);
-    lk_form_add_text_if_any(writer, "reason", entry->reason);
-    lk_form_add_text_if_any(writer, "path", entry->path);
-    lk_form_add_text_if_any(writer, "owner", entry->owner);
-    lk_form_add_count(writer, "ticket", entry->ticket);
-    lk_form_add_count_if_any(writer, "token", entry->token);
-    lk_form_add_text(writer, "state", entry->held ? "held" : "waiting");
-    lk_form_add_text_if_any(writer, "note", entry->note);
+    lk_form_open_answer(writer, LK_OK);
     lk_form_close(writer);
 }
 
 void lk_form_write_broken(struct lk_form_writer *writer, size_t count) {
-    lk_form_open_map(writer, NULL);
-    lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
+    lk_form_open_answer(writer, LK_OK);
     lk_form_add_count(writer, "broken", count);
     lk_form_close(writer);
+}
+
+void lk_form_write_pushed(struct lk_form_writer *writer, bool added) {
+    lk_form_open_answer(writer, LK_OK);
+    lk_form_add_boolean(writer, "added", added);
+    lk_form_close(writer);
+}
+
+/* ---- regular records ------------------------------------------------------------------------- */
+
+void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, bool with_blockers) {
+    write_record(writer,
+                 with_blockers && !entry->held ? &lk_form_of_explained_entry : &lk_form_of_entry,
+                 entry);
+}
+
+void lk_form_write_audit_entry(struct lk_form_writer *writer, const lk_audit_entry *entry) {
+    write_record(writer, &lk_form_of_audit_entry, entry);
+}
+
+void lk_form_write_event(struct lk_form_writer *writer, const lk_watch_event *event) {
+    write_record(writer, &lk_form_of_event, event);
+}
+
+/* Writes the rest of an answer whose map is open. */
+static void end_answer(struct lk_form_writer *writer, const struct lk_form *form,
+                       const void *record) {
+    lk_form_add_fields(writer, form, record);
+    lk_form_close(writer);
+}
+
+void lk_form_write_value(struct lk_form_writer *writer, const char *path, const lk_value *value) {
+    lk_form_open_answer(writer, LK_OK);
+    lk_form_add_text(writer, "path", path);
+    end_answer(writer, &lk_form_of_value, value);
+}
+
+void lk_form_write_claim(struct lk_form_writer *writer, const lk_claim_info *claim) {
+    lk_form_open_answer(writer, LK_GRANTED);
+    end_answer(writer, &lk_form_of_claim, claim);
+}
+
+void lk_form_write_item(struct lk_form_writer *writer, const char *queue,
+                        const lk_item_info *item) {
+    lk_form_open_map(writer, NULL);
+    lk_form_add_text(writer, "queue", queue);
+    end_answer(writer, &lk_form_of_item, item);
+}
+
+void lk_form_write_stats(struct lk_form_writer *writer, const char *queue,
+                         const lk_queue_stats *stats) {
+    lk_form_open_answer(writer, LK_OK);
+    lk_form_add_text(writer, "queue", queue);
+    end_answer(writer, &lk_form_of_stats, stats);
+}
+
+void lk_form_write_limits(struct lk_form_writer *writer, const lk_limits *limits) {
+    lk_form_open_answer(writer, LK_OK);
+    end_answer(writer, &lk_form_of_limits, limits);
 }

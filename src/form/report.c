@@ -1,73 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store says of itself, as JSON: lines of "name: value" become the fields of "report". */
-#include <stdlib.h>
-#include <string.h>
-
+/* The report of a store: lines of "name: value" become the fields of "report". */
 #include "form/form.h"
+#include "form/text.h"
 
-/* `size` bytes as a JSON string. */
-static json_t *form_bytes(const char *bytes, size_t size) {
-    char *text = strndup(bytes, size);
-    if (text == NULL) {
-        return NULL;
+/* Removes the next line that is not empty from the front of `text`. false: there is none. */
+static bool next_line(const char **text, struct lk_slice *ret_line) {
+    const char *at = *text + strspn(*text, "\n");
+
+    *ret_line = (struct lk_slice){at, strcspn(at, "\n")};
+    *text = at + ret_line->size;
+    return ret_line->size > 0;
+}
+
+/* A line without ": " is its own name and value. */
+static void split(struct lk_slice line, struct lk_slice *ret_name, struct lk_slice *ret_value) {
+    const char *colon = memmem(line.bytes, line.size, ": ", 2);
+
+    *ret_name = line;
+    *ret_value = line;
+    if (colon != NULL) {
+        ret_name->size = (size_t)(colon - line.bytes);
+        ret_value->bytes = colon + 2;
+        ret_value->size = line.size - ret_name->size - 2;
     }
-    json_t *string = lk_form_text(text);
-    free(text);
-    return string;
 }
 
-/* Adds one line to the object of a report. A line without ": " is its own name and value. */
-static bool add_report_line(json_t *object, const char *line, size_t size) {
-    const char *colon = memmem(line, size, ": ", 2);
-    size_t name_size = colon != NULL ? (size_t)(colon - line) : size;
-    const char *value = colon != NULL ? colon + 2 : line;
+/* Compared as JSON shows them, where different bytes that are not UTF-8 are the same character. */
+static bool is_same_name(struct lk_slice a, struct lk_slice b) {
+    struct lk_buffer names = {.max = 0};
+    size_t size;
+    bool is_same;
 
-    json_t *name = form_bytes(line, name_size);
-    if (name == NULL) {
-        return false;
-    }
-    bool added = json_object_set_new(object, json_string_value(name),
-                                     form_bytes(value, size - (size_t)(value - line)))
-                 == 0;
-    json_decref(name);
-    return added;
+    lk_form_put_string(&names, a);
+    size = names.size;
+    lk_form_put_string(&names, b);
+    is_same = !names.failed && names.size == 2 * size
+              && memcmp(names.bytes, names.bytes + size, size) == 0;
+    lk_buffer_done(&names);
+    return is_same;
 }
 
-static bool add_warning_line(json_t *array, const char *line, size_t size) {
-    return json_array_append_new(array, form_bytes(line, size)) == 0;
-}
+/* A name is written once: at its first line, with the text of its last one. */
+static void add_line(struct lk_form_writer *writer, const char *text, struct lk_slice line) {
+    struct lk_slice name;
+    struct lk_slice value;
+    struct lk_slice other;
+    struct lk_slice other_name;
+    struct lk_slice other_value;
 
-/* Adds each line of `text` that is not empty. Takes over `into`; NULL when memory is exhausted. */
-static json_t *form_lines(json_t *into, const char *text,
-                          bool (*add_line)(json_t *into, const char *line, size_t size)) {
-    for (const char *line = text; into != NULL && line != NULL && *line != '\0';) {
-        size_t size = strcspn(line, "\n");
-        if (size > 0 && !add_line(into, line, size)) {
-            json_decref(into);
-            return NULL;
+    split(line, &name, &value);
+    while (next_line(&text, &other)) {
+        split(other, &other_name, &other_value);
+        if (is_same_name(name, other_name)) {
+            if (other.bytes < line.bytes) {
+                return;
+            }
+            value = other_value;
         }
-        line += size + (line[size] == '\n' ? 1 : 0);
     }
-    return into;
+    lk_form_add_pair(writer, name, value);
 }
 
-json_t *lk_form_report(const lk_report *report) {
-    json_t *object = json_object();
-    if (object == NULL) {
-        return NULL;
+void lk_form_write_report(struct lk_form_writer *writer, const lk_report *report) {
+    const char *at = report->text;
+    struct lk_slice line;
+
+    lk_form_open_answer(writer, LK_OK);
+    lk_form_open_map(writer, "report");
+    while (next_line(&at, &line)) {
+        add_line(writer, report->text, line);
     }
-    if (json_object_set_new(object, "status", lk_form_text(lk_outcome_name(LK_OK))) != 0
-        || json_object_set_new(object, "report",
-                               form_lines(json_object(), report->text, add_report_line))
-               != 0
-        || json_object_set_new(object, "warnings",
-                               form_lines(json_array(), report->warnings, add_warning_line))
-               != 0
-        || json_object_set_new(object, "round_trip_us", json_integer(report->round_trip_us)) != 0
-        || json_object_set_new(object, "clock_offset_us", json_integer(report->clock_offset_us))
-               != 0) {
-        json_decref(object);
-        return NULL;
+    lk_form_close(writer);
+    lk_form_open_array(writer, "warnings");
+    for (at = report->warnings; next_line(&at, &line);) {
+        lk_form_add_slice(writer, NULL, line);
     }
-    return object;
+    lk_form_close(writer);
+    lk_form_add_number(writer, "round_trip_us", report->round_trip_us);
+    lk_form_add_number(writer, "clock_offset_us", report->clock_offset_us);
+    lk_form_close(writer);
 }

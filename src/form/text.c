@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that should be text as text that is: JSON strings of whatever a store may hold. */
+/* Converts any bytes of a store to JSON strings. */
 #include "form/text.h"
 
 #include <stdio.h>
 
-#include "form/form.h"
 #include "model/utf8.h"
 
 static const struct lk_slice replacement = {.bytes = "\xEF\xBF\xBD", .size = 3}; /* U+FFFD */
 
-/* The longest piece from the start of `text` that is all UTF-8, or else all not. */
+/* The longest piece from the start of `text` that is entirely UTF-8, or entirely not. */
 static struct lk_slice piece_of(struct lk_slice text, bool *ret_is_valid) {
     size_t size = 0;
     uint32_t character;
@@ -69,31 +68,6 @@ void lk_form_put_string(struct lk_buffer *out, struct lk_slice text) {
     lk_buffer_add(out, "\"", 1);
 }
 
-json_t *lk_form_string(struct lk_slice text) {
-    struct lk_buffer clean = {.max = 0};
-    json_t *string;
-
-    if (lk_utf8_is_valid(text.bytes, text.size)) {
-        return json_stringn(text.size > 0 ? text.bytes : "", text.size);
-    }
-    while (text.size > 0) {
-        bool is_valid;
-        struct lk_slice piece = piece_of(text, &is_valid);
-        for (size_t i = 0; i < (is_valid ? 1 : piece.size); i++) {
-            lk_buffer_add_slice(&clean, is_valid ? piece : replacement);
-        }
-        text.bytes += piece.size;
-        text.size -= piece.size;
-    }
-    string = clean.failed ? NULL : json_stringn(clean.bytes, clean.size);
-    lk_buffer_done(&clean);
-    return string;
-}
-
-json_t *lk_form_text(const char *text) {
-    return lk_form_string(lk_slice_of(text));
-}
-
 /* ---- base64 ---- */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -117,7 +91,7 @@ void lk_form_put_base64(struct lk_buffer *out, struct lk_slice bytes) {
     out->size += (bytes.size + 2) / 3 * 4;
 }
 
-/* Four digits as 24 bits; -1: they are none. `=` counts as 0. */
+/* Four digits as 24 bits; -1: not base64. `=` counts as 0. */
 static int32_t read_group(const char *group) {
     int32_t bits = 0;
 

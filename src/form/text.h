@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes as JSON strings. JSON knows no bytes that are not UTF-8: each of those becomes U+FFFD,
- * so that what has been cut off, or was never text, can still be told.
+ * Bytes as JSON strings. JSON has only UTF-8: each other byte becomes U+FFFD, so that text that was
+ * cut off, or was never text, can still be shown.
  */
 #ifndef LK_FORM_TEXT_H
 #define LK_FORM_TEXT_H
 
-#include <jansson.h>
-
 #include "base/buffer.h"
 
-/* With its quotes and escapes, and what is not UTF-8 replaced. */
+/* Writes the string with its quotes and escapes; bytes that are not UTF-8 are replaced. */
 void lk_form_put_string(struct lk_buffer *out, struct lk_slice text);
-
-/* As a new reference of Jansson's; NULL when memory is exhausted. */
-json_t *lk_form_string(struct lk_slice text);
 
 /* RFC 4648, section 4. */
 void lk_form_put_base64(struct lk_buffer *out, struct lk_slice bytes);
 
 /*
- * And back: strict, with all its padding. The bytes take the place of the text, which they never
- * exceed. false: it is no base64, `text` is spoilt.
+ * Decodes base64: strict, with all its padding. The bytes replace the text, and never exceed it.
+ * false: not base64; the content of `text` is then undefined.
  */
 bool lk_form_read_base64(char *text, size_t size, size_t *ret_size);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writers: what each of the three forms does with a field. */
+/* Writers: how each form writes a field. */
 #include "form/writer.h"
+
+#include <stdio.h>
 
 #include "form/text.h"
 #include "model/utf8.h"
@@ -14,46 +16,13 @@ struct lk_form_writer lk_form_writer_json(struct lk_buffer *out) {
     return (struct lk_form_writer){.kind = LK_FORM_JSON, .out = out};
 }
 
-struct lk_form_writer lk_form_writer_tree(void) {
-    return (struct lk_form_writer){.kind = LK_FORM_TREE};
-}
-
 bool lk_form_writer_failed(const struct lk_form_writer *writer) {
-    return writer->failed || (writer->out != NULL && writer->out->failed);
-}
-
-json_t *lk_form_writer_close_tree(struct lk_form_writer *writer) {
-    json_t *tree = writer->tree;
-
-    writer->tree = NULL;
-    if (writer->failed) {
-        json_decref(tree);
-        return NULL;
-    }
-    return tree;
+    return writer->failed || writer->out->failed;
 }
 
 /* ---- one value ---- */
 
-/* Takes over `value`; NULL is a failure. */
-static void add_tree(struct lk_form_writer *writer, const char *name, json_t *value) {
-    json_t *parent = writer->depth > 0 ? writer->levels[writer->depth - 1].value : NULL;
-
-    if (writer->failed || value == NULL) {
-        json_decref(value);
-        writer->failed = true;
-    } else if (parent == NULL) {
-        writer->failed = writer->tree != NULL;
-        json_decref(writer->tree);
-        writer->tree = value;
-    } else {
-        writer->failed = (name != NULL ? json_object_set_new(parent, name, value)
-                                       : json_array_append_new(parent, value))
-                         != 0;
-    }
-}
-
-/* What stands in front of a value: its name, and in JSON what parts it from the one before. */
+/* Writes what precedes a value: its name, and in JSON the comma after the previous value. */
 static void begin(struct lk_form_writer *writer, const char *name) {
     struct lk_form_level *level = writer->depth > 0 ? &writer->levels[writer->depth - 1] : NULL;
 
@@ -73,14 +42,22 @@ static void begin(struct lk_form_writer *writer, const char *name) {
 }
 
 void lk_form_add_slice(struct lk_form_writer *writer, const char *name, struct lk_slice text) {
-    if (writer->kind == LK_FORM_TREE) {
-        add_tree(writer, name, lk_form_string(text));
-        return;
-    }
     begin(writer, name);
     if (writer->kind == LK_FORM_RESP) {
         lk_resp_put_bulk(writer->out, text);
     } else {
+        lk_form_put_string(writer->out, text);
+    }
+}
+
+void lk_form_add_pair(struct lk_form_writer *writer, struct lk_slice name, struct lk_slice text) {
+    begin(writer, NULL);
+    if (writer->kind == LK_FORM_RESP) {
+        lk_resp_put_bulk(writer->out, name);
+        lk_resp_put_bulk(writer->out, text);
+    } else {
+        lk_form_put_string(writer->out, name);
+        lk_buffer_add(writer->out, ":", 1);
         lk_form_put_string(writer->out, text);
     }
 }
@@ -96,10 +73,6 @@ void lk_form_add_text_if_any(struct lk_form_writer *writer, const char *name, co
 }
 
 void lk_form_add_number(struct lk_form_writer *writer, const char *name, int64_t number) {
-    if (writer->kind == LK_FORM_TREE) {
-        add_tree(writer, name, json_integer(number));
-        return;
-    }
     begin(writer, name);
     if (writer->kind == LK_FORM_RESP) {
         lk_resp_put_number(writer->out, number);
@@ -109,15 +82,32 @@ void lk_form_add_number(struct lk_form_writer *writer, const char *name, int64_t
 }
 
 void lk_form_add_boolean(struct lk_form_writer *writer, const char *name, bool value) {
-    if (writer->kind == LK_FORM_TREE) {
-        add_tree(writer, name, json_boolean(value));
-        return;
-    }
     begin(writer, name);
     if (writer->kind == LK_FORM_RESP) {
         lk_resp_put_boolean(writer->out, writer->version, value);
     } else {
         lk_buffer_add_text(writer->out, value ? "true" : "false");
+    }
+}
+
+enum { REAL_DIGITS = 15, REAL_BYTES = 32 }; /* digits of the input that a double keeps */
+
+/* Written with a point or an exponent, so that it is read back as a real number. */
+void lk_form_add_real(struct lk_form_writer *writer, const char *name, double number) {
+    char text[REAL_BYTES];
+    size_t size = (size_t)snprintf(text, sizeof text - 2, "%.*g", REAL_DIGITS, number);
+    size_t digits = strspn(text, "-0123456789");
+
+    if (digits == size) {
+        size += (size_t)snprintf(text + size, sizeof text - size, ".0");
+    } else if (text[digits] != 'e') {
+        text[digits] = '.'; /* replaces the decimal point of the locale */
+    }
+    begin(writer, name);
+    if (writer->kind == LK_FORM_RESP) {
+        lk_resp_put_bulk(writer->out, (struct lk_slice){text, size});
+    } else {
+        lk_buffer_add(writer->out, text, size);
     }
 }
 
@@ -151,13 +141,8 @@ void lk_form_add_value(struct lk_form_writer *writer, const void *bytes, size_t 
 static void open_level(struct lk_form_writer *writer, const char *name, bool is_map) {
     struct lk_form_level level = {.is_map = is_map};
 
-    if (writer->kind == LK_FORM_TREE) {
-        level.value = is_map ? json_object() : json_array();
-        add_tree(writer, name, level.value);
-    } else {
-        begin(writer, name);
-        level.at = writer->out->size;
-    }
+    begin(writer, name);
+    level.at = writer->out->size;
     if (writer->kind == LK_FORM_JSON) {
         lk_buffer_add(writer->out, is_map ? "{" : "[", 1);
     }
@@ -200,4 +185,36 @@ void lk_form_add_texts(struct lk_form_writer *writer, const char *name, char *co
         lk_form_add_text(writer, NULL, texts[i]);
     }
     lk_form_close(writer);
+}
+
+/* ---- places ---- */
+
+struct lk_form_place lk_form_here(const struct lk_form_writer *writer) {
+    return (struct lk_form_place){
+        .at = writer->out->size,
+        .count = writer->depth > 0 ? writer->levels[writer->depth - 1].count : 0,
+    };
+}
+
+void lk_form_go_back(struct lk_form_writer *writer, struct lk_form_place place) {
+    lk_buffer_cut(writer->out, place.at);
+    if (writer->depth > 0) {
+        writer->levels[writer->depth - 1].count = place.count;
+    }
+}
+
+void lk_form_add_text_at(struct lk_form_writer *writer, struct lk_form_place place,
+                         const char *name, const char *text) {
+    struct lk_buffer piece = {.max = 0};
+    struct lk_form_writer inserted = *writer;
+
+    inserted.out = &piece;
+    if (inserted.depth > 0) {
+        inserted.levels[inserted.depth - 1].count = place.count;
+        writer->levels[writer->depth - 1].count++;
+    }
+    lk_form_add_text(&inserted, name, text);
+    writer->failed = writer->failed || piece.failed;
+    lk_buffer_insert(writer->out, place.at, piece.bytes, piece.size);
+    lk_buffer_done(&piece);
 }

@@ -1,70 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ask: a new request (R7, R8, R10, R13, R22) or one that is there already (R3).
+ * The ask: a new request (R7, R8, R10, R13, R22) or one that exists already (R3).
  *
- * Where cycles of owners (R13) can come to be: with an ask that waits, with one that is granted or
- * converted past somebody. And, unseen by the asker's search: with a grant past a smaller ticket
- * in settle.c; when a lease that covered what its owner waits for (R8) ends, is revoked or
- * weakens; when a weaker request counts where it did not (R7c). So a repeated ask that changes
- * nothing is searched only after one of these.
+ * A cycle of owners (R13) can form with an ask that waits, or that is granted or converted past a
+ * waiting request. The asker's search sees these. It can also form unseen: with a grant past a
+ * smaller ticket in grant.c; when a lease that covered what its owner waits for (R8) ends, is
+ * revoked or weakens; when a weaker request counts where it did not (R7c). So a repeated ask that
+ * changes nothing is searched only after one of these.
  */
 #include <stdio.h>
 
 #include "model/deadlock.h"
-#include "model/demand.h"
-#include "model/keep.h"
-#include "model/obstacles.h"
+#include "model/explain.h"
+#include "model/grant.h"
+#include "model/order.h"
+#include "model/probe.h"
 #include "model/rules.h"
-#include "model/settle.h"
 #include "model/steps.h"
+#include "model/storage.h"
 #include "model/tree.h"
 
-/* What one ask goes through. */
+/* The working state of one ask. */
 struct asking {
     struct lk_model *model;
     struct lk_times times;
     const struct lk_ask *ask;
-    struct lk_demand demand; /* of what is asked for */
-    char *note;              /* made beforehand, so that nothing fails later; NULL: none */
+    struct lk_probe probe; /* of what is asked for */
+    char *note;            /* made first, so that nothing fails later; NULL: none */
 };
 
 /* ---- answers ---- */
 
-static uint64_t units_in_use(const struct lk_model *model, const struct lk_demanded *part) {
+static uint64_t units_in_use(const struct lk_model *model, const struct lk_probed_part *part) {
     return part->is_there ? lk_node_units_held(lk_node_at(model, part->node)) : 0;
 }
 
-static void explain(struct lk_model *model, const struct lk_demand *demand, size_t blockers_max) {
+static void explain(struct lk_model *model, const struct lk_probe *probe, size_t blockers_max) {
     struct lk_answer *answer = &model->effects.answer;
     size_t max = blockers_max < LK_BLOCKERS_MAX ? blockers_max : LK_BLOCKERS_MAX;
 
     if (max > 0) {
-        answer->in_the_way = lk_obstacles_explain(model, demand, model->blockers, max);
+        answer->in_the_way = lk_explain(model, probe, model->blockers, max);
         answer->blocker_count = answer->in_the_way < max ? answer->in_the_way : max;
     }
 }
 
 static void answer_refused(struct asking *asking, lk_outcome outcome, lk_id request,
-                           const struct lk_demand *demand) {
+                           const struct lk_probe *probe) {
     lk_answer(asking->model, outcome, request);
-    asking->model->effects.answer.in_use = units_in_use(asking->model, &demand->parts[0]);
-    explain(asking->model, demand, asking->ask->blockers_max);
+    asking->model->effects.answer.in_use = units_in_use(asking->model, &probe->parts[0]);
+    explain(asking->model, probe, asking->ask->blockers_max);
 }
 
-/* As the request stands now. */
+/* Answers with the request's present state. */
 static void answer_state(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    uint64_t in_use = units_in_use(model, &asking->demand.parts[0]);
+    uint64_t in_use = units_in_use(model, &asking->probe.parts[0]);
 
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);
         if (asking->ask->wants_value) {
-            model->effects.answer.value = lk_value_find(model, asking->demand.parts[0].node);
+            model->effects.answer.value = lk_value_find(model, asking->probe.parts[0].node);
         }
     } else {
-        lk_demand_of_request(model, id, &asking->demand);
+        lk_probe_of_request(model, id, &asking->probe);
         answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
-                       &asking->demand);
+                       &asking->probe);
     }
     model->effects.answer.in_use = in_use;
 }
@@ -82,7 +83,7 @@ static int64_t ttl_of(const struct lk_ask *ask) {
 }
 
 /* Sets ttl and deadline of a request that is asked for (R11); returns the deadline. */
-static int64_t promise(const struct asking *asking, struct lk_request *request) {
+static int64_t promise(const struct asking *asking, struct lk_model_request *request) {
     const struct lk_ask *ask = asking->ask;
 
     request->attended = ask->style == LK_WAIT;
@@ -96,30 +97,30 @@ static int64_t promise(const struct asking *asking, struct lk_request *request) 
     return asking->times.now_us + request->ttl_ms * 1000;
 }
 
-/* R15: the value that is wanted is that of the path named first, which is the first part then. */
+/* R15: the wanted value is that of the path named first. Its part becomes the first part. */
 static void want_value(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    struct lk_request *request = lk_request_at(model, id);
-    lk_id *link = &request->first_stake;
+    struct lk_model_request *request = lk_request_at(model, id);
+    lk_id *link = &request->first_entry;
     lk_id first;
 
     request->wants_value = true;
-    while (lk_stake_at(model, *link)->node != asking->demand.parts[0].node) {
-        link = &lk_stake_at(model, *link)->next_stake;
+    while (lk_part_entry_at(model, *link)->node != asking->probe.parts[0].node) {
+        link = &lk_part_entry_at(model, *link)->next_entry;
     }
     first = *link;
-    if (first != request->first_stake) {
-        *link = lk_stake_at(model, first)->next_stake;
-        lk_stake_at(model, first)->next_stake = request->first_stake;
-        request->first_stake = first;
+    if (first != request->first_entry) {
+        *link = lk_part_entry_at(model, first)->next_entry;
+        lk_part_entry_at(model, first)->next_entry = request->first_entry;
+        request->first_entry = first;
         lk_change_add(model, LK_CHANGE_CONVERTED, id);
     }
 }
 
-/* R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11). */
+/* R3: a repeated ask sets the deadline again; a fixed deadline does not move (R11). */
 static void refresh(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     if (asking->ask->wants_value) {
         want_value(asking, id);
@@ -151,26 +152,25 @@ static uint64_t live_under_root(const struct lk_root *root) {
     return (uint64_t)root->live + root->live_elsewhere;
 }
 
-const char *lk_full_bound(const struct lk_model *model, const struct lk_demand *demand,
-                          bool waits) {
+const char *lk_full_bound(const struct lk_model *model, const struct lk_probe *probe, bool waits) {
     const struct lk_quotas *quotas = &model->quotas;
 
     if (quotas->live_max != 0 && model->live + model->live_elsewhere >= quotas->live_max) {
         return "live requests in all";
     }
     if (quotas->live_per_owner_max != 0
-        && live_of_owner(model, demand->owner) >= quotas->live_per_owner_max) {
+        && live_of_owner(model, probe->owner) >= quotas->live_per_owner_max) {
         return "live requests of one owner";
     }
-    for (size_t i = 0; i < demand->count; i++) {
-        const struct lk_demanded *part = &demand->parts[i];
-        lk_id line = part->is_there ? lk_node_at(model, part->node)->line : 0;
+    for (size_t i = 0; i < probe->count; i++) {
+        const struct lk_probed_part *part = &probe->parts[i];
+        lk_id queue = part->is_there ? lk_node_at(model, part->node)->queue : 0;
         if (quotas->live_per_root_max != 0 && part->node != 0
             && live_under_root(lk_root_of(model, part->node)) >= quotas->live_per_root_max) {
             return "live requests under one root";
         }
-        if (waits && quotas->waiters_per_path_max != 0 && line != 0
-            && lk_line_at(model, line)->waiters_here >= quotas->waiters_per_path_max) {
+        if (waits && quotas->waiters_per_path_max != 0 && queue != 0
+            && lk_wait_queue_at(model, queue)->waiters_here >= quotas->waiters_per_path_max) {
             return "requests waiting at one path";
         }
     }
@@ -185,23 +185,23 @@ void lk_answer_full(struct lk_model *model, const char *bound) {
 static lk_id draft(struct asking *asking) {
     struct lk_model *model = asking->model;
     const struct lk_ask *ask = asking->ask;
-    lk_id id = lk_request_draft(model, ask->owner, ask->parts, &asking->demand,
+    lk_id id = lk_request_draft(model, ask->owner, ask->parts, &asking->probe,
                                 ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
 
     if (id != 0) {
-        struct lk_request *request = lk_request_at(model, id);
+        struct lk_model_request *request = lk_request_at(model, id);
         request->id = model->next_id++;
         request->wants_value = ask->wants_value;
         request->ticket = lk_request_next_draw(model, id, asking->times.wall_us);
-        lk_demand_of_request(model, id, &asking->demand);
+        lk_probe_of_request(model, id, &asking->probe);
     }
     return id;
 }
 
-/* The draft becomes held, or waits; or it closes a cycle, and has never been (R13). */
+/* Makes the draft held or waiting; or discards it if it closes a cycle (R13). */
 static void enter(struct asking *asking, lk_id id, bool granted) {
     struct lk_model *model = asking->model;
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
     const struct lk_owner *owner = lk_owner_at(model, request->owner);
     size_t cycle_count;
 
@@ -217,8 +217,9 @@ static void enter(struct asking *asking, lk_id id, bool granted) {
     lk_request_keep_draw(model, id, request->ticket);
     lk_change_add(model, granted ? LK_CHANGE_GRANTED : LK_CHANGE_QUEUED, id);
     if (granted) {
-        struct lk_touched touched = {.owner = request->owner};
-        lk_settle(model, &touched, asking->times); /* R8: it may cover what its owner waits for */
+        struct lk_released_nodes released = {.owner = request->owner};
+        lk_grant_waiters(model, &released,
+                         asking->times); /* R8: it may cover what its owner waits for */
     }
     answer_state(asking, id);
     model->effects.answer.created = true;
@@ -226,15 +227,15 @@ static void enter(struct asking *asking, lk_id id, bool granted) {
 
 static void ask_new(struct asking *asking) {
     struct lk_model *model = asking->model;
-    bool granted = lk_demand_judge(model, &asking->demand, NULL) == LK_VERDICT_GRANT;
+    bool granted = lk_probe_check(model, &asking->probe, NULL) == LK_VERDICT_GRANT;
     const char *bound;
     lk_id id;
 
     if (!granted && asking->ask->style == LK_TRY) {
-        answer_refused(asking, LK_BUSY, 0, &asking->demand);
+        answer_refused(asking, LK_BUSY, 0, &asking->probe);
         return;
     }
-    bound = lk_full_bound(model, &asking->demand, !granted);
+    bound = lk_full_bound(model, &asking->probe, !granted);
     if (bound != NULL) {
         lk_answer_full(model, bound);
         return;
@@ -249,31 +250,31 @@ static void ask_new(struct asking *asking) {
 
 /* ---- a request that is there ---- */
 
-/* How an ask compares with what is there. */
+/* How an ask compares with the request that exists. */
 enum change { UNCHANGED, NO_STRONGER, STRONGER };
 
-static const struct lk_stake *stake_at_node(const struct lk_model *model, lk_id request,
-                                            lk_id node) {
-    lk_id at = lk_request_at(model, request)->first_stake;
+static const struct lk_part_entry *entry_at_node(const struct lk_model *model, lk_id request,
+                                                 lk_id node) {
+    lk_id at = lk_request_at(model, request)->first_entry;
 
-    while (lk_stake_at(model, at)->node != node) {
-        at = lk_stake_at(model, at)->next_stake;
+    while (lk_part_entry_at(model, at)->node != node) {
+        at = lk_part_entry_at(model, at)->next_entry;
     }
-    return lk_stake_at(model, at);
+    return lk_part_entry_at(model, at);
 }
 
 static enum change compare(const struct asking *asking, lk_id id) {
     enum change change = UNCHANGED;
 
-    for (size_t i = 0; i < asking->demand.count; i++) {
-        const struct lk_demanded *asked = &asking->demand.parts[i];
-        const struct lk_stake *stake = stake_at_node(asking->model, id, asked->node);
-        struct lk_part present = {.mode = lk_mode_of_units(stake->units), .units = stake->units};
+    for (size_t i = 0; i < asking->probe.count; i++) {
+        const struct lk_probed_part *asked = &asking->probe.parts[i];
+        const struct lk_part_entry *entry = entry_at_node(asking->model, id, asked->node);
+        struct lk_part present = {.mode = lk_mode_of_units(entry->units), .units = entry->units};
         struct lk_part wanted = {.mode = lk_mode_of_units(asked->units), .units = asked->units};
         if (lk_part_is_stronger(&present, &wanted)) {
             return STRONGER; /* R9: one part is enough */
         }
-        if (stake->units != asked->units || stake->limit != asked->limit) {
+        if (entry->units != asked->units || entry->limit != asked->limit) {
             change = NO_STRONGER;
         }
     }
@@ -283,37 +284,41 @@ static enum change compare(const struct asking *asking, lk_id id) {
 /* Converts a request in its present state; `ticket` and `token` are what it has afterwards. */
 static void convert(struct asking *asking, lk_id id, uint64_t ticket, uint64_t token) {
     struct lk_model *model = asking->model;
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
     enum lk_state state = (enum lk_state)request->state;
 
     model->may_hide_cycle = true;
     lk_request_detach(model, id);
     lk_request_convert(model, id, asking->ask->parts, asking->ask->part_count);
-    request->ticket = ticket;
+    if (ticket != request->ticket) {
+        lk_order_remove(model, LK_ORDER_REQUESTS, &model->requests_by_ticket, id);
+        request->ticket = ticket;
+        lk_order_add(model, LK_ORDER_REQUESTS, &model->requests_by_ticket, id);
+    }
     request->token = token;
     lk_request_attach(model, id, state);
 }
 
-/* Lets in who can go after a conversion, and the owner's own whom it may cover now. */
+/* Grants what waits after a conversion, and the owner's requests that it may cover now. */
 static void settle_around(struct asking *asking, lk_id id) {
-    struct lk_touched touched;
+    struct lk_released_nodes released;
 
-    lk_touched_by(asking->model, id, &touched);
-    touched.owner = lk_request_at(asking->model, id)->owner;
-    lk_settle(asking->model, &touched, asking->times);
+    lk_released_nodes_of(asking->model, id, &released);
+    released.owner = lk_request_at(asking->model, id)->owner;
+    lk_grant_waiters(asking->model, &released, asking->times);
 }
 
-/* R9: back to the parts that it had, as if nobody had asked. */
-static void convert_back(struct lk_model *model, lk_id id, const struct lk_demand *former,
+/* R9: restores the former parts, as if the ask had not been made. */
+static void convert_back(struct lk_model *model, lk_id id, const struct lk_probe *former,
                          uint64_t token) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
     lk_id at;
 
     lk_request_detach(model, id);
-    at = request->first_stake;
-    for (size_t i = 0; i < former->count; i++, at = lk_stake_at(model, at)->next_stake) {
-        lk_stake_at(model, at)->limit = former->parts[i].limit;
-        lk_stake_at(model, at)->units = former->parts[i].units;
+    at = request->first_entry;
+    for (size_t i = 0; i < former->count; i++, at = lk_part_entry_at(model, at)->next_entry) {
+        lk_part_entry_at(model, at)->limit = former->parts[i].limit;
+        lk_part_entry_at(model, at)->units = former->parts[i].units;
     }
     request->token = token;
     lk_request_attach(model, id, LK_STATE_HELD);
@@ -322,19 +327,19 @@ static void convert_back(struct lk_model *model, lk_id id, const struct lk_deman
 /* R9: shared to exclusive, or more units, of a lease. Never waits. */
 static void strengthen_held(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    struct lk_request *request = lk_request_at(model, id);
-    struct lk_demand former;
+    struct lk_model_request *request = lk_request_at(model, id);
+    struct lk_probe former;
     uint64_t former_token = request->token;
     size_t cycle_count;
 
-    asking->demand.self = id;
-    asking->demand.ticket = LK_TICKET_PASSES;
-    if (lk_demand_judge(model, &asking->demand, NULL) != LK_VERDICT_GRANT) {
+    asking->probe.self = id;
+    asking->probe.ticket = LK_TICKET_PASSES;
+    if (lk_probe_check(model, &asking->probe, NULL) != LK_VERDICT_GRANT) {
         refresh(asking, id);
-        answer_refused(asking, LK_BUSY, id, &asking->demand);
+        answer_refused(asking, LK_BUSY, id, &asking->probe);
         return;
     }
-    lk_demand_of_request(model, id, &former);
+    lk_probe_of_request(model, id, &former);
     convert(asking, id, request->ticket, lk_request_next_draw(model, id, asking->times.wall_us));
     if (lk_deadlock_search(model, id, &cycle_count)) {
         convert_back(model, id, &former, former_token);
@@ -350,7 +355,7 @@ static void strengthen_held(struct asking *asking, lk_id id) {
 
 static void ask_held(struct asking *asking, lk_id id, enum change change) {
     struct lk_model *model = asking->model;
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
 
     if (change == STRONGER) {
         strengthen_held(asking, id);
@@ -367,32 +372,35 @@ static void ask_held(struct asking *asking, lk_id id, enum change change) {
     answer_state(asking, id);
 }
 
-/* R13: a request that stood in line and closes a cycle is withdrawn. Whether it was. */
+/* R13: withdraws a request in the queue if it closes a cycle. Returns whether it was withdrawn. */
 static bool withdraw_if_deadlocked(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    struct lk_touched touched;
+    struct lk_released_nodes released;
     size_t cycle_count;
 
     if (!lk_deadlock_search(model, id, &cycle_count)) {
         return false;
     }
-    lk_touched_by(model, id, &touched);
+    lk_released_nodes_of(model, id, &released);
     lk_request_end(model, id, LK_CHANGE_WITHDRAWN);
-    lk_settle(model, &touched, asking->times);
+    lk_grant_waiters(model, &released, asking->times);
     answer_deadlock(model, cycle_count, id);
     return true;
 }
 
-/* Whether a try for more, of a request in line, can be granted at once; else it stays as it is. */
+/*
+ * Whether a try for more, of a request in the queue, can be granted at once. If not, the request is
+ * not changed.
+ */
 static bool is_grantable_now(struct asking *asking, lk_id id) {
-    asking->demand.self = id;
-    asking->demand.ticket = LK_TICKET_NEWEST;
-    return lk_demand_judge(asking->model, &asking->demand, NULL) == LK_VERDICT_GRANT;
+    asking->probe.self = id;
+    asking->probe.ticket = LK_TICKET_NEWEST;
+    return lk_probe_check(asking->model, &asking->probe, NULL) == LK_VERDICT_GRANT;
 }
 
 static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
     struct lk_model *model = asking->model;
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
 
     if (change == STRONGER && asking->ask->style == LK_TRY && !is_grantable_now(asking, id)) {
         change = UNCHANGED;
@@ -408,14 +416,14 @@ static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
         settle_around(asking, id);
     }
     if ((change != UNCHANGED || model->may_hide_cycle) && withdraw_if_deadlocked(asking, id)) {
-        return; /* also when it has just been granted, past somebody whom its owner waits for */
+        return; /* also when it has just been granted, past a request that its owner waits for */
     }
     answer_state(asking, id);
 }
 
 static void ask_again(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
     enum change change;
 
     if (request->revoked) {
@@ -469,7 +477,7 @@ void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_
     struct asking asking;
     lk_id request;
 
-    asking.model = model; /* one by one: the demand is large and is filled in below */
+    asking.model = model; /* one by one: the probe is large and is filled in below */
     asking.times = times;
     asking.ask = ask;
     asking.note = NULL;
@@ -480,9 +488,9 @@ void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_
         lk_answer_exhausted(model);
         return;
     }
-    lk_demand_of_ask(model, lk_owner_find(model, ask->owner), ask->parts, ask->part_count,
-                     &asking.demand);
-    request = lk_request_find(model, &asking.demand);
+    lk_probe_of_ask(model, lk_owner_find(model, ask->owner), ask->parts, ask->part_count,
+                    &asking.probe);
+    request = lk_request_find(model, &asking.probe);
     if (request != 0) {
         ask_again(&asking, request);
     } else {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The invariants of the state, each recounted from the requests alone. For tests: O(everything),
- * and for lines O(n^2).
+ * and O(n^2) for wait queues.
  */
-#include "model/demand.h"
-#include "model/lines.h"
+#include "model/order.h"
+#include "model/probe.h"
 #include "model/requests.h"
 #include "model/tree.h"
+#include "model/wait_queue.h"
 
 struct count {
     uint32_t held;
     uint32_t exclusive;
-    uint32_t stakes;
+    uint32_t entries;
     uint64_t units;
     uint64_t units_waiting;
     uint32_t waiters;
@@ -21,22 +22,22 @@ struct count {
     uint32_t waiting_below;
 };
 
-static void count_stake(const struct lk_model *model, lk_id node, const struct lk_stake *stake,
+static void count_entry(const struct lk_model *model, lk_id node, const struct lk_part_entry *entry,
                         bool held, struct count *count) {
-    bool exclusive = lk_stake_is_exclusive(stake);
+    bool exclusive = lk_part_entry_is_exclusive(entry);
 
-    if (lk_node_contains(model, node, stake->node)) {
+    if (lk_node_contains(model, node, entry->node)) {
         count->held += held;
         count->exclusive += held && exclusive;
         count->waiting_below += !held;
         count->shared_below += !held && !exclusive;
     }
-    if (stake->node == node) {
-        count->stakes++;
-        count->units += held ? stake->units : 0;
-        count->units_waiting += held ? 0 : stake->units;
+    if (entry->node == node) {
+        count->entries++;
+        count->units += held ? entry->units : 0;
+        count->units_waiting += held ? 0 : entry->units;
         count->waiters += !held;
-        count->limited += !held && stake->limit != 0;
+        count->limited += !held && entry->limit != 0;
         count->shared_here += !held && !exclusive;
     }
 }
@@ -44,32 +45,33 @@ static void count_stake(const struct lk_model *model, lk_id node, const struct l
 static void recount(const struct lk_model *model, lk_id node, struct count *count) {
     *count = (struct count){.held = 0};
     for (uint32_t i = 0; i < model->deadlines.count; i++) {
-        const struct lk_request *request = lk_request_at(model, model->deadlines.ids[i]);
-        lk_id at = request->first_stake;
-        for (; at != 0; at = lk_stake_at(model, at)->next_stake) {
-            count_stake(model, node, lk_stake_at(model, at), request->state == LK_STATE_HELD,
+        const struct lk_model_request *request = lk_request_at(model, model->deadlines.ids[i]);
+        lk_id at = request->first_entry;
+        for (; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+            count_entry(model, node, lk_part_entry_at(model, at), request->state == LK_STATE_HELD,
                         count);
         }
     }
 }
 
-static const char *check_line(const struct lk_model *model, const struct lk_node *node,
-                              const struct count *count) {
-    const struct lk_line *line;
+static const char *check_wait_queue(const struct lk_model *model, const struct lk_node *node,
+                                    const struct count *count) {
+    const struct lk_wait_queue *queue;
 
-    if (node->line == 0) {
+    if (node->queue == 0) {
         return count->waiting_below == 0 ? NULL : "a node has waiters but no line";
     }
-    line = lk_line_at(model, node->line);
-    if (count->waiting_below == 0 || line->waiters_here != count->waiters
-        || line->units_waiting != count->units_waiting || line->limited_here != count->limited
-        || line->shared_here != count->shared_here || line->shared_below != count->shared_below) {
+    queue = lk_wait_queue_at(model, node->queue);
+    if (count->waiting_below == 0 || queue->waiters_here != count->waiters
+        || queue->units_waiting != count->units_waiting || queue->limited_here != count->limited
+        || queue->shared_here != count->shared_here || queue->shared_below != count->shared_below) {
         return "a line counts what does not wait there";
     }
     for (int kind = 0; kind < LK_LIST_KINDS; kind++) {
         uint64_t ticket = 0;
-        for (lk_id at = line->lists[kind].first; at != 0; at = lk_place_at(model, at)->next) {
-            uint64_t next = lk_place_ticket(model, lk_place_at(model, at));
+        for (lk_id at = queue->lists[kind].first; at != 0;
+             at = lk_queue_entry_at(model, at)->next) {
+            uint64_t next = lk_queue_entry_ticket(model, lk_queue_entry_at(model, at));
             if (next < ticket) {
                 return "a line is not in the order of tickets";
             }
@@ -88,10 +90,10 @@ static const char *check_node(const struct lk_model *model, lk_id id) {
         || lk_node_units_held(node) != count.units) {
         return "a node counts what is not held there";
     }
-    if (node->stakes < count.stakes) {
+    if (node->entries < count.entries) {
         return "a node does not know all of its stakes";
     }
-    return check_line(model, node, &count);
+    return check_wait_queue(model, node, &count);
 }
 
 static const char *check_nodes(const struct lk_model *model) {
@@ -107,30 +109,74 @@ static const char *check_nodes(const struct lk_model *model) {
 }
 
 static const char *check_request(const struct lk_model *model, lk_id id) {
-    const struct lk_request *request = lk_request_at(model, id);
-    struct lk_demand demand;
+    const struct lk_model_request *request = lk_request_at(model, id);
+    struct lk_probe probe;
 
     if (request->state == LK_STATE_ENDED) {
         return "an ended request has a deadline";
     }
-    lk_demand_of_request(model, id, &demand);
-    if (!request->is_claim && lk_request_find(model, &demand) != id) {
+    lk_probe_of_request(model, id, &probe);
+    if (!request->is_claim && lk_request_find(model, &probe) != id) {
         return "R3: a request is not found by its owner and paths";
     }
     if ((request->state == LK_STATE_HELD) != (request->token != 0)) {
         return "R4: leases have tokens, and only they";
     }
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        const struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        const struct lk_root *root = lk_root_of(model, lk_part_entry_at(model, at)->node);
         if (request->ticket > root->last_draw || request->token > root->last_draw) {
             return "R4: a root has forgotten a draw";
         }
     }
     if (request->state == LK_STATE_WAITING && !model->is_unsettled
-        && lk_demand_judge(model, &demand, NULL) == LK_VERDICT_GRANT) {
+        && lk_probe_check(model, &probe, NULL) == LK_VERDICT_GRANT) {
         return "R7: a request waits that could be granted";
     }
     return NULL;
+}
+
+/* Every live request is at its ticket's position in the treap. */
+static bool are_requests_in_order(const struct lk_model *model) {
+    return lk_order_check(model, LK_ORDER_REQUESTS, model->requests_by_ticket) == model->live;
+}
+
+/* A queue has its items by age, the ready and the delayed ones in a second tree; or it is idle. */
+static const char *check_queue(const struct lk_model *model, const struct lk_work *work,
+                               uint32_t *items) {
+    const struct lk_queue_counts *counts = &work->counts;
+    uint64_t count = counts->ready + counts->delayed + counts->claimed + counts->parked_now;
+
+    *items += (uint32_t)count;
+    if (lk_order_check(model, LK_ORDER_AGE, work->items) != count
+        || lk_order_check(model, LK_ORDER_DUE, work->ready) != counts->ready
+        || lk_order_check(model, LK_ORDER_DUE, work->delayed) != counts->delayed) {
+        return "the items of a queue are not in order, or not counted right";
+    }
+    return NULL;
+}
+
+static const char *check_queues(const struct lk_model *model) {
+    const char *wrong = NULL;
+    uint32_t items = 0;
+    uint32_t idle = 0;
+    uint32_t in_list = 0;
+
+    for (uint32_t i = 0; i < model->work_index.slot_count && wrong == NULL; i++) {
+        if (model->work_index.slots[i].id != 0) {
+            const struct lk_work *work = lk_work_at(model, model->work_index.slots[i].id);
+            wrong = check_queue(model, work, &items);
+            idle += work->items == 0;
+        }
+    }
+    for (lk_id at = model->first_idle; at != 0; at = lk_work_at(model, at)->next_idle) {
+        in_list += lk_work_at(model, at)->items == 0;
+    }
+    if (wrong == NULL && items != model->item_index.count) {
+        wrong = "an item is in no queue";
+    }
+    return wrong == NULL && (idle != model->idle || in_list != idle)
+               ? "idle queues are not counted right"
+               : wrong;
 }
 
 static const char *check_heap(const struct lk_model *model) {
@@ -145,6 +191,21 @@ static const char *check_heap(const struct lk_model *model) {
         }
     }
     return NULL;
+}
+
+/* The bytes of values and items match their counter. */
+static bool is_kept_counted(const struct lk_model *model) {
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < model->value_index.slot_count; i++) {
+        lk_id id = model->value_index.slots[i].id;
+        bytes += id != 0 ? lk_kept_value_at(model, id)->size + (uint64_t)LK_KEPT_COST_BYTES : 0;
+    }
+    for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
+        lk_id id = model->item_index.slots[i].id;
+        bytes += id != 0 ? lk_item_at(model, id)->value_size + (uint64_t)LK_KEPT_COST_BYTES : 0;
+    }
+    return bytes == model->kept_bytes;
 }
 
 const char *lk_model_check(const struct lk_model *model) {
@@ -162,5 +223,12 @@ const char *lk_model_check(const struct lk_model *model) {
     if (wrong == NULL && waiting != model->waiting) {
         wrong = "waiting requests are not counted right";
     }
+    if (wrong == NULL && !is_kept_counted(model)) {
+        wrong = "the bytes of values and items are not counted right";
+    }
+    if (wrong == NULL && !are_requests_in_order(model)) {
+        wrong = "requests are not in the order of tickets";
+    }
+    wrong = wrong != NULL ? wrong : check_queues(model);
     return wrong != NULL ? wrong : check_nodes(model);
 }

@@ -51,7 +51,10 @@ static void put(struct lk_model *model, uint32_t at, int64_t key, lk_id id) {
     lk_request_at(model, id)->deadline_at = at;
 }
 
-/* Whether (key, id) perishes before what stands at `at`: earlier, or among equals first in line. */
+/*
+ * Whether (key, id) perishes before the entry at `at`: earlier, or at the same instant and ahead in
+ * the queue.
+ */
 static bool goes_before(const struct lk_model *model, int64_t key, lk_id id, uint32_t at) {
     const struct lk_deadlines *heap = &model->deadlines;
 
@@ -105,7 +108,7 @@ static uint32_t sift_down(struct lk_model *model, uint32_t at, int64_t key, lk_i
     }
 }
 
-/* Puts (key, id) where it belongs, the hole being at `at`. */
+/* Puts (key, id) at its position; the hole is at `at`. */
 static void settle_in(struct lk_model *model, uint32_t at, int64_t key, lk_id id) {
     uint32_t up = sift_up(model, at, key, id);
     put(model, up != at ? up : sift_down(model, at, key, id), key, id);

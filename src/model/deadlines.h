@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When requests perish (R11): a heap with the earliest deadline on top.
+ * The deadlines of requests (R11): a heap with the earliest one on top.
  *
- * Four children a node, keys beside the ids, so that a sift touches few cache lines. Renewals move
- * deadlines to the end of time, where sifts are short.
+ * Four children a node, and keys beside the ids, so that a sift touches few cache lines. Renewals
+ * set late deadlines, for which sifts are short.
  */
 #ifndef LK_MODEL_DEADLINES_H
 #define LK_MODEL_DEADLINES_H
@@ -25,7 +25,7 @@ void lk_deadlines_done(struct lk_deadlines *heap);
 bool lk_deadlines_reserve(struct lk_deadlines *heap, uint32_t count);
 uint64_t lk_deadlines_bytes(const struct lk_deadlines *heap);
 
-/* These keep lk_request.deadline_at (the place in the heap) true. */
+/* These keep `deadline_at` of struct lk_model_request, the index in the heap, up to date. */
 void lk_deadlines_add(struct lk_model *model, lk_id request, int64_t at_us);
 void lk_deadlines_move(struct lk_model *model, lk_id request, int64_t at_us);
 void lk_deadlines_remove(struct lk_model *model, lk_id request);

@@ -2,25 +2,26 @@
 /*
  * A breadth-first search over the graph of owners, from the asker back to the asker.
  *
- * An edge leads from owner A to owner B where a request of B must end before a waiting request of
- * A can be granted. The list and the way back are kept in the owners' queues, so that the search
- * needs no memory. Lines remember how far the search has looked into them: each place is
- * looked at once however many wait behind it.
+ * An edge leads from owner A to owner B where a request of B must end before a waiting request of A
+ * can be granted. The list of owners and the way back are kept in the owners' struct lk_waits, so
+ * that the search needs no memory. Wait queues record how far the search has read their lists: each
+ * queue entry is looked at once, however many requests wait behind it.
  */
 #include "model/deadlock.h"
 
-#include "model/lines.h"
-#include "model/obstacles.h"
+#include "model/blockers.h"
+#include "model/wait_queue.h"
 
 struct search {
     struct lk_model *model;
     uint32_t mark;
     lk_id asker;
-    lk_id target; /* a granted request that somebody must wait for; 0: any of the asker's */
-    lk_id owner;  /* whose requests are looked at now */
+    lk_id target; /* a granted request that the cycle must end at; 0: any of the asker's */
+    lk_id owner;  /* the owner whose requests are expanded now */
     lk_id last;   /* end of the list of owners to look at */
     bool is_found;
-    uint32_t room; /* of the limited part that is looked at now: who has more units is waited for */
+    /* Of the current limited part: it waits for requests with more units than this. */
+    uint32_t room;
 };
 
 /* Owners that do not wait lead nowhere. */
@@ -42,11 +43,11 @@ static void enqueue(struct search *search, lk_id id) {
     search->last = id;
 }
 
-/* search->owner waits for this stake's request. */
-static bool follow(struct search *search, const struct lk_stake *stake) {
-    lk_id owner = lk_stake_owner(search->model, stake);
+/* search->owner waits for this part entry's request. */
+static bool follow(struct search *search, const struct lk_part_entry *entry) {
+    lk_id owner = lk_part_entry_owner(search->model, entry);
 
-    if (search->target != 0 ? stake->request == search->target : owner == search->asker) {
+    if (search->target != 0 ? entry->request == search->target : owner == search->asker) {
         search->is_found = true;
         return false;
     }
@@ -54,62 +55,63 @@ static bool follow(struct search *search, const struct lk_stake *stake) {
     return true;
 }
 
-static bool visit_conflict(void *context, lk_id stake_id) {
+static bool visit_conflict(void *context, lk_id entry_id) {
     struct search *search = context;
-    const struct lk_stake *stake = lk_stake_at(search->model, stake_id);
+    const struct lk_part_entry *entry = lk_part_entry_at(search->model, entry_id);
 
-    return lk_stake_owner(search->model, stake) == search->owner || follow(search, stake);
+    return lk_part_entry_owner(search->model, entry) == search->owner || follow(search, entry);
 }
 
-static bool visit_limit(void *context, lk_id stake_id) {
+static bool visit_limit(void *context, lk_id entry_id) {
     struct search *search = context;
-    const struct lk_stake *stake = lk_stake_at(search->model, stake_id);
+    const struct lk_part_entry *entry = lk_part_entry_at(search->model, entry_id);
 
-    return stake->units <= search->room || follow(search, stake);
+    return entry->units <= search->room || follow(search, entry);
 }
 
-/* Whether the search has seen all that matter for this part already; notes that it has now. */
-static bool is_limit_searched(const struct search *search, const struct lk_demand *demand,
-                              const struct lk_demanded *part) {
-    struct lk_line *line = lk_line_at(search->model, lk_node_at(search->model, part->node)->line);
+/* Whether the search has already seen all that matters for this part; records that it has now. */
+static bool is_limit_searched(const struct search *search, const struct lk_probe *probe,
+                              const struct lk_probed_part *part) {
+    struct lk_wait_queue *queue =
+        lk_wait_queue_at(search->model, lk_node_at(search->model, part->node)->queue);
 
     if (search->owner == search->asker) {
         return false;
     }
-    if (line->limit_searched == search->mark && line->limit_searched_room <= search->room
-        && line->limit_searched_ticket >= demand->ticket) {
+    if (queue->limit_searched == search->mark && queue->limit_searched_room <= search->room
+        && queue->limit_searched_ticket >= probe->ticket) {
         return true;
     }
-    line->limit_searched = search->mark;
-    line->limit_searched_room = search->room;
-    line->limit_searched_ticket = demand->ticket;
+    queue->limit_searched = search->mark;
+    queue->limit_searched_room = search->room;
+    queue->limit_searched_ticket = probe->ticket;
     return false;
 }
 
 /*
  * Follows every edge that starts at this waiting request. false: the cycle is found. A walk leaves
- * out what is its own owner's, so walks of the asker must not count as having seen everything:
- * what they leave out is just what the others look for.
+ * out the requests of its own owner. So walks of the asker do not count as having seen everything:
+ * what they leave out is what the other walks search for.
  */
 static bool expand(struct search *search, lk_id request) {
     uint32_t mark = search->owner == search->asker ? 0 : search->mark;
-    struct lk_demand demand;
+    struct lk_probe probe;
     bool is_covered;
 
-    lk_demand_of_request(search->model, request, &demand);
-    is_covered = lk_demand_is_covered(search->model, &demand); /* R8: only limits are in its way */
-    for (size_t i = 0; i < demand.count; i++) {
-        const struct lk_demanded *part = &demand.parts[i];
+    lk_probe_of_request(search->model, request, &probe);
+    is_covered = lk_probe_is_covered(search->model, &probe); /* R8: only limits are in its way */
+    for (size_t i = 0; i < probe.count; i++) {
+        const struct lk_probed_part *part = &probe.parts[i];
         if (!is_covered
-            && !lk_obstacles_conflicting(search->model, &demand, i, mark, visit_conflict, search)) {
+            && !lk_blockers_conflicting(search->model, &probe, i, mark, visit_conflict, search)) {
             return false;
         }
         if (part->limit == 0) {
             continue;
         }
         search->room = part->limit - part->units;
-        if (!is_limit_searched(search, &demand, part)
-            && !lk_obstacles_counting(search->model, &demand, i, visit_limit, search)) {
+        if (!is_limit_searched(search, &probe, part)
+            && !lk_blockers_counting(search->model, &probe, i, visit_limit, search)) {
             return false;
         }
     }
@@ -150,7 +152,7 @@ static size_t name_cycle(const struct search *search) {
 }
 
 bool lk_deadlock_search(struct lk_model *model, lk_id id, size_t *ret_count) {
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
     bool held = request->state == LK_STATE_HELD;
     struct search search = {.model = model,
                             .asker = request->owner,
@@ -159,7 +161,7 @@ bool lk_deadlock_search(struct lk_model *model, lk_id id, size_t *ret_count) {
                             .last = request->owner};
 
     if (lk_owner_waiting(model, request->owner) == 0) {
-        return false; /* it waits for nobody */
+        return false; /* no request of its owner waits */
     }
     search.mark = ++model->mark;
     lk_waits_of(model, search.asker)->mark = search.mark;

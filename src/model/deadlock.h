@@ -3,13 +3,13 @@
 #ifndef LK_MODEL_DEADLOCK_H
 #define LK_MODEL_DEADLOCK_H
 
-#include "model/demand.h"
+#include "model/probe.h"
 
 /*
- * Whether the request closes a cycle: it waits, and somebody it waits for waits, directly or
- * through others, for its owner; or it has just been granted, somebody waits for it, and its
- * owner waits for them. Then the owners of the cycle are in model->cycle, its owner first, as many
- * as fit, and *ret_count says how many are there.
+ * Whether the request closes a cycle. Either it waits, and a request that it waits for waits,
+ * directly or through others, for its owner; or it has just been granted, another request waits for
+ * it, and its owner waits for that one's owner. If so, the owners of the cycle are in model->cycle,
+ * its owner first, as many as fit, and *ret_count is their number.
  */
 bool lk_deadlock_search(struct lk_model *model, lk_id request, size_t *ret_count);
 

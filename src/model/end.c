@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Renewing and ending: by the owner, by an administrator, by the deadline (R11, R12). */
+/* Renewals and ends: by the owner, by an administrator, by the deadline (R11, R12). */
 #include <stdio.h>
 
-#include "model/demand.h"
-#include "model/lines.h"
-#include "model/settle.h"
+#include "model/grant.h"
+#include "model/probe.h"
 #include "model/steps.h"
 #include "model/tree.h"
 #include "model/values.h"
+#include "model/wait_queue.h"
 #include "model/work.h"
 
 static lk_id find_target(const struct lk_model *model, const struct lk_target *target) {
     return lk_model_find(model, target->owner, target->parts, target->part_count);
 }
 
-static bool has_token(const struct lk_request *request, uint64_t token) {
+static bool has_token(const struct lk_model_request *request, uint64_t token) {
     return token == 0 || (request->state == LK_STATE_HELD && request->token == token);
 }
 
-/* Whether the claim has these very paths: the item's, and what its work needs. */
-static bool has_paths(const struct lk_model *model, const struct lk_request *claim,
+/* Whether the claim has exactly these paths: the item's, and those of its needs. */
+static bool has_paths(const struct lk_model *model, const struct lk_model_request *claim,
                       const struct lk_target *target) {
-    for (lk_id at = claim->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+    for (lk_id at = claim->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
         size_t i = 0;
         while (i < target->part_count
-               && lk_node_find(model, &target->parts[i].path) != lk_stake_at(model, at)->node) {
+               && lk_node_find(model, &target->parts[i].path)
+                      != lk_part_entry_at(model, at)->node) {
             i++;
         }
         if (i == target->part_count) {
             return false;
         }
     }
-    return claim->stake_count == target->part_count;
+    return claim->entry_count == target->part_count;
 }
 
 /* The claim that a renewal names by its item's path, or by all of its paths (R16); 0: none. */
@@ -41,7 +42,7 @@ static lk_id find_claim(const struct lk_model *model, const struct lk_target *ta
     for (size_t i = 0; i < target->part_count; i++) {
         lk_id item = lk_item_find(model, lk_node_find(model, &target->parts[i].path));
         lk_id id = item != 0 ? lk_item_at(model, item)->claim : 0;
-        const struct lk_request *claim = id != 0 ? lk_request_at(model, id) : NULL;
+        const struct lk_model_request *claim = id != 0 ? lk_request_at(model, id) : NULL;
         if (claim != NULL && claim->owner == owner && has_token(claim, target->token)
             && (target->part_count == 1 || has_paths(model, claim, target))) {
             return id;
@@ -50,10 +51,13 @@ static lk_id find_claim(const struct lk_model *model, const struct lk_target *ta
     return 0;
 }
 
-/* The lease to renew: of these paths (R3), or else a claim; if none can be, one that tells why. */
+/*
+ * The lease to renew: of these paths (R3), or else a claim. If none can be renewed, one that
+ * explains the answer.
+ */
 static lk_id find_lease(const struct lk_model *model, const struct lk_target *target) {
     lk_id id = find_target(model, target);
-    const struct lk_request *lease = id != 0 ? lk_request_at(model, id) : NULL;
+    const struct lk_model_request *lease = id != 0 ? lk_request_at(model, id) : NULL;
     lk_id claim;
 
     if (lease != NULL && lease->state == LK_STATE_HELD && !lease->revoked
@@ -72,7 +76,7 @@ static void answer_lost(struct lk_model *model, const char *why) {
 void lk_step_renew(struct lk_model *model, struct lk_times times, const struct lk_renew *renew) {
     const struct lk_target *target = &renew->target;
     lk_id id;
-    struct lk_request *request;
+    struct lk_model_request *request;
 
     if (!lk_check_names(model, target->owner, target->parts, target->part_count)
         || !lk_check_ttl(model, renew->ttl_ms)) {
@@ -104,17 +108,18 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
 
 /* R15: only an exclusive lease of the path may put. */
 static bool may_put(const struct lk_model *model, lk_id id, const struct lk_path *path) {
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
     lk_id node = lk_node_find(model, path);
-    lk_id at = request->first_stake;
+    lk_id at = request->first_entry;
 
-    while (lk_stake_at(model, at)->node != node) {
-        at = lk_stake_at(model, at)->next_stake;
+    while (lk_part_entry_at(model, at)->node != node) {
+        at = lk_part_entry_at(model, at)->next_entry;
     }
-    return request->state == LK_STATE_HELD && lk_stake_is_exclusive(lk_stake_at(model, at));
+    return request->state == LK_STATE_HELD
+           && lk_part_entry_is_exclusive(lk_part_entry_at(model, at));
 }
 
-/* A release that names no request, or one with another token; or that comes a second time. */
+/* A release that names no request or another token, or that is repeated. */
 static void answer_not_there(struct lk_model *model, struct lk_times times,
                              const struct lk_target *target, lk_id id) {
     if (target->token != 0 && lk_ended_recalls(&model->ended, target, times.now_us)) {
@@ -127,25 +132,25 @@ static void answer_not_there(struct lk_model *model, struct lk_times times,
 
 static void release(struct lk_model *model, struct lk_times times, const struct lk_target *target,
                     lk_id id) {
-    struct lk_touched touched;
+    struct lk_released_nodes released;
     bool held = lk_request_at(model, id)->state == LK_STATE_HELD;
 
     if (target->token != 0) {
         lk_ended_remember(&model->ended, target, times.now_us);
     }
-    lk_touched_by(model, id, &touched);
+    lk_released_nodes_of(model, id, &released);
     lk_request_end(model, id, held ? LK_CHANGE_RELEASED : LK_CHANGE_WITHDRAWN);
-    lk_settle(model, &touched, times);
+    lk_grant_waiters(model, &released, times);
     lk_answer(model, LK_OK, id);
 }
 
 void lk_step_release(struct lk_model *model, struct lk_times times,
-                     const struct lk_release *event) {
-    const struct lk_target *target = &event->target;
+                     const struct lk_release *command) {
+    const struct lk_target *target = &command->target;
     lk_id id;
 
     if (!lk_check_names(model, target->owner, target->parts, target->part_count)
-        || (event->puts && !lk_check_value(model, event->put))) {
+        || (command->puts && !lk_check_value(model, command->put))) {
         return;
     }
     if (!lk_changes_reserve(model, 2) || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
@@ -157,11 +162,11 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
         answer_not_there(model, times, target, id);
         return;
     }
-    if (event->puts && !may_put(model, id, &target->parts[0].path)) {
+    if (command->puts && !may_put(model, id, &target->parts[0].path)) {
         answer_lost(model, "R15: only an exclusive lease that is held can put a value");
         return;
     }
-    if (event->puts && !lk_value_write(model, &target->parts[0].path, event->put)) {
+    if (command->puts && !lk_value_write(model, &target->parts[0].path, command->put)) {
         lk_answer_exhausted(model);
         return;
     }
@@ -172,9 +177,9 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
 
 enum { LOST_CHANGES_MAX = 2 + LK_WORK_CHANGES_MAX };
 
-/* Ends a request that nobody released: what its holder was at may be half done. */
+/* Ends a request that was not released: its holder may have left its work half done. */
 static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     lk_value_doubt(model, request);
     lk_request_end(model, id, kind);
@@ -185,7 +190,7 @@ static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
 
 void lk_step_leave(struct lk_model *model, struct lk_times times, const struct lk_leave *leave) {
     const struct lk_target *target = &leave->target;
-    struct lk_touched touched;
+    struct lk_released_nodes released;
     lk_id id;
 
     if (!lk_check_names(model, target->owner, target->parts, target->part_count)) {
@@ -200,29 +205,35 @@ void lk_step_leave(struct lk_model *model, struct lk_times times, const struct l
         answer_lost(model, "there is no such request: it has ended, or never was");
         return;
     }
-    lk_touched_by(model, id, &touched);
+    if (leave->is_of_wait) { /* R10: nothing keeps it alive from here on */
+        lk_request_at(model, id)->attended = false;
+        lk_change_add(model, LK_CHANGE_REFRESHED, id);
+        lk_answer(model, LK_OK, id);
+        return;
+    }
+    lk_released_nodes_of(model, id, &released);
     lose(model, id, LK_CHANGE_PERISHED);
-    lk_settle(model, &touched, times);
+    lk_grant_waiters(model, &released, times);
     lk_answer(model, LK_OK, id);
 }
 
 /* ---- breaking ---- */
 
-/* Requests with a stake at exactly this node, into model->scratch. */
+/* Requests with a part entry at exactly this node, into model->scratch. */
 static size_t collect_at(struct lk_model *model, lk_id node_id) {
     const struct lk_node *node = lk_node_at(model, node_id);
     lk_id at = node->holders;
     size_t count = 0;
 
     while (at != 0) {
-        model->scratch[count++] = lk_stake_at(model, at)->request;
-        at = lk_stake_at(model, at)->next;
+        model->scratch[count++] = lk_part_entry_at(model, at)->request;
+        at = lk_part_entry_at(model, at)->next;
         at = at != node->holders ? at : 0;
     }
-    for (int kind = LK_HERE_EXCLUSIVE; node->line != 0 && kind <= LK_HERE_SHARED; kind++) {
-        at = lk_line_at(model, node->line)->lists[kind].first;
-        for (; at != 0; at = lk_place_at(model, at)->next) {
-            model->scratch[count++] = lk_place_request(model, lk_place_at(model, at));
+    for (int kind = LK_HERE_EXCLUSIVE; node->queue != 0 && kind <= LK_HERE_SHARED; kind++) {
+        at = lk_wait_queue_at(model, node->queue)->lists[kind].first;
+        for (; at != 0; at = lk_queue_entry_at(model, at)->next) {
+            model->scratch[count++] = lk_queue_entry_request(model, lk_queue_entry_at(model, at));
         }
     }
     return count;
@@ -230,7 +241,7 @@ static size_t collect_at(struct lk_model *model, lk_id node_id) {
 
 /* Breaks one request; whether there was anything to break. */
 static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     if (request->state == LK_STATE_WAITING || at_once) {
         lose(model, id, LK_CHANGE_BROKEN);
@@ -240,7 +251,7 @@ static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
         return false;
     }
     request->revoked = true;
-    model->may_hide_cycle = true; /* it covers nothing any more */
+    model->may_hide_cycle = true; /* a revoked lease covers nothing (R8) */
     lk_change_add(model, LK_CHANGE_REVOKED, id);
     return true;
 }
@@ -255,8 +266,8 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
         lk_answer(model, LK_OK, 0);
         return;
     }
-    if (!lk_changes_reserve(model, LOST_CHANGES_MAX * (size_t)lk_node_at(model, node)->stakes)
-        || !lk_settle_reserve(model, lk_node_at(model, node)->stakes)) {
+    if (!lk_changes_reserve(model, LOST_CHANGES_MAX * (size_t)lk_node_at(model, node)->entries)
+        || !lk_grant_reserve(model, lk_node_at(model, node)->entries)) {
         lk_answer_exhausted(model);
         return;
     }
@@ -266,7 +277,7 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
             done += break_one(model, model->scratch[i], broken->at_once);
         }
     }
-    lk_settle_all(model, times);
+    lk_grant_all_waiters(model, times);
     lk_answer(model, LK_OK, 0);
     model->effects.answer.broken = done;
 }
@@ -274,26 +285,34 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
 /* ---- perishing ---- */
 
 /*
- * All that is due, or nothing: room for every end and for every grant is made beforehand. Somebody
- * who waits may be granted on the way and perish, too, when the wait has set a new deadline (R10).
+ * Room for everything that the step does by itself: every end and every grant, and the queues that
+ * are forgotten. So all of it happens, or nothing. A waiter may be granted on the way and perish,
+ * too, when its wait has set a new deadline (R10).
  */
+static bool reserve_what_is_due(struct lk_model *model, uint32_t due) {
+    size_t ends = due > 0 ? LOST_CHANGES_MAX * ((size_t)due + model->waiting) : 0;
+    size_t forgotten = lk_queues_to_forget(model);
+
+    return ends + forgotten == 0 || lk_changes_reserve(model, ends + forgotten);
+}
+
 bool lk_step_perish(struct lk_model *model, struct lk_times times) {
     uint32_t due = lk_deadlines_due(&model->deadlines, times.now_us);
     lk_id id;
 
-    if (due > 0 && !lk_changes_reserve(model, LOST_CHANGES_MAX * ((size_t)due + model->waiting))) {
+    if (!reserve_what_is_due(model, due)) {
         return false;
     }
     while ((id = lk_deadlines_first(&model->deadlines)) != 0) {
-        struct lk_touched touched;
+        struct lk_released_nodes released;
         struct lk_times moment = times;
         moment.now_us = lk_request_deadline(model, lk_request_at(model, id));
         if (moment.now_us > times.now_us) {
             break;
         }
-        lk_touched_by(model, id, &touched);
+        lk_released_nodes_of(model, id, &released);
         lose(model, id, LK_CHANGE_PERISHED);
-        lk_settle(model, &touched, moment);
+        lk_grant_waiters(model, &released, moment);
     }
     return true;
 }

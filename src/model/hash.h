@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fast keyed hash for short strings: 64-bit multiply-and-fold over eight bytes at a time, after
- * the construction of wyhash (Wang Yi, public domain). The seed keeps whoever chooses names from
- * choosing collisions.
+ * the construction of wyhash (Wang Yi, public domain). With a secret seed, clients that choose
+ * names cannot choose collisions.
  */
 #ifndef LK_MODEL_HASH_H
 #define LK_MODEL_HASH_H

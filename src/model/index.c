@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SLOTS_MIN = 16 };
+enum { SLOTS_MIN = 16, DOUBLED_BELOW = 1024 };
 
 void lk_index_init(struct lk_index *index, const struct lk_allocator *allocator) {
     *index = (struct lk_index){.allocator = allocator};
@@ -20,11 +20,19 @@ void lk_index_done(struct lk_index *index) {
     index->slot_count = 0;
 }
 
+static uint32_t home_of(uint32_t slot_count, uint32_t hash) {
+    return (uint32_t)((uint64_t)hash * slot_count >> 32);
+}
+
+static uint32_t next_slot(uint32_t slot_count, uint32_t at) {
+    return at + 1 == slot_count ? 0 : at + 1;
+}
+
 static void put(struct lk_slot *slots, uint32_t slot_count, struct lk_slot item) {
-    uint32_t at = item.hash & (slot_count - 1);
+    uint32_t at = home_of(slot_count, item.hash);
 
     while (slots[at].id != 0) {
-        at = (at + 1) & (slot_count - 1);
+        at = next_slot(slot_count, at);
     }
     slots[at] = item;
 }
@@ -41,7 +49,7 @@ bool lk_index_reserve(struct lk_index *index, uint32_t count) {
         if (wanted > UINT32_MAX / 2) {
             return false;
         }
-        wanted *= 2;
+        wanted += wanted < DOUBLED_BELOW ? wanted : wanted / 10;
     }
     if (wanted == index->slot_count) {
         return true;
@@ -68,21 +76,28 @@ void lk_index_add(struct lk_index *index, lk_id id, uint32_t hash) {
     index->count++;
 }
 
-/* Whether an item that belongs at `home` and stands at `at` may move back into the hole. */
-static bool may_fill(uint32_t hole, uint32_t home, uint32_t at, uint32_t mask) {
-    return ((at - home) & mask) >= ((at - hole) & mask);
+/* How many slots `at` is behind `from`, the last slot being followed by the first. */
+static uint32_t distance(uint32_t slot_count, uint32_t from, uint32_t at) {
+    return at >= from ? at - from : at + (slot_count - from);
+}
+
+/* Whether an item that belongs at `home` and is at `at` may move back into the hole. */
+static bool may_fill(uint32_t slot_count, uint32_t hole, uint32_t home, uint32_t at) {
+    return distance(slot_count, home, at) >= distance(slot_count, hole, at);
 }
 
 void lk_index_remove(struct lk_index *index, lk_id id, uint32_t hash) {
-    uint32_t mask = index->slot_count - 1;
-    uint32_t hole = hash & mask;
+    uint32_t slot_count = index->slot_count;
+    uint32_t hole = home_of(slot_count, hash);
+    uint32_t at;
 
     while (index->slots[hole].id != id) {
         assert(index->slots[hole].id != 0);
-        hole = (hole + 1) & mask;
+        hole = next_slot(slot_count, hole);
     }
-    for (uint32_t at = (hole + 1) & mask; index->slots[at].id != 0; at = (at + 1) & mask) {
-        if (may_fill(hole, index->slots[at].hash & mask, at, mask)) {
+    for (at = next_slot(slot_count, hole); index->slots[at].id != 0;
+         at = next_slot(slot_count, at)) {
+        if (may_fill(slot_count, hole, home_of(slot_count, index->slots[at].hash), at)) {
             index->slots[hole] = index->slots[at];
             hole = at;
         }

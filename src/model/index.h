@@ -8,6 +8,9 @@
  *     uint32_t at = lk_index_start(index, hash);
  *     while ((id = lk_index_next(index, hash, &at)) != 0 && !is_the_one(id)) {
  *     }
+ *
+ * A hash belongs at its fraction of the slots, so that their number may be any: a large index grows
+ * by a tenth, in one pass over both arrays from front to back.
  */
 #ifndef LK_MODEL_INDEX_H
 #define LK_MODEL_INDEX_H
@@ -22,7 +25,7 @@ struct lk_slot {
 struct lk_index {
     const struct lk_allocator *allocator;
     struct lk_slot *slots;
-    uint32_t slot_count; /* 0, or a power of two */
+    uint32_t slot_count;
     uint32_t count;
 };
 
@@ -37,12 +40,12 @@ void lk_index_add(struct lk_index *index, lk_id id, uint32_t hash);
 void lk_index_remove(struct lk_index *index, lk_id id, uint32_t hash);
 uint64_t lk_index_bytes(const struct lk_index *index);
 
-/* Where to begin looking for a hash. */
+/* The slot at which a search for a hash begins. */
 static inline uint32_t lk_index_start(const struct lk_index *index, uint32_t hash) {
-    return index->slot_count == 0 ? 0 : hash & (index->slot_count - 1);
+    return (uint32_t)((uint64_t)hash * index->slot_count >> 32);
 }
 
-/* The next item with this hash, from *at on, which moves behind it; 0: there is none. */
+/* The next item with this hash, from *at on; moves *at past it. 0: there is none. */
 static inline lk_id lk_index_next(const struct lk_index *index, uint32_t hash, uint32_t *at) {
     if (index->slot_count == 0) {
         return 0;
@@ -52,7 +55,7 @@ static inline lk_id lk_index_next(const struct lk_index *index, uint32_t hash, u
         if (slot->id == 0) {
             return 0;
         }
-        *at = (*at + 1) & (index->slot_count - 1);
+        *at = *at + 1 == index->slot_count ? 0 : *at + 1;
         if (slot->hash == hash) {
             return slot->id;
         }

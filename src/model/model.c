@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model as a whole: its making, its step, its answers. */
+/* The model as a whole: creation, step, answers. */
 #include "model/model.h"
 
 #include <stdio.h>
 
 #include "base/error.h"
-#include "model/keep.h"
-#include "model/settle.h"
+#include "model/grant.h"
 #include "model/steps.h"
+#include "model/storage.h"
+#include "model/work.h"
 
 struct lk_model *lk_model_new(const struct lk_model_config *config) {
     const struct lk_allocator *allocator =
@@ -21,12 +22,12 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     model->allocator = allocator;
     lk_pool_init(&model->nodes, allocator, sizeof(struct lk_node));
     lk_pool_init(&model->roots, allocator, sizeof(struct lk_root));
-    lk_pool_init(&model->requests, allocator, sizeof(struct lk_request));
-    lk_pool_init(&model->stakes, allocator, sizeof(struct lk_stake));
+    lk_pool_init(&model->requests, allocator, sizeof(struct lk_model_request));
+    lk_pool_init(&model->entries, allocator, sizeof(struct lk_part_entry));
     lk_pool_init(&model->owners, allocator, sizeof(struct lk_owner));
     lk_pool_init(&model->waits, allocator, sizeof(struct lk_waits));
-    lk_pool_init(&model->lines, allocator, sizeof(struct lk_line));
-    lk_pool_init(&model->places, allocator, sizeof(struct lk_place));
+    lk_pool_init(&model->queues, allocator, sizeof(struct lk_wait_queue));
+    lk_pool_init(&model->places, allocator, sizeof(struct lk_queue_entry));
     lk_pool_init(&model->values, allocator, sizeof(struct lk_kept_value));
     lk_pool_init(&model->items, allocator, sizeof(struct lk_item));
     lk_pool_init(&model->works, allocator, sizeof(struct lk_work));
@@ -40,6 +41,8 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_ended_init(&model->ended, allocator,
                   config != NULL && config->ended_max != 0 ? config->ended_max
                                                            : LK_ENDED_MAX_DEFAULT);
+    model->idle_max = config != NULL && config->idle_queues_max != 0 ? config->idle_queues_max
+                                                                     : LK_IDLE_QUEUES_MAX_DEFAULT;
     model->next_id = 1;
     model->mark = 1;
     model->effects.answer.text = model->text;
@@ -87,10 +90,10 @@ void lk_model_free(struct lk_model *model) {
     lk_pool_done(&model->nodes);
     lk_pool_done(&model->roots);
     lk_pool_done(&model->requests);
-    lk_pool_done(&model->stakes);
+    lk_pool_done(&model->entries);
     lk_pool_done(&model->owners);
     lk_pool_done(&model->waits);
-    lk_pool_done(&model->lines);
+    lk_pool_done(&model->queues);
     lk_pool_done(&model->places);
     lk_pool_done(&model->values);
     lk_pool_done(&model->items);
@@ -151,20 +154,20 @@ static void reset_effects(struct lk_model *model) {
     model->text[0] = '\0';
 }
 
-/* After restoring: grants what has become free while nobody was there to decide. */
+/* After a restore: grants requests that have become grantable while no step was taken. */
 static bool settle_restored(struct lk_model *model, struct lk_times times) {
     if (model->is_unsettled) {
-        if (!lk_changes_reserve(model, 0) || !lk_settle_reserve(model, 0)) {
+        if (!lk_changes_reserve(model, 0) || !lk_grant_reserve(model, 0)) {
             return false;
         }
-        lk_settle_all(model, times);
+        lk_grant_all_waiters(model, times);
         model->is_unsettled = false;
     }
     return true;
 }
 
-const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_event *event) {
-    struct lk_times times = event->times;
+const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_command *command) {
+    struct lk_times times = command->times;
 
     assert(times.now_us >= model->now_us);
     model->now_us = times.now_us;
@@ -176,38 +179,39 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_e
         lk_answer_exhausted(model);
         return &model->effects;
     }
-    switch (event->kind) {
-    case LK_EVENT_ASK:
-        lk_step_ask(model, times, &event->ask);
+    lk_step_forget_queues(model);
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        lk_step_ask(model, times, &command->ask);
         break;
-    case LK_EVENT_RENEW:
-        lk_step_renew(model, times, &event->renew);
+    case LK_COMMAND_RENEW:
+        lk_step_renew(model, times, &command->renew);
         break;
-    case LK_EVENT_RELEASE:
-        lk_step_release(model, times, &event->release);
+    case LK_COMMAND_RELEASE:
+        lk_step_release(model, times, &command->release);
         break;
-    case LK_EVENT_BREAK:
-        lk_step_break(model, times, &event->broken);
+    case LK_COMMAND_BREAK:
+        lk_step_break(model, times, &command->broken);
         break;
-    case LK_EVENT_PUT:
-        lk_step_put(model, &event->put);
+    case LK_COMMAND_PUT:
+        lk_step_put(model, &command->put);
         break;
-    case LK_EVENT_PUSH:
-        lk_step_push(model, times, &event->push);
+    case LK_COMMAND_PUSH:
+        lk_step_push(model, times, &command->push);
         break;
-    case LK_EVENT_TAKE:
-        lk_step_take(model, times, &event->take);
+    case LK_COMMAND_TAKE:
+        lk_step_take(model, times, &command->take);
         break;
-    case LK_EVENT_FINISH:
-        lk_step_finish(model, times, &event->finish);
+    case LK_COMMAND_FINISH:
+        lk_step_finish(model, times, &command->finish);
         break;
-    case LK_EVENT_UNPARK:
-        lk_step_unpark(model, &event->unpark);
+    case LK_COMMAND_UNPARK:
+        lk_step_unpark(model, &command->unpark);
         break;
-    case LK_EVENT_LEAVE:
-        lk_step_leave(model, times, &event->leave);
+    case LK_COMMAND_LEAVE:
+        lk_step_leave(model, times, &command->leave);
         break;
-    case LK_EVENT_TICK:
+    case LK_COMMAND_TICK:
         lk_answer(model, LK_OK, 0);
         break;
     }

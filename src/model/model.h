@@ -2,17 +2,16 @@
 /*
  * The lock model: one state, one step.
  *
- * An event with its own time goes into lk_model_step(), effects come out: the answer for whoever
- * asked, and the changes that a store has to write down. The same events give the same effects:
- * there is no clock, no I/O, no randomness and no global here. The rules are those of
- * docs/rules.md, cited by number at the branch that keeps them.
+ * A command goes into lk_model_step() with its time, and effects come out: the answer to the
+ * command, and the changes that a store has to write down. The same commands give the same effects:
+ * no clock, no I/O, no randomness, no global. Each branch cites its rule (docs/rules.md).
  *
- * Ownership: everything passed in is borrowed for the call. What effects and records refer to is
- * the model's; it stays readable until the next step, also what the step ended.
- * Threads: none; whoever shares a model brings a lock.
- * Memory: a step first reserves all it may need. If that fails it answers LK_INTERNAL and the event
- * has changed nothing; afterwards it cannot fail half-way. What time alone has brought about by
- * then (R11) stays, and stands among the changes: all that is due, or nothing of it.
+ * Ownership: everything passed in is borrowed for the call. What effects and records refer to
+ * belongs to the model. It stays readable until the next step, including what the step ended.
+ * Threads: none. Callers that share a model between threads need a lock.
+ * Memory: a step first reserves all it may need. If that fails it answers LK_INTERNAL and the
+ * command has changed nothing; afterwards it cannot fail half-way. Requests that have expired by
+ * then (R11) stay ended, and are among the changes: all that are due, or none.
  */
 #ifndef LK_MODEL_MODEL_H
 #define LK_MODEL_MODEL_H
@@ -30,6 +29,7 @@ enum {
     LK_VALUE_BYTES_MAX = 65536,      /* R15, R16 */
     LK_NEEDS_MAX = LK_PARTS_MAX - 1, /* R16: what an item's work needs, beside the item itself */
     LK_ATTEMPTS_MAX = 1000000,
+    LK_BLOCKERS_MAX = 1024, /* R20: named in one answer at most, whatever store gives it */
 };
 
 #define LK_TTL_MIN_MS INT64_C(50)
@@ -49,23 +49,27 @@ struct lk_quotas {
 struct lk_model_config {
     const struct lk_allocator *allocator; /* borrowed for the model's life; NULL: the C library's */
     struct lk_quotas quotas;
-    uint64_t hash_seed; /* random where names come from strangers; same seed, same order */
+    uint64_t hash_seed; /* random if untrusted clients choose names; same seed, same order */
     uint32_t ended_max; /* ended tokens remembered at most (R3); 0: LK_ENDED_MAX_DEFAULT */
+    /* R16: queues without an item whose counts are kept; 0: LK_IDLE_QUEUES_MAX_DEFAULT */
+    uint32_t idle_queues_max;
 };
-enum { LK_ENDED_MAX_DEFAULT = 65536 };
+enum { LK_ENDED_MAX_DEFAULT = 65536, LK_IDLE_QUEUES_MAX_DEFAULT = 16384 };
 
 struct lk_model;
 
 /* A request inside a model; 0 is none. Not reused before the step after the one that ended it. */
 typedef uint32_t lk_ref;
 
-/* Both readings of one turn. Deadlines live on `now_us`, draws (R4) and `until` on `wall_us`. */
+/*
+ * Both clock readings of one step. Deadlines are on `now_us`, draws (R4) and `until` on `wall_us`.
+ */
 struct lk_times {
     int64_t now_us;  /* the store's clock (R11); never runs backwards */
     int64_t wall_us; /* microseconds of Unix time */
 };
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------- */
 
 /* An owner and the paths of one of its requests (R3). Modes and limits are ignored. */
 struct lk_target {
@@ -80,17 +84,18 @@ struct lk_ask {
     struct lk_slice owner;
     const struct lk_part *parts;
     size_t part_count;
-    lk_style style;   /* LK_WAIT: somebody is blocked on it; its grant sets the deadline (R10) */
+    lk_style style;   /* LK_WAIT: a call is blocked on it; its grant sets the deadline (R10) */
     int64_t ttl_ms;   /* 0: LK_TTL_DEFAULT_MS */
     int64_t until_us; /* wall clock; 0: none. Fixes the deadline (R11) */
     bool note_given;  /* false: a repeated ask keeps the note it has */
     struct lk_slice note;
-    size_t blockers_max; /* how many blockers to name in the answer (R20); 0: none */
+    size_t blockers_max; /* how many blockers to name in the answer (R20), of LK_BLOCKERS_MAX;
+                            0: none */
     bool wants_value;    /* R15: the first part's value comes with the grant */
     /*
-     * R14: what a store that is asked place by place keeps this part of a batch apart by, from
-     * other requests for the same paths: the whole batch's paths. Empty: none. The model, which
-     * decides about everything together, is never given one.
+     * R14: for stores that are asked root by root: all paths of the batch, which tell its parts
+     * from other requests for the same paths. Empty: none. The model decides all parts together,
+     * and is never given a batch.
      */
     struct lk_slice batch;
 };
@@ -104,7 +109,7 @@ struct lk_release {
 /* R15: writes or deletes a value. Refused while another owner holds a lease that covers it. */
 struct lk_put {
     struct lk_path path;
-    struct lk_slice owner; /* empty: nobody who holds anything */
+    struct lk_slice owner; /* empty: no owner of a lease */
     uint64_t token;        /* not 0: only while the owner's lease with this token covers the path */
     bool deletes;
     struct lk_slice bytes; /* unless it deletes */
@@ -159,35 +164,41 @@ struct lk_renew {
 
 struct lk_break {
     struct lk_path path;   /* requests with a part at exactly this path */
-    struct lk_slice owner; /* empty: anybody's */
+    struct lk_slice owner; /* empty: of any owner */
     bool at_once;          /* R12 break now */
+
+    /* For the audit record of a store (R12); the model does not read them. */
+    struct lk_slice by;
+    struct lk_slice reason;
 };
 
 /*
- * R18: the connection that a request was bound to is gone, and so is the request, as if its
- * deadline were now. A claim is named by the path of its item, alone or with all needs.
+ * R18: the connection that a request was bound to has closed. The request ends as if its deadline
+ * were now. A claim is named by the path of its item, alone or with all needs. Or only the wait
+ * that kept a request alive has ended (R10): its deadline stays, and a grant sets none.
  */
 struct lk_leave {
     struct lk_target target;
     bool is_claim;
+    bool is_of_wait;
 };
 
-enum lk_event_kind {
-    LK_EVENT_ASK,     /* R3, R7-R10, R13 */
-    LK_EVENT_RENEW,   /* R11: only what is held and not revoked; else LK_LOST */
-    LK_EVENT_RELEASE, /* R12: release or withdraw */
-    LK_EVENT_BREAK,   /* R12 */
-    LK_EVENT_TICK,    /* nothing but the passing of time */
-    LK_EVENT_PUT,     /* R15: LK_OK, LK_BUSY, or LK_LOST where a token was named */
-    LK_EVENT_PUSH,    /* R16: LK_OK; answer.created says whether it was added */
-    LK_EVENT_TAKE,    /* R16: LK_GRANTED, or LK_BUSY: nothing to claim */
-    LK_EVENT_FINISH,  /* R16: LK_OK or LK_LOST */
-    LK_EVENT_UNPARK,  /* R16: LK_OK, or LK_LOST: no such parked item */
-    LK_EVENT_LEAVE,   /* R18: LK_OK, or LK_LOST: there is no such request */
+enum lk_command_kind {
+    LK_COMMAND_ASK,     /* R3, R7-R10, R13 */
+    LK_COMMAND_RENEW,   /* R11: only what is held and not revoked; else LK_LOST */
+    LK_COMMAND_RELEASE, /* R12: release or withdraw */
+    LK_COMMAND_BREAK,   /* R12 */
+    LK_COMMAND_TICK,    /* only lets time pass */
+    LK_COMMAND_PUT,     /* R15: LK_OK, LK_BUSY, or LK_LOST where a token was named */
+    LK_COMMAND_PUSH,    /* R16: LK_OK; answer.created says whether it was added */
+    LK_COMMAND_TAKE,    /* R16: LK_GRANTED, or LK_BUSY: nothing to claim */
+    LK_COMMAND_FINISH,  /* R16: LK_OK or LK_LOST */
+    LK_COMMAND_UNPARK,  /* R16: LK_OK, or LK_LOST: no such parked item */
+    LK_COMMAND_LEAVE,   /* R10, R18: LK_OK, or LK_LOST: there is no such request */
 };
 
-struct lk_event {
-    enum lk_event_kind kind;
+struct lk_command {
+    enum lk_command_kind kind;
     struct lk_times times;
     union {
         struct lk_ask ask;
@@ -206,9 +217,9 @@ struct lk_event {
 /* ---- effects -------------------------------------------------------------------------------- */
 
 enum lk_change_kind {
-    LK_CHANGE_QUEUED,    /* a new request stands in line */
+    LK_CHANGE_QUEUED,    /* a new request is in the queue */
     LK_CHANGE_GRANTED,   /* it is held now: new token */
-    LK_CHANGE_CONVERTED, /* parts, ticket or token are others now; state unchanged */
+    LK_CHANGE_CONVERTED, /* parts, ticket or token have changed; state unchanged */
     LK_CHANGE_REFRESHED, /* deadline, ttl, note or style */
     LK_CHANGE_REVOKED,   /* broken, but held until its deadline (R12) */
     LK_CHANGE_RELEASED,  /* ended by its owner, was held */
@@ -228,7 +239,8 @@ enum lk_change_kind {
     LK_CHANGE_ITEM_FREED,   /* `item`: its claim perished or was broken */
     LK_CHANGE_ITEM_PARKED,  /* `item`: too many attempts */
     LK_CHANGE_ITEM_UNPARKED,
-    LK_CHANGE_QUEUE_COUNTED, /* `queue`: a counter moved; at most once a step */
+    LK_CHANGE_QUEUE_COUNTED,   /* `queue`: a counter moved; at most once a step */
+    LK_CHANGE_QUEUE_FORGOTTEN, /* idle for longest; its counts are deleted */
 };
 
 /* Values, items and queues inside a model; as lk_ref, valid until the step after the next. */
@@ -255,16 +267,17 @@ struct lk_blocker {
 
 struct lk_answer {
     lk_outcome outcome;
-    lk_ref request;    /* what the event was about; 0 after a refused try of something new */
-    bool created;      /* this event put the request there */
+    lk_ref request;    /* what the command was about; 0 after a refused try of something new */
+    bool created;      /* this command put the request there */
     uint64_t in_use;   /* units held at the first part's path, own included (asks only) */
     size_t in_the_way; /* requests in the way of a WAITING or BUSY ask; 0 when granted.
                           Counted only when the ask's blockers_max is not 0. */
-    size_t broken;     /* LK_EVENT_BREAK: how many requests it withdrew, revoked or ended */
+    size_t broken;     /* LK_COMMAND_BREAK: how many requests it withdrew, revoked or ended */
 
     lk_value_ref value; /* the value of an ask that wants it and was granted; 0: there is none */
-    lk_item_ref item;   /* LK_EVENT_PUSH, TAKE, FINISH, UNPARK: what it was about; 0: none */
-    bool is_stolen;     /* LK_EVENT_TAKE: the item's former claim had perished */
+    lk_item_ref item;   /* LK_COMMAND_PUSH, TAKE, FINISH, UNPARK: what it was about; 0: none */
+    bool deleted;       /* LK_COMMAND_PUT: there was a value, and it is gone */
+    bool is_stolen;     /* LK_COMMAND_TAKE: the item's former claim had perished */
 
     const struct lk_blocker *blockers; /* the first of those in the way: holders, then by ticket */
     size_t blocker_count;
@@ -286,11 +299,11 @@ struct lk_model *lk_model_new(const struct lk_model_config *config);
 void lk_model_free(struct lk_model *model); /* accepts NULL */
 
 /*
- * Everything due by the event's now takes effect first, in the order of the deadlines (R11); then
- * the event itself. `now_us` must not be smaller than at the step before.
- * The result is the model's and valid until the next step or restore. Never NULL.
+ * Everything due by the command's now takes effect first, in the order of the deadlines (R11); then
+ * the command itself. `now_us` must not be smaller than at the previous step. The result belongs to
+ * the model and is valid until the next step or restore. Never NULL.
  */
-const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_event *event);
+const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_command *command);
 
 /* The earliest deadline, on the now_us axis; LK_NEVER if nothing lives. */
 int64_t lk_model_next_deadline(const struct lk_model *model);
@@ -300,7 +313,7 @@ int64_t lk_model_next_deadline(const struct lk_model *model);
 enum lk_state { LK_STATE_WAITING, LK_STATE_HELD, LK_STATE_ENDED };
 
 /*
- * A request in the open. Filled by lk_model_record() (slices point into `text` and the model) and
+ * A request as a record. Filled by lk_model_record() (slices point into `text` and the model) and
  * read by lk_model_restore() (slices may point anywhere). Large: keep it off deep stacks.
  */
 struct lk_record {
@@ -336,10 +349,10 @@ uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request);
 int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request); /* a live one's */
 
 /*
- * Puts a live request back, as a store loads it. Any order; nothing is decided, nothing is drawn.
- * The next step expires what is overdue and grants what has become free. Returns LK_OK,
+ * Restores a live request, as a store loads it, in any order. Decides nothing and draws nothing.
+ * The next step expires what is overdue and grants what has become grantable. Returns LK_OK,
  * LK_INTERNAL (memory exhausted) or LK_INVALID (not a possible record), the latter two with no
- * effect. A record that was restored keeps its id.
+ * effect. A restored record keeps its id.
  */
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record);
 
@@ -368,9 +381,9 @@ lk_ref lk_model_greatest_ref(const struct lk_model *model);
 void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas);
 
 /*
- * R22, for a model that has been given a part of a store only: how many requests live in the store
- * besides; of these, how many are of whoever asks or takes next; and how many are under a root.
- * Each takes the place of what was told before.
+ * R22, for a model that has been given only a part of a store: how many more requests live in the
+ * store; how many of these have the owner of the next ask or take; and how many are under a root.
+ * Each call replaces the former number.
  */
 void lk_model_restore_elsewhere(struct lk_model *model, uint64_t live, uint64_t owned);
 lk_outcome lk_model_restore_root_elsewhere(struct lk_model *model, struct lk_slice root,
@@ -442,19 +455,27 @@ struct lk_queue_counts {
     uint64_t parked_now;
 };
 
-/* What was counted of this queue; zeros where nothing ever was. */
+/* What was counted of this queue; zeros where nothing ever was, or where it is forgotten. */
 void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *queue,
                            struct lk_queue_counts *ret_counts);
 void lk_model_queue_record(const struct lk_model *model, lk_queue_ref queue,
                            char ret_path[LK_PATH_BYTES_MAX + 1],
                            struct lk_queue_counts *ret_counts);
+
+/* Whether a queue that was named by a change is still there. */
+bool lk_model_has_queue(const struct lk_model *model, lk_queue_ref queue);
+
+/* Queues that are restored first are idle for longest. */
 lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *queue,
                                   const struct lk_queue_counts *counts);
 
 /* Called for one item; returning false ends the walk. */
 typedef bool lk_visit_item(void *context, lk_item_ref item);
 
-/* Every item of a queue: the ready ones in their order, the delayed, the claimed, the parked. */
+/* Whether the work of any item of the queue needs parts beside the item. */
+bool lk_model_queue_has_needs(const struct lk_model *model, const struct lk_path *queue);
+
+/* Every item of a queue, the oldest first. */
 void lk_model_each_item(const struct lk_model *model, const struct lk_path *queue,
                         lk_visit_item *visit, void *context);
 
@@ -470,7 +491,7 @@ lk_ref lk_model_find(const struct lk_model *model, struct lk_slice owner,
 /* Called for one request; returning false ends the walk. The model must not be stepped inside. */
 typedef bool lk_visit(void *context, lk_ref request);
 
-/* Every live request, in no particular order. */
+/* Every live request, in the order of lk_standing. */
 void lk_model_each(const struct lk_model *model, lk_visit *visit, void *context);
 
 /* Each live request with a part at or below `prefix`, once, in no particular order. */
@@ -481,7 +502,7 @@ void lk_model_each_below(const struct lk_model *model, const struct lk_path *pre
 void lk_model_each_related(const struct lk_model *model, const struct lk_path *path,
                            lk_visit *visit, void *context);
 
-/* Its place in listings: by ticket, and by id where tickets of different roots are equal. */
+/* Its position in listings: by ticket, and by id where tickets of different roots are equal. */
 struct lk_standing {
     uint64_t ticket;
     uint64_t id;
@@ -498,6 +519,60 @@ uint64_t lk_model_item_sequence(const struct lk_model *model, lk_item_ref item);
 size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
                          struct lk_blocker *ret_blockers, size_t max);
 
+/*
+ * The same for many requests of one state, in the order of their tickets. What was walked over for
+ * one is not walked over again for the next, so that all cost little more than the walk for the
+ * last. Zeroed it is empty. It is invalid after the next step. Large.
+ */
+enum {
+    LK_EXPLAINED_MAX = 16, /* blockers named of each */
+    LK_EXPLAINED_SIGNATURES = 16,
+    LK_EXPLAINED_LISTS = 512, /* a power of two */
+    LK_EXPLAINED_HELD = 32,   /* a power of two */
+};
+
+/* The nodes, modes and limits of a probe: what is remembered may be valid for it only. */
+struct lk_explained_signature {
+    uint32_t number;
+    uint32_t part_count; /* 0: empty */
+    uint64_t parts[LK_PARTS_MAX];
+};
+
+/* A list of a wait queue up to a ticket. */
+struct lk_explained_list {
+    uint64_t key; /* 0: empty */
+    uint32_t signature;
+    uint32_t next; /* the queue entry to continue at */
+    uint64_t ticket;
+    uint64_t units;
+    uint32_t count;
+    uint32_t steps;
+    bool has_several; /* a request that has other part entries, too */
+};
+
+/* What is held at a node, or at and below it. */
+struct lk_explained_held {
+    uint64_t key; /* 0: empty */
+    uint32_t signature;
+    uint32_t total;
+    uint32_t count;
+    bool has_several;
+    struct lk_blocker named[LK_EXPLAINED_MAX];
+};
+
+struct lk_explaining {
+    uint64_t steps; /* queue entries, holders and own requests looked at so far */
+    uint32_t last_signature;
+    struct lk_explained_signature signatures[LK_EXPLAINED_SIGNATURES];
+    struct lk_explained_list lists[LK_EXPLAINED_LISTS];
+    struct lk_explained_held held[LK_EXPLAINED_HELD];
+};
+
+/* At most LK_EXPLAINED_MAX blockers. */
+size_t lk_model_explain(const struct lk_model *model, lk_ref request,
+                        struct lk_explaining *explaining, struct lk_blocker *ret_blockers,
+                        size_t max);
+
 /* Units held at exactly this path (R7c). */
 uint64_t lk_model_units_held(const struct lk_model *model, const struct lk_path *path);
 
@@ -505,7 +580,7 @@ struct lk_model_stats {
     uint64_t live;
     uint64_t waiting;
     uint64_t owners;
-    uint64_t nodes; /* paths and prefixes of paths that something stands at */
+    uint64_t nodes; /* paths in use, and their prefixes */
     uint64_t values;
     uint64_t items;
     uint64_t queues;
@@ -513,10 +588,11 @@ struct lk_model_stats {
 };
 void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_stats);
 
-/*
- * Checks every invariant of the state, O(everything): for tests. Returns NULL, or a sentence that
- * says what is wrong (static storage).
- */
+/* What values and items come to (R15, R16), each with what it costs besides its bytes. */
+enum { LK_KEPT_COST_BYTES = 256 };
+uint64_t lk_model_kept_bytes(const struct lk_model *model);
+
+/* For tests: checks every invariant, O(everything). Returns NULL, or a static sentence. */
 const char *lk_model_check(const struct lk_model *model);
 
 #endif

@@ -1,21 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Items in order: the ready ones of a queue by age, the delayed ones by when they are due.
+ * Items of a pool in an order: live requests by ticket, and items of a queue by age or by when they
+ * are due.
  *
  * A treap (Seidel and Aragon, 1996): a search tree by key and a heap by a random priority, which
- * keeps it balanced without bookkeeping. The links are in the items; nothing is allocated.
+ * keeps it balanced without bookkeeping. The priority is a keyed hash of the id, and the links are
+ * in the items, so that no operation allocates or fails. Adding, removing and finding take O(log
+ * n), and so does finding where a walk begins.
  */
 #ifndef LK_MODEL_ORDER_H
 #define LK_MODEL_ORDER_H
 
 #include "model/state.h"
 
-/* Puts an item into the tree at *root, by its key; and takes it out. */
-void lk_order_add(struct lk_model *model, lk_id *root, lk_id item);
-void lk_order_remove(struct lk_model *model, lk_id *root, lk_id item);
+/* Which trees: over which pool, through which links, by which key. */
+enum lk_order {
+    LK_ORDER_REQUESTS, /* live requests, by ticket and then by id (R4) */
+    LK_ORDER_AGE,      /* the items of a queue by sequence */
+    LK_ORDER_DUE,      /* its ready or its delayed ones: by when they are due, and then by age */
+};
 
-/* The first item, 0 for an empty tree; and the one behind `item`, which need not be there. */
-lk_id lk_order_first(const struct lk_model *model, lk_id root);
-lk_id lk_order_after(const struct lk_model *model, lk_id root, lk_id item);
+/* What a tree is sorted by: the first number, then the second. */
+struct lk_order_key {
+    uint64_t first;
+    uint64_t second;
+};
+
+/* Adds an item to the tree at *root; removes it. Its key must not change in between. */
+void lk_order_add(struct lk_model *model, enum lk_order order, lk_id *root, lk_id id);
+void lk_order_remove(struct lk_model *model, enum lk_order order, lk_id *root, lk_id id);
+
+/* The first item, 0 for an empty tree; and the one behind `id`, which need not be there. */
+lk_id lk_order_first(const struct lk_model *model, enum lk_order order, lk_id root);
+lk_id lk_order_after(const struct lk_model *model, enum lk_order order, lk_id root, lk_id id);
+
+/* Called for one item; returning false ends the walk. */
+typedef bool lk_order_visit(void *context, lk_id id);
+
+/*
+ * The items behind a key, in their order. Adds to *steps the items looked at, those on the way
+ * included. Returns whether the walk came to its end.
+ */
+bool lk_order_walk(const struct lk_model *model, enum lk_order order, lk_id root,
+                   struct lk_order_key behind, lk_order_visit *visit, void *context,
+                   uint64_t *steps);
+
+/* For lk_model_check(): how many items there are; UINT32_MAX if the tree is not in order. */
+uint32_t lk_order_check(const struct lk_model *model, enum lk_order order, lk_id root);
 
 #endif

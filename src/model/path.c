@@ -11,7 +11,7 @@ static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
     return lk_error_set(error, LK_INVALID, "R1: %s, at byte %zu of the path", rule, at + 1);
 }
 
-/* What keeps a character out of a segment; NULL if it may stand there. */
+/* Why a character is not allowed in a segment; NULL if it is allowed. */
 static const char *objection(uint32_t character) {
     switch (character) {
     case '?':
@@ -28,7 +28,7 @@ static const char *objection(uint32_t character) {
     return lk_character_is_control(character) ? "control characters cannot stand in a path" : NULL;
 }
 
-/* Most characters by far: ASCII that nobody objects to. */
+/* Most characters: ASCII that is allowed in a segment. */
 static bool is_plain(char character) {
     unsigned char byte = (unsigned char)character;
 

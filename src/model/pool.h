@@ -39,7 +39,7 @@ bool lk_pool_reserve(struct lk_pool *pool, uint32_t count);
 lk_id lk_pool_take(struct lk_pool *pool);
 void lk_pool_give(struct lk_pool *pool, lk_id id);
 
-/* Bytes of the items that are or have been taken; what was never touched costs nothing. */
+/* Bytes of the items that are or have been taken; unused room of a chunk costs no memory. */
 uint64_t lk_pool_bytes(const struct lk_pool *pool);
 
 static inline void *lk_pool_at(const struct lk_pool *pool, lk_id id) {

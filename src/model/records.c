@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records: requests out of the model and back into it, for stores. */
-#include "model/keep.h"
-#include "model/settle.h"
+/* Records of requests, for stores: to read them from the model and to restore them. */
+#include "model/grant.h"
 #include "model/steps.h"
+#include "model/storage.h"
 #include "model/tree.h"
 #include "model/work.h"
 
@@ -16,7 +16,7 @@ static void record_claim(const struct lk_model *model, lk_id id, struct lk_recor
 }
 
 void lk_model_record_head(const struct lk_model *model, lk_ref id, struct lk_record *ret_record) {
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
     bool live = request->state != LK_STATE_ENDED;
 
     ret_record->id = request->id;
@@ -40,17 +40,17 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
     char *text = ret_record->text;
 
     lk_model_record_head(model, id, ret_record);
-    for (lk_id at = lk_request_at(model, id)->first_stake; at != 0;
-         at = lk_stake_at(model, at)->next_stake) {
-        const struct lk_stake *stake = lk_stake_at(model, at);
+    for (lk_id at = lk_request_at(model, id)->first_entry; at != 0;
+         at = lk_part_entry_at(model, at)->next_entry) {
+        const struct lk_part_entry *entry = lk_part_entry_at(model, at);
         struct lk_part *part = &ret_record->parts[ret_record->part_count++];
-        size_t size = lk_node_path(model, stake->node, text);
+        size_t size = lk_node_path(model, entry->node, text);
         lk_outcome outcome = lk_path_parse((struct lk_slice){text, size}, &part->path, NULL);
         assert(outcome == LK_OK);
         (void)outcome;
-        part->mode = lk_stake_is_exclusive(stake) ? LK_EXCLUSIVE : LK_SHARED;
-        part->limit = stake->limit;
-        part->units = stake->units;
+        part->mode = lk_part_entry_is_exclusive(entry) ? LK_EXCLUSIVE : LK_SHARED;
+        part->limit = entry->limit;
+        part->units = entry->units;
         text += size + 1;
     }
 }
@@ -75,11 +75,11 @@ static bool is_possible(const struct lk_model *model, const struct lk_record *re
 }
 
 /* R4: what was drawn for the request counts at all of its roots. */
-static void remember_draws(struct lk_model *model, const struct lk_request *request) {
+static void remember_draws(struct lk_model *model, const struct lk_model_request *request) {
     uint64_t draw = request->ticket > request->token ? request->ticket : request->token;
 
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        struct lk_root *root = lk_root_of(model, lk_part_entry_at(model, at)->node);
         root->last_draw = draw > root->last_draw ? draw : root->last_draw;
     }
     lk_draw_note(model, draw);
@@ -92,17 +92,17 @@ void lk_forget_effects(struct lk_model *model) {
 }
 
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record) {
-    struct lk_demand demand;
+    struct lk_probe probe;
     lk_id id;
-    struct lk_request *request;
+    struct lk_model_request *request;
 
     if (!is_possible(model, record)) {
         return LK_INVALID;
     }
     lk_forget_effects(model);
-    lk_demand_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
-                     &demand);
-    id = lk_request_draft(model, record->owner, record->parts, &demand, record->note);
+    lk_probe_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
+                    &probe);
+    id = lk_request_draft(model, record->owner, record->parts, &probe, record->note);
     if (id == 0) {
         return LK_INTERNAL;
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of requests. Who decides about them is elsewhere: ask.c, settle.c, end.c. */
+/* The life of requests. ask.c, grant.c and end.c decide about them. */
 #include "model/requests.h"
 
 #include "model/hash.h"
-#include "model/lines.h"
+#include "model/order.h"
 #include "model/tree.h"
+#include "model/wait_queue.h"
 
 /* ---- owners ---- */
 
@@ -54,7 +55,7 @@ static void owner_drop_if_unused(struct lk_model *model, lk_id id) {
 
 /* Inserts into a ring before `before`; the ring's head stays unless the ring was empty. */
 static void ring_insert(struct lk_model *model, lk_id *head, lk_id before, lk_id id) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     if (*head == 0) {
         request->previous = request->next = id;
@@ -68,7 +69,7 @@ static void ring_insert(struct lk_model *model, lk_id *head, lk_id before, lk_id
 }
 
 static void ring_remove(struct lk_model *model, lk_id *head, lk_id id) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     if (request->next == id) {
         *head = 0;
@@ -82,7 +83,7 @@ static void ring_remove(struct lk_model *model, lk_id *head, lk_id id) {
     request->previous = request->next = 0;
 }
 
-/* Into the ring of the waiting, behind every smaller ticket; newcomers belong at the end. */
+/* Inserts into the ring of waiting requests behind every smaller ticket; new ones go to the end. */
 static void ring_insert_by_ticket(struct lk_model *model, lk_id *head, lk_id id) {
     uint64_t ticket = lk_request_at(model, id)->ticket;
     lk_id before = *head;
@@ -114,99 +115,101 @@ static uint64_t node_term(const struct lk_model *model, lk_id node) {
     return lk_hash_number(model->hash_seed, node);
 }
 
-static bool has_node(const struct lk_model *model, const struct lk_request *request, lk_id node) {
-    lk_id at = request->first_stake;
+static bool has_node(const struct lk_model *model, const struct lk_model_request *request,
+                     lk_id node) {
+    lk_id at = request->first_entry;
 
-    while (at != 0 && lk_stake_at(model, at)->node != node) {
-        at = lk_stake_at(model, at)->next_stake;
+    while (at != 0 && lk_part_entry_at(model, at)->node != node) {
+        at = lk_part_entry_at(model, at)->next_entry;
     }
     return at != 0;
 }
 
-static bool is_the_same(const struct lk_model *model, const struct lk_request *request,
-                        const struct lk_demand *demand) {
-    if (request->owner != demand->owner || request->stake_count != demand->count) {
+static bool is_the_same(const struct lk_model *model, const struct lk_model_request *request,
+                        const struct lk_probe *probe) {
+    if (request->owner != probe->owner || request->entry_count != probe->count) {
         return false;
     }
-    for (size_t i = 0; i < demand->count; i++) {
-        if (!has_node(model, request, demand->parts[i].node)) {
+    for (size_t i = 0; i < probe->count; i++) {
+        if (!has_node(model, request, probe->parts[i].node)) {
             return false;
         }
     }
     return true;
 }
 
-lk_id lk_request_find(const struct lk_model *model, const struct lk_demand *demand) {
+lk_id lk_request_find(const struct lk_model *model, const struct lk_probe *probe) {
     uint64_t sum = 0;
     uint32_t hash;
     uint32_t at;
     lk_id id;
 
-    if (demand->owner == 0) {
+    if (probe->owner == 0) {
         return 0;
     }
-    for (size_t i = 0; i < demand->count; i++) {
-        if (!demand->parts[i].is_there) {
+    for (size_t i = 0; i < probe->count; i++) {
+        if (!probe->parts[i].is_there) {
             return 0;
         }
-        sum += node_term(model, demand->parts[i].node);
+        sum += node_term(model, probe->parts[i].node);
     }
-    hash = identity_hash(model, demand->owner, sum);
+    hash = identity_hash(model, probe->owner, sum);
     at = lk_index_start(&model->request_index, hash);
     while ((id = lk_index_next(&model->request_index, hash, &at)) != 0
-           && !is_the_same(model, lk_request_at(model, id), demand)) {
+           && !is_the_same(model, lk_request_at(model, id), probe)) {
     }
     return id;
 }
 
-/* The hash of a request as it stands. */
-static uint32_t hash_of(const struct lk_model *model, const struct lk_request *request) {
+/* The hash of a live request. */
+static uint32_t hash_of(const struct lk_model *model, const struct lk_model_request *request) {
     uint64_t sum = 0;
 
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        sum += node_term(model, lk_stake_at(model, at)->node);
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        sum += node_term(model, lk_part_entry_at(model, at)->node);
     }
     return identity_hash(model, request->owner, sum);
 }
 
 /* ---- drafts ---- */
 
-static void free_stakes(struct lk_model *model, struct lk_request *request) {
-    lk_id at = request->first_stake;
+static void free_entries(struct lk_model *model, struct lk_model_request *request) {
+    lk_id at = request->first_entry;
 
     while (at != 0) {
-        lk_id next = lk_stake_at(model, at)->next_stake;
-        lk_id node = lk_stake_at(model, at)->node;
-        lk_pool_give(&model->stakes, at);
-        lk_node_at(model, node)->stakes--;
+        lk_id next = lk_part_entry_at(model, at)->next_entry;
+        lk_id node = lk_part_entry_at(model, at)->node;
+        lk_pool_give(&model->entries, at);
+        assert(lk_node_at(model, node)->entries > 0);
+        lk_node_at(model, node)->entries--;
         lk_node_prune(model, node);
         at = next;
     }
-    request->first_stake = 0;
+    request->first_entry = 0;
 }
 
-static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk_part *parts,
-                       const struct lk_demand *demand) {
-    lk_id *link = &lk_request_at(model, request_id)->first_stake;
+static bool add_entries(struct lk_model *model, lk_id request_id, const struct lk_part *parts,
+                        const struct lk_probe *probe) {
+    lk_id *link = &lk_request_at(model, request_id)->first_entry;
 
-    for (size_t i = 0; i < demand->count; i++) {
-        const struct lk_demanded *found = &demand->parts[i];
+    for (size_t i = 0; i < probe->count; i++) {
+        const struct lk_probed_part *found = &probe->parts[i];
         lk_id node = lk_node_make(model, &parts[i].path, found->node, found->depth);
         lk_id id;
-        struct lk_stake *stake;
+        struct lk_part_entry *entry;
         if (node == 0) {
             return false;
         }
-        id = lk_pool_take(&model->stakes);
-        stake = lk_stake_at(model, id);
-        stake->request = request_id;
-        stake->node = node;
-        stake->limit = parts[i].limit;
-        stake->units = parts[i].units;
-        lk_node_at(model, node)->stakes++;
+        id = lk_pool_take(&model->entries);
+        entry = lk_part_entry_at(model, id);
+        entry->request = request_id;
+        entry->node = node;
+        entry->limit = parts[i].limit;
+        entry->units = parts[i].units;
+        lk_node_at(model, node)->entries++;
         *link = id;
-        link = &stake->next_stake;
-        if (!lk_line_reserve(model, node)) {
+        link = &entry->next_entry;
+        if (!lk_wait_queue_reserve(model, node)) {
             return false;
         }
     }
@@ -215,31 +218,31 @@ static bool add_stakes(struct lk_model *model, lk_id request_id, const struct lk
 
 static bool reserve_for_request(struct lk_model *model, size_t count) {
     return lk_pool_reserve(&model->requests, 1) && lk_pool_reserve(&model->waits, 1)
-           && lk_pool_reserve(&model->stakes, (uint32_t)count)
+           && lk_pool_reserve(&model->entries, (uint32_t)count)
            && lk_index_reserve(&model->request_index, 1)
            && lk_deadlines_reserve(&model->deadlines, 1);
 }
 
 lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
-                       const struct lk_demand *demand, struct lk_slice note) {
+                       const struct lk_probe *probe, struct lk_slice note) {
     lk_id owner_id;
     lk_id id;
-    struct lk_request *request;
+    struct lk_model_request *request;
 
-    if (!reserve_for_request(model, demand->count)) {
+    if (!reserve_for_request(model, probe->count)) {
         return 0;
     }
-    owner_id = demand->owner != 0 ? demand->owner : owner_make(model, owner);
+    owner_id = probe->owner != 0 ? probe->owner : owner_make(model, owner);
     if (owner_id == 0) {
         return 0;
     }
     id = lk_pool_take(&model->requests);
     request = lk_request_at(model, id);
     request->owner = owner_id;
-    request->stake_count = (uint8_t)demand->count;
+    request->entry_count = (uint8_t)probe->count;
     request->state = LK_STATE_ENDED;
     lk_owner_at(model, owner_id)->references++;
-    if (!add_stakes(model, id, parts, demand) || !lk_note_make(model, note, &request->note)) {
+    if (!add_entries(model, id, parts, probe) || !lk_note_make(model, note, &request->note)) {
         lk_request_discard(model, id);
         return 0;
     }
@@ -247,10 +250,10 @@ lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const stru
 }
 
 void lk_request_discard(struct lk_model *model, lk_id id) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     assert(request->state == LK_STATE_ENDED);
-    free_stakes(model, request);
+    free_entries(model, request);
     lk_note_free(model, request->note);
     lk_owner_at(model, request->owner)->references--;
     owner_drop_if_unused(model, request->owner);
@@ -260,12 +263,13 @@ void lk_request_discard(struct lk_model *model, lk_id id) {
 /* ---- states ---- */
 
 /* Adds `by` to the live count of each root of the request, once a root. */
-static void count_at_roots(struct lk_model *model, const struct lk_request *request, uint32_t by) {
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        struct lk_root *root = lk_root_of(model, lk_stake_at(model, at)->node);
-        lk_id earlier = request->first_stake;
-        while (earlier != at && lk_root_of(model, lk_stake_at(model, earlier)->node) != root) {
-            earlier = lk_stake_at(model, earlier)->next_stake;
+static void count_at_roots(struct lk_model *model, const struct lk_model_request *request,
+                           uint32_t by) {
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        struct lk_root *root = lk_root_of(model, lk_part_entry_at(model, at)->node);
+        lk_id earlier = request->first_entry;
+        while (earlier != at && lk_root_of(model, lk_part_entry_at(model, earlier)->node) != root) {
+            earlier = lk_part_entry_at(model, earlier)->next_entry;
         }
         if (earlier == at) {
             root->live += by;
@@ -274,9 +278,11 @@ static void count_at_roots(struct lk_model *model, const struct lk_request *requ
 }
 
 void lk_request_attach(struct lk_model *model, lk_id id, enum lk_state state) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
     struct lk_owner *owner = lk_owner_at(model, request->owner);
 
+    assert(state == LK_STATE_HELD || state == LK_STATE_WAITING);
+    assert(request->previous == 0 && request->next == 0); /* in no ring of its owner */
     request->state = (uint8_t)state;
     if (state == LK_STATE_HELD) {
         ring_insert(model, &owner->held, owner->held, id);
@@ -287,25 +293,26 @@ void lk_request_attach(struct lk_model *model, lk_id id, enum lk_state state) {
         ring_insert_by_ticket(model, &lk_waits_of(model, request->owner)->first, id);
         model->waiting++;
     }
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
         if (state == LK_STATE_HELD) {
-            lk_stake_hold(model, at);
+            lk_part_entry_hold(model, at);
         } else {
-            lk_line_stand(model, at);
+            lk_wait_queue_enter(model, at);
         }
     }
 }
 
 void lk_request_detach(struct lk_model *model, lk_id id) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
     struct lk_owner *owner = lk_owner_at(model, request->owner);
     bool held = request->state == LK_STATE_HELD;
 
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
+    assert(held || (request->state == LK_STATE_WAITING && model->waiting > 0));
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
         if (held) {
-            lk_stake_unhold(model, at);
+            lk_part_entry_unhold(model, at);
         } else {
-            lk_line_leave(model, at);
+            lk_wait_queue_leave(model, at);
         }
     }
     if (held) {
@@ -313,7 +320,7 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
     } else {
         struct lk_waits *waits = lk_waits_of(model, request->owner);
         if (waits->mark == model->mark && waits->next_request == id) {
-            /* A pass is about to look at it: let it look at the one behind. */
+            /* A pass would check this request next: advance it to the following one. */
             waits->next_request = request->next != waits->first ? request->next : 0;
         }
         ring_remove(model, &waits->first, id);
@@ -322,14 +329,16 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
 }
 
 void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int64_t deadline_us) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
+    assert(request->state == LK_STATE_ENDED && request->entry_count > 0); /* a draft */
     if (request->is_claim) {
         model->claims++; /* R16: found by its item, not by R3 */
     } else {
         lk_index_add(&model->request_index, id, hash_of(model, request));
     }
     lk_deadlines_add(model, id, deadline_us);
+    lk_order_add(model, LK_ORDER_REQUESTS, &model->requests_by_ticket, id);
     lk_owner_at(model, request->owner)->live++;
     count_at_roots(model, request, 1);
     model->live++;
@@ -337,15 +346,18 @@ void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int
 }
 
 void lk_request_leave(struct lk_model *model, lk_id id) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     lk_request_detach(model, id);
     if (request->is_claim) {
+        assert(model->claims > 0);
         model->claims--;
     } else {
         lk_index_remove(&model->request_index, id, hash_of(model, request));
     }
     lk_deadlines_remove(model, id);
+    lk_order_remove(model, LK_ORDER_REQUESTS, &model->requests_by_ticket, id);
+    assert(model->live > 0 && lk_owner_at(model, request->owner)->live > 0);
     lk_owner_at(model, request->owner)->live--;
     count_at_roots(model, request, UINT32_MAX);
     model->live--;
@@ -353,7 +365,7 @@ void lk_request_leave(struct lk_model *model, lk_id id) {
 }
 
 void lk_request_end(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
-    struct lk_request *request = lk_request_at(model, id);
+    struct lk_model_request *request = lk_request_at(model, id);
 
     if (request->state == LK_STATE_HELD && lk_owner_at(model, request->owner)->waits != 0) {
         model->may_hide_cycle = true; /* it may have covered what its owner waits for */
@@ -374,16 +386,16 @@ void lk_requests_bury(struct lk_model *model) {
 
 void lk_request_convert(struct lk_model *model, lk_id id, const struct lk_part *parts,
                         size_t count) {
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
 
     for (size_t i = 0; i < count; i++) {
         lk_id node = lk_node_find(model, &parts[i].path);
-        lk_id at = request->first_stake;
-        while (lk_stake_at(model, at)->node != node) {
-            at = lk_stake_at(model, at)->next_stake;
+        lk_id at = request->first_entry;
+        while (lk_part_entry_at(model, at)->node != node) {
+            at = lk_part_entry_at(model, at)->next_entry;
         }
-        lk_stake_at(model, at)->limit = parts[i].limit;
-        lk_stake_at(model, at)->units = parts[i].units;
+        lk_part_entry_at(model, at)->limit = parts[i].limit;
+        lk_part_entry_at(model, at)->units = parts[i].units;
     }
 }
 
@@ -409,7 +421,7 @@ void lk_note_free(struct lk_model *model, char *note) {
     model->allocator->resize(model->allocator->context, note, 0);
 }
 
-struct lk_slice lk_request_note(const struct lk_request *request) {
+struct lk_slice lk_request_note(const struct lk_model_request *request) {
     if (request->note == NULL) {
         return (struct lk_slice){NULL, 0};
     }
@@ -417,21 +429,23 @@ struct lk_slice lk_request_note(const struct lk_request *request) {
 }
 
 uint64_t lk_request_next_draw(const struct lk_model *model, lk_id id, int64_t wall_us) {
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
     uint64_t draw = wall_us > 0 ? (uint64_t)wall_us : 1;
 
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        uint64_t last = lk_root_of(model, lk_stake_at(model, at)->node)->last_draw;
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        uint64_t last = lk_root_of(model, lk_part_entry_at(model, at)->node)->last_draw;
         draw = last + 1 > draw ? last + 1 : draw;
     }
     return draw;
 }
 
 void lk_request_keep_draw(struct lk_model *model, lk_id id, uint64_t draw) {
-    const struct lk_request *request = lk_request_at(model, id);
+    const struct lk_model_request *request = lk_request_at(model, id);
 
-    for (lk_id at = request->first_stake; at != 0; at = lk_stake_at(model, at)->next_stake) {
-        lk_root_of(model, lk_stake_at(model, at)->node)->last_draw = draw;
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        struct lk_root *root = lk_root_of(model, lk_part_entry_at(model, at)->node);
+        assert(draw >= root->last_draw); /* R4; equal where two parts have one root */
+        root->last_draw = draw;
     }
     lk_draw_note(model, draw);
 }

@@ -16,7 +16,7 @@ bool lk_part_covers(const struct lk_part *held, const struct lk_part *asked) {
 
 bool lk_part_is_stronger(const struct lk_part *present, const struct lk_part *asked) {
     if (present->mode == LK_EXCLUSIVE) {
-        return false; /* it covers everything already; becoming shared only lets others in */
+        return false; /* exclusive covers everything already; becoming shared only admits others */
     }
     return asked->mode == LK_EXCLUSIVE || asked->units > present->units;
 }

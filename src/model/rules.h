@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The small predicates of the rules, on modes and numbers alone. Whoever decides in C asks here:
- * the model, and the tests that check engines which decide elsewhere.
+ * The small predicates of the rules, on modes and numbers alone. They are used wherever C code
+ * decides: in the model, and in the tests that check engines that decide elsewhere.
  */
 #ifndef LK_MODEL_RULES_H
 #define LK_MODEL_RULES_H
 
 #include "model/part.h"
 
-/* What a part counts says its mode as well: nothing is exclusive, one or more is shared (R7c). */
+/* The units of a part tell its mode: 0 is exclusive, one or more is shared (R7c). */
 static inline enum lk_mode lk_mode_of_units(uint32_t units) {
     return units == 0 ? LK_EXCLUSIVE : LK_SHARED;
 }

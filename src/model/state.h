@@ -2,17 +2,19 @@
 /*
  * The state of the model, for the files of this folder only.
  *
- *   node      one segment of a path that something stands at or below; nodes form the tree (R5)
- *   stake     one part of a request, at its node: in the ring of holders there while held
- *   request   who asks for what (R3); in the list of its owner, in the heap of deadlines
- *   owner     who asks; exists while it has a live request
- *   waits     of an owner: its waiting requests
- *   line      of a node: who waits there or below, in the order of tickets; exists while one does
- *   place     one waiting stake in one line
+ *   node         one segment of a path in use, at it or below it; nodes form the tree (R5)
+ *   part entry   one part of a request, at its node: in the ring of holders there while held
+ *   request      an owner's claim to its parts (R3); in the list of its owner, in the heap of
+ *                deadlines
+ *   owner        the identity of requests; exists while it has a live request
+ *   waits        of an owner: its waiting requests
+ *   wait queue   of a node: what waits there or below, in the order of tickets; exists while
+ *                something does
+ *   queue entry  one waiting part entry in one list of a wait queue
  *
- * Where counts pay: each node knows how many parts are held at or below it, so that a conflict
- * below (R6) is found without walking the tree; each line lists waiters at or below it, so that
- * the first in line is found without walking it either.
+ * Each node counts the parts held at or below it, so that a conflict below (R6) is found without
+ * a walk of the tree. Each wait queue lists waiters at or below its node, so that the first in the
+ * queue is found without a walk too. README.md has the invariants.
  */
 #ifndef LK_MODEL_STATE_H
 #define LK_MODEL_STATE_H
@@ -32,12 +34,12 @@ struct lk_node {
     lk_id next_sibling;
     lk_id previous_sibling;
     lk_id holders; /* ring of held parts, exclusive ones first */
-    lk_id line;
+    lk_id queue;
     uint32_t held_below;      /* parts held here and below */
     uint32_t exclusive_below; /* the exclusive ones of them */
     uint32_t units_held_low;  /* held here (R7c): 64 bits in two halves, so that nodes */
     uint32_t units_held_high; /* stay aligned to 32 */
-    uint32_t stakes;          /* here, also those of requests that the last step ended; and what
+    uint32_t entries;         /* here, also those of requests that the last step ended; and what
                                  else keeps the node: its value, item and queue */
     struct lk_name name;
 };
@@ -48,19 +50,26 @@ struct lk_root {
     uint32_t live_elsewhere; /* the same, that the model has not been given */
 };
 
-struct lk_request {
+/* In one of the trees of order.h. */
+struct lk_order_links {
+    lk_id left;
+    lk_id right;
+};
+
+struct lk_model_request {
     lk_id owner;
     lk_id previous; /* ring of the owner's held requests, or of its waiting ones by ticket */
     lk_id next;
-    uint32_t deadline_at; /* place in the heap */
-    lk_id first_stake;
-    uint8_t stake_count;
+    uint32_t deadline_at; /* index in the heap */
+    lk_id first_entry;
+    uint8_t entry_count;
     uint8_t state; /* enum lk_state */
     bool revoked : 1;
     bool attended : 1;
     bool fixed : 1;
     bool wants_value : 1; /* R15 */
-    bool is_claim : 1;    /* R16: of the item at its first stake's node */
+    bool is_claim : 1;    /* R16: of the item at its first part entry's node */
+    struct lk_order_links by_ticket;
     uint64_t id;
     uint64_t ticket;
     uint64_t token;
@@ -68,7 +77,7 @@ struct lk_request {
     char *note; /* size in the first byte; NULL: none */
 };
 
-struct lk_stake {
+struct lk_part_entry {
     lk_id request;
     lk_id node;
     union {
@@ -76,11 +85,11 @@ struct lk_stake {
             lk_id previous; /* ring of the node's holders */
             lk_id next;
         };
-        lk_id first_place; /* while waiting */
+        lk_id first_queue_entry; /* while waiting */
     };
     uint32_t limit;
     uint32_t units;   /* 0: exclusive */
-    lk_id next_stake; /* of the same request */
+    lk_id next_entry; /* of the same request */
 };
 
 struct lk_owner {
@@ -91,7 +100,7 @@ struct lk_owner {
     struct lk_name name;
 };
 
-/* The waiting requests of an owner, and where a pass or a search stands in them. */
+/* The waiting requests of an owner, and the position of a pass or a search in them. */
 struct lk_waits {
     lk_id first;        /* ring, the smallest ticket first; 0: none waits now */
     uint32_t mark;      /* of the pass or search that has this owner in its list */
@@ -100,16 +109,16 @@ struct lk_waits {
     lk_id waited_by;    /* a search: the owner through which it came here */
 };
 
-struct lk_place {
-    lk_id stake;
-    lk_id node; /* in whose line */
+struct lk_queue_entry {
+    lk_id entry;
+    lk_id node; /* the node of its wait queue */
     lk_id previous;
     lk_id next;
-    lk_id next_place; /* of the same stake */
-    uint8_t list;     /* enum lk_list_kind */
+    lk_id next_queue_entry; /* of the same part entry */
+    uint8_t list;           /* enum lk_list_kind */
 };
 
-/* The lists of a line: waiting exactly here, and here or below; by mode. */
+/* The lists of a wait queue: waiting exactly here, and here or below; by mode. */
 enum lk_list_kind {
     LK_HERE_EXCLUSIVE,
     LK_HERE_SHARED,
@@ -118,15 +127,15 @@ enum lk_list_kind {
     LK_LIST_KINDS
 };
 
-struct lk_line_list {
+struct lk_wait_list {
     lk_id first;
     lk_id last;
     uint32_t searched_mark; /* deadlock: the search that has seen all up to `searched` */
     lk_id searched;
 };
 
-struct lk_line {
-    struct lk_line_list lists[LK_LIST_KINDS];
+struct lk_wait_queue {
+    struct lk_wait_list lists[LK_LIST_KINDS];
     uint64_t units_waiting; /* here (R7c) */
     uint32_t waiters_here;  /* R22 */
     uint32_t shared_here;
@@ -135,12 +144,12 @@ struct lk_line {
     uint32_t limit_bound;    /* no waiting limit here is greater */
     uint32_t exhausted_pass; /* the pass that found no room here up to limit_bound */
     uint32_t summed_pass;    /* the pass in which... */
-    lk_id summed_to;         /* ...the units in front of this place were `summed_units` */
+    lk_id summed_to;         /* ...the units in front of this entry were `summed_units` */
     uint64_t summed_units;
-    uint32_t limit_searched;        /* deadlock: the search that has seen who counts here... */
+    uint32_t limit_searched;        /* deadlock: the search that has seen what counts here... */
     uint32_t limit_searched_room;   /* ...and has more units than this... */
     uint64_t limit_searched_ticket; /* ...up to this ticket */
-    uint32_t searched_holders[2];   /* by mode of the asker: the search that saw the holders here */
+    uint32_t searched_holders[2];   /* by mode of the probe: the search that saw the holders here */
     uint32_t searched_below[2];     /* ... and those below */
 };
 
@@ -153,17 +162,18 @@ struct lk_kept_value {
     char *bytes; /* NULL where size is 0 */
 };
 
-/* R16: one piece of work. In exactly one of its queue's trees. */
+/*
+ * R16: one piece of work. In its queue's tree by age; a ready or delayed one also in that by `due`.
+ */
 struct lk_item {
     lk_id node; /* QUEUE/ID */
     lk_id work; /* its struct lk_work */
-    lk_id left;
-    lk_id right;
-    uint32_t priority; /* in the tree */
-    uint8_t state;     /* enum lk_item_state */
-    bool was_lost;     /* its last claim perished */
+    struct lk_order_links by_age;
+    struct lk_order_links by_due;
+    uint8_t state; /* enum lk_item_state */
+    bool was_lost; /* its last claim perished */
     uint32_t attempts;
-    int64_t order_us;      /* due, while delayed; else 0: the tree is ordered by age alone */
+    int64_t order_us;      /* due, while delayed; else 0: ready ones are ordered by age alone */
     uint64_t sequence;     /* a draw of its root (R4) */
     lk_id claim;           /* the request that claims it */
     lk_id next_gone;       /* done by the last step, still readable */
@@ -175,19 +185,21 @@ struct lk_item {
     struct lk_part *needs; /* with the bytes of their paths behind them */
 };
 
-/* R16: a queue. Stays once something was counted. */
+/* R16: a queue. Without an item it is idle, and in the list of those. */
 struct lk_work {
     lk_id node;
-    lk_id ready; /* trees of items */
-    lk_id delayed;
-    lk_id others;          /* claimed and parked */
-    uint32_t counted_mark; /* the step that has said already that it counted */
+    lk_id items;   /* trees: all items by age, */
+    lk_id ready;   /* the ready ones by age, */
+    lk_id delayed; /* and the delayed ones by when they are due */
+    lk_id previous_idle;
+    lk_id next_idle;       /* or the next queue that the last step forgot, still readable */
+    uint32_t needing;      /* items that need further parts */
+    uint32_t counted_mark; /* the step that has already reported the counters */
     struct lk_queue_counts counts;
 };
 
 enum {
-    LK_CYCLE_MAX = 64,     /* owners named in an answer */
-    LK_BLOCKERS_MAX = 256, /* blockers named in an answer */
+    LK_CYCLE_MAX = 64, /* owners named in an answer */
 };
 
 struct lk_model {
@@ -196,10 +208,10 @@ struct lk_model {
     struct lk_pool nodes;
     struct lk_pool roots;
     struct lk_pool requests;
-    struct lk_pool stakes;
+    struct lk_pool entries;
     struct lk_pool owners;
     struct lk_pool waits;
-    struct lk_pool lines;
+    struct lk_pool queues;
     struct lk_pool places;
     struct lk_pool values;
     struct lk_pool items;
@@ -212,29 +224,36 @@ struct lk_model {
     struct lk_index work_index;
     struct lk_deadlines deadlines;
     struct lk_ended ended;
-    lk_id first_root; /* siblings, as the children of a node are */
+    lk_id first_root;         /* siblings, as the children of a node are */
+    lk_id requests_by_ticket; /* tree of the live ones */
+    lk_id first_idle;         /* queues, the one that has been idle longest first */
+    lk_id last_idle;
+    uint32_t idle;
+    uint32_t idle_max;
     uint64_t hash_seed;
     uint64_t floor;         /* R4: the greatest draw of a forgotten root */
     uint64_t greatest_draw; /* R4: of all roots, forgotten or not, since the model was made */
     uint64_t next_id;
+    uint64_t kept_bytes; /* of values and items: see lk_model_kept_bytes() */
     uint32_t live;
     uint32_t waiting;
     uint32_t mark;            /* numbers the passes and searches */
-    bool is_unsettled;        /* restored since the last step: somebody may be grantable */
-    bool may_hide_cycle;      /* of owners, that no ask has seen come to be: see ask.c */
+    bool is_unsettled;        /* restored since the last step: a waiting request may be grantable */
+    bool may_hide_cycle;      /* a cycle of owners may exist that no ask has found: see ask.c */
     uint32_t claims;          /* live requests that are claims (R16) */
     uint32_t step_mark;       /* numbers the steps */
     uint64_t live_elsewhere;  /* R22: requests of the store that the model has not been given */
-    uint64_t owned_elsewhere; /* of these, of whoever asks next */
+    uint64_t owned_elsewhere; /* of these, those of the owner of the next ask or take */
     lk_id value_gone_first;
     lk_id item_gone_first;
+    lk_id work_gone_first;
     lk_id ended_first; /* requests that the last step ended, still readable */
     int64_t now_us;    /* of the last step */
 
     struct lk_effects effects;
     struct lk_change *changes;
     size_t change_capacity;
-    lk_ref *scratch; /* settling everything: waiting requests */
+    lk_ref *scratch; /* of lk_grant_all_waiters(): waiting requests */
     size_t scratch_capacity;
     struct lk_blocker blockers[LK_BLOCKERS_MAX];
     struct lk_slice cycle[LK_CYCLE_MAX];
@@ -245,19 +264,19 @@ static inline struct lk_node *lk_node_at(const struct lk_model *model, lk_id id)
     return lk_pool_at(&model->nodes, id);
 }
 
-static inline struct lk_request *lk_request_at(const struct lk_model *model, lk_id id) {
+static inline struct lk_model_request *lk_request_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->requests, id);
 }
 
-static inline struct lk_stake *lk_stake_at(const struct lk_model *model, lk_id id) {
-    return lk_pool_at(&model->stakes, id);
+static inline struct lk_part_entry *lk_part_entry_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->entries, id);
 }
 
 static inline struct lk_owner *lk_owner_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->owners, id);
 }
 
-/* The queue of an owner that has waited. */
+/* The waiting requests of an owner that has waited. */
 static inline struct lk_waits *lk_waits_of(const struct lk_model *model, lk_id owner) {
     return lk_pool_at(&model->waits, lk_owner_at(model, owner)->waits);
 }
@@ -267,11 +286,11 @@ static inline lk_id lk_owner_waiting(const struct lk_model *model, lk_id owner) 
     return lk_owner_at(model, owner)->waits != 0 ? lk_waits_of(model, owner)->first : 0;
 }
 
-static inline struct lk_line *lk_line_at(const struct lk_model *model, lk_id id) {
-    return lk_pool_at(&model->lines, id);
+static inline struct lk_wait_queue *lk_wait_queue_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->queues, id);
 }
 
-static inline struct lk_place *lk_place_at(const struct lk_model *model, lk_id id) {
+static inline struct lk_queue_entry *lk_queue_entry_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->places, id);
 }
 
@@ -302,12 +321,13 @@ static inline lk_id lk_node_parent(const struct lk_node *node) {
     return (node->above & LK_ROOT_BIT) != 0 ? 0 : node->above;
 }
 
-static inline bool lk_stake_is_exclusive(const struct lk_stake *stake) {
-    return lk_mode_of_units(stake->units) == LK_EXCLUSIVE;
+static inline bool lk_part_entry_is_exclusive(const struct lk_part_entry *entry) {
+    return lk_mode_of_units(entry->units) == LK_EXCLUSIVE;
 }
 
-static inline lk_id lk_stake_owner(const struct lk_model *model, const struct lk_stake *stake) {
-    return lk_request_at(model, stake->request)->owner;
+static inline lk_id lk_part_entry_owner(const struct lk_model *model,
+                                        const struct lk_part_entry *entry) {
+    return lk_request_at(model, entry->request)->owner;
 }
 
 #endif

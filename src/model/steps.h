@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of the model, one for each kind of event, and what they share. */
+/* The steps of the model, one for each kind of command, and what they share. */
 #ifndef LK_MODEL_STEPS_H
 #define LK_MODEL_STEPS_H
 
-#include "model/demand.h"
+#include "model/probe.h"
 #include "model/requests.h"
 
 void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_ask *ask);
@@ -19,7 +19,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
 void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish);
 void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark);
 
-/* Ends what is overdue, in the order of the deadlines (R11). false: memory is exhausted. */
+/* Ends overdue requests, in the order of the deadlines (R11). false: memory is exhausted. */
 bool lk_step_perish(struct lk_model *model, struct lk_times times);
 
 /* Sets the answer's outcome and request. */
@@ -28,18 +28,18 @@ void lk_answer(struct lk_model *model, lk_outcome outcome, lk_id request);
 /* The answer when memory is exhausted. */
 void lk_answer_exhausted(struct lk_model *model);
 
-/* Checks owner and parts of an event; false: the answer says what is wrong. */
+/* Checks owner and parts of a command; false: the answer says what is wrong. */
 bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
                     size_t count);
 
 /* Checks the size of a value (R15). false: the answer says what is wrong. */
 bool lk_check_value(struct lk_model *model, struct lk_slice value);
 
-/* R22: the bound that one more request of this demand would pass; NULL: there is room. */
-const char *lk_full_bound(const struct lk_model *model, const struct lk_demand *demand, bool waits);
+/* R22: the bound that one more request of this probe would pass; NULL: there is room. */
+const char *lk_full_bound(const struct lk_model *model, const struct lk_probe *probe, bool waits);
 void lk_answer_full(struct lk_model *model, const char *bound);
 
-/* What the last step said means nothing any more: something is being restored. */
+/* Clears the effects of the last step, which are invalid once something is restored. */
 void lk_forget_effects(struct lk_model *model);
 
 /* Checks a ttl that was named; 0, unnamed, is fine. false: the answer says what is wrong. */

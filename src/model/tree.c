@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of paths. A node exists exactly while something stands at it or below it. */
+/* The tree of paths. A node exists exactly while something is at it or below it. */
 #include "model/tree.h"
 
 #include "model/hash.h"
@@ -133,7 +133,7 @@ lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id fro
     return node;
 }
 
-/* R22: the counts of a root that is not all here stay, whatever else goes. */
+/* R22: a root of which the model has only a part keeps its counts, so its node stays. */
 static bool is_counted_elsewhere(const struct lk_model *model, const struct lk_node *node) {
     const struct lk_root *root;
 
@@ -148,7 +148,7 @@ void lk_node_prune(struct lk_model *model, lk_id node) {
     while (node != 0) {
         const struct lk_node *at = lk_node_at(model, node);
         lk_id parent = lk_node_parent(at);
-        if (at->first_child != 0 || at->stakes != 0 || is_counted_elsewhere(model, at)) {
+        if (at->first_child != 0 || at->entries != 0 || is_counted_elsewhere(model, at)) {
             break;
         }
         drop_node(model, node);
@@ -232,41 +232,43 @@ static void count_up(struct lk_model *model, lk_id node, uint32_t held, uint32_t
     }
 }
 
-void lk_stake_hold(struct lk_model *model, lk_id id) {
-    struct lk_stake *stake = lk_stake_at(model, id);
-    struct lk_node *node = lk_node_at(model, stake->node);
+void lk_part_entry_hold(struct lk_model *model, lk_id id) {
+    struct lk_part_entry *entry = lk_part_entry_at(model, id);
+    struct lk_node *node = lk_node_at(model, entry->node);
 
     if (node->holders == 0) {
-        stake->previous = stake->next = id;
+        entry->previous = entry->next = id;
         node->holders = id;
     } else {
-        struct lk_stake *first = lk_stake_at(model, node->holders);
-        stake->next = node->holders;
-        stake->previous = first->previous;
-        lk_stake_at(model, first->previous)->next = id;
+        struct lk_part_entry *first = lk_part_entry_at(model, node->holders);
+        entry->next = node->holders;
+        entry->previous = first->previous;
+        lk_part_entry_at(model, first->previous)->next = id;
         first->previous = id;
-        if (lk_stake_is_exclusive(stake)) {
+        if (lk_part_entry_is_exclusive(entry)) {
             node->holders = id; /* exclusive ones first: a reader's check looks no further */
         }
     }
-    lk_node_set_units_held(node, lk_node_units_held(node) + stake->units);
-    count_up(model, stake->node, 1, lk_stake_is_exclusive(stake));
+    lk_node_set_units_held(node, lk_node_units_held(node) + entry->units);
+    count_up(model, entry->node, 1, lk_part_entry_is_exclusive(entry));
 }
 
-void lk_stake_unhold(struct lk_model *model, lk_id id) {
-    struct lk_stake *stake = lk_stake_at(model, id);
-    struct lk_node *node = lk_node_at(model, stake->node);
+void lk_part_entry_unhold(struct lk_model *model, lk_id id) {
+    struct lk_part_entry *entry = lk_part_entry_at(model, id);
+    struct lk_node *node = lk_node_at(model, entry->node);
 
-    if (stake->next == id) {
+    assert(node->holders != 0 && node->held_below > 0);
+    assert(lk_node_units_held(node) >= entry->units);
+    if (entry->next == id) {
         node->holders = 0;
     } else {
-        lk_stake_at(model, stake->previous)->next = stake->next;
-        lk_stake_at(model, stake->next)->previous = stake->previous;
+        lk_part_entry_at(model, entry->previous)->next = entry->next;
+        lk_part_entry_at(model, entry->next)->previous = entry->previous;
         if (node->holders == id) {
-            node->holders = stake->next;
+            node->holders = entry->next;
         }
     }
-    stake->previous = stake->next = 0;
-    lk_node_set_units_held(node, lk_node_units_held(node) - stake->units);
-    count_up(model, stake->node, UINT32_MAX, 0u - (uint32_t)lk_stake_is_exclusive(stake));
+    entry->previous = entry->next = 0;
+    lk_node_set_units_held(node, lk_node_units_held(node) - entry->units);
+    count_up(model, entry->node, UINT32_MAX, 0u - (uint32_t)lk_part_entry_is_exclusive(entry));
 }

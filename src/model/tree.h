@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of paths (R5): its nodes, who holds what at them, and the draws of its roots (R4). */
+/* The tree of paths (R5): its nodes, the parts held at them, and the draws of its roots (R4). */
 #ifndef LK_MODEL_TREE_H
 #define LK_MODEL_TREE_H
 
@@ -16,10 +16,9 @@ lk_id lk_node_child(const struct lk_model *model, lk_id parent, struct lk_slice 
 lk_id lk_node_find(const struct lk_model *model, const struct lk_path *path);
 
 /*
- * The node of this path, made with all its parents where missing. `from` is a node that `depth`
- * segments lead to, as lk_node_descend() gives them, so that what was looked up is not looked up
- * again. 0: memory is exhausted, and nothing was made. A node with nothing at or below it must be
- * pruned by whoever made it.
+ * The node of this path, created with all missing parents. `from` is a node that `depth` segments
+ * lead to, as returned by lk_node_descend(), so that no segment is looked up twice. 0: memory is
+ * exhausted, and nothing was made. The caller must prune a node that has nothing at or below it.
  */
 lk_id lk_node_make(struct lk_model *model, const struct lk_path *path, lk_id from, unsigned depth);
 
@@ -41,8 +40,8 @@ struct lk_root *lk_root_of(const struct lk_model *model, lk_id node);
 /* A root's record, made if missing. NULL: memory is exhausted. */
 struct lk_root *lk_root_make(struct lk_model *model, struct lk_slice name);
 
-/* Puts a held stake into the ring of its node and into the counts up to the root; and back. */
-void lk_stake_hold(struct lk_model *model, lk_id stake);
-void lk_stake_unhold(struct lk_model *model, lk_id stake);
+/* Puts a held part entry into the ring of its node and into the counts up to the root; and back. */
+void lk_part_entry_hold(struct lk_model *model, lk_id entry);
+void lk_part_entry_unhold(struct lk_model *model, lk_id entry);
 
 #endif

@@ -6,7 +6,7 @@ static bool is_continuation(unsigned char byte) {
     return (byte & 0xC0) == 0x80;
 }
 
-/* The length that a lead byte announces, 0 for a byte that leads nothing. */
+/* The length that a lead byte announces, 0 for a byte that is not a lead byte. */
 static size_t announced_length(unsigned char lead) {
     if (lead < 0x80) {
         return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 as RFC 3629 has it, and the classes of characters that R1 keeps out of paths. */
+/* UTF-8 by RFC 3629, and the classes of characters that R1 excludes from paths. */
 #ifndef LK_MODEL_UTF8_H
 #define LK_MODEL_UTF8_H
 

@@ -27,6 +27,8 @@ bool lk_value_write(struct lk_model *model, const struct lk_path *path, struct l
     }
     value = lk_kept_value_at(model, id);
     lk_bytes_free(model, value->bytes);
+    model->kept_bytes += bytes.size;
+    model->kept_bytes -= value->size;
     value->bytes = copy;
     value->size = (uint32_t)bytes.size;
     value->in_doubt = false;
@@ -34,12 +36,12 @@ bool lk_value_write(struct lk_model *model, const struct lk_path *path, struct l
     return true;
 }
 
-void lk_value_doubt(struct lk_model *model, const struct lk_request *request) {
-    const struct lk_stake *first = lk_stake_at(model, request->first_stake);
+void lk_value_doubt(struct lk_model *model, const struct lk_model_request *request) {
+    const struct lk_part_entry *first = lk_part_entry_at(model, request->first_entry);
     lk_id id = lk_value_find(model, first->node);
 
-    if (request->state != LK_STATE_HELD || !request->wants_value || !lk_stake_is_exclusive(first)
-        || id == 0 || lk_kept_value_at(model, id)->in_doubt) {
+    if (request->state != LK_STATE_HELD || !request->wants_value
+        || !lk_part_entry_is_exclusive(first) || id == 0 || lk_kept_value_at(model, id)->in_doubt) {
         return;
     }
     lk_kept_value_at(model, id)->in_doubt = true;
@@ -55,11 +57,11 @@ static bool is_covered_by_another(const struct lk_model *model, const struct lk_
     for (; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         lk_id first = lk_node_at(model, node)->holders;
         lk_id at = first;
-        while (at != 0 && lk_stake_is_exclusive(lk_stake_at(model, at))) {
-            if (lk_stake_owner(model, lk_stake_at(model, at)) != owner) {
+        while (at != 0 && lk_part_entry_is_exclusive(lk_part_entry_at(model, at))) {
+            if (lk_part_entry_owner(model, lk_part_entry_at(model, at)) != owner) {
                 return true;
             }
-            at = lk_stake_at(model, at)->next != first ? lk_stake_at(model, at)->next : 0;
+            at = lk_part_entry_at(model, at)->next != first ? lk_part_entry_at(model, at)->next : 0;
         }
     }
     return false;
@@ -74,13 +76,13 @@ static bool is_covered_by_token(const struct lk_model *model, const struct lk_pa
     for (; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         lk_id first = lk_node_at(model, node)->holders;
         lk_id at = first;
-        while (at != 0 && lk_stake_is_exclusive(lk_stake_at(model, at))) {
-            const struct lk_request *request =
-                lk_request_at(model, lk_stake_at(model, at)->request);
+        while (at != 0 && lk_part_entry_is_exclusive(lk_part_entry_at(model, at))) {
+            const struct lk_model_request *request =
+                lk_request_at(model, lk_part_entry_at(model, at)->request);
             if (request->owner == owner && request->token == token) {
                 return true;
             }
-            at = lk_stake_at(model, at)->next != first ? lk_stake_at(model, at)->next : 0;
+            at = lk_part_entry_at(model, at)->next != first ? lk_part_entry_at(model, at)->next : 0;
         }
     }
     return false;
@@ -132,6 +134,7 @@ void lk_step_put(struct lk_model *model, const struct lk_put *put) {
         return;
     }
     lk_answer(model, LK_OK, 0);
+    model->effects.answer.deleted = put->deletes && value != 0;
 }
 
 /* ---- in the open ---- */

@@ -3,78 +3,24 @@
  * Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
  * their claim.
  *
- * An item is in one of the three trees of its queue, by state; a delayed one that has become due
- * goes over to the ready ones when somebody comes for work.
+ * A delayed item that has become due goes over to the ready ones when a claim looks for work.
  */
 #include "model/work.h"
 
 #include <stdio.h>
 
 #include "model/deadlock.h"
-#include "model/demand.h"
+#include "model/grant.h"
 #include "model/hash.h"
 #include "model/order.h"
-#include "model/settle.h"
+#include "model/probe.h"
 #include "model/steps.h"
 #include "model/tree.h"
 
-/* ---- states ---- */
-
-static lk_id *tree_of(struct lk_model *model, const struct lk_item *item) {
-    struct lk_work *work = lk_work_at(model, item->work);
-
-    switch ((enum lk_item_state)item->state) {
-    case LK_ITEM_READY:
-        return &work->ready;
-    case LK_ITEM_DELAYED:
-        return &work->delayed;
-    default:
-        return &work->others;
-    }
-}
-
-static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
-    struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
-
-    switch ((enum lk_item_state)item->state) {
-    case LK_ITEM_READY:
-        return &counts->ready;
-    case LK_ITEM_DELAYED:
-        return &counts->delayed;
-    case LK_ITEM_CLAIMED:
-        return &counts->claimed;
-    default:
-        return &counts->parked_now;
-    }
-}
-
-void lk_item_enter_state(struct lk_model *model, lk_id id, enum lk_item_state state,
-                         int64_t due_us) {
-    struct lk_item *item = lk_item_at(model, id);
-
-    item->state = (uint8_t)state;
-    item->order_us = state == LK_ITEM_DELAYED ? due_us : 0;
-    lk_order_add(model, tree_of(model, item), id);
-    ++*count_of(model, item);
-}
-
-static void leave_state(struct lk_model *model, lk_id id) {
-    const struct lk_item *item = lk_item_at(model, id);
-
-    --*count_of(model, item);
-    lk_order_remove(model, tree_of(model, item), id);
-}
-
-void lk_item_change_state(struct lk_model *model, lk_id id, enum lk_item_state state,
-                          int64_t due_us) {
-    leave_state(model, id);
-    lk_item_enter_state(model, id, state, due_us);
-}
-
-/* Delayed items whose time has come are ready. */
+/* Makes delayed items that are due ready. */
 static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
     for (;;) {
-        lk_id id = lk_order_first(model, lk_work_at(model, work)->delayed);
+        lk_id id = lk_order_first(model, LK_ORDER_DUE, lk_work_at(model, work)->delayed);
         if (id == 0 || lk_item_at(model, id)->order_us > now_us) {
             break;
         }
@@ -203,8 +149,8 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
     }
     item = lk_item_at(model, id);
     item->sequence = draw_at(model, item->node, times.wall_us);
-    lk_item_enter_state(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY,
-                        times.now_us + push->delay_ms * 1000);
+    lk_item_enter(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY,
+                  times.now_us + push->delay_ms * 1000);
     lk_work_at(model, work)->counts.pushed++;
     note_item(model, LK_CHANGE_ITEM_PUSHED, id, 0);
     note_count(model, work);
@@ -215,6 +161,7 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
 
 void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push) {
     struct item_path item_path;
+    bool is_known;
     lk_id work;
     lk_id item;
 
@@ -223,7 +170,8 @@ void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk
         || !check_needs(model, &item_path.path, push->needs, push->need_count)) {
         return;
     }
-    work = lk_changes_reserve(model, 2) ? lk_work_make(model, &push->queue) : 0;
+    is_known = lk_work_find(model, lk_node_find(model, &push->queue)) != 0;
+    work = lk_changes_reserve(model, 2) ? lk_queue_make(model, &push->queue) : 0;
     if (work == 0) {
         lk_answer_exhausted(model);
         return;
@@ -231,6 +179,9 @@ void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk
     item = lk_item_find(model, lk_node_find(model, &item_path.path));
     if (item == 0) {
         push_new(model, times, push, work, &item_path.path);
+        if (!is_known && model->effects.answer.outcome != LK_OK) {
+            lk_queue_unmake(model, work);
+        }
         return;
     }
     lk_work_at(model, work)->counts.duplicates++;
@@ -241,7 +192,7 @@ void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk
 
 /* ---- take ---- */
 
-/* What one take goes through. */
+/* The working state of one take. */
 struct taking {
     struct lk_model *model;
     struct lk_times times;
@@ -276,7 +227,7 @@ static void answer_taken(struct lk_model *model, lk_id request, lk_id item) {
     model->effects.answer.item = item;
 }
 
-/* R3: the claim that this very ask got already; its deadline is set anew. */
+/* R3: answers with the claim that this ask got already, and sets its deadline again. */
 static bool take_again(struct taking *taking) {
     struct lk_model *model = taking->model;
     lk_id first = taking->owner != 0 && taking->take->ask_number != 0
@@ -285,7 +236,7 @@ static bool take_again(struct taking *taking) {
     lk_id at = first;
 
     while (at != 0) {
-        struct lk_request *request = lk_request_at(model, at);
+        struct lk_model_request *request = lk_request_at(model, at);
         lk_id item = request->is_claim ? lk_claim_item(model, request) : 0;
         if (item != 0 && lk_item_at(model, item)->work == taking->work
             && lk_item_at(model, item)->ask_number == taking->take->ask_number) {
@@ -302,9 +253,9 @@ static bool take_again(struct taking *taking) {
     return false;
 }
 
-/* What some item of the queue demands that has never been asked for. */
-static void demand_of_queue(const struct taking *taking, struct lk_demand *ret_demand) {
-    *ret_demand = (struct lk_demand){
+/* The probe of a new item of the queue. */
+static void probe_of_queue(const struct taking *taking, struct lk_probe *ret_probe) {
+    *ret_probe = (struct lk_probe){
         .owner = taking->owner,
         .ticket = LK_TICKET_NEWEST,
         .is_of_item = true,
@@ -315,12 +266,12 @@ static void demand_of_queue(const struct taking *taking, struct lk_demand *ret_d
 
 /* Makes the claim of an item whose parts are free. 0: memory is exhausted, or it is a deadlock. */
 static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_part *parts,
-                        const struct lk_demand *demand, bool *ret_exhausted) {
+                        const struct lk_probe *probe, bool *ret_exhausted) {
     struct lk_model *model = taking->model;
     const struct lk_take *take = taking->take;
-    lk_id id = lk_request_draft(model, take->owner, parts, demand,
+    lk_id id = lk_request_draft(model, take->owner, parts, probe,
                                 take->note_given ? take->note : (struct lk_slice){NULL, 0});
-    struct lk_request *request;
+    struct lk_model_request *request;
     size_t cycle_count;
 
     *ret_exhausted = id == 0;
@@ -369,7 +320,7 @@ static bool take_item(struct taking *taking, lk_id id) {
     struct lk_part parts[LK_PARTS_MAX];
     char bytes[LK_PATH_BYTES_MAX + 1];
     struct lk_path path;
-    struct lk_demand demand;
+    struct lk_probe probe;
     const char *bound;
     lk_id request;
     bool exhausted;
@@ -378,17 +329,17 @@ static bool take_item(struct taking *taking, lk_id id) {
     (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
                         NULL);
     count = make_parts(&path, item->needs, item->need_count, parts);
-    lk_demand_of_ask(model, taking->owner, parts, count, &demand);
-    demand.is_of_item = true;
-    if (lk_demand_judge(model, &demand, NULL) != LK_VERDICT_GRANT) {
+    lk_probe_of_ask(model, taking->owner, parts, count, &probe);
+    probe.is_of_item = true;
+    if (lk_probe_check(model, &probe, NULL) != LK_VERDICT_GRANT) {
         return false;
     }
-    bound = lk_full_bound(model, &demand, false);
+    bound = lk_full_bound(model, &probe, false);
     if (bound != NULL) {
         lk_answer_full(model, bound);
         return true;
     }
-    request = make_claim(taking, id, parts, &demand, &exhausted);
+    request = make_claim(taking, id, parts, &probe, &exhausted);
     if (request == 0) {
         if (exhausted) {
             lk_answer_exhausted(model);
@@ -408,7 +359,7 @@ static void answer_nothing(struct lk_model *model, const char *why) {
 
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
     struct taking taking = {.model = model, .times = times, .take = take};
-    struct lk_demand queue; /* of some new item: what is in its way is in the way of all of them */
+    struct lk_probe queue; /* of some new item: what is in its way is in the way of all of them */
 
     if (!check_take(model, take)) {
         return;
@@ -420,20 +371,21 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
     taking.work = lk_work_find(model, lk_node_find(model, &take->queue));
     taking.owner = lk_owner_find(model, take->owner);
     if (taking.work == 0) {
-        answer_nothing(model, "R16: nothing was ever pushed to this queue");
+        answer_nothing(model, "R16: there is no item in this queue");
         return;
     }
     if (take_again(&taking)) {
         return;
     }
     ripen(model, taking.work, times.now_us);
-    demand_of_queue(&taking, &queue);
-    if (lk_demand_judge(model, &queue, NULL) != LK_VERDICT_GRANT) {
+    probe_of_queue(&taking, &queue);
+    if (lk_probe_check(model, &queue, NULL) != LK_VERDICT_GRANT) {
         answer_nothing(model, "R16: a lock on the queue, held or in line, pauses all claiming");
         return;
     }
-    for (lk_id id = lk_order_first(model, lk_work_at(model, taking.work)->ready); id != 0;
-         id = lk_order_after(model, lk_work_at(model, taking.work)->ready, id)) {
+    for (lk_id id = lk_order_first(model, LK_ORDER_DUE, lk_work_at(model, taking.work)->ready);
+         id != 0;
+         id = lk_order_after(model, LK_ORDER_DUE, lk_work_at(model, taking.work)->ready, id)) {
         if (take_item(&taking, id)) {
             return;
         }
@@ -443,8 +395,8 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
 
 /* ---- finish ---- */
 
-lk_id lk_claim_item(const struct lk_model *model, const struct lk_request *claim) {
-    return lk_item_find(model, lk_stake_at(model, claim->first_stake)->node);
+lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request *claim) {
+    return lk_item_find(model, lk_part_entry_at(model, claim->first_entry)->node);
 }
 
 /* Ready again, at once or after a delay; or parked, after too many attempts. */
@@ -476,7 +428,7 @@ static void finish_done(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
     lk_work_at(model, item->work)->counts.done++;
-    leave_state(model, id);
+    lk_item_leave(model, id);
     lk_item_remove(model, id);
     note_item(model, LK_CHANGE_ITEM_DONE, id, 0);
     note_count(model, item->work);
@@ -486,9 +438,9 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
                       lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
     lk_id claim = item->claim;
-    struct lk_touched touched;
+    struct lk_released_nodes released;
 
-    lk_touched_by(model, claim, &touched);
+    lk_released_nodes_of(model, claim, &released);
     lk_request_end(model, claim, LK_CHANGE_RELEASED);
     if (finish->kind == LK_FINISH_DONE) {
         finish_done(model, id);
@@ -498,14 +450,14 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
         give_back(model, id, LK_CHANGE_ITEM_RETRIED, times.now_us + finish->delay_ms * 1000,
                   times.now_us);
     }
-    lk_settle(model, &touched, times);
+    lk_grant_waiters(model, &released, times);
 }
 
-/* The item, if it is claimed by whom the event names; else 0. */
+/* The item, if the owner that the command names has claimed it; else 0. */
 static lk_id find_claimed(const struct lk_model *model, const struct lk_path *path,
                           const struct lk_finish *finish) {
     lk_id id = lk_item_find(model, lk_node_find(model, path));
-    const struct lk_request *claim;
+    const struct lk_model_request *claim;
 
     if (id == 0 || lk_item_at(model, id)->state != LK_ITEM_CLAIMED) {
         return 0;

@@ -3,20 +3,38 @@
 #ifndef LK_MODEL_WORK_H
 #define LK_MODEL_WORK_H
 
-#include "model/keep.h"
+#include "model/storage.h"
 
 enum { LK_WORK_CHANGES_MAX = 3 }; /* that the end of one claim adds beside the request's own */
 
-/* Puts an item into a state, and into the tree of it; from none, or from another. */
-void lk_item_enter_state(struct lk_model *model, lk_id item, enum lk_item_state state,
-                         int64_t due_us);
+/* The queue at a path, made where there is none, and then idle. 0: memory is exhausted. */
+lk_id lk_queue_make(struct lk_model *model, const struct lk_path *path);
+
+/* Takes a queue without items away again, when the push that made it has failed. */
+void lk_queue_unmake(struct lk_model *model, lk_id id);
+
+/*
+ * Puts a new item, which has its sequence, into its queue; takes it out, which is idle when that
+ * was the last one; moves it to another state.
+ */
+void lk_item_enter(struct lk_model *model, lk_id item, enum lk_item_state state, int64_t due_us);
+void lk_item_leave(struct lk_model *model, lk_id item);
 void lk_item_change_state(struct lk_model *model, lk_id item, enum lk_item_state state,
                           int64_t due_us);
 
-/* The item that a claim is of, 0 when it is done. */
-lk_id lk_claim_item(const struct lk_model *model, const struct lk_request *claim);
+/* How many queues the step forgets: those idle longest beyond the bound, a bounded number. */
+size_t lk_queues_to_forget(const struct lk_model *model);
 
-/* Frees or parks the item of a claim that perished or was broken, before others are let in. */
+/* Forgets them, one change each. lk_step_perish() has reserved room for the changes. */
+void lk_step_forget_queues(struct lk_model *model);
+
+/* The item that a claim is of, 0 when it is done. */
+lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request *claim);
+
+/*
+ * Makes the item of a claim that perished or was broken ready, or parks it, before waiters are
+ * granted.
+ */
 void lk_item_lose_claim(struct lk_model *model, lk_id claim);
 
 /* Ties a restored claim to its item. false: there is no such item, or it is claimed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items and queues in the open: out of the model, and back into it for stores. */
+/* Records of items and queues, for stores: to read them from the model and to restore them. */
 #include "model/order.h"
 #include "model/steps.h"
 #include "model/tree.h"
@@ -29,7 +29,7 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
     ret_record->state = (enum lk_item_state)item->state;
     ret_record->due_us = item->order_us;
     if (item->state == LK_ITEM_DELAYED && item->order_us <= model->now_us) {
-        ret_record->state = LK_ITEM_READY; /* nobody has come for it yet */
+        ret_record->state = LK_ITEM_READY; /* due, but no claim has moved it yet */
     }
     ret_record->attempts = item->attempts;
     ret_record->was_lost = item->was_lost;
@@ -72,7 +72,7 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
         return LK_INVALID;
     }
     lk_forget_effects(model);
-    work = lk_work_make(model, &record->queue);
+    work = lk_queue_make(model, &record->queue);
     id = work == 0
              ? 0
              : lk_item_make(model, work, &path, record->value, record->needs, record->need_count);
@@ -82,7 +82,7 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     lk_item_at(model, id)->sequence = record->sequence;
     lk_item_at(model, id)->attempts = record->attempts;
     lk_item_at(model, id)->was_lost = record->was_lost;
-    lk_item_enter_state(model, id, record->state, record->due_us);
+    lk_item_enter(model, id, record->state, record->due_us);
     return lk_model_restore_draw(model, lk_path_root(&record->queue), record->sequence);
 }
 
@@ -104,17 +104,17 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
 /* ---- queues ---- */
 
 /*
- * The first item that is delayed still; 0: none. Those in front of it, *ret_due of them, are due:
- * ready, though nobody has come for them yet.
+ * The first item that is still delayed; 0: none. The items before it, *ret_due of them, are due:
+ * ready, though no claim has moved them yet.
  */
 static lk_id first_delayed(const struct lk_model *model, lk_id work, uint64_t *ret_due) {
     lk_id root = lk_work_at(model, work)->delayed;
-    lk_id id = lk_order_first(model, root);
+    lk_id id = lk_order_first(model, LK_ORDER_DUE, root);
 
     *ret_due = 0;
     while (id != 0 && lk_item_at(model, id)->order_us <= model->now_us) {
         ++*ret_due;
-        id = lk_order_after(model, root, id);
+        id = lk_order_after(model, LK_ORDER_DUE, root, id);
     }
     return id;
 }
@@ -149,7 +149,7 @@ void lk_model_queue_record(const struct lk_model *model, lk_queue_ref queue,
 
 lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *queue,
                                   const struct lk_queue_counts *counts) {
-    lk_id id = lk_work_make(model, queue);
+    lk_id id = lk_queue_make(model, queue);
     struct lk_queue_counts *kept;
 
     if (id == 0) {
@@ -169,22 +169,22 @@ lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *
 void lk_model_each_item(const struct lk_model *model, const struct lk_path *queue,
                         lk_visit_item *visit, void *context) {
     lk_id work = find_queue(model, queue);
-    lk_id roots[3];
+    uint64_t steps = 0;
 
-    if (work == 0) {
-        return;
+    if (work != 0) {
+        (void)lk_order_walk(model, LK_ORDER_AGE, lk_work_at(model, work)->items,
+                            (struct lk_order_key){0, 0}, visit, context, &steps);
     }
-    roots[0] = lk_work_at(model, work)->ready;
-    roots[1] = lk_work_at(model, work)->delayed;
-    roots[2] = lk_work_at(model, work)->others;
-    for (size_t i = 0; i < 3; i++) {
-        lk_id id = lk_order_first(model, roots[i]);
-        for (; id != 0; id = lk_order_after(model, roots[i], id)) {
-            if (!visit(context, id)) {
-                return;
-            }
-        }
-    }
+}
+
+bool lk_model_queue_has_needs(const struct lk_model *model, const struct lk_path *queue) {
+    lk_id work = find_queue(model, queue);
+
+    return work != 0 && lk_work_at(model, work)->needing > 0;
+}
+
+bool lk_model_has_queue(const struct lk_model *model, lk_queue_ref queue) {
+    return lk_work_find(model, lk_work_at(model, queue)->node) == queue;
 }
 
 int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *queue) {

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: turns, the writer's results, timers and signals; the beginning and the end. */
+/* The loop: turns, the writer's results, timers and signals; startup and shutdown. */
 #include "server/server.h"
 
 #include <event2/event.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "server/writer.h"
+#include "server/complaints.h"
+#include "server/defaults.h"
+#include "server/files.h"
+#include "server/store/writer.h"
 
 enum { DOOR_RESP, DOOR_UNIX, DOOR_HTTP, DOORS_MAX };
-enum { SIGNALS_MAX = 3 };
+enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
 
 #define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
-#define LEAVE_US_MAX INT64_C(10000000) /* how long the doors may take to tell what is left */
+#define LEAVE_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
 
 struct lk_server {
     struct lk_server_options options;
@@ -28,19 +32,26 @@ struct lk_server {
     struct event_base *loop;
     struct event *timer;
     struct event *written;
+    struct event *alive; /* NULL: no callback is set */
+    struct event *trim;
+    uint64_t clients_most; /* the most since the trim timer last fired */
     struct event *signals[SIGNALS_MAX];
-    struct lk_door *doors[DOORS_MAX];
+    struct lk_listener *doors[DOORS_MAX];
     size_t door_count;
     struct lk_times times;
-    bool is_turning; /* `times` are this turn's */
+    bool is_turning; /* `times` are those of the current turn */
     bool is_choked;
+    uint64_t buffered; /* bytes, of all connections */
+    bool was_full;     /* since the listeners were last told that there is room */
     bool is_leaving;
     int64_t leave_by_us;
-    int64_t load_after_us; /* no load before */
-    int64_t armed_us;      /* the timer is set to; LK_NEVER: it is not */
+    int64_t load_after_us; /* no load before this time */
+    uint64_t files;        /* how many may be open */
+    bool is_default;       /* the bound of connections is the default */
+    int64_t armed_us;      /* when the timer fires; LK_NEVER: it is not set */
 };
 
-/* Read when first asked for in a turn. */
+/* The clocks are read when they are first asked for in a turn. */
 struct lk_times lk_server_times(struct lk_server *server) {
     if (!server->is_turning) {
         server->is_turning = true;
@@ -62,8 +73,34 @@ const struct lk_server_options *lk_server_options_of(const struct lk_server *ser
     return &server->options;
 }
 
-static void complain(const char *what, const char *why) {
-    (void)fprintf(stderr, "lk serve: %s: %s\n", what, why);
+void lk_server_charge(struct lk_server *server, size_t *charged, size_t bytes) {
+    server->buffered += bytes;
+    server->buffered -= *charged;
+    *charged = bytes;
+    server->was_full = server->was_full || lk_server_is_full(server);
+}
+
+bool lk_server_is_full(const struct lk_server *server) {
+    return server->buffered > server->options.buffer_bytes_max;
+}
+
+uint64_t lk_server_buffered(const struct lk_server *server) {
+    return server->buffered;
+}
+
+uint64_t lk_server_count_clients(const struct lk_server *server) {
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < server->door_count; i++) {
+        count += server->doors[i]->ops->count_clients(server->doors[i]);
+    }
+    return count;
+}
+
+void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
+    for (size_t i = 0; i < server->door_count; i++) {
+        server->doors[i]->ops->list_clients(server->doors[i], out);
+    }
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
@@ -75,13 +112,13 @@ static void take_result(struct lk_server *server, const struct lk_job_result *re
     if (result->job == LK_JOB_WRITE && result->outcome == LK_OK) {
         lk_core_batch_durable(server->core, &times);
     } else if (result->job == LK_JOB_WRITE) {
-        complain("a batch was not written", result->error.text);
+        lk_complain("a batch was not written", "%s", result->error.text);
         lk_core_batch_failed(server->core, result->error.text, &times);
     } else if (result->job == LK_JOB_LOAD) {
         error = result->error;
         if (result->outcome != LK_OK
-            || lk_core_restore(server->core, result->image, &server->times, &error) != LK_OK) {
-            complain("the store could not be loaded", error.text);
+            || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
+            lk_complain("the store could not be loaded", "%s", error.text);
             server->load_after_us = times.now_us + LOAD_AGAIN_US;
         }
     }
@@ -96,7 +133,7 @@ static void on_written(evutil_socket_t descriptor, short what, void *context) {
     take_result(server, &result);
 }
 
-/* Something for the writer, if it has nothing to do. */
+/* Gives the writer a job, if it is idle. */
 static void employ_writer(struct lk_server *server) {
     struct lk_times times = lk_server_times(server);
     struct lk_model_config config;
@@ -108,7 +145,7 @@ static void employ_writer(struct lk_server *server) {
     batch = lk_core_take_batch(server->core);
     if (batch != NULL) {
         lk_writer_write(server->writer, batch);
-    } else if (lk_core_wants_image(server->core) && server->load_after_us <= times.now_us) {
+    } else if (lk_core_wants_snapshot(server->core) && server->load_after_us <= times.now_us) {
         config = lk_core_model_config(server->core);
         lk_writer_load(server->writer, &config, &times);
     }
@@ -125,16 +162,16 @@ static void choke(struct lk_server *server) {
     }
 }
 
-/* One timer for all: the core's next instant, and our own. */
+/* One timer for all: the core's next due time, and the server's own. */
 static void arm_timer(struct lk_server *server) {
     int64_t due_us = lk_core_next_due(server->core);
 
-    if (server->writer != NULL && lk_core_wants_image(server->core)
+    if (server->writer != NULL && lk_core_wants_snapshot(server->core)
         && !lk_writer_is_busy(server->writer)) {
-        due_us = lk_least(due_us, server->load_after_us);
+        due_us = lk_min(due_us, server->load_after_us);
     }
     if (server->is_leaving) {
-        due_us = lk_least(due_us, server->leave_by_us);
+        due_us = lk_min(due_us, server->leave_by_us);
     }
     if (due_us == server->armed_us) {
         return;
@@ -160,11 +197,44 @@ static void on_timer(evutil_socket_t descriptor, short what, void *context) {
     server->armed_us = LK_NEVER;
 }
 
-/* What the turn's events have led to. */
+/*
+ * Closes the connections that buffer most until there is room. true: there was none for a while, so
+ * reading goes on now, whether it stopped at this listener or at another one.
+ */
+static bool shed(struct lk_server *server) {
+    while (lk_server_is_full(server)) {
+        struct lk_listener *worst = NULL;
+        size_t most = 0;
+        for (size_t i = 0; i < server->door_count; i++) {
+            size_t bytes = server->doors[i]->ops->shed(server->doors[i], false);
+            worst = bytes > most ? server->doors[i] : worst;
+            most = bytes > most ? bytes : most;
+        }
+        if (worst == NULL) {
+            return false;
+        }
+        lk_complain("too much is buffered",
+                    "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
+                    server->buffered, most);
+        (void)worst->ops->shed(worst, true);
+    }
+    if (!server->was_full) {
+        return false;
+    }
+    server->was_full = false;
+    for (size_t i = 0; i < server->door_count; i++) {
+        server->doors[i]->ops->choke(server->doors[i], server->is_choked);
+    }
+    return true;
+}
+
+/* Acts on what the turn's events have led to. */
 static void end_turn(struct lk_server *server) {
     struct lk_times times = lk_server_times(server);
+    uint64_t clients = lk_server_count_clients(server);
     bool goes_on = true;
 
+    server->clients_most = clients > server->clients_most ? clients : server->clients_most;
     if (lk_core_next_due(server->core) <= times.now_us) {
         lk_core_tick(server->core, &times);
     }
@@ -173,6 +243,7 @@ static void end_turn(struct lk_server *server) {
         for (size_t i = 0; i < server->door_count; i++) {
             goes_on = server->doors[i]->ops->turn_end(server->doors[i]) || goes_on;
         }
+        goes_on = shed(server) || goes_on;
     }
     employ_writer(server);
     choke(server);
@@ -180,7 +251,7 @@ static void end_turn(struct lk_server *server) {
     server->is_turning = false;
 }
 
-/* Blocks until something is ready, and handles all that is. */
+/* Blocks until a descriptor or a timer is ready, and handles all that are. */
 static bool turn(struct lk_server *server) {
     if (event_base_loop(server->loop, EVLOOP_ONCE) < 0) {
         return false;
@@ -189,7 +260,7 @@ static bool turn(struct lk_server *server) {
     return true;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- startup --------------------------------------------------------------------------------- */
 
 static void on_signal(evutil_socket_t number, short what, void *context) {
     struct lk_server *server = context;
@@ -203,12 +274,60 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
         struct lk_times times = lk_server_times(server);
 
         server->is_leaving = true;
+        if (server->options.stopping != NULL) {
+            server->options.stopping(server->options.context);
+        }
         server->leave_by_us = times.now_us + LEAVE_US_MAX;
         for (size_t i = 0; i < server->door_count; i++) {
             server->doors[i]->ops->stop(server->doors[i]);
         }
         lk_core_stop(server->core, &times);
     }
+}
+
+static void on_alive(evutil_socket_t descriptor, short what, void *context) {
+    const struct lk_server *server = context;
+
+    (void)descriptor;
+    (void)what;
+    server->options.alive(server->options.context);
+}
+
+/* Sets up the callback that reports that the loop is alive, if there is one. */
+static bool make_alive(struct lk_server *server) {
+    int64_t every_us = server->options.alive_every_us;
+    const struct timeval every = {.tv_sec = every_us / 1000000, .tv_usec = every_us % 1000000};
+
+    if (server->options.alive == NULL) {
+        return true;
+    }
+    server->alive = event_new(server->loop, -1, EV_PERSIST, on_alive, server);
+    return server->alive != NULL && event_add(server->alive, &every) == 0;
+}
+
+/*
+ * After a peak: returns the memory of many clients' buffers to the system. free() alone does so
+ * only at the end of the heap.
+ */
+static void on_trim(evutil_socket_t descriptor, short what, void *context) {
+    enum { FLOOD_CLIENTS = 64 };
+    struct lk_server *server = context;
+    uint64_t count = lk_server_count_clients(server);
+
+    (void)descriptor;
+    (void)what;
+    if (server->clients_most >= count + FLOOD_CLIENTS) {
+        (void)malloc_trim(0);
+    }
+    server->clients_most = count;
+}
+
+static bool make_trim(struct lk_server *server) {
+    const struct timeval every = {.tv_sec =
+                                      lk_min(TRIM_SECONDS, server->options.request_seconds_max)};
+
+    server->trim = event_new(server->loop, -1, EV_PERSIST, on_trim, server);
+    return server->trim != NULL && event_add(server->trim, &every) == 0;
 }
 
 static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
@@ -220,7 +339,7 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
         return lk_error_set(error, LK_INTERNAL, "the event loop cannot be made");
     }
     server->timer = event_new(server->loop, -1, 0, on_timer, server);
-    is_complete = server->timer != NULL;
+    is_complete = server->timer != NULL && make_alive(server) && make_trim(server);
     for (size_t i = 0; is_complete && i < SIGNALS_MAX; i++) {
         server->signals[i] = evsignal_new(server->loop, numbers[i], on_signal, server);
         is_complete = server->signals[i] != NULL && event_add(server->signals[i], NULL) == 0;
@@ -228,11 +347,12 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     return is_complete ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }
 
-/* Doors bound their connections; beside these each has a session or two of its own. */
+/* Listeners bound their connections; besides, each listener has a session or two of its own. */
 static uint32_t sessions_max(const struct lk_server_options *options) {
-    int64_t count = (int64_t)DOORS_MAX * ((int64_t)options->connections_max + 2);
+    int64_t count =
+        (int64_t)DOORS_MAX * ((int64_t)options->connections_max + options->strangers_max + 2);
 
-    return (uint32_t)lk_least(count, UINT32_MAX);
+    return (uint32_t)lk_min(count, UINT32_MAX);
 }
 
 static lk_outcome make_core(struct lk_server *server, lk_error *error) {
@@ -242,6 +362,8 @@ static lk_outcome make_core(struct lk_server *server, lk_error *error) {
         .hash_seed = lk_random_draw(),
         .epoch = epoch,
         .is_ephemeral = server->options.is_ephemeral,
+        .value_bytes_max = server->options.value_bytes_max,
+        .event_bytes_max = server->options.event_bytes_max,
         .sessions_max = sessions_max(&server->options),
     };
 
@@ -250,14 +372,14 @@ static lk_outcome make_core(struct lk_server *server, lk_error *error) {
     return server->core != NULL ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }
 
-/* What the store has, before anybody can ask for it. */
-static lk_outcome load(struct lk_server *server, struct lk_store_keeper *keeper, lk_error *error) {
+/* Loads the store, before the first connection is accepted. */
+static lk_outcome load(struct lk_server *server, struct lk_storage *storage, lk_error *error) {
     const struct lk_model_config config = lk_core_model_config(server->core);
     struct lk_times times = lk_server_times(server);
-    struct lk_image *image;
-    lk_outcome outcome = keeper->ops->load(keeper, &config, &times, &image, error);
+    struct lk_core_snapshot *snapshot;
+    lk_outcome outcome = storage->ops->load(storage, &config, &times, &snapshot, error);
 
-    return outcome == LK_OK ? lk_core_restore(server->core, image, &times, error) : outcome;
+    return outcome == LK_OK ? lk_core_restore(server->core, snapshot, &times, error) : outcome;
 }
 
 static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
@@ -267,21 +389,22 @@ static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRE
     lk_outcome outcome = LK_OK;
 
     for (size_t i = 0; i < DOORS_MAX && outcome == LK_OK; i++) {
-        struct lk_door **door = &server->doors[server->door_count];
+        struct lk_listener **door = &server->doors[server->door_count];
 
         addresses[i][0] = '\0';
         if (listen[i] == NULL) {
             continue;
         }
-        outcome = i == DOOR_HTTP ? lk_door_http_open(server, listen[i], door, addresses[i], error)
-                                 : lk_door_resp_open(server, listen[i], door, addresses[i], error);
+        outcome = i == DOOR_HTTP
+                      ? lk_listener_http_open(server, listen[i], door, addresses[i], error)
+                      : lk_listener_resp_open(server, listen[i], door, addresses[i], error);
         server->door_count += outcome == LK_OK;
     }
     return outcome;
 }
 
-/* Where others find what they may not change themselves. */
-static lk_outcome announce(struct lk_store_keeper *keeper, char addresses[][LK_ADDRESS_BYTES_MAX],
+/* Records the service's address for programs that open the store directly and are refused. */
+static lk_outcome announce(struct lk_storage *storage, char addresses[][LK_ADDRESS_BYTES_MAX],
                            lk_error *error) {
     char url[LK_ADDRESS_BYTES_MAX + sizeof "http://"];
     struct lk_text text = lk_text_in(url, sizeof url);
@@ -297,12 +420,12 @@ static lk_outcome announce(struct lk_store_keeper *keeper, char addresses[][LK_A
 
     lk_text_add(&text, lk_slice_of(scheme));
     lk_text_add(&text, lk_slice_of(address));
-    return keeper->ops->announce(keeper, url, error);
+    return storage->ops->announce(storage, url, error);
 }
 
-static lk_outcome start_writer(struct lk_server *server, struct lk_store_keeper *keeper,
+static lk_outcome start_writer(struct lk_server *server, struct lk_storage *storage,
                                lk_error *error) {
-    lk_outcome outcome = lk_writer_start(keeper, &server->writer, error);
+    lk_outcome outcome = lk_writer_start(storage, &server->writer, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -322,37 +445,40 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
         .directory = server->options.directory,
         .is_relaxed = server->options.is_relaxed,
     };
-    struct lk_store_keeper *keeper = NULL;
+    struct lk_storage *storage = NULL;
     lk_outcome outcome = make_loop(server, error);
 
     if (outcome == LK_OK) {
         outcome = make_core(server, error);
     }
     if (outcome == LK_OK && !server->options.is_ephemeral) {
-        outcome = lk_store_sqlite_open(&store, &keeper, error);
+        outcome = lk_store_sqlite_open(&store, &storage, error);
     }
-    if (outcome == LK_OK && keeper != NULL) {
-        outcome = load(server, keeper, error);
+    if (outcome == LK_OK && storage != NULL) {
+        outcome = load(server, storage, error);
     }
-    server->is_turning = false; /* loading may have taken long */
+    server->is_turning = false; /* loading may take long: the clocks are read again */
     if (outcome == LK_OK) {
         outcome = open_doors(server, addresses, error);
     }
-    if (outcome == LK_OK && keeper != NULL) {
-        outcome = announce(keeper, addresses, error);
+    if (outcome == LK_OK) {
+        lk_server_defaults_tell(&server->options, server->is_default, server->files);
     }
-    if (outcome == LK_OK && keeper != NULL) {
-        return start_writer(server, keeper, error);
+    if (outcome == LK_OK && storage != NULL) {
+        outcome = announce(storage, addresses, error);
     }
-    if (keeper != NULL) {
-        keeper->ops->close(keeper);
+    if (outcome == LK_OK && storage != NULL) {
+        return start_writer(server, storage, error);
+    }
+    if (storage != NULL) {
+        storage->ops->close(storage);
     }
     return outcome;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- shutdown -------------------------------------------------------------------------------- */
 
-/* Everything has been told, or there was time enough for it. */
+/* Whether every answer has been sent, or the time for it is over. */
 static bool has_left(struct lk_server *server) {
     bool is_quiet = lk_core_is_idle(server->core)
                     && (server->writer == NULL || !lk_writer_is_busy(server->writer));
@@ -363,7 +489,7 @@ static bool has_left(struct lk_server *server) {
     return server->is_leaving && (is_quiet || lk_clock_now_us() >= server->leave_by_us);
 }
 
-/* What the closing of connections has changed is written, too (R18). */
+/* Also writes what the closing of connections has changed (R18). */
 static void flush(struct lk_server *server) {
     while (server->writer != NULL) {
         struct lk_job_result result;
@@ -374,8 +500,8 @@ static void flush(struct lk_server *server) {
         }
         result = lk_writer_fetch(server->writer, true);
         if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
-            lk_image_free(result.image);
-            complain("what changed last was not written", result.error.text);
+            lk_core_snapshot_free(result.snapshot);
+            lk_complain("what changed last was not written", "%s", result.error.text);
             return;
         }
         lk_core_batch_durable(server->core, &server->times);
@@ -399,6 +525,12 @@ static void end(struct lk_server *server) {
     if (server->written != NULL) {
         event_free(server->written);
     }
+    if (server->trim != NULL) {
+        event_free(server->trim);
+    }
+    if (server->alive != NULL) {
+        event_free(server->alive);
+    }
     if (server->timer != NULL) {
         event_free(server->timer);
     }
@@ -407,32 +539,26 @@ static void end(struct lk_server *server) {
     }
 }
 
-/* NULL: it was not opened. */
+/* NULL: the listener was not opened. */
 static const char *address_of_door(char addresses[][LK_ADDRESS_BYTES_MAX], size_t door) {
     return addresses[door][0] != '\0' ? addresses[door] : NULL;
 }
 
-static struct lk_server_options complete(const struct lk_server_options *options) {
-    struct lk_server_options completed = *options;
-
-    if (completed.connections_max == 0) {
-        completed.connections_max = LK_CONNECTIONS_MAX_DEFAULT;
-    }
-    if (completed.request_seconds_max == 0) {
-        completed.request_seconds_max = LK_REQUEST_SECONDS_MAX_DEFAULT;
-    }
-    return completed;
-}
-
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
-    struct lk_server server = {.options = complete(options), .armed_us = LK_NEVER};
+    uint64_t files = lk_files_raise();
+    struct lk_server server = {.options = lk_server_defaults_fill(options, files),
+                               .files = files,
+                               .is_default = options->connections_max == 0,
+                               .armed_us = LK_NEVER};
     char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former[2];
     lk_outcome outcome;
 
     (void)sigaction(SIGPIPE, &ignore, &former[0]);
-    (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write that is too far (ulimit -f) fails */
+    (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write beyond the file size limit (ulimit
+                                                    * -f) fails with an error */
+    lk_complaints_begin();
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
@@ -448,6 +574,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
         }
     }
     end(&server);
+    lk_complaints_end();
     (void)sigaction(SIGPIPE, &former[0], NULL);
     (void)sigaction(SIGXFSZ, &former[1], NULL);
     return outcome;

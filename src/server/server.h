@@ -1,84 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program around the core: the loop (libevent), the thread that writes, signals, and the doors
- * that are hung into it. Policy is the core's, protocols are the doors'.
+ * The program around the core: the loop (libevent), the writer thread, signals, and the listeners.
+ * Policy is in the core, protocols are in the listeners.
  *
- * A turn of the loop: what is ready is read and handed to the core with one reading of the clocks;
- * then the core's batch goes to the writer; then every door writes what may leave.
+ * A turn of the loop reads every ready connection and passes the calls to the core with one reading
+ * of the clocks. Then every listener writes the answers that may leave, and the core's batch goes
+ * to the writer thread.
  */
 #ifndef LK_SERVER_SERVER_H
 #define LK_SERVER_SERVER_H
 
-#include "server/core.h"
+#include "base/buffer.h"
+#include "server/core/core.h"
 
 struct event_base;
 struct lk_server;
 
 struct lk_server_options {
-    const char *directory;    /* where the store's file is; NULL only with is_ephemeral */
+    const char *directory;    /* the folder of the store's file; NULL only with is_ephemeral */
     bool is_ephemeral;        /* memory only */
     bool is_relaxed;          /* commits are not flushed: a power cut may lose the last of them */
-    const char *resp_listen;  /* HOST:PORT or unix:PATH; NULL: no such door; port 0: any free one */
-    const char *unix_listen;  /* unix:PATH, a second door of this kind; NULL: none */
-    const char *http_listen;  /* HOST:PORT or unix:PATH; NULL: no such door */
+    const char *resp_listen;  /* HOST:PORT or unix:PATH; NULL: no such listener; port 0: any free
+                               * one */
+    const char *unix_listen;  /* unix:PATH, a second RESP listener; NULL: none */
+    const char *http_listen;  /* HOST:PORT or unix:PATH; NULL: no such listener */
     struct lk_quotas quotas;  /* R22 */
-    uint32_t connections_max; /* at each door; 0: the default */
+    uint32_t connections_max; /* at each listener; 0: the default */
+    uint32_t strangers_max;   /* besides, connections that have not authenticated; 0: the default */
     uint32_t request_seconds_max; /* for a request to arrive; 0: the default */
-    bool is_insecure;             /* may listen where other machines come, without a password */
-    const char *password;         /* to be said first, at either door; NULL: none */
-    /* Called once the doors are open, with where they are (NULL: no such door). May be NULL. */
+    uint64_t value_bytes_max;     /* of values and items; 0: the default */
+    uint64_t event_bytes_max;     /* of the events that are kept; 0: the default */
+    uint64_t buffer_bytes_max;    /* answers that clients have not read, all connections together;
+                                * 0: the default */
+    uint32_t tcp_keepalive_s;     /* within which dead peers are found; 0: the default */
+    bool is_insecure;             /* may listen on addresses that other machines can reach, without
+                                * a password */
+    /* Host names that HTTP accepts, NAME or NAME:PORT, besides addresses, localhost and its own. */
+    const char *const *hosts;
+    size_t host_count;
+    const char *password; /* required first, at either listener; NULL: none */
+    /* Called once the listeners are open, with their addresses (NULL: no such listener). May be
+     * NULL. */
     void (*ready)(void *context, const char *resp_address, const char *unix_address,
                   const char *http_address);
-    /* Called on SIGHUP, by the loop: may change what `password` points to. NULL: ignored. */
+    /* Called by the loop on SIGHUP: may change what `password` points to. NULL: ignored. */
     void (*reload)(void *context);
+    /* Called after SIGTERM or SIGINT. May be NULL. */
+    void (*stopping)(void *context);
+    /* Called by the loop at this interval, as long as it turns. May be NULL. */
+    void (*alive)(void *context);
+    int64_t alive_every_us;
     void *context;
 };
 
-enum { LK_CONNECTIONS_MAX_DEFAULT = 10000, LK_REQUEST_SECONDS_MAX_DEFAULT = 60 };
+enum {
+    LK_CONNECTIONS_MAX_DEFAULT = 10000,
+    LK_STRANGERS_MAX_DEFAULT = 1000,
+    LK_REQUEST_SECONDS_MAX_DEFAULT = 60,
+    LK_BUFFER_BYTES_MAX_DEFAULT = 256 * 1024 * 1024,
+    LK_TCP_KEEPALIVE_DEFAULT_S = 30,
+    LK_TCP_KEEPALIVE_MIN_S = 2,
+    LK_TCP_KEEPALIVE_MAX_S = 8 * 60 * 60,
+};
+#define LK_TCP_KEEPALIVE_NEVER UINT32_MAX
 
 /*
- * Serves until SIGTERM or SIGINT, then lets everybody go, writes what is left, and returns LK_OK.
- * Or an outcome with its sentence: what it could not begin with, or could not go on with.
+ * Serves until SIGTERM or SIGINT, then closes every connection, writes what is left, and returns
+ * LK_OK. Else an outcome with its message: why the service could not start, or could not go on.
  */
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error);
 
-/* ---- for the doors --------------------------------------------------------------------------- */
+/* ---- for the listeners ----------------------------------------------------------------------- */
 
-/* The same reading all over a turn. */
+/* The same reading throughout a turn. */
 struct lk_times lk_server_times(struct lk_server *server);
 struct event_base *lk_server_loop(const struct lk_server *server);
 struct lk_core *lk_server_core(const struct lk_server *server);
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server);
 
-/* One of the doors; embedded in the door's own struct. */
-struct lk_door {
-    const struct lk_door_ops *ops;
+/*
+ * Accounts for what all connections buffer: `bytes` replace the connection's earlier *charged. When
+ * the bound is reached, no more input is taken until the end of the turn; then the connections that
+ * buffer most are closed, as many as necessary.
+ */
+void lk_server_charge(struct lk_server *server, size_t *charged, size_t bytes);
+bool lk_server_is_full(const struct lk_server *server);
+uint64_t lk_server_buffered(const struct lk_server *server);
+
+/* The connections at all listeners. */
+uint64_t lk_server_count_clients(const struct lk_server *server);
+void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out);
+
+/* A listener; embedded in the struct of its protocol. */
+struct lk_listener {
+    const struct lk_listener_ops *ops;
 };
 
-struct lk_door_ops {
-    /* The end of each turn: write what may leave; take up what an answer has made possible. When
-     * that leads to calls, it is called again in the same turn, until it returns false. */
-    bool (*turn_end)(struct lk_door *door);
+struct lk_listener_ops {
+    /* The end of each turn: write what may leave, and take up input that an answer has made
+     * possible. When that leads to calls, it is called again in the same turn, until it returns
+     * false. */
+    bool (*turn_end)(struct lk_listener *door);
 
-    /* lk_core_is_choked() has become true or false: stop or go on reading. */
-    void (*choke)(struct lk_door *door, bool is_choked);
+    /* Backpressure: lk_core_is_choked() has changed; stop reading or go on. */
+    void (*choke)(struct lk_listener *door, bool is_choked);
 
-    /* No new connections. Those that are there end when everything that was said is told. */
-    void (*stop)(struct lk_door *door);
-    bool (*is_quiet)(const struct lk_door *door); /* after stop(): nothing is left to tell */
-    void (*close)(struct lk_door *door);
+    /* How much the connection that buffers most has buffered; `ends`: closes it. Between turns. */
+    size_t (*shed)(struct lk_listener *door, bool ends);
+
+    /* Accepts no more connections. The others end when all their answers have been sent. */
+    void (*stop)(struct lk_listener *door);
+    bool (*is_quiet)(const struct lk_listener *door); /* after stop(): nothing is left to send */
+    void (*close)(struct lk_listener *door);
+
+    uint64_t (*count_clients)(const struct lk_listener *door);
+    void (*list_clients)(const struct lk_listener *door,
+                         struct lk_buffer *out); /* one line per connection */
 };
 
 /*
- * door_resp.c, door_http.c: open a door at an address. LK_OK with *ret_door, and where it is in
+ * resp_door.c, http_door.c: open a listener at an address. LK_OK with *ret_door, and its address in
  * ret_address; or LK_INVALID (no such address), LK_DENIED, LK_UNAVAILABLE (taken), LK_INTERNAL.
  */
 enum { LK_ADDRESS_BYTES_MAX = 256 };
-lk_outcome lk_door_resp_open(struct lk_server *server, const char *listen,
-                             struct lk_door **ret_door, char ret_address[LK_ADDRESS_BYTES_MAX],
-                             lk_error *error);
-lk_outcome lk_door_http_open(struct lk_server *server, const char *listen,
-                             struct lk_door **ret_door, char ret_address[LK_ADDRESS_BYTES_MAX],
-                             lk_error *error);
+lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
+                                 struct lk_listener **ret_door,
+                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
+lk_outcome lk_listener_http_open(struct lk_server *server, const char *listen,
+                                 struct lk_listener **ret_door,
+                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
 
 #endif

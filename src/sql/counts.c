@@ -19,14 +19,14 @@ static int count(sqlite3_stmt *statement, int64_t now_us, uint64_t max, uint64_t
 
 /*
  * How far below a bound a count of all is exact. A waiting request that is overdue by now may have
- * been let in by an earlier deadline, and then lives on with a new one: the step that finds this
- * out adds to what is counted here, and must not meet a bound that is not reached.
+ * been granted when an earlier deadline passed, and then has a new deadline. The step that
+ * discovers this adds it to what is counted here, and must not meet a bound that is not reached.
  */
 enum { EXACT_BELOW = 1024 };
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Programs that know nothing of the count keep it all the same: it is the file that counts. */
+/* Programs that do not know the count keep it up to date too: the triggers in the file count. */
 static const char begin_counting[] =
     "CREATE TABLE IF NOT EXISTS lk_request_count (requests INTEGER NOT NULL);"
     "DELETE FROM lk_request_count;"
@@ -40,7 +40,7 @@ static const char end_counting[] = "DROP TRIGGER IF EXISTS lk_request_came;"
                                    "DROP TRIGGER IF EXISTS lk_request_went;"
                                    "DROP TABLE IF EXISTS lk_request_count;";
 
-/* How many rows there are. SQLITE_NOTFOUND: nobody has counted them. */
+/* The number of rows. SQLITE_NOTFOUND: the file does not count them. */
 static int count_kept(struct lk_sql *sql, uint64_t *ret_count) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_COUNT_KEPT_REQUESTS, &statement);
@@ -75,7 +75,8 @@ int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t
         code = count(statement, now_us, (kept > max ? kept - max : 0) + EXACT_BELOW, &overdue);
     }
     if (code == SQLITE_OK) {
-        *ret_count = kept > overdue ? kept - overdue : 0; /* it is a row, and rows are hostile */
+        *ret_count =
+            kept > overdue ? kept - overdue : 0; /* rows are hostile: the count may be wrong */
     }
     return code;
 }

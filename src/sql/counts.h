@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many requests live in the store, for its bounds (R22). No count by owner or root goes further
- * than `max`, so that what it costs is what the bound allows. A count of all would cost as much as
- * there is: the rows are counted as they come and go, by triggers that are there as long as the
- * bound is, and what is overdue, which is little, is taken off.
+ * The number of live requests in the store, for its bounds (R22). Counts by owner or root stop at
+ * `max`, so that their cost is limited by the bound. A count of all would cost as much as there is.
+ * So triggers count the rows as they come and go, as long as the bound is set; overdue rows, which
+ * are few, are subtracted.
  */
 #ifndef LK_SQL_COUNTS_H
 #define LK_SQL_COUNTS_H
@@ -12,18 +12,19 @@
 #include "sql/database.h"
 
 /*
- * Live: with a deadline behind `now_us`. In all: exact from a good way below `max` on, and further
- * below too much but still below, if so few live. Needs the right to write.
+ * Live: with a deadline after `now_us`. Counts all requests. The result is exact from well below
+ * `max` on. Further below it may be too large, but stays below `max` if fewer live. Needs the right
+ * to write.
  */
 int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t *ret_count);
 
-/* The same of an owner; with a part under a root. Exact up to `max`. */
+/* The same for one owner, or for requests with a part under a root. Exact up to `max`. */
 int lk_sql_count_owned(struct lk_sql *sql, struct lk_slice owner, int64_t now_us, uint64_t max,
                        uint64_t *ret_count);
 int lk_sql_count_rooted(struct lk_sql *sql, struct lk_slice root, int64_t now_us, uint64_t max,
                         uint64_t *ret_count);
 
-/* Sets the bounds; and makes, or drops, what counting for them needs. */
+/* Sets the bounds, and creates or drops the triggers that count for them. */
 int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint64_t events_max);
 
 #endif

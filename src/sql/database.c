@@ -21,7 +21,9 @@ int lk_sql_open(struct lk_sql *sql, const char *path, int flags) {
         sql->handle = NULL;
         return code;
     }
-    /* The file may come from anybody: its schema may call no function that could do harm. */
+    /*
+     * The file may come from an untrusted source: its schema may call no function that does harm.
+     */
     (void)sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_busy_timeout(sql->handle, 0);
@@ -40,7 +42,7 @@ void lk_sql_close(struct lk_sql *sql) {
         (void)sqlite3_finalize(sql->prepared[i]);
         sql->prepared[i] = NULL;
     }
-    lk_critical_enter(); /* the last to leave empties the log */
+    lk_critical_enter(); /* the last connection to close empties the log */
     (void)sqlite3_close(sql->handle);
     lk_critical_leave();
     sql->handle = NULL;
@@ -119,7 +121,7 @@ int lk_sql_run(sqlite3_stmt *statement) {
 }
 
 int lk_sql_done(sqlite3_stmt *statement, int code) {
-    /* The reset repeats the step's error, which `code` carries already. */
+    /* The reset returns the step's error again, which `code` has already. */
     (void)sqlite3_reset(statement);
     (void)sqlite3_clear_bindings(statement);
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
@@ -166,11 +168,11 @@ void lk_sql_rollback(struct lk_sql *sql) {
 bool lk_sql_is_busy(int code) {
     int primary = code & 0xff;
 
-    /* PROTOCOL: the lock of the write-ahead log could not be had in time. LOCKED cannot be. */
+    /* PROTOCOL: the lock of the write-ahead log was not available in time. LOCKED cannot occur. */
     return primary == SQLITE_BUSY || primary == SQLITE_PROTOCOL;
 }
 
-/* The path stands last in each sentence, where a cut does least harm. */
+/* The path is last in each sentence, where cutting it does least harm. */
 
 static lk_outcome explain_corrupt(const struct lk_sql *sql, lk_error *error) {
     if (sql->complaint[0] != '\0') {

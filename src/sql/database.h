@@ -3,10 +3,11 @@
  * One connection to one SQLite file: opening, prepared statements, transactions, and what SQLite's
  * result codes mean in words.
  *
- * Functions return SQLite's own result codes, so that whoever runs a transaction sees in one place
- * whether to try again (busy), to give up, or to go on; lk_sql_explain() turns what is left into an
- * outcome with a sentence. Nothing here waits: a busy file is answered at once.
- * Threads: one at a time; whoever shares a connection brings a lock.
+ * Functions return SQLite's own result codes, so that a transaction sees in one place whether to
+ * try again (busy), to give up, or to go on. lk_sql_explain() turns any other code into an outcome
+ * with a sentence. No function waits: a busy file is reported at once.
+ *
+ * Threads: one at a time. Threads that share a connection need a lock.
  */
 #ifndef LK_SQL_DATABASE_H
 #define LK_SQL_DATABASE_H
@@ -22,7 +23,7 @@
 
 enum { LK_SQL_COMPLAINT_MAX = 160 };
 
-/* No instant and no draw of a sound store is greater; the sum of two cannot overflow. */
+/* Upper bound of instants and draws in a sound store; the sum of two cannot overflow. */
 #define LK_SQL_INSTANT_MAX (INT64_MAX / 4)
 
 /* A file, whatever its name. Inode 0: not known yet. */
@@ -39,7 +40,7 @@ struct lk_sql {
     const char *path;                               /* borrowed from lk_sql_open() */
     int system_error;                               /* errno of an open that failed */
     bool is_writing;                                /* in a write transaction */
-    struct lk_sql_file beside[LK_SQL_BESIDE_COUNT]; /* moved.h */
+    struct lk_sql_file beside[LK_SQL_BESIDE_COUNT]; /* file_identity.h */
     char complaint[LK_SQL_COMPLAINT_MAX]; /* which row is impossible, after SQLITE_CORRUPT */
 };
 
@@ -50,19 +51,19 @@ struct lk_sql {
 int lk_sql_open(struct lk_sql *sql, const char *path, int flags);
 void lk_sql_close(struct lk_sql *sql); /* accepts one that is closed */
 
-/* Several statements without results, which are not kept. */
+/* Runs several statements that give no rows. They are not kept. */
 int lk_sql_execute(struct lk_sql *sql, const char *text);
 
 /* The one integer that `text` selects. */
 int lk_sql_integer(struct lk_sql *sql, const char *text, int64_t *ret_value);
 
 /*
- * A statement, prepared when first used, with nothing bound. It is the connection's. Every use ends
+ * A statement, prepared on first use, with nothing bound. The connection owns it. Every use ends
  * with lk_sql_run() or lk_sql_done().
  */
 int lk_sql_statement(struct lk_sql *sql, enum lk_sql_statement which, sqlite3_stmt **ret_statement);
 
-/* Binds bytes that stay in place until the statement is done. Never SQL's NULL. */
+/* Binds bytes that must stay valid until the statement is done. Never SQL's NULL. */
 int lk_sql_bind_text(sqlite3_stmt *statement, int index, struct lk_slice text);
 int lk_sql_bind_bytes(sqlite3_stmt *statement, int index, struct lk_slice bytes);
 int lk_sql_bind_integer(sqlite3_stmt *statement, int index, int64_t value);
@@ -71,25 +72,25 @@ int lk_sql_bind_integer(sqlite3_stmt *statement, int index, int64_t value);
 struct lk_slice lk_sql_column_text(sqlite3_stmt *statement, int column);
 struct lk_slice lk_sql_column_bytes(sqlite3_stmt *statement, int column);
 
-/* Steps a statement that gives no rows, and is done with it. */
+/* Steps a statement that gives no rows, and ends its use. */
 int lk_sql_run(sqlite3_stmt *statement);
 
-/* Done with a statement. `code` is its last: SQLITE_ROW and SQLITE_DONE become SQLITE_OK. */
+/* Ends the use of a statement. `code` is its last: SQLITE_ROW and SQLITE_DONE become SQLITE_OK. */
 int lk_sql_done(sqlite3_stmt *statement, int code);
 
 /*
- * A transaction that writes is a critical section of its thread (base/critical.h), until it is
- * committed or, whatever has become of it, rolled back.
+ * A write transaction is a critical section of its thread (base/critical.h) until it is committed
+ * or rolled back, whatever happened to it.
  */
-int lk_sql_begin_read(struct lk_sql *sql);  /* one consistent look */
+int lk_sql_begin_read(struct lk_sql *sql);  /* one consistent snapshot */
 int lk_sql_begin_write(struct lk_sql *sql); /* takes the write lock, or SQLITE_BUSY */
 int lk_sql_commit(struct lk_sql *sql);
-void lk_sql_rollback(struct lk_sql *sql); /* also when SQLite has done so itself */
+void lk_sql_rollback(struct lk_sql *sql); /* also after SQLite has rolled back itself */
 
-/* Whether the code means "somebody else is at it: try again". */
+/* Whether the code means that another connection has a lock, so that a retry may succeed. */
 bool lk_sql_is_busy(int code);
 
-/* What went wrong and what to do about it. `code` is neither SQLITE_OK nor busy. */
+/* Describes the error and what to do about it. `code` is neither SQLITE_OK nor busy. */
 lk_outcome lk_sql_explain(const struct lk_sql *sql, int code, lk_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognising, making and migrating a store's tables. */
+/* Recognises, creates and migrates a store's tables. */
 #include "sql/format.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum {
 static const char sqlite_magic[16] = "SQLite format 3";
 static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
 
-/* Format 0 never was. */
+/* There is no format 0. */
 const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {NULL, format_2_text, format_3_text,
                                                         format_4_text, format_5_text};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The format of a store's tables: telling a store from any other file before a byte is written,
- * making the tables, and bringing an older format up to date.
+ * The format of a store's tables: telling a store from any other file before anything is written,
+ * creating the tables, and migrating an older format.
  */
 #ifndef LK_SQL_FORMAT_H
 #define LK_SQL_FORMAT_H
@@ -9,9 +9,9 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 5,               /* that this program reads, writes and makes */
-    LK_SQL_FORMAT_WRITABLE_FROM = 1, /* the oldest whose programs may write what this one makes */
-    LK_SQL_FORMAT_OF_WORK = 2,       /* ... once there are items, or leases that asked for values */
+    LK_SQL_FORMAT = 5,               /* this program reads, writes and creates it */
+    LK_SQL_FORMAT_WRITABLE_FROM = 1, /* programs of this format may write what this one creates */
+    LK_SQL_FORMAT_OF_WORK = 2,       /* ... once items exist, or leases that asked for values */
     LK_SQL_FORMAT_OF_SERVICE = 3,    /* ... once a service has kept it */
     LK_SQL_FORMAT_OF_EVENTS = 4,     /* ... once events are to be kept at all times */
     LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
@@ -26,8 +26,8 @@ enum lk_sql_identity {
 };
 
 /*
- * Looks at the file's first bytes, and neither locks nor writes: nothing appears beside a file that
- * is not ours.
+ * Reads the file's first bytes. Takes no lock and writes nothing, so that no file appears beside
+ * one that is not a store.
  */
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
 
@@ -35,12 +35,12 @@ int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
 typedef int lk_sql_visit_name(void *context, struct lk_slice name);
 int lk_sql_format_each_name(lk_sql_visit_name *visit, void *context);
 
-/* A name of the schema that the file has already, or the empty one. */
+/* A name of the schema that the file already uses, or the empty name. */
 int lk_sql_format_clash(struct lk_sql *sql, char ret_name[LK_SQL_NAME_MAX]);
 
 /*
- * Makes the tables, inside a write transaction. A file that has tables already keeps the
- * application id that it has, unless that is 0.
+ * Creates the tables, inside a write transaction. A file that has tables already keeps its
+ * application id, unless that is 0.
  */
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id);
 

@@ -14,11 +14,11 @@ CREATE TABLE path_values (
     bytes    BLOB    NOT NULL
 );
 
--- R16: the queues that something was ever pushed to, and what was counted of each.
+-- R16: the queues that have had items, and the counters of each.
 CREATE TABLE queues (
     path       TEXT PRIMARY KEY,
     pushed     INTEGER NOT NULL,
-    duplicates INTEGER NOT NULL, -- pushes of what was there
+    duplicates INTEGER NOT NULL, -- pushes of items that existed
     claims     INTEGER NOT NULL,
     steals     INTEGER NOT NULL, -- claims of items whose former claim had perished
     done       INTEGER NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE queues (
     parked     INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- R16: work. What is claimed has a request at queue/id.
+-- R16: work. A claimed item has a request at queue/id.
 CREATE TABLE items (
     number      INTEGER PRIMARY KEY,
     queue       TEXT    NOT NULL,
@@ -34,7 +34,7 @@ CREATE TABLE items (
     sequence    INTEGER NOT NULL, -- in its queue: the smaller, the older
     state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
     due_us      INTEGER NOT NULL, -- of what is delayed
-    due_unix_us INTEGER NOT NULL, -- the same, as the wall clock was then
+    due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time
     attempts    INTEGER NOT NULL, -- claims so far
     was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal
     needs       TEXT    NOT NULL, -- parts that a claim takes along (R2), with a space between
@@ -43,13 +43,13 @@ CREATE TABLE items (
 CREATE INDEX items_by_state ON items (queue, state, sequence);
 CREATE INDEX items_by_due ON items (queue, due_us) WHERE state = 'delayed';
 
--- Their values, of those that have one; apart, so that a claim does not write them again.
+-- The items' values, where they have one; apart, so that a claim does not rewrite them.
 CREATE TABLE item_values (
     item  INTEGER PRIMARY KEY REFERENCES items (number),
     bytes BLOB    NOT NULL
 );
 
--- What there is to do, in the order of arrival. Times are UTC.
+-- The items, in the order of arrival. Times are UTC.
 CREATE VIEW lk_items AS
 SELECT items.queue,
        items.id,

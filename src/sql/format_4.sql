@@ -5,14 +5,14 @@ ALTER TABLE meta ADD COLUMN events_max       INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE meta ADD COLUMN watched_until_us INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE meta ADD COLUMN last_event       INTEGER NOT NULL DEFAULT 0;
 
--- R21: what happened, as long as somebody watches or so many are to be kept.
+-- R21: the latest events, kept while the store is watched or up to events_max.
 CREATE TABLE events (
     sequence    INTEGER PRIMARY KEY,
     at_unix_us  INTEGER NOT NULL,
     event       TEXT    NOT NULL,
-    refusal     TEXT    NOT NULL, -- of what was refused: how; else empty
+    refusal     TEXT    NOT NULL, -- of a refused ask: the outcome; else empty
     parts       TEXT    NOT NULL, -- where: parts (R2), with a space between
-    owner       TEXT    NOT NULL, -- empty: nobody is named
+    owner       TEXT    NOT NULL, -- empty: no owner
     note        TEXT    NOT NULL,
     ticket      INTEGER NOT NULL,
     token       INTEGER NOT NULL,

@@ -228,7 +228,10 @@ int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_
 
 /* ---- the items of a queue -------------------------------------------------------------------- */
 
-/* Visits what a bound statement selects; `queue` is whose items they are, if they do not say. */
+/*
+ * Visits the items that a bound statement selects. `queue` is their queue if the rows do not name
+ * it.
+ */
 static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice queue,
                 struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
     bool has_bytes = sqlite3_column_count(statement) > COLUMN_BYTES;
@@ -287,7 +290,7 @@ int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
                : code;
 }
 
-/* One of the two about what is ripe; *ret_found: there is a row. */
+/* Runs one of the two statements about items that have become due; *ret_found: there is a row. */
 static int run_on_ripe(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice queue,
                        int64_t now_us, bool *ret_found) {
     sqlite3_stmt *statement;
@@ -303,7 +306,7 @@ static int run_on_ripe(struct lk_sql *sql, enum lk_sql_statement which, struct l
     return lk_sql_done(statement, code);
 }
 
-/* Mostly nothing is: a look costs less than a change of no row. */
+/* Usually no item is due. A query costs less than an update of no row. */
 int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us) {
     bool is_found;
     int code = run_on_ripe(sql, LK_SQL_QUEUE_HAS_RIPE, queue, now_us, &is_found);
@@ -401,6 +404,17 @@ int lk_sql_queue_save(struct lk_sql *sql, struct lk_slice queue,
     return lk_sql_run(statement);
 }
 
+int lk_sql_queue_delete(struct lk_sql *sql, struct lk_slice queue) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_DELETE, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    return lk_sql_run(statement);
+}
+
 int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
                        struct lk_queue_counts *counts) {
     uint64_t by_state[STATES] = {0};
@@ -432,7 +446,7 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us
     return code;
 }
 
-/* The smaller of what is known and a column that may be NULL. */
+/* The smaller of a known instant and a column that may be NULL. */
 static int64_t sooner(sqlite3_stmt *statement, int column, int64_t instant_us) {
     int64_t other_us = sqlite3_column_int64(statement, column);
 

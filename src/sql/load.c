@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that a store keeps, into a model. Items before the requests that claim them. */
+/* Loads all that a store keeps into a model. Items come before the requests that claim them. */
 #include "sql/load.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct loading {
     void *context;
 };
 
-/* `what` names the row where the model does not take it. */
+/* `what` names the row if the model rejects it. */
 static int taken(const struct loading *loading, lk_outcome outcome, const char *what) {
     if (outcome == LK_OK) {
         return SQLITE_OK;

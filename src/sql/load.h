@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that a store keeps, into a model: for who decides with all of it in memory. */
+/* Loads all that a store keeps into a model, for a service that decides with it all in memory. */
 #ifndef LK_SQL_LOAD_H
 #define LK_SQL_LOAD_H
 
 #include "sql/items.h"
-#include "sql/ledger.h"
+#include "sql/meta.h"
 #include "sql/requests.h"
 
-/* Room for the rows in hand: too large for a stack. */
+/* Buffers for the current rows: too large for a stack. */
 struct lk_sql_load_room {
     struct lk_sql_request request;
     struct lk_sql_item item;
@@ -15,9 +15,9 @@ struct lk_sql_load_room {
 
 /*
  * Restores requests, values, queues, items, ended tokens and the floor of draws (R4) in `model`,
- * which is fresh, inside a transaction in which lk_sql_restart() has been run if it had to be.
- * `visit` sees each request once it is restored. A row that cannot be is SQLITE_CORRUPT, with the
- * connection's complaint.
+ * which is newly made. Runs inside a transaction in which lk_sql_restart() has run if it was
+ * needed. `visit` is called for each request after it is restored. A row that cannot be restored is
+ * SQLITE_CORRUPT, with the connection's complaint.
  */
 int lk_sql_load(struct lk_sql *sql, const struct lk_sql_meta *meta, struct lk_model *model,
                 struct lk_sql_load_room *room, lk_sql_visit_request *visit, void *context);

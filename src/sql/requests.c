@@ -60,7 +60,7 @@ static bool is_instant(int64_t instant_us) {
     return instant_us >= -LK_SQL_INSTANT_MAX && instant_us <= LK_SQL_INSTANT_MAX;
 }
 
-/* R4: a reading of the wall clock, or a little more; 0: none. */
+/* R4: a reading of the wall clock, or slightly more; 0: none. */
 static bool is_draw(int64_t draw) {
     return draw >= 0 && draw <= LK_SQL_INSTANT_MAX;
 }
@@ -186,7 +186,9 @@ int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *
     return wrong != NULL ? complain(sql, id, wrong) : code;
 }
 
-/* The row in hand goes on where its request's last one stopped. Returns what is wrong, or NULL. */
+/*
+ * Decodes the current row, which continues its request's last row. Returns what is wrong, or NULL.
+ */
 static const char *decode_row(sqlite3_stmt *statement, struct lk_sql_request *request,
                               size_t *used) {
     const char *wrong = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests as rows: the model's record to columns and back, and the questions that find them.
+ * Requests as rows: the model's record to columns and back, and the queries that find them.
  *
- * A row is hostile until read: one that no rule could have written is answered SQLITE_CORRUPT, with
- * the row named in the connection's complaint.
+ * Rows are hostile until they are checked. A row that no rule could have written is SQLITE_CORRUPT,
+ * with the row named in the connection's complaint.
  */
 #ifndef LK_SQL_REQUESTS_H
 #define LK_SQL_REQUESTS_H
@@ -16,12 +16,12 @@ struct lk_sql_request {
     struct lk_record record; /* its slices point into this struct */
     int64_t expires_unix_us; /* its deadline by the wall clock */
     bool graced;             /* R11: lives on since a restart, not renewed since */
-    bool bound;              /* R18; only a service makes it so, and nothing unmakes it */
+    bool bound;              /* R18; set only by a service, never unset */
     char owner[LK_OWNER_BYTES_MAX];
     char note[LK_NOTE_BYTES_MAX];
 };
 
-/* SQLITE_OK with *ret_request filled. That there is none, or none with parts, is SQLITE_CORRUPT. */
+/* SQLITE_OK with *ret_request filled. No such request, or one without parts, is SQLITE_CORRUPT. */
 int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *ret_request);
 
 /*
@@ -34,11 +34,11 @@ int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int6
 /* Called for each request, which is borrowed for the call; a code other than SQLITE_OK ends it. */
 typedef int lk_sql_visit_request(void *context, const struct lk_sql_request *request);
 
-/* Every request, by rising id, in one sweep. `request` is room. */
+/* Every request, by rising id, in one pass. `request` is the buffer. */
 int lk_sql_requests_each(struct lk_sql *sql, struct lk_sql_request *request,
                          lk_sql_visit_request *visit, void *context);
 
-/* Writes its parts; those that are as they were cost no write. */
+/* Writes the request's parts. Unchanged parts cost no write. */
 int lk_sql_parts_save(struct lk_sql *sql, const struct lk_record *record);
 
 /* Ends the request and its parts. */
@@ -61,7 +61,7 @@ int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *vi
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                            void *context);
 
-/* R16: the claims that this owner got by that ask; and those below the queue that are overdue. */
+/* R16: the claims that this owner got by that ask; and the overdue claims below the queue. */
 int lk_sql_each_claim_of(struct lk_sql *sql, struct lk_slice owner, uint64_t ask_number,
                          lk_sql_visit *visit, void *context);
 int lk_sql_each_overdue_claim(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
@@ -80,7 +80,10 @@ struct lk_sql_range {
 };
 void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range);
 
-/* Binds both bounds, at `index` and behind it; the range stays in place until that is done. */
+/*
+ * Binds both bounds, at `index` and the next. The range must stay valid until the statement is
+ * done.
+ */
 void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_range *range);
 
 #endif

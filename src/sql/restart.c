@@ -6,6 +6,26 @@
 
 #define GRACE_US INT64_C(60000000)
 
+#define SAME_US INT64_C(1000000) /* between two differences of the same clocks */
+
+int lk_sql_is_same_boot(struct lk_sql *sql, const struct lk_times *times, bool *ret_is_same) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_BOOT_CLOCKS, &statement);
+
+    *ret_is_same = false;
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 1, times->wall_us - times->now_us);
+    (void)lk_sql_bind_integer(statement, 2, SAME_US);
+    (void)lk_sql_bind_integer(statement, 3, times->now_us);
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *ret_is_same = sqlite3_column_int64(statement, 0) != 0;
+    }
+    return lk_sql_done(statement, code);
+}
+
 static int find_last_known(struct lk_sql *sql, int64_t *ret_known_us) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_RESTART_KNOWN, &statement);
@@ -49,7 +69,7 @@ int lk_sql_restart(struct lk_sql *sql, const struct lk_sql_meta *meta, const cha
     }
     /* A delayed item keeps the instant at which it is due (R16). No boot clock was ever below 0. */
     code = lk_sql_items_move(sql, times, known_us > 0 ? known_us : 0);
-    /* Whoever lost an answer before the restart is gone with it (R3). */
+    /* R3: callers that lost an answer before the restart have ended with it. */
     if (code == SQLITE_OK) {
         code = lk_sql_ended_clear(sql);
     }

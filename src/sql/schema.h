@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The SQL that makes a store, as text. It is here in every build, also where the engine that would
- * run it is left out: `lk schema` prints it for whoever makes stores by hand.
+ * The SQL that creates a store, as text. It is in every build, also where the engine that would run
+ * it is left out: `lk schema` prints it, for stores that are made by hand.
  */
 #ifndef LK_SQL_SCHEMA_H
 #define LK_SQL_SCHEMA_H

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables of a Lockkeeper store in SQLite, format 5. (format_N.sql leads from N - 1 to N.)
 --
--- Made for reading by people too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
+-- People can read it too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
--- that changes one changes what somebody was promised.
+-- that changes one breaks what an owner was promised.
 --
--- Two kinds of time. `..._us` is the machine's boot-time clock, which nobody can step and which
+-- Two kinds of time. `..._us` is the machine's boot-time clock, which cannot be stepped and which
 -- counts suspended time; it decides. `..._unix_us` is the wall clock; it is for people, and for
 -- what must outlive the machine's restart.
 
@@ -19,25 +19,25 @@ CREATE TABLE meta (
     writable_from  INTEGER NOT NULL, -- the oldest format whose programs may still write here
     boot_id        TEXT    NOT NULL, -- of the boot whose clock the `_us` columns are on
     draw_floor     INTEGER NOT NULL, -- R4: no draw of a forgotten root was greater
-    sweep_root     TEXT    NOT NULL, -- where the search for unused roots goes on
+    sweep_root     TEXT    NOT NULL, -- where the search for unused roots continues
     live_max             INTEGER NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   INTEGER NOT NULL DEFAULT 0,
     live_per_root_max    INTEGER NOT NULL DEFAULT 0,
     waiters_per_path_max INTEGER NOT NULL DEFAULT 0,
-    served         TEXT    NOT NULL DEFAULT '', -- where the service answers that keeps this file
+    served         TEXT    NOT NULL DEFAULT '', -- address of the service that keeps this file
     events_max       INTEGER NOT NULL DEFAULT 0, -- R21: kept at all times; 0: only while watched
-    watched_until_us INTEGER NOT NULL DEFAULT 0, -- R21: somebody watches, until then
+    watched_until_us INTEGER NOT NULL DEFAULT 0, -- R21: the store is watched until then
     last_event       INTEGER NOT NULL DEFAULT 0  -- R21: the last number drawn
 );
 
--- Every live request: leases and who waits.
+-- Every live request: leases and waiting requests.
 CREATE TABLE requests (
     id              INTEGER PRIMARY KEY,
     owner           TEXT    NOT NULL,
     note            TEXT    NOT NULL,
     state           TEXT    NOT NULL CHECK (state IN ('waiting', 'held')),
     revoked         INTEGER NOT NULL, -- R12: broken; held to its deadline, not renewable
-    attended        INTEGER NOT NULL, -- R10: somebody was blocked on it when it last asked
+    attended        INTEGER NOT NULL, -- R10: a call was blocked on it at the last ask
     fixed           INTEGER NOT NULL, -- R11: the deadline came from `until`
     graced          INTEGER NOT NULL, -- R11: lives on since a restart, not renewed since
     ticket          INTEGER NOT NULL, -- R4
@@ -74,11 +74,11 @@ CREATE TABLE path_values (
     bytes    BLOB    NOT NULL
 );
 
--- R16: the queues that something was ever pushed to, and what was counted of each.
+-- R16: the queues that have had items, and the counters of each.
 CREATE TABLE queues (
     path       TEXT PRIMARY KEY,
     pushed     INTEGER NOT NULL,
-    duplicates INTEGER NOT NULL, -- pushes of what was there
+    duplicates INTEGER NOT NULL, -- pushes of items that existed
     claims     INTEGER NOT NULL,
     steals     INTEGER NOT NULL, -- claims of items whose former claim had perished
     done       INTEGER NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE queues (
     parked     INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- R16: work. What is claimed has a request at queue/id.
+-- R16: work. A claimed item has a request at queue/id.
 CREATE TABLE items (
     number      INTEGER PRIMARY KEY,
     queue       TEXT    NOT NULL,
@@ -94,7 +94,7 @@ CREATE TABLE items (
     sequence    INTEGER NOT NULL, -- in its queue: the smaller, the older
     state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
     due_us      INTEGER NOT NULL, -- of what is delayed
-    due_unix_us INTEGER NOT NULL, -- the same, as the wall clock was then
+    due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time
     attempts    INTEGER NOT NULL, -- claims so far
     was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal
     needs       TEXT    NOT NULL, -- parts that a claim takes along (R2), with a space between
@@ -103,7 +103,7 @@ CREATE TABLE items (
 CREATE INDEX items_by_state ON items (queue, state, sequence);
 CREATE INDEX items_by_due ON items (queue, due_us) WHERE state = 'delayed';
 
--- Their values, of those that have one; apart, so that a claim does not write them again.
+-- The items' values, where they have one; apart, so that a claim does not rewrite them.
 CREATE TABLE item_values (
     item  INTEGER PRIMARY KEY REFERENCES items (number),
     bytes BLOB    NOT NULL
@@ -123,7 +123,7 @@ CREATE TABLE roots (
     last_draw INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
+-- R3: tokens that a release has ended, for a caller that lost the answer; kept five minutes.
 CREATE TABLE ended (
     token    INTEGER NOT NULL,
     owner    TEXT    NOT NULL,
@@ -146,14 +146,14 @@ CREATE TABLE audit (
     held       INTEGER NOT NULL
 );
 
--- R21: what happened, as long as somebody watches or so many are to be kept.
+-- R21: the latest events, kept while the store is watched or up to events_max.
 CREATE TABLE events (
     sequence    INTEGER PRIMARY KEY,
     at_unix_us  INTEGER NOT NULL,
     event       TEXT    NOT NULL,
-    refusal     TEXT    NOT NULL, -- of what was refused: how; else empty
+    refusal     TEXT    NOT NULL, -- of a refused ask: the outcome; else empty
     parts       TEXT    NOT NULL, -- where: parts (R2), with a space between
-    owner       TEXT    NOT NULL, -- empty: nobody is named
+    owner       TEXT    NOT NULL, -- empty: no owner
     note        TEXT    NOT NULL,
     ticket      INTEGER NOT NULL,
     token       INTEGER NOT NULL,
@@ -162,8 +162,8 @@ CREATE TABLE events (
     is_deletion INTEGER NOT NULL  -- the value is gone
 );
 
--- Who holds what, who waits, since when and how long. Times are UTC. A row whose time is over is
--- shown as expired until somebody comes by and sweeps it; it keeps nobody out.
+-- Holders and waiters, since when and for how long. Times are UTC. A row past its deadline is shown
+-- as expired until a later transaction removes it; it excludes no other request.
 CREATE VIEW lk_locks AS
 SELECT parts.path,
        CASE WHEN requests.expires_unix_us
@@ -184,7 +184,7 @@ FROM parts
 JOIN requests ON requests.id = parts.request
 ORDER BY parts.path, requests.state, requests.ticket;
 
--- What there is to do, in the order of arrival. Times are UTC.
+-- The items, in the order of arrival. Times are UTC.
 CREATE VIEW lk_items AS
 SELECT items.queue,
        items.id,
@@ -202,7 +202,7 @@ FROM items
 LEFT JOIN item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;
 
--- What happened, for people. Times are UTC.
+-- The events, for people. Times are UTC.
 CREATE VIEW lk_events AS
 SELECT sequence,
        strftime('%Y-%m-%d %H:%M:%f', at_unix_us / 1e6, 'unixepoch') AS at,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of every kept statement. Columns are read by their number where a statement is used, so
- * the order here and there is one. "Below P" is the range from 'P/' to 'P0': '0' follows '/'.
+ * The text of every kept statement. Columns are read by number where a statement is used, so both
+ * places must have the same order. "Below P" is the range from 'P/' to 'P0': '0' follows '/'.
  */
 #include "sql/statements.h"
 
@@ -33,14 +33,17 @@ static const char *const texts[] = {
         " path, mode, unit_limit, units, bound"
         " FROM requests JOIN parts ON parts.request = requests.id"
         " WHERE requests.id = ?1 ORDER BY parts.position",
-    /* The same of all, one after the other. CROSS JOIN: in this order, which no index sorts. */
+    /*
+     * The same for all requests, one after the other. CROSS JOIN keeps this order, which no index
+     * sorts.
+     */
     [LK_SQL_REQUESTS_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
         " deadline_us, expires_unix_us, wants_value, is_claim, ask_number, max_attempts,"
         " path, mode, unit_limit, units, bound, requests.id"
         " FROM requests CROSS JOIN parts ON parts.request = requests.id"
         " ORDER BY requests.id, parts.position",
-    /* A deadline that did not move keeps the wall-clock reading that it was set with. */
+    /* An unchanged deadline keeps the wall-clock reading that it was set with. */
     [LK_SQL_REQUEST_SAVE] =
         "INSERT INTO requests (id, owner, note, state, revoked, attended, fixed, graced, ticket,"
         " token, ttl_ms, deadline_us, expires_unix_us, wants_value, is_claim, ask_number,"
@@ -69,6 +72,9 @@ static const char *const texts[] = {
         " OR unit_limit <> excluded.unit_limit OR units <> excluded.units",
     [LK_SQL_PARTS_DELETE] = "DELETE FROM parts WHERE request = ?1",
 
+    [LK_SQL_BOOT_CLOCKS] = "SELECT expires_unix_us - deadline_us BETWEEN ?1 - ?2 AND ?1 + ?2"
+                           " AND deadline_us - ttl_ms * 1000 <= ?3"
+                           " FROM requests WHERE NOT fixed ORDER BY id DESC LIMIT 1",
     [LK_SQL_RESTART_KNOWN] = "SELECT ifnull(max(deadline_us - ttl_ms * 1000), 0)"
                              " FROM requests WHERE NOT fixed",
     [LK_SQL_RESTART_STAY] = "UPDATE requests SET deadline_us = ?1 + min(ttl_ms * 1000, ?4),"
@@ -96,21 +102,21 @@ static const char *const texts[] = {
     [LK_SQL_WAITING_OF] = "SELECT id FROM requests WHERE owner = ?1 AND state = 'waiting'",
     [LK_SQL_CLAIMS_OF] = "SELECT id FROM requests"
                          " WHERE owner = ?1 AND ask_number = ?2 AND ask_number <> 0",
-    /* CROSS JOIN: in this order. What is overdue is little, a queue may be long. */
+    /* CROSS JOIN keeps this order: few rows are overdue, but a queue may be long. */
     [LK_SQL_OVERDUE_CLAIMS] =
         "SELECT id FROM requests CROSS JOIN parts ON request = id AND position = 0"
         " WHERE deadline_us <= ?3 AND is_claim AND path > ?1 AND path < ?2",
-    [LK_SQL_LINE_AT] = "SELECT state = 'waiting', ticket, deadline_us"
-                       " FROM parts JOIN requests ON requests.id = parts.request"
-                       " WHERE path = ?1 LIMIT ?2",
-    [LK_SQL_LINE_BELOW] = "SELECT state = 'waiting', ticket, deadline_us"
-                          " FROM parts JOIN requests ON requests.id = parts.request"
-                          " WHERE path > ?1 AND path < ?2 LIMIT ?3",
+    [LK_SQL_WAIT_ROWS_AT] = "SELECT state = 'waiting', ticket, deadline_us"
+                            " FROM parts JOIN requests ON requests.id = parts.request"
+                            " WHERE path = ?1 LIMIT ?2",
+    [LK_SQL_WAIT_ROWS_BELOW] = "SELECT state = 'waiting', ticket, deadline_us"
+                               " FROM parts JOIN requests ON requests.id = parts.request"
+                               " WHERE path > ?1 AND path < ?2 LIMIT ?3",
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM requests WHERE deadline_us > ?1",
     [LK_SQL_COUNT_KEPT] = "SELECT (SELECT count(*) FROM queues), (SELECT count(*) FROM items),"
                           " (SELECT count(*) FROM path_values), (SELECT count(*) FROM events)",
 
-    /* R22: for bounds; to ?2 at most. What counting needs comes with its bound (counts.c). */
+    /* R22: for bounds; up to ?2. The table that counts exists while its bound is set (counts.c). */
     [LK_SQL_COUNT_KEPT_REQUESTS] = "SELECT requests FROM lk_request_count",
     [LK_SQL_COUNT_OVERDUE_TO] =
         "SELECT count(*) FROM (SELECT 1 FROM requests WHERE deadline_us <= ?1 LIMIT ?2)",
@@ -135,13 +141,14 @@ static const char *const texts[] = {
     [LK_SQL_QUEUE_LOAD] = "SELECT pushed, duplicates, claims, steals, done, retried, parked"
                           " FROM queues WHERE path = ?1",
     [LK_SQL_QUEUES_LOAD] = "SELECT pushed, duplicates, claims, steals, done, retried, parked, path"
-                           " FROM queues",
+                           " FROM queues ORDER BY path",
     [LK_SQL_QUEUE_SAVE] =
         "INSERT INTO queues (path, pushed, duplicates, claims, steals, done, retried, parked)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         " ON CONFLICT (path) DO UPDATE SET pushed = excluded.pushed,"
         " duplicates = excluded.duplicates, claims = excluded.claims, steals = excluded.steals,"
         " done = excluded.done, retried = excluded.retried, parked = excluded.parked",
+    [LK_SQL_QUEUE_DELETE] = "DELETE FROM queues WHERE path = ?1",
     [LK_SQL_QUEUE_COUNT] = "SELECT state, count(*),"
                            " (SELECT count(*) FROM items AS late WHERE late.queue = ?1"
                            "  AND late.state = 'delayed' AND late.due_us <= ?2)"
@@ -178,7 +185,7 @@ static const char *const texts[] = {
     [LK_SQL_ITEMS_LOAD] =
         "SELECT id, sequence, state, due_us, attempts, was_lost, needs, bytes, queue"
         " FROM items LEFT JOIN item_values ON item = number",
-    /* By the wall clock, but not later than the former clock had it. */
+    /* By the wall clock, but not later than by the former clock. */
     [LK_SQL_ITEMS_MOVE] = "UPDATE items SET due_us ="
                           " ?1 + max(0, min(due_unix_us - ?2, due_us - ?3))"
                           " WHERE state = 'delayed'",
@@ -187,7 +194,7 @@ static const char *const texts[] = {
     [LK_SQL_DONE_ROW_ADD] = "INSERT OR IGNORE INTO done_rows (queue, id) VALUES (?1, ?2)",
     [LK_SQL_DONE_ROW_DELETE] = "DELETE FROM done_rows WHERE queue = ?1 AND id = ?2",
     [LK_SQL_DONE_ROW_FIND] = "SELECT 1 FROM done_rows WHERE queue = ?1 AND id = ?2",
-    /* By number: the plus keeps from sorting all of a queue. */
+    /* By number: the plus sign prevents a sort of the whole queue. */
     [LK_SQL_DONE_ROWS_FROM] = "SELECT number, id FROM done_rows WHERE +queue = ?1 AND number > ?2"
                               " ORDER BY number LIMIT ?3",
     [LK_SQL_READY_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM items WHERE queue = ?1"

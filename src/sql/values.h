@@ -6,10 +6,10 @@
 #include "model/model.h"
 #include "sql/database.h"
 
-/* Called with a value that is borrowed for the call; its code is the look's result. */
+/* Called with a value that is borrowed for the call. Its code is the query's result. */
 typedef int lk_sql_visit_value(void *context, struct lk_slice bytes, bool in_doubt);
 
-/* SQLITE_EMPTY: there is none. One that is too large to be one is SQLITE_CORRUPT. */
+/* SQLITE_EMPTY: there is none. A value that is larger than allowed is SQLITE_CORRUPT. */
 int lk_sql_value_load(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_value *visit,
                       void *context);
 
@@ -22,7 +22,7 @@ int lk_sql_value_save(struct lk_sql *sql, struct lk_slice path, struct lk_slice 
 int lk_sql_value_doubt(struct lk_sql *sql, struct lk_slice path);
 int lk_sql_value_delete(struct lk_sql *sql, struct lk_slice path);
 
-/* Whether a request that asked for the value is overdue, so that it may be in doubt by now. */
+/* Whether a request that asked for the value is overdue, so that the value may be in doubt. */
 int lk_sql_value_may_be_lost(struct lk_sql *sql, struct lk_slice path, int64_t now_us,
                              bool *ret_may_be);
 

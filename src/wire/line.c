@@ -46,7 +46,7 @@ enum lk_resp_step lk_resp_header(struct lk_slice input, size_t at, int64_t *ret_
         *ret_end = end + 2;
         return LK_RESP_DONE;
     }
-    /* A part of one, a sign, very many digits, or no header. */
+    /* An incomplete line, a sign, too many digits, or no header. */
     step = lk_resp_line(input, at, LK_RESP_HEADER_BYTES_MAX, &line, ret_end);
     if (step == LK_RESP_DONE) {
         line.bytes++;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of RESP, written. */
+/* Writes values of RESP. */
 #include "wire/resp.h"
 
 enum { HEADER_BYTES_MAX = 1 + LK_NUMBER_BYTES_MAX + 2 };
 
-/* A type byte and a number as a line; returns its size. */
+/* Writes a type byte and a number as a line; returns its size. */
 static size_t write_header(char header[HEADER_BYTES_MAX], char type, int64_t number) {
     size_t size = 1;
 

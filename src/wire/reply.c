@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies as a client reads them. One value is read at a time; an aggregate only says how many
- * follow, so that no depth of nesting needs a stack.
+ * Parses replies for a client. One value is read at a time; an aggregate only says how many values
+ * follow, so no depth of nesting needs a stack.
  */
 #include "wire/line.h"
 
@@ -11,12 +11,12 @@ enum {
     VERBATIM_FORMAT_BYTES = 4,  /* "txt:" */
 };
 
-/* A value, and what it means for the walk. */
+/* A value, and its effect on the walk. */
 struct token {
     struct lk_resp_value value;
-    size_t end;        /* behind it */
-    size_t following;  /* values that belong to it */
-    bool is_attribute; /* not a value itself */
+    size_t end;        /* after its last byte */
+    size_t following;  /* values inside it */
+    bool is_attribute; /* an attribute, not a value */
     const char *error;
 };
 
@@ -25,7 +25,7 @@ static enum lk_resp_step fail(struct token *token, const char *error) {
     return LK_RESP_BAD;
 }
 
-/* What counts its bytes: a bulk, an error or a verbatim string of so many bytes. */
+/* Reads a value with a byte count: a bulk, an error or a verbatim string. */
 static enum lk_resp_step read_counted(struct lk_slice input, char type, int64_t size,
                                       size_t bytes_max, struct token *token) {
     size_t from = token->end;
@@ -73,7 +73,7 @@ static enum lk_resp_step read_aggregate(char type, int64_t count, struct token *
     return LK_RESP_DONE;
 }
 
-/* What is whole with its line; or not of a known type. */
+/* Reads a value that is complete with its line, or a type that is not known. */
 static enum lk_resp_step read_plain(char type, struct lk_slice line, struct token *token) {
     token->value.text = line;
     switch (type) {
@@ -164,7 +164,7 @@ enum lk_resp_step lk_resp_reply_measure(struct lk_slice input, size_t bytes_max,
     return LK_RESP_DONE;
 }
 
-/* Passes over so many values with all that belongs to them. */
+/* Skips so many values with everything inside them. */
 static void skip(struct lk_resp_cursor *cursor, size_t count) {
     struct token token;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests as a server reads them: arrays of bulks, and lines of words. */
+/* Parses requests for a server: arrays of bulks, and lines of words. */
 #include "base/percent.h"
 #include "wire/line.h"
 
@@ -17,7 +17,7 @@ static enum lk_resp_step wait_for(struct lk_resp_request *request, size_t size) 
 
 /* ---- arrays of bulks ---- */
 
-/* The number behind the type byte of a header at *at, which moves behind the header. */
+/* The number after the type byte of a header at *at, which advances past the header. */
 static enum lk_resp_step read_header(struct lk_slice input, size_t *at, int64_t *ret_number,
                                      struct lk_resp_request *request, const char *error) {
     switch (lk_resp_header(input, *at, ret_number, at)) {
@@ -30,7 +30,7 @@ static enum lk_resp_step read_header(struct lk_slice input, size_t *at, int64_t 
     }
 }
 
-/* One argument at *at, which moves behind it. */
+/* One argument at *at, which advances past it. */
 static enum lk_resp_step read_argument(struct lk_slice input, size_t *at, size_t bytes_max,
                                        struct lk_resp_request *request) {
     int64_t size;
@@ -90,11 +90,11 @@ static enum lk_resp_step parse_array(struct lk_slice input, const struct lk_resp
 
 /* ---- lines of words ---- */
 
-/* Words of a line, as they are taken apart into `text`. */
+/* The words of a line, unquoted into `text`. */
 struct words {
     const char *at;
     const char *end;
-    char *text; /* where the next byte goes */
+    char *text; /* the next byte to write */
     bool failed;
 };
 
@@ -103,7 +103,7 @@ static bool is_blank(char byte) {
            || byte == '\f';
 }
 
-/* What is behind a backslash within double quotes. */
+/* Reads the escape after a backslash within double quotes. */
 static void read_escape(struct words *words) {
     static const char letters[] = "nrtba";
     static const char meanings[] = "\n\r\t\b\a";
@@ -120,7 +120,7 @@ static void read_escape(struct words *words) {
     words->at++;
 }
 
-/* From behind an opening quote to behind the closing one, which must end the word. */
+/* Reads from after an opening quote to after the closing one, which must end the word. */
 static void read_quoted(struct words *words, char quote) {
     while (words->at < words->end && *words->at != quote) {
         bool is_escaped = *words->at == '\\' && words->end - words->at >= 2;
@@ -157,13 +157,32 @@ static struct lk_slice read_word(struct words *words) {
     return word;
 }
 
+/*
+ * A line typed at a terminal has no control bytes. Lines smuggled from another protocol, and TLS
+ * itself, have some. Checked before the line has ended, because it may never end.
+ */
+static bool is_typed(struct lk_slice line) {
+    for (size_t i = 0; i < line.size; i++) {
+        unsigned char byte = (unsigned char)line.bytes[i];
+        if ((byte < ' ' && byte != '\t' && byte != '\r') || byte == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum lk_resp_step parse_inline(struct lk_slice input, const struct lk_resp_bounds *bounds,
                                       struct lk_resp_request *request) {
     size_t max = bounds->request_bytes_max < LK_RESP_INLINE_BYTES_MAX ? bounds->request_bytes_max
                                                                       : LK_RESP_INLINE_BYTES_MAX;
     const char *end = memchr(input.bytes, '\n', input.size < max ? input.size : max);
     struct words words = {.at = input.bytes, .end = end, .text = request->text};
+    size_t seen = input.size < max ? input.size : max;
+    size_t size = end != NULL ? (size_t)(end - input.bytes) : seen;
 
+    if (!is_typed((struct lk_slice){input.bytes, size})) {
+        return fail(request, "Protocol error: control bytes in an inline request; is it TLS?");
+    }
     if (end == NULL) {
         return input.size < max ? wait_for(request, input.size + 1)
                                 : fail(request, "Protocol error: too big inline request");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RESP, the Redis protocol, versions 2 and 3: bytes to requests, replies to bytes, and for the
- * client's side the other way round. No sockets, no state beside what the caller keeps, and nothing
- * is allocated but by the buffer that is written to.
+ * RESP, the Redis protocol, versions 2 and 3: parses requests and writes replies for a server, and
+ * the reverse for a client. No sockets, no state besides what the caller keeps, and no allocation
+ * but that of the output buffer.
  *
- * Parsing never depends on how the bytes were cut into pieces: the caller gives all it has from the
- * beginning of a request or reply on, and gives it again with more behind it when told to.
+ * Parsing does not depend on how the bytes were split: the caller passes all bytes from the
+ * beginning of a request or reply, and passes them again with more bytes after MORE.
  */
 #ifndef LK_WIRE_RESP_H
 #define LK_WIRE_RESP_H
@@ -13,9 +13,9 @@
 #include "base/buffer.h"
 
 enum lk_resp_step {
-    LK_RESP_DONE, /* there it is */
-    LK_RESP_MORE, /* the bytes end before it does */
-    LK_RESP_BAD,  /* whatever follows, this is not RESP, or past a bound */
+    LK_RESP_DONE, /* complete */
+    LK_RESP_MORE, /* the bytes end before it is complete */
+    LK_RESP_BAD,  /* not RESP, or beyond a bound, whatever follows */
 };
 
 /* ---- requests, read by a server ---- */
@@ -31,24 +31,30 @@ struct lk_resp_bounds {
     size_t request_bytes_max;
 };
 
-/* One request: its arguments lie in the input, or in `text`. Large: keep one, not one for each. */
+/*
+ * One request: its arguments are in the input, or in `text`. Large: keep one, not one per
+ * connection.
+ */
 struct lk_resp_request {
-    size_t size; /* DONE: bytes of input that it took; MORE: bytes that must be there to go on */
-    size_t argument_count; /* 0: an empty line or array, to be passed over */
+    size_t size;           /* DONE: bytes of input that it took; MORE: bytes needed to go on */
+    size_t argument_count; /* 0: an empty line or array, to be skipped */
     struct lk_slice arguments[LK_RESP_ARGUMENTS_MAX];
-    bool is_inline;                      /* a line of words, as people type it */
+    bool is_inline;                      /* a line of words, as typed at a terminal */
     const char *error;                   /* BAD: what is wrong, static */
     char text[LK_RESP_INLINE_BYTES_MAX]; /* words of an inline request, quotes resolved */
 };
 
-/* Reads the request that begins at input.bytes[0]. */
+/* Parses the request that begins at input.bytes[0]. */
 enum lk_resp_step lk_resp_request_parse(struct lk_slice input, const struct lk_resp_bounds *bounds,
                                         struct lk_resp_request *request);
 
 /* ---- replies, written by a server; requests, written by a client ---- */
 
-/* A request is an array of bulks. Each call adds one value; aggregates are followed by theirs. */
-void lk_resp_put_simple(struct lk_buffer *out, const char *text); /* no line ends inside */
+/*
+ * A request is an array of bulks. Each call adds one value; an aggregate is followed by its values.
+ */
+void lk_resp_put_simple(struct lk_buffer *out, const char *text); /* the text must have no line
+                                                                   * end */
 void lk_resp_put_number(struct lk_buffer *out, int64_t number);
 void lk_resp_put_bulk(struct lk_buffer *out, struct lk_slice bytes);
 void lk_resp_put_array(struct lk_buffer *out, size_t count);
@@ -56,14 +62,14 @@ void lk_resp_put_array(struct lk_buffer *out, size_t count);
 /* `-WORD text`; bytes of the text that would end the line become blanks. `word` may be empty. */
 void lk_resp_put_error(struct lk_buffer *out, const char *word, struct lk_slice text);
 
-/* These look different in version 2: null, 0 and 1, a flat array, an array. */
+/* In version 2 these are written as null, 0 and 1, a flat array, an array. */
 void lk_resp_put_null(struct lk_buffer *out, int version);
 void lk_resp_put_boolean(struct lk_buffer *out, int version, bool value);
 void lk_resp_put_map(struct lk_buffer *out, int version, size_t pair_count);
 void lk_resp_put_push(struct lk_buffer *out, int version, size_t count);
 
 /*
- * For aggregates whose count is known at their end only: puts the header in front of what has been
+ * For aggregates whose count is known only at their end: inserts the header before the values
  * written since `at`.
  */
 void lk_resp_insert_array(struct lk_buffer *out, size_t at, size_t count);
@@ -73,15 +79,15 @@ void lk_resp_insert_map(struct lk_buffer *out, int version, size_t at, size_t pa
 
 enum lk_resp_kind {
     LK_RESP_SIMPLE,  /* text */
-    LK_RESP_ERROR,   /* text: the whole of it, the word in front */
+    LK_RESP_ERROR,   /* text: the whole error, including its first word */
     LK_RESP_NUMBER,  /* number */
     LK_RESP_BULK,    /* text: any bytes; also version 3's verbatim string, without its format */
-    LK_RESP_NULL,    /* of any spelling */
+    LK_RESP_NULL,    /* in any of its forms */
     LK_RESP_BOOLEAN, /* number: 0 or 1 */
     LK_RESP_DOUBLE,  /* text; also version 3's big number */
     LK_RESP_ARRAY,   /* count values follow; also version 3's set */
     LK_RESP_MAP,     /* count pairs follow */
-    LK_RESP_PUSH,    /* count values follow; not the reply to anything */
+    LK_RESP_PUSH,    /* count values follow; not an answer to a request */
 };
 
 struct lk_resp_value {
@@ -92,30 +98,33 @@ struct lk_resp_value {
 };
 
 /*
- * How far a reply has been looked through. Zeroed at the beginning of each reply; kept between
- * calls, so that long replies are not looked through again for every piece that arrives.
+ * How far a reply has been scanned. Zeroed at the beginning of each reply; kept between calls, so
+ * that a long reply is not scanned again for every piece that arrives.
  */
 struct lk_resp_measure {
-    size_t size;    /* seen so far; DONE: the reply's size */
-    size_t missing; /* values that must follow */
+    size_t size;    /* bytes scanned; DONE: the reply's size */
+    size_t missing; /* values still to come */
     bool has_begun;
     const char *error; /* BAD: what is wrong, static */
 };
 
-/* Whether the reply that begins at input.bytes[0] is there. Attributes are part of what follows. */
+/*
+ * Whether the reply that begins at input.bytes[0] is complete. Attributes are part of the value
+ * after them.
+ */
 enum lk_resp_step lk_resp_reply_measure(struct lk_slice input, size_t bytes_max,
                                         struct lk_resp_measure *measure);
 
-/* A walk over a reply that has been measured: value by value, aggregates before theirs. */
+/* A walk over a reply that has been measured: value by value, an aggregate before its values. */
 struct lk_resp_cursor {
     struct lk_slice reply;
     size_t at;
 };
 
-/* The next value. false: the reply has ended. Attributes are passed over. */
+/* The next value. false: the reply has ended. Attributes are skipped. */
 bool lk_resp_cursor_next(struct lk_resp_cursor *cursor, struct lk_resp_value *ret_value);
 
-/* Passes over what belongs to `value`, which has just been read; nothing, unless an aggregate. */
+/* Skips the values inside `value`, which was read last; no effect unless it is an aggregate. */
 void lk_resp_cursor_skip(struct lk_resp_cursor *cursor, const struct lk_resp_value *value);
 
 #endif

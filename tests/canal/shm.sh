@@ -61,6 +61,37 @@ kill -9 "$holder"
 wait "$holder" 2>/dev/null
 expect 0 "a killed lk holds nothing" "$lk" run --limit 1 --try pool -- true
 
+# The region's file is removed under a run: it is told, and the limit holds again.
+# shellcheck disable=SC2016
+"$lk" run --limit 1 --ttl 1s pool -- sh -c 'echo in >"$1"; read -r line <"$2"' \
+    sh "$work/ready" "$work/go" 2>"$work/out" &
+holder=$!
+read -r _ <"$work/ready"
+rm "/dev/shm/canal.$name"
+expect 78 "a run whose region is removed ends as lost" wait "$holder"
+# One that ends by itself before it has noticed says so, too.
+# shellcheck disable=SC2016
+"$lk" run --limit 1 --ttl 1h pool -- sh -c 'echo in >"$1"; read -r line <"$2"' \
+    sh "$work/ready" "$work/go" 2>"$work/out" &
+holder=$!
+read -r _ <"$work/ready"
+rm "/dev/shm/canal.$name"
+echo >"$work/go"
+expect 78 "and so does one that finds out at its end" wait "$holder"
+
+# A waiter goes where the name leads now.
+# shellcheck disable=SC2016
+"$lk" run --limit 1 --ttl 1h pool -- sh -c 'echo in >"$1"; read -r line <"$2"' \
+    sh "$work/ready" "$work/go" 2>"$work/out" &
+holder=$!
+read -r _ <"$work/ready"
+"$lk" run --limit 1 --wait 20s pool -- true &
+waiter=$!
+rm "/dev/shm/canal.$name"
+expect 0 "who waits goes to the new region" wait "$waiter"
+echo >"$work/go"
+wait "$holder"
+
 for call in "acquire --limit 2 pool" "release pool" "renew pool"; do
     # shellcheck disable=SC2086 # words
     expect 79 "$call" "$lk" $call

@@ -83,6 +83,27 @@ static void a_permit_is_given_back_once(void **state) {
     assert_int_equal(count(fixture->canal, "k"), 1);
 }
 
+/* Another holder of the same process does not give it back: its entry belongs to its own holder. */
+static void a_permit_is_its_holders(void **state) {
+    struct fixture *fixture = *state;
+    lk_canal_holder *other = join(fixture->canal, LK_CANAL_PROCESS);
+    lk_canal_permit permit;
+    lk_canal_permit own;
+
+    assert_int_equal(acquire(fixture->holder, "k", 2, &permit), LK_CANAL_OK);
+    assert_int_equal(lk_canal_release(other, &permit), LK_CANAL_NOT_HELD);
+    assert_int_equal(lk_canal_mark(other, &permit, 1), LK_CANAL_NOT_HELD);
+    assert_int_equal(acquire(other, "k", 2, &own), LK_CANAL_OK);
+    assert_int_equal(lk_canal_release(fixture->holder, &own), LK_CANAL_NOT_HELD);
+    assert_int_equal(count(fixture->canal, "k"), 2);
+    assert_int_equal(lk_canal_release(fixture->holder, &permit), LK_CANAL_OK);
+    lk_canal_leave(fixture->holder);
+    fixture->holder = NULL;
+    assert_int_equal(count(fixture->canal, "k"), 1);
+    assert_int_equal(lk_canal_release(other, &own), LK_CANAL_OK);
+    assert_int_equal(count(fixture->canal, "k"), 0);
+}
+
 static void keys_of_all_sizes_are_apart(void **state) {
     struct fixture *fixture = *state;
     char bytes[LK_CANAL_KEY_BYTES_MAX + 1];
@@ -389,6 +410,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ten_holders_and_a_limit_cut_to_five, open_fixture,
                                         close_fixture),
         cmocka_unit_test_setup_teardown(weights_count, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_permit_is_its_holders, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_permit_is_given_back_once, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(keys_of_all_sizes_are_apart, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(wrong_calls_are_invalid, open_fixture, close_fixture),

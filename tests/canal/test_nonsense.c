@@ -201,17 +201,64 @@ static void many_make_one(void **state) {
     }
 }
 
-/* A region that is removed stays good for those who are in; its name is another's. */
+/* How many acquires it takes until this holder notices; the permits are given back. */
+static uint32_t acquires_until_gone(lk_canal_holder *holder) {
+    lk_canal_permit permit;
+    lk_canal_status status;
+    uint32_t granted = 0;
+
+    while ((status = acquire(holder, "other", 1, &permit)) == LK_CANAL_OK) {
+        assert_int_equal(lk_canal_release(holder, &permit), LK_CANAL_OK);
+        granted++;
+    }
+    assert_int_equal(status, LK_CANAL_GONE);
+    return granted;
+}
+
+/* The name of a removed region is another's. Those who are in notice, and acquire nothing more;
+ * what they hold they can give back. */
 static void removed_while_open(void **state) {
     struct fixture *fixture = *state;
+    lk_canal_holder *newcomer = join(fixture->canal, LK_CANAL_PROCESS);
+    lk_canal_permit permit;
     lk_canal *other;
 
-    assert_int_equal(acquire(fixture->holder, "k", 1, NULL), LK_CANAL_OK);
+    assert_int_equal(acquire(fixture->holder, "k", 1, &permit), LK_CANAL_OK);
+    assert_false(lk_canal_is_gone(fixture->canal));
     assert_int_equal(lk_canal_remove(fixture->name), LK_CANAL_OK);
+    (void)acquires_until_gone(fixture->holder);
+    assert_true(lk_canal_is_gone(fixture->canal));
+    /* One holder of a process has noticed: so have all. */
+    assert_int_equal(acquires_until_gone(newcomer), 0);
+    assert_int_equal(lk_canal_acquire_wait(newcomer, "k", 1, 1, 1, 60000, NULL), LK_CANAL_GONE);
+
     other = open_again(fixture->name);
     assert_int_equal(acquire(join(other, LK_CANAL_PROCESS), "k", 1, NULL), LK_CANAL_OK);
-    assert_int_equal(acquire(fixture->holder, "k", 1, NULL), LK_CANAL_FULL);
+    assert_false(lk_canal_is_gone(other));
+    assert_true(lk_canal_is_gone(fixture->canal));
+    assert_int_equal(lk_canal_release(fixture->holder, &permit), LK_CANAL_OK);
     lk_canal_close(other);
+}
+
+static void move(const char *from, const char *to) {
+    char former[128];
+
+    (void)snprintf(former, sizeof former, "%s", path_of(from));
+    assert_int_equal(rename(former, path_of(to)), 0);
+}
+
+/* The region has another name now, and its own leads to another region: only the names tell. */
+static void another_file_in_its_place(void **state) {
+    struct fixture *fixture = *state;
+    char spare[64];
+
+    make_name(spare);
+    move(fixture->name, spare);
+    assert_false(lk_canal_is_gone(fixture->canal)); /* nobody has come to another one yet */
+    lk_canal_close(open_again(fixture->name));
+    /* A holder looks at its first acquire: nothing is granted to it before. */
+    assert_int_equal(acquires_until_gone(fixture->holder), 0);
+    assert_int_equal(lk_canal_remove(spare), LK_CANAL_OK);
 }
 
 /* A file that may not grow so large: said at once, and nothing is left of it. */
@@ -247,6 +294,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(regions_of_others, open_fixture, close_fixture),
         cmocka_unit_test(many_make_one),
         cmocka_unit_test_setup_teardown(removed_while_open, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(another_file_in_its_place, open_fixture, close_fixture),
         cmocka_unit_test(no_room_for_it),
     };
 

@@ -35,6 +35,25 @@ expect_code 78
 lk release db --owner me --token "$(cat "$work/token")"
 expect_code 0
 
+scenario 'two commands of one program are one owner, which is said'
+lk acquire -n job
+expect_err ''
+lk acquire -n job
+expect_code 0
+expect_number
+expect_err 'lk: job was held or asked for already by the program that started this: *--owner*'
+lk acquire -n job -q
+expect_err ''
+lk acquire -n job --json
+expect_err ''
+expect .created false
+lk acquire -n other --owner me
+lk acquire -n other --owner me
+expect_err ''
+export LK_OWNER=me
+lk acquire -n other
+expect_err ''
+
 scenario 'two shells are two owners'
 sh -c '"$LK_PROGRAM" acquire db; :' >"$work/token"
 lk acquire -n db

@@ -120,7 +120,7 @@ grep -qxE 'waiting  b +[0-9]+m?s +[0-9]+m?s? +[0-9]{16}  db/t1 exclusive \+ pool
 grep -qxE ' {9}`- a holds db/t1, [0-9]+m?s? left \(why\)' "$work/out" || complain 'the blocker'
 lk show nobody
 expect_code 0
-expect_out 'nobody holds nobody or waits for it'
+expect_out 'no request holds nobody or waits for it'
 
 scenario 'show draws who waits for whom, down to the holders'
 lk acquire x --owner a

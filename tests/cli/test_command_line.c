@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/command_line.h"
-#include "cli/value.h"
+#include "cli/parse/command_line.h"
+#include "cli/parse/value.h"
 #include "unit.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

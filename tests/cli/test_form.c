@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as JSON, letter by letter: names, order, and what is absent when. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "form/form.h"
 #include "unit.h"
 
-/* Takes over `object`. */
-static void expect_line(json_t *object, const char *expected) {
-    assert_non_null(object);
-    char *line = lk_form_line(object);
-    assert_non_null(line);
-    assert_string_equal(line, expected);
-    free(line);
-    json_decref(object);
+static struct lk_buffer told;
+
+/* A writer of the next line. */
+static struct lk_form_writer *line(void) {
+    static struct lk_form_writer writer;
+
+    lk_buffer_done(&told);
+    told = (struct lk_buffer){.max = 0};
+    writer = lk_form_writer_json(&told);
+    return &writer;
+}
+
+static void expect_line(const char *expected) {
+    assert_false(told.failed);
+    lk_buffer_add(&told, "", 1);
+    assert_string_equal(told.bytes, expected);
 }
 
 static char *paths[] = {"db/t1", "pool"};
@@ -43,8 +51,8 @@ static void granted_has_all_that_a_lease_has(void **state) {
     result.expires_in_ms = 59999;
     result.in_use = 3;
     result.created = true;
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"granted\",\"paths\":[\"db/t1\",\"pool\"],\"owner\":\"cleo\","
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"granted\",\"paths\":[\"db/t1\",\"pool\"],\"owner\":\"cleo\","
                 "\"ticket\":7,\"token\":8,\"ttl_ms\":60000,\"expires_in_ms\":59999,\"in_use\":3,"
                 "\"position\":0,\"created\":true}");
 }
@@ -58,8 +66,8 @@ static void granted_with_a_fixed_end_has_no_ttl(void **state) {
     result.ttl_ms = 60000;
     result.expires_in_ms = 0;
     result.fixed = true;
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"granted\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"ticket\":7,"
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"granted\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"ticket\":7,"
                 "\"token\":7,\"expires_in_ms\":0,\"in_use\":0,\"position\":0,\"created\":false}");
 }
 
@@ -74,8 +82,8 @@ static void waiting_has_no_token_and_names_blockers(void **state) {
     result.created = true;
     result.blockers = blockers;
     result.blocker_count = 2;
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"waiting\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"ticket\":9,"
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"waiting\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"ticket\":9,"
                 "\"ttl_ms\":1000,\"expires_in_ms\":1000,\"in_use\":0,\"position\":2,"
                 "\"created\":true,\"blockers\":["
                 "{\"path\":\"db\",\"owner\":\"ana\",\"ticket\":5,\"state\":\"held\","
@@ -92,8 +100,8 @@ static void a_refused_try_left_nothing(void **state) {
     result.blockers = blockers;
     result.blocker_count = 1;
     result.error = "somebody is in the way";
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"busy\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"busy\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
                 "\"position\":1,\"blockers\":[{\"path\":\"db\",\"owner\":\"ana\",\"ticket\":5,"
                 "\"state\":\"held\",\"note\":\"nightly\",\"expires_in_ms\":900}],"
                 "\"error\":\"somebody is in the way\"}");
@@ -106,8 +114,8 @@ static void deadlock_names_its_cycle(void **state) {
 
     result.cycle = cycle;
     result.cycle_count = 2;
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"deadlock\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"deadlock\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
                 "\"cycle\":[\"cleo\",\"ana\"],\"error\":\"waiting would close a "
                 "cycle of owners that wait for each other\"}");
 }
@@ -119,11 +127,12 @@ static void renewed_and_released_are_ok(void **state) {
     result.ticket = 7;
     result.token = 7;
     result.ttl_ms = 5000;
-    expect_line(lk_form_result(&result), "{\"status\":\"ok\",\"paths\":[\"db/t1\"],"
-                                         "\"owner\":\"cleo\",\"ticket\":7,\"token\":7}");
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"ok\",\"paths\":[\"db/t1\"],"
+                "\"owner\":\"cleo\",\"ticket\":7,\"token\":7}");
     result.expires_in_ms = 5000;
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"ok\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"ticket\":7,"
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"ok\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"ticket\":7,"
                 "\"token\":7,\"ttl_ms\":5000,\"expires_in_ms\":5000}");
 }
 
@@ -131,21 +140,21 @@ static void lost_says_so_and_little_else(void **state) {
     lk_result result = asked(LK_LOST);
     (void)state;
 
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"lost\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\","
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"lost\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\","
                 "\"error\":\"not held (any more)\"}");
 }
 
 static void a_failure_always_has_a_text(void **state) {
     (void)state;
 
-    expect_line(lk_form_failure(LK_INVALID, "no such thing"),
-                "{\"status\":\"invalid\",\"error\":\"no such thing\"}");
-    expect_line(lk_form_failure(LK_UNAVAILABLE, ""),
-                "{\"status\":\"unavailable\",\"error\":\"the store cannot be reached; ask "
+    lk_form_write_failure(line(), LK_INVALID, "no such thing");
+    expect_line("{\"status\":\"invalid\",\"error\":\"no such thing\"}");
+    lk_form_write_failure(line(), LK_UNAVAILABLE, "");
+    expect_line("{\"status\":\"unavailable\",\"error\":\"the store cannot be reached; ask "
                 "again\"}");
-    expect_line(lk_form_failure(LK_BUSY, NULL),
-                "{\"status\":\"busy\",\"error\":\"not granted: somebody else is in the way\"}");
+    lk_form_write_failure(line(), LK_BUSY, NULL);
+    expect_line("{\"status\":\"busy\",\"error\":\"not granted: another request blocks it\"}");
 }
 
 static void entries_hold_what_their_mode_has(void **state) {
@@ -159,8 +168,8 @@ static void entries_hold_what_their_mode_has(void **state) {
                       .age_ms = 59990};
     (void)state;
 
-    expect_line(lk_form_entry(&entry, false),
-                "{\"path\":\"db\",\"ticket\":3,\"token\":4,\"state\":\"held\","
+    lk_form_write_entry(line(), &entry, false);
+    expect_line("{\"path\":\"db\",\"ticket\":3,\"token\":4,\"state\":\"held\","
                 "\"mode\":\"exclusive\",\"owner\":\"ana\",\"ttl_ms\":60000,\"expires_in_ms\":10,"
                 "\"age_ms\":59990}");
     entry.shared = true;
@@ -168,8 +177,8 @@ static void entries_hold_what_their_mode_has(void **state) {
     entry.units = 2;
     entry.note = "why";
     entry.revoked = true;
-    expect_line(lk_form_entry(&entry, true),
-                "{\"path\":\"db\",\"ticket\":3,\"token\":4,\"state\":\"held\","
+    lk_form_write_entry(line(), &entry, true);
+    expect_line("{\"path\":\"db\",\"ticket\":3,\"token\":4,\"state\":\"held\","
                 "\"revoked\":true,\"mode\":\"shared\","
                 "\"limit\":10,\"units\":2,\"owner\":\"ana\",\"note\":\"why\",\"ttl_ms\":60000,"
                 "\"expires_in_ms\":10,\"age_ms\":59990}");
@@ -186,11 +195,11 @@ static void a_waiting_entry_names_blockers_in_show_only(void **state) {
                       .blocker_count = 1};
     (void)state;
 
-    expect_line(lk_form_entry(&entry, false),
-                "{\"path\":\"db\",\"ticket\":3,\"state\":\"waiting\",\"mode\":\"shared\","
+    lk_form_write_entry(line(), &entry, false);
+    expect_line("{\"path\":\"db\",\"ticket\":3,\"state\":\"waiting\",\"mode\":\"shared\","
                 "\"units\":1,\"owner\":\"ana\",\"ttl_ms\":0,\"expires_in_ms\":0,\"age_ms\":0}");
-    expect_line(lk_form_entry(&entry, true),
-                "{\"path\":\"db\",\"ticket\":3,\"state\":\"waiting\",\"mode\":\"shared\","
+    lk_form_write_entry(line(), &entry, true);
+    expect_line("{\"path\":\"db\",\"ticket\":3,\"state\":\"waiting\",\"mode\":\"shared\","
                 "\"units\":1,\"owner\":\"ana\",\"ttl_ms\":0,\"expires_in_ms\":0,\"age_ms\":0,"
                 "\"position\":3,"
                 "\"blockers\":[{\"path\":\"db\",\"owner\":\"ana\",\"ticket\":5,\"state\":\"held\","
@@ -208,16 +217,17 @@ static void a_break_is_on_record(void **state) {
                             .held = true};
     (void)state;
 
-    expect_line(lk_form_audit_entry(&entry),
-                "{\"at_ms\":1795262400000,\"by\":\"root@h\",\"reason\":\"gone\",\"path\":\"db\","
+    lk_form_write_audit_entry(line(), &entry);
+    expect_line("{\"at_ms\":1795262400000,\"by\":\"root@h\",\"reason\":\"gone\",\"path\":\"db\","
                 "\"owner\":\"ana\",\"ticket\":3,\"token\":4,\"state\":\"held\"}");
     entry.held = false;
     entry.token = 0;
     entry.note = "why";
-    expect_line(lk_form_audit_entry(&entry),
-                "{\"at_ms\":1795262400000,\"by\":\"root@h\",\"reason\":\"gone\",\"path\":\"db\","
+    lk_form_write_audit_entry(line(), &entry);
+    expect_line("{\"at_ms\":1795262400000,\"by\":\"root@h\",\"reason\":\"gone\",\"path\":\"db\","
                 "\"owner\":\"ana\",\"ticket\":3,\"state\":\"waiting\",\"note\":\"why\"}");
-    expect_line(lk_form_broken(0), "{\"status\":\"ok\",\"broken\":0}");
+    lk_form_write_broken(line(), 0);
+    expect_line("{\"status\":\"ok\",\"broken\":0}");
 }
 
 static void a_value_comes_as_text_or_as_base64(void **state) {
@@ -225,16 +235,17 @@ static void a_value_comes_as_text_or_as_base64(void **state) {
     lk_result result = asked(LK_GRANTED);
     (void)state;
 
-    expect_line(lk_form_value("db/t1", &value), "{\"status\":\"ok\",\"path\":\"db/t1\","
-                                                "\"value\":\"a\\u0000\\\"\",\"in_doubt\":false}");
+    lk_form_write_value(line(), "db/t1", &value);
+    expect_line("{\"status\":\"ok\",\"path\":\"db/t1\","
+                "\"value\":\"a\\u0000\\\"\",\"in_doubt\":false}");
     value = (lk_value){.bytes = "", .size = 0, .in_doubt = true};
-    expect_line(lk_form_value("x", &value),
-                "{\"status\":\"ok\",\"path\":\"x\",\"value\":\"\",\"in_doubt\":true}");
+    lk_form_write_value(line(), "x", &value);
+    expect_line("{\"status\":\"ok\",\"path\":\"x\",\"value\":\"\",\"in_doubt\":true}");
     result.value = "\xFF";
     result.value_size = 1;
     result.in_doubt = true;
-    expect_line(lk_form_result(&result),
-                "{\"status\":\"granted\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
+    lk_form_write_result(line(), &result);
+    expect_line("{\"status\":\"granted\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
                 "\"position\":0,\"value_base64\":\"/w==\",\"in_doubt\":true}");
 }
 
@@ -252,10 +263,13 @@ static void base64_is_filled_up(void **state) {
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         lk_value value = {.bytes = (char *)known[i].bytes, .size = strlen(known[i].bytes)};
-        json_t *object = lk_form_value("x", &value);
-        assert_string_equal(json_string_value(json_object_get(object, "value_base64")),
-                            known[i].text);
-        json_decref(object);
+        char expected[128];
+        lk_form_write_value(line(), "x", &value);
+        (void)snprintf(expected, sizeof expected,
+                       "{\"status\":\"ok\",\"path\":\"x\",\"value_base64\":\"%s\","
+                       "\"in_doubt\":false}",
+                       known[i].text);
+        expect_line(expected);
     }
 }
 
@@ -269,18 +283,20 @@ static void a_claim_has_a_value_where_the_item_has_one(void **state) {
                            .expires_in_ms = 59999};
     (void)state;
 
-    expect_line(lk_form_claim(&claim),
-                "{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"attempt\":2,\"token\":7,"
+    lk_form_write_claim(line(), &claim);
+    expect_line("{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"attempt\":2,\"token\":7,"
                 "\"owner\":\"ana\",\"expires_in_ms\":59999}");
     claim.value = "v";
     claim.value_size = 1;
     claim.is_stolen = true;
+    lk_form_write_claim(line(), &claim);
     expect_line(
-        lk_form_claim(&claim),
         "{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"value\":\"v\",\"attempt\":2,"
         "\"stolen\":true,\"token\":7,\"owner\":\"ana\",\"expires_in_ms\":59999}");
-    expect_line(lk_form_pushed(true), "{\"status\":\"ok\",\"added\":true}");
-    expect_line(lk_form_pushed(false), "{\"status\":\"ok\",\"added\":false}");
+    lk_form_write_pushed(line(), true);
+    expect_line("{\"status\":\"ok\",\"added\":true}");
+    lk_form_write_pushed(line(), false);
+    expect_line("{\"status\":\"ok\",\"added\":false}");
 }
 
 static void an_item_has_what_its_state_has(void **state) {
@@ -289,16 +305,16 @@ static void an_item_has_what_its_state_has(void **state) {
         .id = "1", .state = "ready", .attempts = 1, .due_in_ms = -1, .expires_in_ms = -1};
     (void)state;
 
-    expect_line(lk_form_item("q", &item),
-                "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"ready\",\"attempts\":1}");
+    lk_form_write_item(line(), "q", &item);
+    expect_line("{\"queue\":\"q\",\"id\":\"1\",\"state\":\"ready\",\"attempts\":1}");
     item.state = "delayed";
     item.due_in_ms = 0;
     item.needs = needs;
     item.need_count = 1;
     item.value = "v";
     item.value_size = 1;
+    lk_form_write_item(line(), "q", &item);
     expect_line(
-        lk_form_item("q", &item),
         "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"delayed\",\"attempts\":1,\"due_in_ms\":0,"
         "\"value\":\"v\",\"needs\":[\"pool?limit=3\"]}");
     item = (lk_item_info){.id = "1",
@@ -307,16 +323,17 @@ static void an_item_has_what_its_state_has(void **state) {
                           .attempts = 1,
                           .due_in_ms = -1,
                           .expires_in_ms = 5};
-    expect_line(lk_form_item("q", &item), "{\"queue\":\"q\",\"id\":\"1\",\"state\":\"claimed\","
-                                          "\"attempts\":1,\"owner\":\"ana\",\"expires_in_ms\":5}");
+    lk_form_write_item(line(), "q", &item);
+    expect_line("{\"queue\":\"q\",\"id\":\"1\",\"state\":\"claimed\","
+                "\"attempts\":1,\"owner\":\"ana\",\"expires_in_ms\":5}");
 }
 
 static void counts_come_by_name(void **state) {
     lk_queue_stats stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     (void)state;
 
-    expect_line(lk_form_stats("q", &stats),
-                "{\"status\":\"ok\",\"queue\":\"q\",\"pushed\":1,\"duplicates\":2,\"claims\":3,"
+    lk_form_write_stats(line(), "q", &stats);
+    expect_line("{\"status\":\"ok\",\"queue\":\"q\",\"pushed\":1,\"duplicates\":2,\"claims\":3,"
                 "\"steals\":4,\"done\":5,\"retried\":6,\"parked\":7,\"ready_now\":8,"
                 "\"delayed_now\":9,\"claimed_now\":10,\"parked_now\":11}");
 }
@@ -328,8 +345,8 @@ static void a_report_s_lines_are_fields(void **state) {
                         .clock_offset_us = -3};
     (void)state;
 
-    expect_line(lk_form_report(&report),
-                "{\"status\":\"ok\",\"report\":{\"store\":\"sqlite:/a b.db\",\"format\":\"1\","
+    lk_form_write_report(line(), &report);
+    expect_line("{\"status\":\"ok\",\"report\":{\"store\":\"sqlite:/a b.db\",\"format\":\"1\","
                 "\"alone\":\"alone\"},\"warnings\":[\"mind: this\",\"and that\"],"
                 "\"round_trip_us\":12,\"clock_offset_us\":-3}");
 }
@@ -337,36 +354,56 @@ static void a_report_s_lines_are_fields(void **state) {
 static void text_that_is_none_can_still_be_told(void **state) {
     (void)state;
 
-    expect_line(lk_form_failure(LK_INVALID, "a\xFF\xC3\xA9\xE2\x82\n\""),
-                "{\"status\":\"invalid\",\"error\":\"a\xEF\xBF\xBD\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD"
+    lk_form_write_failure(line(), LK_INVALID, "a\xFF\xC3\xA9\xE2\x82\n\"");
+    expect_line("{\"status\":\"invalid\",\"error\":\"a\xEF\xBF\xBD\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD"
                 "\\n\\\"\"}");
 }
 
 /* ---- exhausted memory ---------------------------------------------------------------------- */
 
-static long allocations_left;
-
-static void *allocate_while_it_lasts(size_t size) {
-    return allocations_left-- > 0 ? malloc(size) : NULL;
-}
-
-static void exhausted_memory_fails_as_a_whole(void **state) {
+static void what_has_no_room_fails_as_a_whole(void **state) {
     lk_result result = asked(LK_BUSY);
-    long needed = 0;
-    bool whole = false;
+    struct lk_buffer whole = {.max = 0};
+    struct lk_form_writer writer = lk_form_writer_json(&whole);
     (void)state;
 
     result.blockers = blockers;
     result.blocker_count = 2;
-    json_set_alloc_funcs(allocate_while_it_lasts, free);
-    for (; !whole; needed++) {
-        allocations_left = needed;
-        json_t *object = lk_form_result(&result);
-        whole = object != NULL;
-        json_decref(object);
+    lk_form_write_result(&writer, &result);
+    for (size_t room = 1; room <= whole.size; room++) {
+        struct lk_buffer bytes = {.max = room};
+        writer = lk_form_writer_json(&bytes);
+        lk_form_write_result(&writer, &result);
+        assert_int_equal(lk_form_writer_failed(&writer), room < whole.size);
+        lk_buffer_done(&bytes);
     }
-    json_set_alloc_funcs(malloc, free);
-    assert_true(needed > 20); /* each field is at least one allocation */
+    lk_buffer_done(&whole);
+}
+
+static void numbers_with_a_fraction_are_told_as_such(void **state) {
+    static const struct {
+        double number;
+        const char *text;
+    } known[] = {{2, "[2.0]"}, {0.5, "[0.5]"}, {-1234.25, "[-1234.25]"}, {1e300, "[1e+300]"}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct lk_form_writer *writer = line();
+        lk_form_open_array(writer, NULL);
+        lk_form_add_real(writer, NULL, known[i].number);
+        lk_form_close(writer);
+        expect_line(known[i].text);
+    }
+}
+
+/* Of lines with the same name the last counts, where the first stands. */
+static void a_report_says_each_name_once(void **state) {
+    lk_report report = {.text = "a\xFF: 1\nb: 2\na\xFE: 3", .warnings = ""};
+    (void)state;
+
+    lk_form_write_report(line(), &report);
+    expect_line("{\"status\":\"ok\",\"report\":{\"a\xEF\xBF\xBD\":\"3\",\"b\":\"2\"},"
+                "\"warnings\":[],\"round_trip_us\":0,\"clock_offset_us\":0}");
 }
 
 int main(void) {
@@ -389,7 +426,9 @@ int main(void) {
         cmocka_unit_test(counts_come_by_name),
         cmocka_unit_test(a_report_s_lines_are_fields),
         cmocka_unit_test(text_that_is_none_can_still_be_told),
-        cmocka_unit_test(exhausted_memory_fails_as_a_whole),
+        cmocka_unit_test(what_has_no_room_fails_as_a_whole),
+        cmocka_unit_test(numbers_with_a_fraction_are_told_as_such),
+        cmocka_unit_test(a_report_says_each_name_once),
     };
     return cmocka_run_group_tests_name("form", tests, NULL, NULL);
 }

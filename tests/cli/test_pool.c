@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/pool/item.h"
-#include "cli/pool/tally.h"
+#include "cli/work/counters.h"
+#include "cli/work/item.h"
 #include "unit.h"
 
 static void the_mark_is_replaced_in_every_word_but_the_first(void **state) {
@@ -39,47 +39,47 @@ static void an_id_may_be_longer_or_shorter_than_its_mark(void **state) {
     }
 }
 
-static void count(struct lk_pool_tally *tally, size_t place, lk_work_step step, bool is_stolen) {
+static void count(struct lk_pool_counters *tally, size_t place, lk_work_step step, bool is_stolen) {
     const lk_claim_info claim = {.is_stolen = is_stolen};
     const lk_work_progress progress = {.step = step, .claim = &claim};
 
-    lk_pool_tally_count(tally, place, &progress);
+    lk_pool_counters_count(tally, place, &progress);
 }
 
 static void a_tally_names_what_there_is(void **state) {
-    struct lk_pool_tally *tally = lk_pool_tally_new();
+    struct lk_pool_counters *tally = lk_pool_counters_new();
     char text[160];
     (void)state;
 
     assert_non_null(tally);
-    lk_pool_tally_describe(tally, text, sizeof text);
+    lk_pool_counters_describe(tally, text, sizeof text);
     assert_string_equal(text, "0 running, 0 done");
     count(tally, 0, LK_WORK_CLAIMED, false);
     count(tally, 7, LK_WORK_CLAIMED, true);
-    lk_pool_tally_describe(tally, text, sizeof text);
+    lk_pool_counters_describe(tally, text, sizeof text);
     assert_string_equal(text, "2 running, 0 done, 1 stolen from the dead");
     count(tally, 0, LK_WORK_DONE, false);
-    lk_pool_tally_clear(tally, 7);
+    lk_pool_counters_clear(tally, 7);
     count(tally, 0, LK_WORK_RETRIED, false);
     count(tally, 0, LK_WORK_PARKED, false);
     count(tally, 0, LK_WORK_LOST, false);
     count(tally, 0, LK_WORK_UNKNOWN, false);
-    lk_pool_tally_describe(tally, text, sizeof text);
+    lk_pool_counters_describe(tally, text, sizeof text);
     assert_string_equal(
         text, "0 running, 1 done, 1 given back, 1 parked, 2 lost, 1 stolen from the dead");
-    lk_pool_tally_describe(tally, text, 12);
+    lk_pool_counters_describe(tally, text, 12);
     assert_string_equal(text, "0 running, ");
-    lk_pool_tally_free(tally);
+    lk_pool_counters_free(tally);
 }
 
 static void a_failure_is_said_once(void **state) {
-    struct lk_pool_tally *tally = lk_pool_tally_new();
+    struct lk_pool_counters *tally = lk_pool_counters_new();
     (void)state;
 
     assert_non_null(tally);
-    assert_true(lk_pool_tally_may_say_failure(tally));
-    assert_false(lk_pool_tally_may_say_failure(tally));
-    lk_pool_tally_free(tally);
+    assert_true(lk_pool_counters_may_say_failure(tally));
+    assert_false(lk_pool_counters_may_say_failure(tally));
+    lk_pool_counters_free(tally);
 }
 
 int main(void) {

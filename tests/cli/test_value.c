@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/value.h"
+#include "cli/parse/value.h"
 #include "unit.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/help.h"
-#include "cli/human.h"
-#include "cli/likeness.h"
-#include "cli/owner.h"
-#include "cli/table.h"
+#include "cli/parse/likeness.h"
+#include "cli/parse/owner.h"
+#include "cli/print/human.h"
+#include "cli/print/table.h"
 #include "unit.h"
 
 static void durations_have_two_units_at_most(void **state) {
@@ -102,7 +102,7 @@ static void near_words_are_alike_and_far_ones_not(void **state) {
     assert_true(lk_likeness("zz", 2, "ls") == LK_LIKENESS_NONE);
 }
 
-static char *help_of(const struct lk_command *command) {
+static char *help_of(const struct lk_cli_command *command) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -121,7 +121,7 @@ static void every_command_has_its_help(void **state) {
     char *overview = help_of(NULL);
     (void)state;
 
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         char line[64];
         char *text = help_of(command);
 
@@ -145,7 +145,7 @@ static void every_command_has_its_help(void **state) {
 static void help_names_the_command_s_options_and_no_others(void **state) {
     (void)state;
 
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         char *text = help_of(command);
         char *options = strstr(text, "\nOptions:\n");
         char *examples = strstr(text, "\nExamples:\n");
@@ -170,7 +170,7 @@ static void help_names_the_command_s_options_and_no_others(void **state) {
 static void help_fits_a_terminal(void **state) {
     (void)state;
 
-    for (const struct lk_command *command = lk_commands; command->name != NULL; command++) {
+    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         char *text = help_of(command);
         for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
             assert_true(strlen(line) <= 80);

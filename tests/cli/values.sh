@@ -301,4 +301,18 @@ lk put damaged x --json
 expect_code 69
 expect .status '"unavailable"'
 
+scenario 'a command under a lease may change directory'
+(cd "$work" && LK_STORE=sqlite:rel.db "$LK_PROGRAM" run a b?shared -- sh -c '
+    cd / && "$LK_PROGRAM" ls --json && echo "$LK_TOKENS"') >"$work/seen"
+[ "$(grep -c '"state":"held"' "$work/seen")" = 2 ] || complain "$(cat "$work/seen")"
+token=$(sed -n 's/.*"token":\([0-9]*\).*/\1/p' "$work/seen" | head -n 1)
+[ "$(tail -n 1 "$work/seen")" = "$token $token" ] || complain "$(cat "$work/seen")"
+
+scenario 'so may the command of a worker'
+(cd "$work" && export LK_STORE=sqlite:rel2.db && "$LK_PROGRAM" push q 1 &&
+    "$LK_PROGRAM" work q --drain -- sh -c '
+        cd / && "$LK_PROGRAM" items q --json; echo "$LK_TOKENS" | grep -qx "$LK_TOKEN"' &&
+    "$LK_PROGRAM" stats q) >"$work/seen"
+grep -q '"state":"claimed"' "$work/seen" || complain "$(cat "$work/seen")"
+
 finish

@@ -252,6 +252,11 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
         return words_accept(words, "by") ? blockers_read(arena, words, ret_check, complaint)
                                          : complain(complaint, "blocked by whom?");
     }
+    if (words_accept(words, "names")) {
+        ret_check->kind = CHECK_NAMES;
+        return name_read(words, "a crowd", &ret_check->text, complaint)
+               && number_read(words, &ret_check->number, complaint);
+    }
     if (words_accept(words, "in")) {
         return in_read(words, ret_check, complaint);
     }

@@ -24,8 +24,8 @@
 
 #include "../service/launch.h"
 #include "base/clock.h"
+#include "client/store.h"
 #include "engine/engine.h"
-#include "keeper/store.h"
 #include "matrix.h"
 #include "play.h"
 #include "scenario.h"
@@ -69,22 +69,22 @@ struct job {
 
 /* ---- arguments and files --------------------------------------------------------------------- */
 
-/* What the very store can, where that differs from what its kind can. */
+/* What the very store can: with several nodes that may be less than what its kind can (R14). */
 static bool capabilities_find(const struct lk_engine_ops *ops, struct lk_slice rest,
                               unsigned *ret_can) {
     struct lk_patience patience = {.until_us = lk_clock_now_us() + OPEN_US};
     struct lk_engine *engine = NULL;
     lk_error error;
 
-    *ret_can = ops->capabilities;
-    if (ops->capabilities_of == NULL) {
+    *ret_can = lk_engine_capabilities(ops);
+    if (ops->node_of == NULL) {
         return true;
     }
     if (ops->open(rest, &patience, &engine, &error) != LK_OK) {
         fprintf(stderr, "conformance: %s\n", error.text);
         return false;
     }
-    *ret_can = ops->capabilities_of(engine);
+    *ret_can = lk_engine_status(engine).capabilities;
     ops->close(engine);
     return true;
 }

@@ -130,6 +130,25 @@ static bool judge_blockers(const struct judgement *judgement, const struct sight
     return true;
 }
 
+/* NAME1 is the first in the way, and so on. */
+static bool judge_names(const struct sight *sight, const struct check *check,
+                        struct complaint *complaint) {
+    if (check->number != (int64_t)sight->blocker_count) {
+        return complain(complaint, "names: expected %lld, got %zu", (long long)check->number,
+                        sight->blocker_count);
+    }
+    for (size_t i = 0; i < sight->blocker_count; i++) {
+        char expected[OWNER_MAX];
+
+        (void)snprintf(expected, sizeof expected, "%s%zu", check->text, i + 1);
+        if (strcmp(expected, sight->blockers[i].owner) != 0) {
+            return complain(complaint, "blocker %zu: expected %s, got %s", i + 1, expected,
+                            sight->blockers[i].owner);
+        }
+    }
+    return true;
+}
+
 static bool judge_cycle(const struct judgement *judgement, const struct sight *sight,
                         const struct check *check, struct complaint *complaint) {
     if (check->count != sight->cycle_count) {
@@ -291,6 +310,8 @@ static bool judge_one(const struct judgement *judgement, const struct sight *sig
     switch (check->kind) {
     case CHECK_BLOCKED_BY:
         return judge_blockers(judgement, sight, check, complaint);
+    case CHECK_NAMES:
+        return judge_names(sight, check, complaint);
     case CHECK_CYCLE:
         return judge_cycle(judgement, sight, check, complaint);
     case CHECK_TOKEN:

@@ -116,6 +116,9 @@ static bool option_read(struct arena *arena, struct words *words, struct step_op
     if (words_accept(words, "blockers")) {
         return number_read(words, &options->blockers, complaint);
     }
+    if (words_accept(words, "times")) {
+        return count_option_read(words, &options->times, complaint);
+    }
     if (words_accept(words, "reason")) {
         return name_read(words, "a reason", &options->reason, complaint);
     }

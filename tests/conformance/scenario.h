@@ -16,6 +16,7 @@
 #include "words.h"
 
 enum {
+    OWNER_MAX = 129, /* of a crowd, with its number */
     SCENARIO_RULES_MAX = 24,
     SCENARIO_STEPS_MAX = 200,
     SCENARIOS_PER_FILE_MAX = 64,
@@ -36,6 +37,7 @@ enum draw_relation {
 
 enum check_kind {
     CHECK_BLOCKED_BY, /* blockers, in order; none: "nobody" */
+    CHECK_NAMES,      /* as many blockers as there are of a crowd, in order */
     CHECK_POSITION,
     CHECK_IN_USE,
     CHECK_CREATED,
@@ -141,6 +143,7 @@ struct step_options {
     uint32_t limit;
     uint32_t units;
     int64_t blockers; /* -1: unsaid */
+    uint32_t times;   /* so many owners ask, NAME1 and so on; 0: just the one */
     const char *reason;
     const char *of_owner;
     bool at_once;

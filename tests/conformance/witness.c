@@ -232,14 +232,19 @@ void witness_let_pass(struct witness *witness, int64_t now_us) {
     }
 }
 
-bool witness_overrun(const struct witness *witness, int64_t now_ms, int64_t now_us) {
+int64_t witness_first_promise(const struct witness *witness, int64_t now_ms) {
+    int64_t first_us = INT64_MAX;
     for (size_t i = 0; i < witness->record_count; i++) {
         const struct witness_record *record = &witness->records[i];
-        if (record->deadline_ms > now_ms && now_us >= record->earliest_us) {
-            return true;
+        if (record->deadline_ms > now_ms && record->earliest_us < first_us) {
+            first_us = record->earliest_us;
         }
     }
-    return false;
+    return first_us;
+}
+
+bool witness_overrun(const struct witness *witness, int64_t now_ms, int64_t now_us) {
+    return now_us >= witness_first_promise(witness, now_ms);
 }
 
 bool witness_in_doubt(const struct witness *witness, int64_t now_ms) {

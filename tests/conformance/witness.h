@@ -116,6 +116,10 @@ void witness_forget_promise(struct witness_record *record);
 /* A call has blocked until something happened: what may have perished meanwhile is not watched. */
 void witness_let_pass(struct witness *witness, int64_t now_us);
 
+/* When the first deadline that lies ahead for the scenario passes on the machine's clock, at the
+ * earliest; INT64_MAX: there is none. */
+int64_t witness_first_promise(const struct witness *witness, int64_t now_ms);
+
 /* Whether a deadline that lies ahead for the scenario may have passed on the machine's clock. */
 bool witness_overrun(const struct witness *witness, int64_t now_ms, int64_t now_us);
 

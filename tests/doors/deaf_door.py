@@ -3,8 +3,10 @@
 """Who asks and does not read what comes: given up, and nobody else suffers."""
 
 import socket
+import sys
+import time
 
-from service import PATIENCE_S, Http, Resp, run, until
+from service import PATIENCE_S, Http, Resp, Service, run, until
 
 SILENCE_S = 4
 LISTENING = 2  # sockets of a service that nobody has come to
@@ -63,11 +65,29 @@ def asker(service):
 
 
 def reader(service):
-    """who reads gets all of it"""
+    """a client that reads gets all of it, in pages"""
     wire = Http(service.http)
-    status, _, body = wire.call("GET", f"/v1/requests?count={REQUESTS}")
-    assert status == 200 and len(body["requests"]) == REQUESTS
+    count, cursor = 0, ""
+    while cursor != "0":
+        status, _, body = wire.call("GET", f"/v1/requests?count={REQUESTS}&cursor={cursor}")
+        assert status == 200
+        count, cursor = count + len(body["requests"]), body["cursor"]
+    assert count == REQUESTS, count
     wire.close()
 
 
-run([follower, asker, reader], "--bound", f"request-seconds={SILENCE_S}")
+def at_the_end(_):
+    """who does not read does not hold up the end of the service"""
+    own = Service(sys.argv[1])
+    take_many(own)
+    deaf = [deaf_client(own, f"/v1/requests?count={REQUESTS}"),
+            deaf_socket(own.resp, Resp.request("LIST", "COUNT", REQUESTS), b"*2\r\n")]
+    assert Resp(own.resp).call("PING") == "PONG"
+    begin = time.monotonic()
+    assert own.end() == 0
+    assert time.monotonic() - begin < 8
+    for each in deaf:
+        each.close()
+
+
+run([follower, asker, reader, at_the_end], "--bound", f"request-seconds={SILENCE_S}")

@@ -3,8 +3,9 @@
 """The HTTP door (docs/wire.md), through plain sockets: routes, statuses, waits, events."""
 
 import json
+import sys
 
-from service import Closed, Http, Resp, run, until
+from service import Closed, Http, Resp, Service, run, until
 
 
 def ask(service, method, path, body=b"", headers=()):
@@ -122,6 +123,47 @@ def strangers(service):
     assert ask(service, "GET", "/v1/requests", headers=("Origin: http://evil.example",))[0] == 403
     assert ask(service, "GET", "/v1/requests", headers=("Origin: null",))[0] == 403
     assert ask(service, "GET", "/v1/requests", headers=("Origin: http://localhost",))[0] == 200
+
+
+def called(_):
+    """by the names of --allow-host it may be asked, and their pages may ask, also through TLS"""
+    own = Service(sys.argv[1], "--allow-host", "locks.example", "--allow-host", "grid:8443")
+    for expected, headers in [
+            (200, ("Host: locks.example",)), (200, ("Host: Locks.example:7421",)),
+            (200, ("Host: grid:1",)), (403, ("Host: other.example",)),
+            (200, ("Host: locks.example", "Origin: https://locks.example")),
+            (200, ("Host: 127.0.0.1:7421", "Origin: https://grid:8443")),
+            (200, ("Host: locks.example:7421", "Origin: http://locks.example:7421")),
+            (403, ("Host: grid", "Origin: https://grid")),
+            (403, ("Host: locks.example", "Origin: https://locks.example.evil")),
+            (403, ("Host: locks.example", "Origin: https://other.example"))]:
+        assert ask(own, "GET", "/v1/requests", headers=headers)[0] == expected, headers
+    assert own.end() == 0
+
+
+def said_properly(service):
+    """a method that a route has not is told those it has; what is no HTTP/1.1 is 400"""
+    for method, path, allowed in [("PATCH", "/v1/values/x", "GET, PUT, DELETE"),
+                                  ("GET", "/v1/acquire", "POST"), ("POST", "/healthz", "GET, HEAD"),
+                                  ("HEAD", "/v1/events", "GET"), ("PUT", "/v1/limits", "GET, POST")]:
+        wire = Http(service.http)
+        wire.ask(method, path)
+        status, headers = wire.head()
+        assert (status, headers["allow"]) == (405, allowed), (method, path, status, headers)
+    for raw in [b"GET /healthz HTTP/1.1\r\n\r\n",
+                b"PUT /v1/values/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+                b"Transfer-Encoding: gzip, chunked\r\n\r\n",
+                b"GET /v1/values/a%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /v1/values/a%4 HTTP/1.1\r\nHost: localhost\r\n\r\n"]:
+        wire = Http(service.http)
+        wire.send(raw)
+        assert wire.head()[0] == 400, raw
+    wire = Http(service.http)
+    wire.send(b"GET /healthz HTTP/1.0\r\n\r\n")
+    assert wire.head()[0] == 200
+    wire = Http(service.http)
+    wire.send(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03")  # TLS says hello
+    assert wire.head()[0] == 400 and is_over(wire)
 
 
 def long_poll(service):
@@ -262,5 +304,5 @@ def both_doors(service):
     assert post(service, "/v1/release", parts=["both"], owner="r")[0] == 200
 
 
-run([requests, values, work, refusals, strangers, long_poll, impatient, cut_off, heads, unclear,
+run([requests, values, work, refusals, strangers, called, said_properly, long_poll, impatient, cut_off, heads, unclear,
      events, health, both_doors])

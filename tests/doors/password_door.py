@@ -4,12 +4,14 @@
 
 import base64
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
-from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, run, until
+from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
 
 PASSWORD = "open sesame"
 
@@ -89,6 +91,10 @@ def elsewhere(service):
             path.chmod(0o600)
             code, text = refused("--listen", "127.0.0.1:0", "--password-file", str(path))
             assert code == 64 and "password" in text, (content[:5], code, text)
+            assert "every user" not in text
+            path.chmod(0o644)
+            assert "every user" in refused("--listen", "127.0.0.1:0", "--password-file",
+                                           str(path))[1]
     assert refused("--listen", "127.0.0.1:0", "--password-file", "/nowhere/at/all")[0] != 0
 
 
@@ -130,8 +136,77 @@ def silent(_):
     assert own.end() == 0
 
 
+def is_open(wire):
+    wire.socket.setblocking(False)
+    try:
+        return wire.socket.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+    finally:
+        wire.socket.settimeout(PATIENCE_S)
+
+
+def crowd(_):
+    """strangers have a bound of their own, in all and by address: those who know it come in"""
+    own = Service(sys.argv[1], "--password-file", str(file), "--bound", "strangers=16",
+                  "--bound", "connections=2", stderr=subprocess.PIPE)
+    known = (f"Authorization: Bearer {PASSWORD}",)
+    for address, door in [(own.resp, Resp), (own.http, Http)]:
+        elsewhere = Wire(address, ("127.0.0.2", 0))
+        silent = [Wire(address) for _ in range(40)]
+        until(lambda silent=silent: not any(is_open(wire) for wire in silent[:32]))
+        assert is_open(silent[-1]) and is_open(elsewhere)
+        friends = [door(address) for _ in range(3)]
+        if door is Resp:
+            answers = [wire.call("AUTH", PASSWORD) for wire in friends]
+            assert answers[:2] == ["OK", "OK"] and str(answers[2]).startswith("FULL"), answers
+            assert friends[0].call("PING") == friends[1].call("PING") == "PONG"
+        else:
+            answers = [wire.call("GET", "/v1/limits", headers=known)[0] for wire in friends]
+            assert answers == [200, 200, 429], answers
+            assert Http(address).call("GET", "/healthz")[0] == 200
+            assert Http(address).call("GET", "/readyz", headers=known)[0] == 200
+        for wire in [elsewhere, *silent, *friends]:
+            wire.close()
+    own.process.send_signal(signal.SIGTERM)
+    said_there = own.process.stderr.read()
+    assert own.end() == 0
+    assert "connections that had no place yet were ended" in said_there, said_there
+
+
+def guesses(_):
+    """wrong passwords are answered later and later, and told on stderr; the right one at once"""
+    own = Service(sys.argv[1], "--password-file", str(file), stderr=subprocess.PIPE)
+    guesser, friend = Resp(own.resp), Resp(own.resp)
+    begin = time.monotonic()
+    guesser.send(b"".join(Resp.request("AUTH", f"guess {number}") for number in range(7)))
+    assert friend.call("AUTH", PASSWORD) == "OK" and guesser.is_silent()
+    for _ in range(7):
+        refusal(guesser.value(), "WRONGPASS")
+    assert time.monotonic() - begin > 0.5
+    begin = time.monotonic()
+    wire = Http(own.http)
+    for number in range(6):
+        headers = (f"Authorization: Bearer guess {number}",)
+        assert wire.call("GET", "/v1/limits", headers=headers)[0] == 401
+    assert time.monotonic() - begin > 0.25
+    assert wire.call("GET", "/v1/limits", headers=(f"Authorization: Bearer {PASSWORD}",))[0] == 200
+    for _ in range(12):
+        guesser.put("AUTH", "guess again")
+    wire.ask("GET", "/v1/limits", headers=("Authorization: Bearer wrong",))
+    own.process.send_signal(signal.SIGTERM)
+    said_there = own.process.stderr.read()
+    assert own.end() == 0
+    told = said_there.count("wrong passwords: one from 127.0.0.1")
+    counted = re.findall(r"wrong passwords: (\d+) more", said_there)
+    assert 13 <= told + sum(map(int, counted)) <= 26, said_there
+    assert "guess" not in said_there and PASSWORD not in said_there
+
+
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "password"
     file.touch(0o600)
     file.write_text(PASSWORD + "\n")
-    run([said, bounds, over_http, elsewhere, changed, silent], "--password-file", str(file))
+    run([said, bounds, over_http, elsewhere, changed, silent, crowd, guesses], "--password-file", str(file))

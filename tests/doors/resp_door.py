@@ -3,8 +3,9 @@
 """The RESP door (docs/wire.md), through plain sockets: order, pieces, bounds, blocking, events."""
 
 import signal
+import time
 
-from service import PATIENCE_S, Closed, Refused, Resp, Wire, as_map, run, until
+from service import PATIENCE_S, Closed, Http, Refused, Resp, Wire, as_map, run, until
 
 
 def refusal(answer, word):
@@ -28,7 +29,7 @@ def pieces(service):
     """a pipeline means the same however it is cut, inline commands among it"""
     stream = (Resp.request("ECHO", b"\r\n\0") + b"PING\r\n" + Resp.request("PUT", "p/1", "v" * 300)
               + b"get p/1\n" + b"echo \"a b\"\r\n" + Resp.request("DEL", "p/1") + b"get p/1\r\n")
-    expected = ["\r\n\0", "PONG", "OK", "v" * 300, "a b", "OK", None]
+    expected = ["\r\n\0", "PONG", "OK", "v" * 300, "a b", 1, None]
     for size in [1, 2, 3, 7, 64, len(stream)]:
         wire = Resp(service.resp)
         for at in range(0, len(stream), size):
@@ -73,9 +74,27 @@ def broken_protocol(service):
 
 def lured_browser(service):
     """the connection ends at lines that begin a request of HTTP"""
-    for data in [b"POST / HTTP/1.1\r\nPING\r\n", b"Host: localhost\r\nPING\r\n"]:
+    lines = [b"POST / HTTP/1.1", b"Host: localhost", b"GET /lured HTTP/1.1", b"OPTIONS * HTTP/1.0",
+             b"PUT /lured HTTP/1.1", b"DELETE /lured HTTP/2", b"PUT lured/1 'HTTP/1.1'"]
+    for data in [line + b"\r\nPING\r\n" for line in lines]:
         wire = Wire(service.resp)
         wire.send(data)
+        try:
+            wire.fill()
+            raise AssertionError(wire.bytes)
+        except Closed:
+            pass
+    wire = Resp(service.resp)
+    assert wire.call("GET", "lured") is None and wire.call("GET", "lured/1") is None
+    assert wire.call("PUT", "lured", "HTTP/1.1") == "OK"
+
+
+def another_protocol(service):
+    """control bytes in a line, as TLS begins with, are an error at once, before the line has ended"""
+    for data in [b"\x16\x03\x01\x02\0\x01", b"PING \x01\r\n", b"\0\0\r\nPING\r\n", b"\x7fELF"]:
+        wire = Resp(service.resp)
+        wire.send(data)
+        refusal(wire.value(), "ERR")
         try:
             wire.fill()
             raise AssertionError(wire.bytes)
@@ -131,6 +150,24 @@ def waiter_goes(service):
     assert last.value()["status"] == "granted"
 
 
+def wait_is_left(service):
+    """a grant to a wait whose client has left gives it no more time than it had"""
+    holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
+    holder.call("ACQUIRE", "left", "OWNER", "h")
+    waiter.put("ACQUIRE", "left", "OWNER", "w", "WAIT", 60000, "TTL", 20000)
+    until(lambda: "blocked_clients:1" in holder.call("INFO"))
+    blocked_s = time.monotonic()
+    waiter.close()
+    until(lambda: "blocked_clients:0" in holder.call("INFO"))
+    until(lambda: time.monotonic() > blocked_s + 0.1)
+    waited_ms = (time.monotonic() - blocked_s) * 1000
+    assert holder.call("RELEASE", "left", "OWNER", "h") == "OK"
+    entry = holder.call("LIST", "left")[1][0]
+    assert entry["owner"] == "w" and entry["state"] == "held", entry
+    assert entry["expires_in_ms"] <= 20000 - waited_ms, (entry, waited_ms)
+    assert holder.call("RELEASE", "left", "OWNER", "w") == "OK"
+
+
 def deadlock(service):
     """a deadlock is an error by name, and with META a map with its cycle"""
     one, two = Resp(service.resp, 3), Resp(service.resp, 3)
@@ -180,7 +217,8 @@ def values(service):
     assert got["value"] == data
     assert wire.call("RELEASE", "val/1", "OWNER", "a", "PUT", "new") == "OK"
     assert wire.call("GET", "val/1") == "new"
-    assert wire.call("DEL", "val/1") == "OK" and wire.call("GET", "val/1") is None
+    assert wire.call("DEL", "val/1") == 1 and wire.call("GET", "val/1") is None
+    assert wire.call("DEL", "val/1") == 0
 
 
 def work(service):
@@ -223,6 +261,60 @@ def watching(service):
     assert three.is_silent()
     refusal(three.call("WATCH", "a//b"), "INVALID")
     assert Resp(service.resp, 3).call("WATCH", "e", "AFTER", 1) == "OK"
+
+
+def only_watching(service):
+    """in version 2 a connection that watches takes nothing whose answer could be taken for an event"""
+    wire, three = Resp(service.resp), Resp(service.resp, 3)
+    assert wire.call("WATCH", "b") == "OK"
+    for words in [("ACQUIRE", "b/1"), ("ECHO", 1), ("INFO",), ("HELLO", 3), ("CLIENT", "ID")]:
+        answer = wire.call(*words)
+        refusal(answer, "ERR")
+        assert f"Can't execute '{words[0]}'" in str(answer), answer
+    assert wire.call("PING") == ["pong", ""] and wire.call("PING", "x") == ["pong", "x"]
+    assert wire.call("UNWATCH") == "OK" and wire.call("PING") == "PONG"
+    assert wire.call("ECHO", "free") == "free"
+    assert wire.call("WATCH") == "OK" and wire.call("RESET") == "RESET"
+    assert wire.call("ECHO", "free") == "free"
+    assert three.call("WATCH", "b") == "OK" and three.call("ECHO", "x") == "x"
+
+
+def subscribing(service):
+    """SUBSCRIBE and PSUBSCRIBE are WATCH with the confirmations and messages of Redis"""
+    wire, two, three = Resp(service.resp), Resp(service.resp), Resp(service.resp, 3)
+    two.put("SUBSCRIBE", "/s/1", "s/2")
+    assert [two.value(), two.value()] == [["subscribe", "/s/1", 1], ["subscribe", "s/2", 2]]
+    assert two.call("SUBSCRIBE", "s/2") == ["subscribe", "s/2", 2]
+    assert two.call("PSUBSCRIBE", "s/*") == ["psubscribe", "s/*", 3]
+    refusal(two.call("ACQUIRE", "s/1"), "ERR")
+    for words in [("PSUBSCRIBE", "s"), ("PSUBSCRIBE", "s*"), ("PSUBSCRIBE", "/*"),
+                  ("SUBSCRIBE", "s/1", "a//b"), ("SUBSCRIBE", *map(str, range(62)))]:
+        refusal(two.call(*words), "FULL" if len(words) > 60 else "INVALID")
+    assert three.call("PSUBSCRIBE", "*") == ("push", "psubscribe", "*", 1)
+    wire.call("ACQUIRE", "elsewhere/1", "ALSO", "s/1", "OWNER", "a")
+    heard = sorted([two.value(), two.value()])
+    assert [one[:-1] for one in heard] == [["message", "/s/1"], ["pmessage", "s/*", "s/1"]], heard
+    assert '"event":"granted"' in heard[0][2] and heard[0][2] == heard[1][3]
+    told = three.value()
+    assert told[:3] == ("push", "pmessage", "*") and '"event":"granted"' in told[4], told
+    assert two.call("UNSUBSCRIBE", "nothing") == ["unsubscribe", "nothing", 3]
+    assert two.call("PUNSUBSCRIBE") == ["punsubscribe", "s/*", 2]
+    two.put("UNSUBSCRIBE")
+    assert sorted([two.value()[1], two.value()[1]]) == ["/s/1", "s/2"]
+    assert two.call("UNSUBSCRIBE") == ["unsubscribe", None, 0]
+    assert two.call("ECHO", "free") == "free"
+
+
+def texts(service):
+    """what is shown is UTF-8: owners, notes and reasons that are not are refused, with the place"""
+    wire = Resp(service.resp)
+    for words in [("ACQUIRE", "t/1", "OWNER", b"ab\xff"), ("ACQUIRE", "t/1", "NOTE", b"ab\xc0\xaf"),
+                  ("CLAIM", "t", "OWNER", b"ab\xed\xa0\x80"), ("RENEW", "t/1", "OWNER", b"ab\xe2\x82"),
+                  ("BREAK", "t/1", "REASON", b"ab\xf8x"), ("PUT", "t/1", "x", "OWNER", b"ab\x80")]:
+        answer = wire.call(*words)
+        refusal(answer, "INVALID")
+        assert "byte 3" in str(answer), answer
+    assert as_map(wire.call("ACQUIRE", "t/1", "OWNER", "\u00e4\U0001f512"))["status"] == "granted"
 
 
 def gap(service):
@@ -295,6 +387,19 @@ def introductions(service):
     assert wire.call("COMMAND", "COUNT") == len(wire.call("COMMAND"))
     assert wire.call("COMMAND", "DOCS", "acquire")["ACQUIRE"]["summary"]
     assert wire.call("COMMAND", "INFO", "acquire")[0][:2] == ["ACQUIRE", -2]
+    assert wire.call("COMMAND", "INFO", "nonsense", "echo")[0] is None
+    for words in [("NO-EVICT", "ON"), ("NO-TOUCH", "OFF"), ("TRACKING", "OFF")]:
+        assert wire.call("CLIENT", *words) == "OK"
+    refusal(wire.call("CLIENT", "TRACKING", "ON"), "ERR")
+    for name in ("CLUSTER", "SENTINEL"):
+        assert "cluster support disabled" in str(wire.call(name, "SLOTS"))
+    assert f"addr={host}:{port} name=me" in wire.call("CLIENT", "INFO")
+    browser = Http(service.http)
+    assert browser.call("GET", "/healthz")[0] == 200
+    there = browser.socket.getsockname()
+    assert f"addr={there[0]}:{there[1]} name=http" in wire.call("CLIENT", "LIST", "TYPE", "normal")
+    count = len(wire.call("CLIENT", "LIST").splitlines())
+    assert f"connected_clients:{count}\r\n" in wire.call("INFO")
     assert "loading:0" in wire.call("INFO")
     assert wire.call("SELECT", 0) == "OK"
     assert wire.call("RESET") == "RESET"
@@ -320,6 +425,7 @@ def hangup(service):
     assert waiter.value()["status"] == "granted"
 
 
-run([versions, pieces, unknown, broken_protocol, lured_browser, own_owner, blocked, waiter_goes,
-     deadlock, listing, values, work, gap, asking, watching, slow_reader, introductions,
+run([versions, pieces, unknown, broken_protocol, lured_browser, another_protocol, own_owner, blocked,
+     waiter_goes, wait_is_left, deadlock, listing, values, work, texts, gap, asking, watching,
+     only_watching, subscribing, slow_reader, introductions,
      hangup])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service of the test's own, and plain sockets to its doors. Cases are told in TAP."""
 
+import atexit
 import json
 import os
 import pathlib
@@ -17,15 +18,24 @@ import traceback
 PATIENCE_S = 60
 
 
+def measure_memory():
+    """For services that start from now on: a sanitizer's allocator keeps nothing that was freed, so
+    that what is resident tells what is in use."""
+    options = "quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
+    os.environ["ASAN_OPTIONS"] = ":".join(
+        [os.environ.get("ASAN_OPTIONS", ""), options, "allocator_release_to_os_interval_ms=50"])
+
+
 class Service:
     """`lk serve` as a child; its file, if it keeps one, goes with it."""
 
-    def __init__(self, program, *options, durable=False):
+    def __init__(self, program, *options, durable=False, stderr=None):
         self.place = tempfile.mkdtemp(prefix="lk-doors-")
         where = ["--dir", self.place] if durable else ["--ephemeral"]
         self.process = subprocess.Popen(
             [program, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", *where,
-             *options], stdout=subprocess.PIPE, text=True)
+             *options], stdout=subprocess.PIPE, stderr=stderr, text=True)
+        atexit.register(self.process.kill)  # also when a case has failed
         self.resp = self.address("lk://")
         self.http = self.address("http://")
 
@@ -47,6 +57,11 @@ class Service:
                 pass  # closed meanwhile
         return count
 
+    def has_shadow(self):
+        """Whether a thread sanitizer keeps books on all memory, several bytes for each."""
+        with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
+            return "libtsan" in maps.read()
+
     def resident_kb(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
@@ -66,8 +81,8 @@ class Closed(Exception):
 class Wire:
     """A connection, read to the byte."""
 
-    def __init__(self, address):
-        self.socket = socket.create_connection(address, PATIENCE_S)
+    def __init__(self, address, source=None):
+        self.socket = socket.create_connection(address, PATIENCE_S, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.bytes = b""
 

@@ -90,8 +90,7 @@ void store_image_make(const struct ground *ground, struct ground_clock *clock,
     ask(engine, clock, "eve", "pool?limit=3&units=2", LK_QUEUE);
     ask(engine, clock, "fay", "old/one old/two", LK_TRY);
     if (lk_path_parse(lk_slice_of("old/one"), &broken.path, NULL) != LK_OK
-        || engine->ops->break_(engine, &broken, lk_slice_of("ops@host"), lk_slice_of("it hangs"),
-                               &patience, &count, &error)
+        || call_break(engine, &broken, "ops@host", "it hangs", &patience, &count, &error)
                != LK_OK) {
         ground_fail("nothing can be broken");
     }

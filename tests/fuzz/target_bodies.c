@@ -22,49 +22,52 @@ static void check_refusal(lk_outcome outcome, const lk_error *error) {
     lk_buffer_done(&out);
 }
 
-static lk_outcome understand(const struct lk_wish *wish, lk_error *error) {
-    static struct lk_understood understood;
-    static struct lk_echo echo;
-    lk_outcome outcome = lk_wish_understand(wish, &understood, error);
+static lk_outcome understand(struct lk_draft *draft, lk_error *error) {
+    static struct lk_call call;
+    static struct lk_reply_context context;
+    lk_outcome outcome = lk_draft_understand(draft, &call, error);
 
-    return outcome == LK_OK ? lk_echo_fill(&echo, wish, &understood, error) : outcome;
+    if (outcome == LK_OK) {
+        lk_reply_context_fill(&context, draft, &call);
+    }
+    return outcome;
 }
 
-static void read_body(const struct lk_command *command, struct lk_slice json) {
-    struct lk_wish wish;
-    struct lk_wish_body *body;
+static void read_body(const struct lk_command_spec *command, struct lk_slice json) {
+    struct lk_draft draft;
+    struct lk_draft_body *body;
     lk_error error = {.text = ""};
     lk_outcome outcome;
 
-    lk_wish_begin(&wish, command);
-    outcome = lk_wish_read_json(&wish, json, &body, &error);
+    lk_draft_begin(&draft, command);
+    outcome = lk_draft_read_json(&draft, json, &body, &error);
     if (outcome == LK_OK) {
-        outcome = understand(&wish, &error);
+        outcome = understand(&draft, &error);
     }
     if (outcome != LK_OK) {
         check_refusal(outcome, &error);
     }
-    lk_wish_body_free(body);
+    lk_draft_body_free(body);
 }
 
 /* NAME=VALUE, as the query of a route whose path is given. */
-static void read_query(const struct lk_command *command, struct lk_slice query) {
+static void read_query(const struct lk_command_spec *command, struct lk_slice query) {
     const char *equals = query.size > 0 ? memchr(query.bytes, '=', query.size) : NULL;
-    struct lk_wish wish;
+    struct lk_draft draft;
     lk_error error = {.text = ""};
     lk_outcome outcome;
 
     if (equals == NULL) {
         return;
     }
-    lk_wish_begin(&wish, command);
-    wish.has_path = true;
-    wish.path = lk_slice_of("db/t1");
-    outcome = lk_wish_set_text(
-        &wish, (struct lk_slice){query.bytes, (size_t)(equals - query.bytes)},
+    lk_draft_begin(&draft, command);
+    draft.has_path = true;
+    draft.path = lk_slice_of("db/t1");
+    outcome = lk_draft_set_text(
+        &draft, (struct lk_slice){query.bytes, (size_t)(equals - query.bytes)},
         (struct lk_slice){equals + 1, query.size - 1 - (size_t)(equals - query.bytes)}, &error);
     if (outcome == LK_OK) {
-        outcome = understand(&wish, &error);
+        outcome = understand(&draft, &error);
     }
     if (outcome != LK_OK) {
         check_refusal(outcome, &error);
@@ -72,7 +75,7 @@ static void read_query(const struct lk_command *command, struct lk_slice query) 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const struct lk_command *command;
+    const struct lk_command_spec *command;
     struct lk_slice text;
 
     if (size == 0 || size > FUZZ_INPUT_MAX) {

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/command_line.h"
+#include "cli/parse/command_line.h"
 #include "target.h"
 
 #define NOW_MS INT64_C(1700000000123)
@@ -57,7 +57,7 @@ static void check_value(const struct lk_option *option, const struct lk_option_v
 }
 
 static void check_accepted(const struct arguments *arguments, const struct lk_command_line *line) {
-    const struct lk_command *command = line->command;
+    const struct lk_cli_command *command = line->command;
 
     FUZZ_DEMAND(command != NULL && (line->given & ~command->options) == 0);
     FUZZ_DEMAND(line->word_count >= (size_t)command->words_min);

@@ -21,9 +21,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/batch.h"
-#include "server/doors/resp.h"
-#include "server/image.h"
+#include "server/core/batch.h"
+#include "server/core/core_snapshot.h"
+#include "server/resp/resp.h"
 #include "target.h"
 
 enum {
@@ -37,13 +37,16 @@ enum {
 
 /* ---- the world, in the place of server.c ----------------------------------------------------- */
 
+enum { BUFFER_BYTES_MAX = 1 << 30 };
+
 struct lk_server {
     struct event_base *loop;
     struct lk_core *core;
     struct lk_server_options options;
     struct lk_times times;
-    struct lk_door *door;
+    struct lk_listener *door;
     char address[LK_ADDRESS_BYTES_MAX];
+    uint64_t buffered;
     unsigned disk_turns; /* that a batch takes */
     unsigned writing;    /* turns left of the one being written; 0: none is */
 };
@@ -62,6 +65,28 @@ struct lk_core *lk_server_core(const struct lk_server *server) {
 
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server) {
     return &server->options;
+}
+
+void lk_server_charge(struct lk_server *server, size_t *charged, size_t bytes) {
+    server->buffered += bytes;
+    server->buffered -= *charged;
+    *charged = bytes;
+}
+
+bool lk_server_is_full(const struct lk_server *server) {
+    return server->buffered > BUFFER_BYTES_MAX;
+}
+
+uint64_t lk_server_buffered(const struct lk_server *server) {
+    return server->buffered;
+}
+
+uint64_t lk_server_count_clients(const struct lk_server *server) {
+    return server->door->ops->count_clients(server->door);
+}
+
+void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
+    server->door->ops->list_clients(server->door, out);
 }
 
 static void write_batches(struct lk_server *server) {
@@ -97,9 +122,10 @@ static void begin(struct lk_server *server, const char *listen, unsigned disk_tu
     };
     FUZZ_DEMAND(server->loop != NULL && server->core != NULL);
     model = lk_core_model_config(server->core);
-    FUZZ_DEMAND(lk_core_restore(server->core, lk_image_new(&model), &server->times, &error)
+    FUZZ_DEMAND(lk_core_restore(server->core, lk_core_snapshot_new(&model), &server->times, &error)
                 == LK_OK);
-    FUZZ_DEMAND(lk_door_resp_open(server, listen, &server->door, server->address, &error) == LK_OK);
+    FUZZ_DEMAND(lk_listener_resp_open(server, listen, &server->door, server->address, &error)
+                == LK_OK);
 }
 
 static void end(struct lk_server *server) {

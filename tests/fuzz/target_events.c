@@ -136,35 +136,35 @@ static void take_target(struct history *history, struct source *source, struct l
 }
 
 static void take_event(struct history *history, struct source *source, struct lk_part *parts,
-                       struct lk_event *ret_event) {
+                       struct lk_command *ret_event) {
     uint8_t head = take(source);
     struct lk_slice owner = lk_slice_of(owners[head / 16 % 4]);
 
     pass(history, take(source));
-    *ret_event = (struct lk_event){.kind = LK_EVENT_TICK, .times = history->times};
+    *ret_event = (struct lk_command){.kind = LK_COMMAND_TICK, .times = history->times};
     switch (head % 16) {
     case 15:
         break;
     case 14:
-        ret_event->kind = LK_EVENT_BREAK;
+        ret_event->kind = LK_COMMAND_BREAK;
         ret_event->broken.path = path_of(take(source));
         ret_event->broken.owner = head >= 128 ? owner : lk_slice_of("");
         ret_event->broken.at_once = head / 64 % 2 == 1;
         break;
     case 12:
     case 13:
-        ret_event->kind = LK_EVENT_RENEW;
+        ret_event->kind = LK_COMMAND_RENEW;
         take_target(history, source, owner, parts, &ret_event->renew.target);
         ret_event->renew.ttl_ms = take_ttl_ms(source);
         break;
     case 9:
     case 10:
     case 11:
-        ret_event->kind = LK_EVENT_RELEASE;
+        ret_event->kind = LK_COMMAND_RELEASE;
         take_target(history, source, owner, parts, &ret_event->release.target);
         break;
     default:
-        ret_event->kind = LK_EVENT_ASK;
+        ret_event->kind = LK_COMMAND_ASK;
         take_ask(history, source, head, parts, &ret_event->ask);
         ret_event->ask.owner = owner;
         break;
@@ -187,10 +187,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     history.pair.is_exact = !history.is_odd;
     for (size_t i = 0; i < EVENTS_MAX && source.size > 0; i++) {
         struct lk_part parts[PARTS_HERE_MAX];
-        struct lk_event event;
+        struct lk_command command;
         const char *wrong;
-        take_event(&history, &source, parts, &event);
-        wrong = pair_step(&history.pair, &event);
+        take_event(&history, &source, parts, &command);
+        wrong = pair_step(&history.pair, &command);
         if (wrong != NULL) {
             (void)fprintf(stderr, "event %zu: %s\n", i + 1, wrong);
             abort();

@@ -27,29 +27,27 @@ struct taken {
 };
 
 static void understand(const struct lk_resp_request *request) {
-    static struct lk_wish wish;
-    static struct lk_understood understood;
-    static struct lk_echo echo;
-    const struct lk_command *command = lk_command_find(request->arguments[0]);
+    static struct lk_draft draft;
+    static struct lk_call call;
+    static struct lk_reply_context context;
+    const struct lk_command_spec *command = lk_command_find(request->arguments[0]);
     lk_error error = {.text = ""};
     lk_outcome outcome;
 
     if (command == NULL || request->argument_count - 1 < lk_command_operand_count(command)) {
         return;
     }
-    lk_wish_begin(&wish, command);
+    lk_draft_begin(&draft, command);
     outcome =
-        lk_wish_read_words(&wish, request->arguments + 1, request->argument_count - 1, &error);
+        lk_draft_read_words(&draft, request->arguments + 1, request->argument_count - 1, &error);
     if (outcome == LK_OK) {
-        outcome = lk_wish_understand(&wish, &understood, &error);
-    }
-    if (outcome == LK_OK) {
-        outcome = lk_echo_fill(&echo, &wish, &understood, &error);
+        outcome = lk_draft_understand(&draft, &call, &error);
     }
     FUZZ_DEMAND(outcome == LK_OK || (outcome == LK_INVALID && error.text[0] != '\0'));
     if (outcome == LK_OK) {
-        struct lk_echo *copy = lk_echo_copy(&echo);
-        FUZZ_DEMAND(copy == NULL || copy->path_count == echo.path_count);
+        lk_reply_context_fill(&context, &draft, &call);
+        struct lk_reply_context *copy = lk_reply_context_copy(&context);
+        FUZZ_DEMAND(copy == NULL || copy->path_count == context.path_count);
         free(copy);
     }
 }

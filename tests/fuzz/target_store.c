@@ -161,8 +161,7 @@ static void administer(struct visit *visit) {
     lk_outcome outcome;
 
     FUZZ_DEMAND(lk_path_parse(lk_slice_of("pool"), &broken.path, NULL) == LK_OK);
-    outcome = visit->engine->ops->break_(visit->engine, &broken, lk_slice_of("ops"),
-                                         lk_slice_of("why"), &patience, &count, &error);
+    outcome = call_break(visit->engine, &broken, "ops", "why", &patience, &count, &error);
     note_outcome(visit, outcome, error.text);
     write_down(visit->transcript, "%zu\n", count);
     outcome = visit->engine->ops->examine(visit->engine, &patience, &report, &error);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/value.h"
+#include "cli/parse/value.h"
 #include "target.h"
 
 #define UNTOUCHED INT64_C(-77)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/heap.h"
 #include "base/percent.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -54,6 +55,53 @@ static void test_text_copy(void **state) {
     assert_string_equal(empty, "");
     free(copy);
     free(empty);
+}
+
+/* ---- heaps ----------------------------------------------------------------------------------- */
+
+enum { HEAP_ITEMS = 64 };
+
+struct heap_item {
+    struct lk_heap_node node;
+    bool is_in;
+};
+
+static void check_first(const struct lk_heap *heap, const struct heap_item *items) {
+    const struct lk_heap_node *least = NULL;
+
+    for (int i = 0; i < HEAP_ITEMS; i++) {
+        if (items[i].is_in && (least == NULL || items[i].node.key < least->key)) {
+            least = &items[i].node;
+        }
+    }
+    assert_int_equal(heap->first == NULL, least == NULL);
+    if (least != NULL) {
+        assert_int_equal(heap->first->key, least->key);
+    }
+}
+
+/* Any item goes in and out at any time, and the first one is always one with the least key. */
+static void test_heap_beside_a_list(void **state) {
+    struct lk_random random = {.state = 7};
+    struct heap_item items[HEAP_ITEMS] = {{.is_in = false}};
+    struct lk_heap heap = {NULL};
+
+    (void)state;
+    assert_null(LK_HEAP_ITEM(heap.first, struct heap_item, node));
+    for (int step = 0; step < 20000; step++) {
+        struct heap_item *item = &items[lk_random_between(&random, 0, HEAP_ITEMS - 1)];
+
+        if (step % 3 == 0 && heap.first != NULL) {
+            item = LK_HEAP_ITEM(heap.first, struct heap_item, node);
+        }
+        if (item->is_in) {
+            lk_heap_remove(&heap, &item->node);
+        } else {
+            lk_heap_add(&heap, &item->node, lk_random_between(&random, -20, 20));
+        }
+        item->is_in = !item->is_in;
+        check_first(&heap, items);
+    }
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -218,6 +266,7 @@ int main(void) {
         cmocka_unit_test(test_text_within_its_bound),
         cmocka_unit_test(test_text_is_cut_by_format),
         cmocka_unit_test(test_text_copy),
+        cmocka_unit_test(test_heap_beside_a_list),
         cmocka_unit_test(test_percent_decode),
         cmocka_unit_test(test_random_is_repeatable),
         cmocka_unit_test(test_random_between),

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../calls.h"
 #include "base/clock.h"
-#include "engine/happening.h"
+#include "engine/event.h"
 #include "engine/memory/memory.h"
 #include "engine/reply.h"
 #include "support.h"
@@ -59,7 +60,7 @@ static void pass_ms(struct stage *stage, int64_t duration_ms) {
 static const struct lk_patience none = {.until_us = 0};
 
 static lk_outcome ask(struct stage *stage, const char *owner, const char *path, lk_style style,
-                      struct lk_stand *ret_stand) {
+                      struct standing *ret_cursor) {
     struct lk_part part;
     lk_result result = {.outcome = LK_OK};
     lk_outcome outcome;
@@ -70,7 +71,7 @@ static lk_outcome ask(struct stage *stage, const char *owner, const char *path, 
                                .part_count = 1,
                                .style = style,
                                .ttl_ms = 1000};
-    outcome = stage->engine->ops->ask(stage->engine, &ask, &none, &result, ret_stand);
+    outcome = call_ask_and_stand(stage->engine, &ask, &none, &result, ret_cursor);
     assert_int_equal(result.outcome, outcome);
     lk_result_clear(&result);
     return outcome;
@@ -84,85 +85,82 @@ static lk_outcome release(struct stage *stage, const char *owner, const char *pa
     assert_int_equal(lk_part_parse(lk_slice_of(path), NULL, &part, NULL), LK_OK);
     const struct lk_release release = {
         .target = {.owner = lk_slice_of(owner), .parts = &part, .part_count = 1}};
-    outcome = stage->engine->ops->release(stage->engine, &release, &none, &result);
+    outcome = call_release(stage->engine, &release, &none, &result);
     lk_result_clear(&result);
     return outcome;
 }
 
 static void test_time_is_what_it_is_given(void **state) {
     struct stage *stage = *state;
-    struct lk_stand stand;
+    struct standing cursor;
 
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     pass_ms(stage, 999);
-    assert_int_equal(ask(stage, "b", "x", LK_TRY, &stand), LK_BUSY);
+    assert_int_equal(ask(stage, "b", "x", LK_TRY, &cursor), LK_BUSY);
     pass_ms(stage, 1);
-    assert_int_equal(ask(stage, "b", "x", LK_TRY, &stand), LK_GRANTED);
+    assert_int_equal(ask(stage, "b", "x", LK_TRY, &cursor), LK_GRANTED);
     assert_int_equal(release(stage, "a", "x"), LK_LOST);
 }
 
 static void test_quotas(void **state) {
     struct stage *stage = *state;
-    struct lk_stand stand;
+    struct standing cursor;
 
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
-    assert_int_equal(ask(stage, "a", "y", LK_TRY, &stand), LK_GRANTED);
-    assert_int_equal(ask(stage, "a", "z", LK_TRY, &stand), LK_FULL); /* R22, per owner */
-    assert_int_equal(ask(stage, "b", "z", LK_TRY, &stand), LK_GRANTED);
-    assert_int_equal(ask(stage, "c", "v", LK_TRY, &stand), LK_FULL); /* in all */
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
+    assert_int_equal(ask(stage, "a", "y", LK_TRY, &cursor), LK_GRANTED);
+    assert_int_equal(ask(stage, "a", "z", LK_TRY, &cursor), LK_FULL); /* R22, per owner */
+    assert_int_equal(ask(stage, "b", "z", LK_TRY, &cursor), LK_GRANTED);
+    assert_int_equal(ask(stage, "c", "v", LK_TRY, &cursor), LK_FULL); /* in all */
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
 }
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 static void test_sleep_ends_with_time(void **state) {
     struct stage *stage = *state;
-    struct lk_stand stand;
+    struct standing cursor;
     int64_t start_us = lk_clock_now_us();
 
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
-    assert_int_equal(ask(stage, "b", "x", LK_WAIT, &stand), LK_WAITING);
-    assert_int_equal(stage->engine->ops->await(stage->engine, &stand, start_us + 30000, NULL),
-                     LK_OK);
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
+    assert_int_equal(ask(stage, "b", "x", LK_WAIT, &cursor), LK_WAITING);
+    assert_int_equal(call_await(stage->engine, &cursor, start_us + 30000, NULL), LK_OK);
     assert_true(lk_clock_now_us() >= start_us + 30000);
 }
 
 static void test_what_was_missed_is_no_sleep(void **state) {
     struct stage *stage = *state;
-    struct lk_stand stand;
+    struct standing cursor;
     int64_t start_us = lk_clock_now_us();
 
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
-    assert_int_equal(ask(stage, "b", "x", LK_WAIT, &stand), LK_WAITING);
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
+    assert_int_equal(ask(stage, "b", "x", LK_WAIT, &cursor), LK_WAITING);
     assert_int_equal(release(stage, "a", "x"), LK_OK); /* before b sleeps */
-    assert_int_equal(
-        stage->engine->ops->await(stage->engine, &stand, start_us + (int64_t)BOUND_MS * 1000, NULL),
-        LK_OK);
+    assert_int_equal(call_await(stage->engine, &cursor, start_us + (int64_t)BOUND_MS * 1000, NULL),
+                     LK_OK);
     assert_true(lk_clock_now_us() < start_us + (int64_t)BOUND_MS * 1000);
 }
 
 /* So much else happened that the engine cannot tell any more: it does not risk the sleep. */
 static void test_what_may_have_been_missed_is_no_sleep(void **state) {
     struct stage *stage = *state;
-    struct lk_stand stand;
-    struct lk_stand other;
+    struct standing cursor;
+    struct standing other;
     int64_t start_us = lk_clock_now_us();
 
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
-    assert_int_equal(ask(stage, "b", "x", LK_WAIT, &stand), LK_WAITING);
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
+    assert_int_equal(ask(stage, "b", "x", LK_WAIT, &cursor), LK_WAITING);
     for (int i = 0; i < 200; i++) {
         assert_int_equal(ask(stage, "c", "y", LK_TRY, &other), LK_GRANTED);
         assert_int_equal(release(stage, "c", "y"), LK_OK);
     }
-    assert_int_equal(
-        stage->engine->ops->await(stage->engine, &stand, start_us + (int64_t)BOUND_MS * 1000, NULL),
-        LK_OK);
+    assert_int_equal(call_await(stage->engine, &cursor, start_us + (int64_t)BOUND_MS * 1000, NULL),
+                     LK_OK);
     assert_true(lk_clock_now_us() < start_us + (int64_t)BOUND_MS * 1000);
 }
 
 struct sleeper {
     struct stage *stage;
-    struct lk_stand stand;
+    struct standing cursor;
     struct lk_waker waker;
     lk_outcome outcome;
 };
@@ -171,8 +169,8 @@ static void *sleep_in_line(void *context) {
     struct sleeper *sleeper = context;
     struct lk_engine *engine = sleeper->stage->engine;
 
-    sleeper->outcome = engine->ops->await(
-        engine, &sleeper->stand, lk_clock_now_us() + (int64_t)BOUND_MS * 1000, &sleeper->waker);
+    sleeper->outcome = call_await(engine, &sleeper->cursor,
+                                  lk_clock_now_us() + (int64_t)BOUND_MS * 1000, &sleeper->waker);
     return NULL;
 }
 
@@ -181,8 +179,8 @@ static void test_a_thrown_waker_ends_sleep(void **state) {
     pthread_t thread;
 
     assert_true(lk_waker_init(&sleeper.waker));
-    assert_int_equal(ask(*state, "a", "x", LK_TRY, &sleeper.stand), LK_GRANTED);
-    assert_int_equal(ask(*state, "b", "x", LK_WAIT, &sleeper.stand), LK_WAITING);
+    assert_int_equal(ask(*state, "a", "x", LK_TRY, &sleeper.cursor), LK_GRANTED);
+    assert_int_equal(ask(*state, "b", "x", LK_WAIT, &sleeper.cursor), LK_WAITING);
     assert_int_equal(pthread_create(&thread, NULL, sleep_in_line, &sleeper), 0);
     lk_waker_throw(&sleeper.waker);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -197,15 +195,14 @@ static void test_the_record_is_bounded(void **state) {
     struct lk_break broken = {.at_once = true};
     lk_audit *audit = NULL;
     char last[16];
-    struct lk_stand stand;
+    struct standing cursor;
     size_t count;
 
     assert_int_equal(lk_path_parse(lk_slice_of("x"), &broken.path, NULL), LK_OK);
     for (int i = 0; i < LK_MEMORY_AUDIT_MAX + 5; i++) {
         (void)snprintf(last, sizeof last, "reason %d", i);
-        assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
-        assert_int_equal(stage->engine->ops->break_(stage->engine, &broken, lk_slice_of("me"),
-                                                    lk_slice_of(last), &none, &count, NULL),
+        assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
+        assert_int_equal(call_break(stage->engine, &broken, "me", last, &none, &count, NULL),
                          LK_OK);
         assert_int_equal(count, 1);
     }
@@ -218,59 +215,59 @@ static void test_the_record_is_bounded(void **state) {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static struct lk_happenings *ask_events(struct stage *stage, uint64_t after) {
+static struct lk_event_page *ask_events(struct stage *stage, uint64_t after) {
     const struct lk_event_query query = {.after = after, .max = 20000};
-    struct lk_happenings *happenings = NULL;
+    struct lk_event_page *page = NULL;
 
-    assert_int_equal(stage->engine->ops->events(stage->engine, &query, &none, &happenings, NULL),
+    assert_int_equal(stage->engine->ops->events->read(stage->engine, &query, &none, &page, NULL),
                      LK_OK);
-    return happenings;
+    return page;
 }
 
 static uint64_t present(struct stage *stage) {
-    struct lk_happenings *happenings = ask_events(stage, LK_EVENTS_FROM_NOW);
-    uint64_t last = happenings->last;
+    struct lk_event_page *page = ask_events(stage, LK_EVENTS_FROM_NOW);
+    uint64_t last = page->last;
 
-    lk_happenings_free(happenings);
+    lk_event_page_free(page);
     return last;
 }
 
 static void do_something(struct stage *stage) {
-    struct lk_stand stand;
+    struct standing cursor;
 
-    assert_int_equal(ask(stage, "a", "x", LK_TRY, &stand), LK_GRANTED);
+    assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     assert_int_equal(release(stage, "a", "x"), LK_OK);
 }
 
 static void test_a_mark_lasts_half_a_minute(void **state) {
     struct stage *stage = *state;
     uint64_t last = present(stage);
-    struct lk_happenings *happenings;
+    struct lk_event_page *page;
 
     pass_ms(stage, LK_WATCHED_US / 1000 - 1);
     do_something(stage);
     pass_ms(stage, 1);
     do_something(stage);
-    happenings = ask_events(stage, last);
-    assert_int_equal(happenings->count, 3);
-    assert_int_equal(happenings->events[1].kind, LK_WATCH_RELEASED);
-    assert_int_equal(happenings->events[2].kind, LK_WATCH_GAP);
-    lk_happenings_free(happenings);
+    page = ask_events(stage, last);
+    assert_int_equal(page->count, 3);
+    assert_int_equal(page->events[1].kind, LK_WATCH_RELEASED);
+    assert_int_equal(page->events[2].kind, LK_WATCH_GAP);
+    lk_event_page_free(page);
 }
 
 static void test_the_last_ten_thousand_are_kept(void **state) {
     struct stage *stage = *state;
     uint64_t last = present(stage);
-    struct lk_happenings *happenings;
+    struct lk_event_page *page;
 
     for (int i = 0; i < LK_WATCHED_EVENTS_MAX / 2 + 3; i++) {
         do_something(stage);
     }
-    happenings = ask_events(stage, last);
-    assert_int_equal(happenings->count, LK_WATCHED_EVENTS_MAX + 1);
-    assert_int_equal(happenings->events[0].kind, LK_WATCH_GAP);
-    assert_int_equal(happenings->events[0].sequence, last + 6);
-    lk_happenings_free(happenings);
+    page = ask_events(stage, last);
+    assert_int_equal(page->count, LK_WATCHED_EVENTS_MAX + 1);
+    assert_int_equal(page->events[0].kind, LK_WATCH_GAP);
+    assert_int_equal(page->events[0].sequence, last + 6);
+    lk_event_page_free(page);
 }
 
 int main(void) {

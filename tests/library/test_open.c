@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/url.h"
 #include "engine/engine.h"
-#include "keeper/url.h"
 #include "support.h"
 
 static void assert_refused(const char *url, lk_outcome outcome, const char *word) {
@@ -90,6 +90,84 @@ static void test_passwords_are_hidden(void **state) {
         assert_string_equal(shown, urls[i][1]);
         free(shown);
     }
+}
+
+/* Whether this build has the URL's engine. */
+static bool is_built(const char *url) {
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        size_t size = strlen(lk_engines[i]->scheme);
+
+        if (strncmp(url, lk_engines[i]->scheme, size) == 0 && url[size] == ':') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The text with the directory for each `<`, percent-encoded for `^`, and that once more for `|`. */
+static char *with_directory(const char *text, const char *directory) {
+    char *whole = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&whole, &size);
+
+    assert_non_null(out);
+    for (; *text != '\0'; text++) {
+        if (strchr("<^|", *text) == NULL) {
+            (void)fputc(*text, out);
+            continue;
+        }
+        for (const char *byte = directory; *byte != '\0'; byte++) {
+            if (*text != '<' && strchr(" %", *byte) != NULL) {
+                (void)fprintf(out, "%s%02X", *text == '^' ? "%" : "%25", (unsigned)*byte);
+            } else {
+                (void)fputc(*byte, out);
+            }
+        }
+    }
+    (void)fclose(out);
+    return whole;
+}
+
+/* Relative paths begin with the working directory; nothing else changes. */
+static void test_urls_for_every_directory(void **state) {
+    static const char *const urls[][2] = {
+        {"sqlite:rel.db?share=yes", "sqlite:</rel.db?share=yes"},
+        {"sqlite:/abs.db", "sqlite:/abs.db"},
+        {"lk+unix:./sock", "lk+unix:^/./sock"},
+        {"lk+unix://run/sock", "lk+unix://run/sock"},
+        {"lk+unix:%2Frun?password-file=pw&user=me", "lk+unix:%2Frun?password-file=^/pw&user=me"},
+        {"lk://host:1?password-file=p%20w", "lk://host:1?password-file=^/p%20w"},
+        {"lk://host?password-file=/pw", "lk://host?password-file=/pw"},
+        {"mem:name", "mem:name"},
+        {"postgresql://h/d?sslrootcert=ca.pem&sslkey=pkcs11:x&schema=s",
+         "postgresql://h/d?sslrootcert=^/ca.pem&sslkey=pkcs11:x&schema=s"},
+        {"postgresql:///?sslrootcert=system&listen=postgresql%3A//h/d%3Fpassfile=p",
+         "postgresql:///?sslrootcert=system&listen=postgresql%3A//h/d%3Fpassfile%3D|/p"},
+        {"mysql://h/d?socket=s&ssl-ca=ca", "mysql://h/d?socket=^/s&ssl-ca=^/ca"},
+        {"shm:name", "shm:name"},
+        {"shm:./name?keys=5", "shm:</./name?keys=5"},
+    };
+    const char *parent = getenv("TMPDIR");
+    char directory[4096];
+    char former[4096];
+
+    (void)state;
+    (void)snprintf(directory, sizeof directory, "%s/lk a%%b XXXXXX",
+                   parent != NULL ? parent : "/tmp");
+    assert_non_null(mkdtemp(directory));
+    assert_non_null(getcwd(former, sizeof former));
+    assert_int_equal(chdir(directory), 0);
+    assert_non_null(getcwd(directory, sizeof directory)); /* without symbolic links */
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        char *absolute = lk_url_absolute(urls[i][0]);
+        char *expected = with_directory(is_built(urls[i][0]) ? urls[i][1] : urls[i][0], directory);
+
+        assert_string_equal(absolute, expected);
+        free(expected);
+        free(absolute);
+    }
+    assert_int_equal(chdir(former), 0);
+    (void)rmdir(directory);
 }
 
 static void test_names_in_memory(void **state) {
@@ -201,6 +279,7 @@ int main(void) {
         cmocka_unit_test(test_refused_urls),
         cmocka_unit_test(test_the_refusal_names_what_there_is),
         cmocka_unit_test(test_passwords_are_hidden),
+        cmocka_unit_test(test_urls_for_every_directory),
         cmocka_unit_test(test_names_in_memory),
         cmocka_unit_test(test_the_environment_names_a_store),
         cmocka_unit_test(test_the_default_is_in_the_state_directory),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the library does about a store that is away, slow, or loses answers. */
+#include <stdio.h>
+
 #include "unsteady.h"
 #include "waiter.h"
 
@@ -193,6 +195,72 @@ static void test_a_long_absence_loses_it_on_time(void **state) {
     }
 }
 
+/* One call that hangs is one lease's trouble, however long that lease lives. */
+static void test_a_renewal_that_hangs_holds_up_no_other(void **state) {
+    struct ground *ground = *state;
+    lk_lease *healthy = acquire(ground, "healthy", 1500);
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    ground->unsteady->hung = "frozen";
+    lk_lease *frozen = acquire(ground, "frozen", 4500);
+    while (!lk_lease_is_lost(frozen)) {
+        assert_false(lk_lease_is_lost(healthy));
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 1);
+    }
+    lk_lease_abandon(frozen);
+    assert_int_equal(lk_lease_release(healthy, NULL), LK_OK);
+}
+
+enum { MANY = 150 };
+
+static void acquire_many(struct ground *ground, lk_lease *leases[MANY], int64_t ttl_ms) {
+    for (int i = 0; i < MANY; i++) {
+        char part[16];
+
+        (void)snprintf(part, sizeof part, "many/%d", i);
+        leases[i] = acquire(ground, part, ttl_ms);
+    }
+}
+
+static void release_many(lk_lease *leases[MANY]) {
+    for (int i = 0; i < MANY; i++) {
+        assert_false(lk_lease_is_lost(leases[i]));
+        lk_lease_abandon(leases[i]);
+    }
+}
+
+/* 150 renewals a second are due, and one after the other there would be 50. */
+static void test_slow_round_trips_lose_none_of_many(void **state) {
+    struct ground *ground = *state;
+    lk_lease *leases[MANY];
+
+    atomic_store(&ground->unsteady->trip_ms, 20);
+    acquire_many(ground, leases, 3000);
+    wait_for_renewals(ground->unsteady, 4 * MANY);
+    release_many(leases);
+}
+
+/* Retries of many leases are as few a second as a store can bear that is just starting. */
+static void test_a_store_that_is_away_is_not_flooded(void **state) {
+    struct ground *ground = *state;
+    lk_lease *leases[MANY];
+    int64_t start_ms;
+    int refused;
+
+    acquire_many(ground, leases, 9000);
+    be(ground->unsteady, REFUSING);
+    wait_for_calls(ground->unsteady, 2 * MANY); /* each has been tried once, or some again */
+    start_ms = now_ms();
+    refused = calls_of(ground->unsteady);
+    wait_until_ms(start_ms + 500);
+    refused = calls_of(ground->unsteady) - refused;
+    assert_true(refused <= MANY + (now_ms() - start_ms) / 5 + 1);
+    be(ground->unsteady, STEADY);
+    wait_for_renewals(ground->unsteady, MANY);
+    release_many(leases);
+}
+
 /* A renewal that was answered after the deadline had passed changes nothing, good as it was. */
 static void test_too_late_an_answer_revives_nothing(void **state) {
     struct ground *ground = *state;
@@ -237,6 +305,9 @@ int main(void) {
         TEST(test_a_slow_grant_is_refreshed),
         TEST(test_a_short_absence_loses_nothing),
         TEST(test_a_long_absence_loses_it_on_time),
+        TEST(test_a_renewal_that_hangs_holds_up_no_other),
+        TEST(test_slow_round_trips_lose_none_of_many),
+        TEST(test_a_store_that_is_away_is_not_flooded),
         TEST(test_too_late_an_answer_revives_nothing),
         TEST(test_closing_does_not_wait_for_the_store),
     };

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "client/keepalive.h"
+#include "client/store.h"
 #include "engine/memory/memory.h"
 #include "engine/reply.h"
-#include "keeper/keepalive.h"
-#include "keeper/store.h"
 #include "support.h"
 
 static struct unsteady *of(struct lk_engine *engine) {
@@ -49,64 +49,64 @@ static lk_outcome before(struct unsteady *unsteady, const struct lk_patience *pa
 }
 
 /* What the mood makes of the answer. */
-static lk_outcome after(struct unsteady *unsteady, lk_outcome outcome, lk_result *result) {
+static lk_outcome after(struct unsteady *unsteady, struct lk_decision *decision) {
     switch ((enum unsteady_mood)atomic_load(&unsteady->mood)) {
     case LATE:
         wait_until_ms(atomic_load(&unsteady->answer_at_ms));
         break;
     case DEAF:
-        lk_result_clear(result);
-        return lk_result_fail(result, LK_UNAVAILABLE, "the answer is lost");
+        return lk_decision_fail(decision, LK_UNAVAILABLE, "the answer is lost");
     case STEADY:
     case REFUSING:
     case HANGING:
         break;
     }
+    return decision->error.outcome;
+}
+
+static bool is_hung(const struct unsteady *unsteady, const struct lk_renew *renew) {
+    const struct lk_path *path = &renew->target.parts[0].path;
+
+    return unsteady->hung != NULL
+           && lk_slice_equal((struct lk_slice){path->bytes, path->size},
+                             lk_slice_of(unsteady->hung));
+}
+
+/* What is peculiar to renewals. LK_OK: renew. */
+static lk_outcome before_renewal(struct unsteady *unsteady, const struct lk_renew *renew,
+                                 const struct lk_patience *patience) {
+    int trip_ms = atomic_load(&unsteady->trip_ms);
+    lk_outcome outcome = is_hung(unsteady, renew) ? hang(patience) : LK_OK;
+
+    if (outcome == LK_OK && trip_ms > 0) {
+        wait_until_ms(now_ms() + trip_ms);
+    }
     return outcome;
 }
 
-static lk_outcome ask(struct lk_engine *engine, const struct lk_ask *ask,
-                      const struct lk_patience *patience, lk_result *result,
-                      struct lk_stand *ret_stand) {
-    struct lk_engine *inner = of(engine)->inner;
-    lk_outcome outcome = before(of(engine), patience);
+static lk_outcome decide(struct lk_engine *engine, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    struct unsteady *unsteady = of(engine);
+    bool is_steady = command->kind == LK_COMMAND_BREAK || command->kind == LK_COMMAND_PUSH;
+    lk_outcome outcome = is_steady ? LK_OK : before(unsteady, patience);
 
-    if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "away");
+    if (outcome == LK_OK && command->kind == LK_COMMAND_RENEW) {
+        outcome = before_renewal(unsteady, &command->renew, patience);
     }
-    outcome = inner->ops->ask(inner, ask, patience, result, ret_stand);
-    return after(of(engine), outcome, result);
+    if (outcome != LK_OK) {
+        lk_decision_begin(ret_decision, command);
+        return lk_error_set(&ret_decision->error, outcome, "away");
+    }
+    outcome = unsteady->inner->ops->decide(unsteady->inner, command, patience, ret_decision);
+    atomic_fetch_add(&unsteady->renewals, command->kind == LK_COMMAND_RENEW && outcome == LK_OK);
+    return is_steady ? outcome : after(unsteady, ret_decision);
 }
 
-static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
-                        const struct lk_patience *patience, lk_result *result) {
-    struct lk_engine *inner = of(engine)->inner;
-    lk_outcome outcome = before(of(engine), patience);
-
-    if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "away");
-    }
-    outcome = inner->ops->renew(inner, renew, patience, result);
-    return after(of(engine), outcome, result);
-}
-
-static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
-                          const struct lk_patience *patience, lk_result *result) {
-    struct lk_engine *inner = of(engine)->inner;
-    lk_outcome outcome = before(of(engine), patience);
-
-    if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "away");
-    }
-    outcome = inner->ops->release(inner, release, patience, result);
-    return after(of(engine), outcome, result);
-}
-
-static lk_outcome await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                        struct lk_waker *waker) {
+static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                        int64_t until_us, struct lk_waker *waker) {
     struct lk_engine *inner = of(engine)->inner;
 
-    return inner->ops->await(inner, stand, until_us, waker);
+    return inner->ops->await(inner, cursor, until_us, waker);
 }
 
 static lk_outcome list(struct lk_engine *engine, const struct lk_path *prefix,
@@ -117,79 +117,20 @@ static lk_outcome list(struct lk_engine *engine, const struct lk_path *prefix,
     return inner->ops->list(inner, prefix, patience, ret_listing, error);
 }
 
-static lk_outcome break_(struct lk_engine *engine, const struct lk_break *broken,
-                         struct lk_slice by, struct lk_slice reason,
-                         const struct lk_patience *patience, size_t *ret_count,
-                         struct lk_error *error) {
+static lk_outcome audit(struct lk_engine *engine, const struct lk_path *prefix,
+                        const struct lk_patience *patience, lk_audit **ret_audit,
+                        struct lk_error *error) {
     struct lk_engine *inner = of(engine)->inner;
 
-    return inner->ops->break_(inner, broken, by, reason, patience, ret_count, error);
-}
-
-/* ---- work ------------------------------------------------------------------------------------ */
-
-/* What the mood makes of an answer that is an outcome. */
-static lk_outcome after_work(struct unsteady *unsteady, lk_outcome outcome, lk_error *error) {
-    lk_result ignored = {.outcome = LK_OK};
-    lk_outcome told = after(unsteady, outcome, &ignored);
-
-    lk_result_clear(&ignored);
-    return told == outcome ? outcome : lk_error_set(error, told, "the answer is lost");
-}
-
-static lk_outcome push(struct lk_engine *engine, const struct lk_push *push,
-                       const struct lk_patience *patience, bool *ret_added, lk_error *error) {
-    struct lk_engine *inner = of(engine)->inner;
-
-    return inner->ops->push(inner, push, patience, ret_added, error);
-}
-
-static lk_outcome take(struct lk_engine *engine, const struct lk_take *take,
-                       const struct lk_patience *patience, lk_claim_info **ret_claim,
-                       struct lk_stand *ret_stand, lk_error *error) {
-    struct lk_engine *inner = of(engine)->inner;
-    lk_claim_info *claim = NULL;
-    lk_outcome outcome = before(of(engine), patience);
-
-    if (outcome != LK_OK) {
-        return lk_error_set(error, outcome, "away");
-    }
-    outcome = inner->ops->take(inner, take, patience, &claim, ret_stand, error);
-    outcome = after_work(of(engine), outcome, error);
-    if (outcome == LK_GRANTED) {
-        *ret_claim = claim;
-    } else {
-        lk_claim_free(claim);
-    }
-    return outcome;
-}
-
-static lk_outcome finish(struct lk_engine *engine, const struct lk_finish *finish,
-                         const struct lk_patience *patience, lk_error *error) {
-    struct lk_engine *inner = of(engine)->inner;
-    lk_outcome outcome = before(of(engine), patience);
-
-    if (outcome != LK_OK) {
-        return lk_error_set(error, outcome, "away");
-    }
-    outcome = inner->ops->finish(inner, finish, patience, error);
-    return after_work(of(engine), outcome, error);
+    return inner->ops->audit(inner, prefix, patience, ret_audit, error);
 }
 
 static lk_outcome stats(struct lk_engine *engine, const struct lk_path *queue,
-                        const struct lk_patience *patience, lk_queue_stats *ret_stats,
-                        lk_error *error) {
+                        enum lk_stats_depth depth, const struct lk_patience *patience,
+                        lk_queue_stats *ret_stats, lk_error *error) {
     struct lk_engine *inner = of(engine)->inner;
 
-    return inner->ops->stats(inner, queue, patience, ret_stats, error);
-}
-
-static lk_outcome await_work(struct lk_engine *engine, const struct lk_path *queue,
-                             const struct lk_stand *stand, int64_t until_us,
-                             struct lk_waker *waker) {
-    struct lk_engine *inner = of(engine)->inner;
-
-    return inner->ops->await_work(inner, queue, stand, until_us, waker);
+    return inner->ops->stats(inner, queue, depth, patience, ret_stats, error);
 }
 
 static void close_unsteady(struct lk_engine *engine) {
@@ -202,20 +143,13 @@ static void close_unsteady(struct lk_engine *engine) {
 static const struct lk_engine_ops unsteady_ops = {
     .scheme = "unsteady",
     .title = "for tests",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_WORK,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE,
     .close = close_unsteady,
-    .ask = ask,
-    .renew = renew,
-    .release = release,
+    .decide = decide,
     .await = await,
-    .break_ = break_,
     .list = list,
-    .push = push,
-    .take = take,
-    .finish = finish,
+    .audit = audit,
     .stats = stats,
-    .await_work = await_work,
 };
 
 lk_store *open_unsteady(struct unsteady **ret_unsteady) {
@@ -242,6 +176,15 @@ void be(struct unsteady *unsteady, enum unsteady_mood mood) {
 
 int calls_of(struct unsteady *unsteady) {
     return atomic_load(&unsteady->calls);
+}
+
+void wait_for_renewals(struct unsteady *unsteady, int count) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (atomic_load(&unsteady->renewals) < count) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 1);
+    }
 }
 
 void wait_for_calls(struct unsteady *unsteady, int count) {

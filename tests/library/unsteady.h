@@ -26,6 +26,9 @@ struct unsteady {
     _Atomic int mood;             /* of enum unsteady_mood */
     _Atomic int64_t answer_at_ms; /* an instant of now_ms() */
     _Atomic int calls;            /* of ask, renew, release, take and finish */
+    _Atomic int renewals;         /* of these, those of renew that were answered by LK_OK */
+    _Atomic int trip_ms;          /* how long each renewal takes */
+    const char *hung;             /* renewals of a lease on this path hang; set before any is */
 };
 
 /* A store on a private `mem:` behind a switch; lk_close() ends it. */
@@ -34,5 +37,6 @@ lk_store *open_unsteady(struct unsteady **ret_unsteady);
 void be(struct unsteady *unsteady, enum unsteady_mood mood);
 int calls_of(struct unsteady *unsteady);
 void wait_for_calls(struct unsteady *unsteady, int count);
+void wait_for_renewals(struct unsteady *unsteady, int count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzing histories (history.h), model against reference: what random_test.c does, led by cover. */
+/* Fuzzing histories (history.h), model against reference: what test_random.c does, led by cover. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,12 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pair_open(&pair, NULL, 3, NULL);
     for (size_t i = 0; i < LINES_MAX && at < end; i++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
-        struct history_event event;
+        struct history_command command;
         const char *wrong;
         stop = stop != NULL ? stop : end;
-        if (history_read(at, (size_t)(stop - at), NULL, &times, &event) == NULL
-            && event.event.kind <= LK_EVENT_TICK) {
-            wrong = pair_step(&pair, &event.event);
+        if (history_read(at, (size_t)(stop - at), NULL, &times, &command) == NULL
+            && command.command.kind <= LK_COMMAND_TICK) {
+            wrong = pair_step(&pair, &command.command);
             if (wrong != NULL) {
                 fprintf(stderr, "line %zu: %s\n", i + 1, wrong);
                 abort();

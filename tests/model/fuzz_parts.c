@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void demand(bool holds) {
+static void probe(bool holds) {
     if (!holds) {
         abort();
     }
@@ -26,9 +26,9 @@ static void read_again(const struct lk_part *part) {
         snprintf(text, sizeof text, "%.*s%s", (int)part->path.size, part->path.bytes,
                  part->mode == LK_SHARED ? "?shared" : "");
     }
-    demand(lk_part_parse(lk_slice_of(text), NULL, &again, NULL) == LK_OK);
-    demand(lk_path_equal(&part->path, &again.path) && part->path.depth == again.path.depth
-           && part->mode == again.mode && part->limit == again.limit && part->units == again.units);
+    probe(lk_part_parse(lk_slice_of(text), NULL, &again, NULL) == LK_OK);
+    probe(lk_path_equal(&part->path, &again.path) && part->path.depth == again.path.depth
+          && part->mode == again.mode && part->limit == again.limit && part->units == again.units);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -39,12 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     for (int round = 0; round < 2; round++) {
         lk_outcome outcome = lk_part_parse(text, round == 0 ? NULL : &defaults, &part, &error);
-        demand(outcome == error.outcome);
-        demand(outcome == LK_OK || (outcome == LK_INVALID && error.text[0] == 'R'));
+        probe(outcome == error.outcome);
+        probe(outcome == LK_OK || (outcome == LK_INVALID && error.text[0] == 'R'));
         if (outcome == LK_OK) {
-            demand(lk_parts_check(&part, 1, NULL) == LK_OK);
-            demand(part.path.size <= LK_PATH_BYTES_MAX && part.path.depth <= LK_PATH_DEPTH_MAX
-                   && part.path.ends[part.path.depth - 1] == part.path.size);
+            probe(lk_parts_check(&part, 1, NULL) == LK_OK);
+            probe(part.path.size <= LK_PATH_BYTES_MAX && part.path.depth <= LK_PATH_DEPTH_MAX
+                  && part.path.ends[part.path.depth - 1] == part.path.size);
             read_again(&part);
         }
     }

@@ -137,7 +137,7 @@ static const char *read_ask_word(struct lk_slice word, struct lk_times times, st
 }
 
 /* Parts, up to the first word with a `=` before any `?`. */
-static const char *read_parts(struct lk_slice *text, struct history_event *event,
+static const char *read_parts(struct lk_slice *text, struct history_command *command,
                               size_t *ret_count) {
     size_t count = 0;
 
@@ -150,7 +150,7 @@ static const char *read_parts(struct lk_slice *text, struct history_event *event
             break;
         }
         if (count == LK_PARTS_MAX
-            || lk_part_parse(word, NULL, &event->parts[count], NULL) != LK_OK) {
+            || lk_part_parse(word, NULL, &command->parts[count], NULL) != LK_OK) {
             return "not a part";
         }
         count++;
@@ -161,29 +161,29 @@ static const char *read_parts(struct lk_slice *text, struct history_event *event
 }
 
 static const char *read_ask(struct lk_slice owner, lk_style style, struct lk_slice text,
-                            struct history_event *ret_event) {
-    struct lk_ask *ask = &ret_event->event.ask;
+                            struct history_command *ret_event) {
+    struct lk_ask *ask = &ret_event->command.ask;
     const char *wrong;
 
-    ret_event->event.kind = LK_EVENT_ASK;
+    ret_event->command.kind = LK_COMMAND_ASK;
     *ask = (struct lk_ask){
         .owner = owner, .parts = ret_event->parts, .style = style, .blockers_max = 16};
     wrong = read_parts(&text, ret_event, &ask->part_count);
     for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
          word = history_word(&text)) {
-        wrong = read_ask_word(word, ret_event->event.times, ask);
+        wrong = read_ask_word(word, ret_event->command.times, ask);
     }
     return wrong;
 }
 
 static const char *read_renew(struct lk_slice owner, struct lk_slice text,
                               const struct history_tokens *tokens,
-                              struct history_event *ret_event) {
-    struct lk_renew *renew = &ret_event->event.renew;
+                              struct history_command *ret_event) {
+    struct lk_renew *renew = &ret_event->command.renew;
     uint64_t ttl_ms = 0;
     const char *wrong;
 
-    ret_event->event.kind = LK_EVENT_RENEW;
+    ret_event->command.kind = LK_COMMAND_RENEW;
     *renew = (struct lk_renew){.target = {.owner = owner, .parts = ret_event->parts}};
     wrong = read_parts(&text, ret_event, &renew->target.part_count);
     for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
@@ -199,11 +199,11 @@ static const char *read_renew(struct lk_slice owner, struct lk_slice text,
 
 static const char *read_release(struct lk_slice owner, struct lk_slice text,
                                 const struct history_tokens *tokens,
-                                struct history_event *ret_event) {
-    struct lk_release *release = &ret_event->event.release;
+                                struct history_command *ret_event) {
+    struct lk_release *release = &ret_event->command.release;
     const char *wrong;
 
-    ret_event->event.kind = LK_EVENT_RELEASE;
+    ret_event->command.kind = LK_COMMAND_RELEASE;
     *release = (struct lk_release){.target = {.owner = owner, .parts = ret_event->parts}};
     wrong = read_parts(&text, ret_event, &release->target.part_count);
     for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
@@ -219,17 +219,19 @@ static const char *read_release(struct lk_slice owner, struct lk_slice text,
 
 static const char *read_leave(struct lk_slice owner, struct lk_slice text,
                               const struct history_tokens *tokens,
-                              struct history_event *ret_event) {
-    struct lk_leave *leave = &ret_event->event.leave;
+                              struct history_command *ret_event) {
+    struct lk_leave *leave = &ret_event->command.leave;
     const char *wrong;
 
-    ret_event->event.kind = LK_EVENT_LEAVE;
+    ret_event->command.kind = LK_COMMAND_LEAVE;
     *leave = (struct lk_leave){.target = {.owner = owner, .parts = ret_event->parts}};
     wrong = read_parts(&text, ret_event, &leave->target.part_count);
     for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
          word = history_word(&text)) {
         if (history_is(word, "claim=yes")) {
             leave->is_claim = true;
+        } else if (history_is(word, "wait=yes")) {
+            leave->is_of_wait = true;
         } else if (!history_number(word, "token", tokens, &leave->target.token)) {
             wrong = "a leave has no such word";
         }
@@ -237,10 +239,10 @@ static const char *read_leave(struct lk_slice owner, struct lk_slice text,
     return wrong;
 }
 
-static const char *read_break(struct lk_slice text, struct history_event *ret_event) {
-    struct lk_break *broken = &ret_event->event.broken;
+static const char *read_break(struct lk_slice text, struct history_command *ret_event) {
+    struct lk_break *broken = &ret_event->command.broken;
 
-    ret_event->event.kind = LK_EVENT_BREAK;
+    ret_event->command.kind = LK_COMMAND_BREAK;
     *broken = (struct lk_break){.at_once = false};
     if (lk_path_parse(history_word(&text), &broken->path, NULL) != LK_OK) {
         return "not a path";
@@ -256,7 +258,7 @@ static const char *read_break(struct lk_slice text, struct history_event *ret_ev
 }
 
 static const char *read_pass(struct lk_slice text, struct lk_times *times,
-                             struct history_event *ret_event) {
+                             struct history_command *ret_event) {
     struct lk_slice word = history_word(&text);
     uint64_t pass_ms = 0;
 
@@ -265,14 +267,14 @@ static const char *read_pass(struct lk_slice text, struct lk_times *times,
     }
     times->now_us += (int64_t)pass_ms * 1000;
     times->wall_us += (int64_t)pass_ms * 1000;
-    ret_event->event.kind = LK_EVENT_TICK;
-    ret_event->event.times = *times;
+    ret_event->command.kind = LK_COMMAND_TICK;
+    ret_event->command.times = *times;
     return NULL;
 }
 
 static const char *read_of_owner(struct lk_slice owner, struct lk_slice text,
                                  const struct history_tokens *tokens,
-                                 struct history_event *ret_event) {
+                                 struct history_command *ret_event) {
     struct lk_slice verb = history_word(&text);
 
     if (history_is(verb, "try")) {
@@ -303,7 +305,7 @@ static bool is_of_nobody(struct lk_slice word) {
 }
 
 const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,
-                         struct lk_times *times, struct history_event *ret_event) {
+                         struct lk_times *times, struct history_command *ret_event) {
     struct lk_slice text = {.bytes = line, .size = size};
     struct lk_slice word = history_word(&text);
 
@@ -316,7 +318,7 @@ const char *history_read(const char *line, size_t size, const struct history_tok
         times->now_us += HISTORY_STEP_US;
         times->wall_us += HISTORY_STEP_US;
     }
-    ret_event->event.times = *times;
+    ret_event->command.times = *times;
     if (history_is(word, "pass")) {
         return read_pass(text, times, ret_event);
     }

@@ -34,8 +34,8 @@
 enum { HISTORY_LINE_MAX = 4096 };
 
 /* An event with the parts that it points to: it must not be copied. */
-struct history_event {
-    struct lk_event event;
+struct history_command {
+    struct lk_command command;
     struct lk_part parts[LK_PARTS_MAX];
 };
 
@@ -51,7 +51,7 @@ struct lk_times history_start(void);
  * before, and become those of this one. NULL: read; otherwise what is wrong with the line.
  */
 const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,
-                         struct lk_times *times, struct history_event *ret_event);
+                         struct lk_times *times, struct history_command *ret_event);
 
 /* Whether the word is `name=NUMBER` or `name=$x`; then its number. */
 bool history_number(struct lk_slice word, const char *name, const struct history_tokens *tokens,
@@ -65,7 +65,8 @@ bool history_starts_with(struct lk_slice word, const char *name, struct lk_slice
  * The event's times are set. NULL: read; otherwise what is wrong.
  */
 const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struct lk_slice text,
-                              const struct history_tokens *tokens, struct history_event *ret_event);
+                              const struct history_tokens *tokens,
+                              struct history_command *ret_event);
 
 /* Cuts the next word off the text; an empty one at its end. */
 struct lk_slice history_word(struct lk_slice *text);

@@ -3,10 +3,11 @@
 #include "history.h"
 
 static const char *read_put(struct lk_slice owner, bool deletes, struct lk_slice text,
-                            const struct history_tokens *tokens, struct history_event *ret_event) {
-    struct lk_put *put = &ret_event->event.put;
+                            const struct history_tokens *tokens,
+                            struct history_command *ret_event) {
+    struct lk_put *put = &ret_event->command.put;
 
-    ret_event->event.kind = LK_EVENT_PUT;
+    ret_event->command.kind = LK_COMMAND_PUT;
     *put = (struct lk_put){.owner = owner, .deletes = deletes};
     if (lk_path_parse(history_word(&text), &put->path, NULL) != LK_OK) {
         return "not a path";
@@ -21,7 +22,7 @@ static const char *read_put(struct lk_slice owner, bool deletes, struct lk_slice
 }
 
 /* PART[,PART...] */
-static const char *read_needs(struct lk_slice list, struct history_event *event,
+static const char *read_needs(struct lk_slice list, struct history_command *command,
                               size_t *ret_count) {
     size_t count = 0;
 
@@ -29,7 +30,7 @@ static const char *read_needs(struct lk_slice list, struct history_event *event,
         const char *comma = memchr(list.bytes, ',', list.size);
         size_t size = comma != NULL ? (size_t)(comma - list.bytes) : list.size;
         if (count == LK_PARTS_MAX
-            || lk_part_parse((struct lk_slice){list.bytes, size}, NULL, &event->parts[count++],
+            || lk_part_parse((struct lk_slice){list.bytes, size}, NULL, &command->parts[count++],
                              NULL)
                    != LK_OK) {
             return "not a part";
@@ -41,13 +42,13 @@ static const char *read_needs(struct lk_slice list, struct history_event *event,
     return NULL;
 }
 
-static const char *read_push(struct lk_slice text, struct history_event *ret_event) {
-    struct lk_push *push = &ret_event->event.push;
+static const char *read_push(struct lk_slice text, struct history_command *ret_event) {
+    struct lk_push *push = &ret_event->command.push;
     struct lk_slice needs;
     uint64_t delay_ms = 0;
     const char *wrong = NULL;
 
-    ret_event->event.kind = LK_EVENT_PUSH;
+    ret_event->command.kind = LK_COMMAND_PUSH;
     *push = (struct lk_push){.needs = ret_event->parts};
     if (lk_path_parse(history_word(&text), &push->queue, NULL) != LK_OK) {
         return "not a queue";
@@ -67,12 +68,12 @@ static const char *read_push(struct lk_slice text, struct history_event *ret_eve
 }
 
 static const char *read_claim(struct lk_slice owner, struct lk_slice text,
-                              struct history_event *ret_event) {
-    struct lk_take *take = &ret_event->event.take;
+                              struct history_command *ret_event) {
+    struct lk_take *take = &ret_event->command.take;
     uint64_t ttl_ms = 0;
     uint64_t max_attempts = 0;
 
-    ret_event->event.kind = LK_EVENT_TAKE;
+    ret_event->command.kind = LK_COMMAND_TAKE;
     *take = (struct lk_take){.owner = owner};
     if (lk_path_parse(history_word(&text), &take->queue, NULL) != LK_OK) {
         return "not a queue";
@@ -93,11 +94,11 @@ static const char *read_claim(struct lk_slice owner, struct lk_slice text,
 
 static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
                                struct lk_slice text, const struct history_tokens *tokens,
-                               struct history_event *ret_event) {
-    struct lk_finish *finish = &ret_event->event.finish;
+                               struct history_command *ret_event) {
+    struct lk_finish *finish = &ret_event->command.finish;
     uint64_t delay_ms = 0;
 
-    ret_event->event.kind = LK_EVENT_FINISH;
+    ret_event->command.kind = LK_COMMAND_FINISH;
     *finish = (struct lk_finish){.owner = owner, .kind = kind};
     if (lk_path_parse(history_word(&text), &finish->queue, NULL) != LK_OK) {
         return "not a queue";
@@ -113,10 +114,10 @@ static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
     return NULL;
 }
 
-static const char *read_unpark(struct lk_slice text, struct history_event *ret_event) {
-    struct lk_unpark *unpark = &ret_event->event.unpark;
+static const char *read_unpark(struct lk_slice text, struct history_command *ret_event) {
+    struct lk_unpark *unpark = &ret_event->command.unpark;
 
-    ret_event->event.kind = LK_EVENT_UNPARK;
+    ret_event->command.kind = LK_COMMAND_UNPARK;
     if (lk_path_parse(history_word(&text), &unpark->queue, NULL) != LK_OK) {
         return "not a queue";
     }
@@ -126,7 +127,7 @@ static const char *read_unpark(struct lk_slice text, struct history_event *ret_e
 
 const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struct lk_slice text,
                               const struct history_tokens *tokens,
-                              struct history_event *ret_event) {
+                              struct history_command *ret_event) {
     if (history_is(verb, "put") || history_is(verb, "del")) {
         return read_put(owner, history_is(verb, "del"), text, tokens, ret_event);
     }

@@ -297,6 +297,7 @@ void invent_line(struct invent *invent, const struct lk_reference *reference, st
     } else if (kind < 88) {
         put_target(invent, &line, "leave", reference);
         put(&line, "%s", invent->has_work && chance(invent, 60) ? " claim=yes" : "");
+        put(&line, "%s", chance(invent, 50) ? " wait=yes" : "");
     } else if (kind < 92) {
         put_break(invent, &line);
     } else {

@@ -4,7 +4,7 @@
 
 static const char *const places[] = {"q", "q/1", "q/2", "q/3", "q/an-id-of-more-than-twelve-bytes",
                                      "p", "p/x", "s/t", "s",   "s/t/1"};
-static const char *const queues[] = {"q", "q", "q", "s/t"};
+static const char *const queues[] = {"q", "q", "q", "s/t", "u"};
 static const char *const ids[] = {"1",  "2", "3", "4", "5", "an-id-of-more-than-twelve-bytes",
                                   "a/b"};
 static const char *const needs[] = {"p?limit=1", "p?limit=2", "p",   "p?shared",         "p/x",

@@ -16,9 +16,10 @@ void *pair_grown(void *old, size_t count, size_t size) {
     return memory;
 }
 
-void pair_open(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended_max,
-               const struct lk_allocator *allocator) {
-    struct lk_model_config config = {.allocator = allocator, .ended_max = ended_max};
+void pair_open_with(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended_max,
+                    uint32_t idle_queues_max, const struct lk_allocator *allocator) {
+    struct lk_model_config config = {
+        .allocator = allocator, .ended_max = ended_max, .idle_queues_max = idle_queues_max};
 
     if (quotas != NULL) {
         config.quotas = *quotas;
@@ -28,7 +29,8 @@ void pair_open(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended
     if (pair->model == NULL) {
         abort();
     }
-    pair->reference = lk_reference_new(quotas, ended_max != 0 ? ended_max : LK_ENDED_MAX_DEFAULT);
+    pair->reference = lk_reference_new(quotas, ended_max != 0 ? ended_max : LK_ENDED_MAX_DEFAULT,
+                                       idle_queues_max);
 }
 
 void pair_close(struct pair *pair) {
@@ -275,6 +277,8 @@ const char *pair_compare(struct pair *pair) {
     }
     wrong = lk_model_check(pair->model);
     wrong = wrong != NULL ? wrong : lk_reference_check(pair->reference);
+    wrong = wrong != NULL ? wrong : pair_explain_compare(pair);
+    wrong = wrong != NULL ? wrong : pair_pages_compare(pair);
     return wrong != NULL ? wrong : pair_work_compare(pair);
 }
 
@@ -379,7 +383,7 @@ static const char *compare_ask(const struct pair *pair, const struct lk_ask *ask
     }
 }
 
-static const char *compare_answer(const struct pair *pair, const struct lk_event *event,
+static const char *compare_answer(const struct pair *pair, const struct lk_command *command,
                                   const struct lk_answer *answer,
                                   const struct lk_reference_answer *expected) {
     struct lk_record record;
@@ -402,13 +406,13 @@ static const char *compare_answer(const struct pair *pair, const struct lk_event
             return "an answer about another request";
         }
     }
-    if (event->kind == LK_EVENT_ASK) {
-        const char *wrong = compare_ask(pair, &event->ask, answer, expected);
+    if (command->kind == LK_COMMAND_ASK) {
+        const char *wrong = compare_ask(pair, &command->ask, answer, expected);
         if (wrong != NULL) {
             return wrong;
         }
     }
-    return pair_work_compare_answer(pair, event, answer, expected);
+    return pair_work_compare_answer(pair, command, answer, expected);
 }
 
 /* ---- the changes ---- */
@@ -544,11 +548,11 @@ static void keep_before(struct pair *pair) {
     pair->before_count = count;
 }
 
-const char *pair_step(struct pair *pair, const struct lk_event *event) {
-    return pair_follow(pair, event, lk_model_step(pair->model, event));
+const char *pair_step(struct pair *pair, const struct lk_command *command) {
+    return pair_follow(pair, command, lk_model_step(pair->model, command));
 }
 
-const char *pair_follow(struct pair *pair, const struct lk_event *event,
+const char *pair_follow(struct pair *pair, const struct lk_command *command,
                         const struct lk_effects *effects) {
     const struct lk_reference_answer *expected;
     struct pair_match *matches = pair_grown(NULL, pair->match_count, sizeof *matches);
@@ -559,14 +563,14 @@ const char *pair_follow(struct pair *pair, const struct lk_event *event,
         memcpy(matches, pair->matches, match_count * sizeof *matches);
     }
     keep_before(pair);
-    pair_work_keep(pair, event);
+    pair_work_keep(pair, command);
     /* Less than a millisecond on, draws of the step before may be ahead of the wall clock. */
-    if (event->times.wall_us < pair->times.wall_us + 1000) {
+    if (command->times.wall_us < pair->times.wall_us + 1000) {
         pair->is_exact = false;
     }
-    pair->times = event->times;
-    pair->seen_us = event->times.now_us;
-    expected = lk_reference_step(pair->reference, event);
+    pair->times = command->times;
+    pair->seen_us = command->times.now_us;
+    expected = lk_reference_step(pair->reference, command);
     pair->effects = effects;
     if (pair->effects->answer.outcome != expected->outcome) {
         snprintf(pair->text, sizeof pair->text, "outcome: %s in the model, %s in the reference",
@@ -577,7 +581,7 @@ const char *pair_follow(struct pair *pair, const struct lk_event *event,
         wrong = pair_compare(pair);
     }
     if (wrong == NULL) {
-        wrong = compare_answer(pair, event, &pair->effects->answer, expected);
+        wrong = compare_answer(pair, command, &pair->effects->answer, expected);
     }
     if (wrong == NULL) {
         wrong = check_changes(pair, matches, match_count);

@@ -63,15 +63,26 @@ struct pair {
 };
 
 /* The allocator is the model's; NULL: the C library's. */
-void pair_open(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended_max,
-               const struct lk_allocator *allocator);
+void pair_open_with(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended_max,
+                    uint32_t idle_queues_max, const struct lk_allocator *allocator);
+
+static inline void pair_open(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended_max,
+                             const struct lk_allocator *allocator) {
+    pair_open_with(pair, quotas, ended_max, LK_IDLE_QUEUES_MAX_DEFAULT, allocator);
+}
+
+/* With so few idle queues that some are forgotten (R16). */
+static inline void pair_open_forgetful(struct pair *pair, const struct lk_quotas *quotas,
+                                       uint32_t ended_max, const struct lk_allocator *allocator) {
+    pair_open_with(pair, quotas, ended_max, 1, allocator);
+}
 void pair_close(struct pair *pair);
 
 /* Steps both. NULL: they agree, and all that must hold does; otherwise what is wrong. */
-const char *pair_step(struct pair *pair, const struct lk_event *event);
+const char *pair_step(struct pair *pair, const struct lk_command *command);
 
 /* The same where the model has made its step already, with these effects. */
-const char *pair_follow(struct pair *pair, const struct lk_event *event,
+const char *pair_follow(struct pair *pair, const struct lk_command *command,
                         const struct lk_effects *effects);
 
 /* Compares the states as they are, without a step. */
@@ -87,11 +98,20 @@ uint64_t pair_arrival_of(const struct pair *pair, uint64_t id); /* 0: not a live
 bool pair_rises(struct pair *pair, const struct lk_path *path, uint64_t number);
 
 void pair_work_done(struct pair *pair);
-void pair_work_keep(struct pair *pair, const struct lk_event *event); /* before the step */
+void pair_work_keep(struct pair *pair, const struct lk_command *command); /* before the step */
 const char *pair_work_compare(struct pair *pair);
-const char *pair_work_compare_answer(const struct pair *pair, const struct lk_event *event,
+const char *pair_work_compare_answer(const struct pair *pair, const struct lk_command *command,
                                      const struct lk_answer *answer,
                                      const struct lk_reference_answer *expected);
 const char *pair_work_check_changes(struct pair *pair);
+
+/* ---- pair_pages.c ---- */
+
+/* Everything is on exactly one page, in order, whatever the size and the bound of the walks. */
+const char *pair_pages_compare(const struct pair *pair);
+
+/* ---- pair_explain.c ---- */
+
+const char *pair_explain_compare(const struct pair *pair);
 
 #endif

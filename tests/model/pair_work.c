@@ -22,24 +22,24 @@ static void note_path(struct pair *pair, const struct lk_path *path) {
     pair->paths[pair->path_count++] = noted;
 }
 
-static void note_paths(struct pair *pair, const struct lk_event *event) {
-    switch (event->kind) {
-    case LK_EVENT_RELEASE:
-        if (event->release.puts && event->release.target.part_count > 0) {
-            note_path(pair, &event->release.target.parts[0].path);
+static void note_paths(struct pair *pair, const struct lk_command *command) {
+    switch (command->kind) {
+    case LK_COMMAND_RELEASE:
+        if (command->release.puts && command->release.target.part_count > 0) {
+            note_path(pair, &command->release.target.parts[0].path);
         }
         break;
-    case LK_EVENT_PUT:
-        note_path(pair, &event->put.path);
+    case LK_COMMAND_PUT:
+        note_path(pair, &command->put.path);
         break;
-    case LK_EVENT_PUSH:
-        note_path(pair, &event->push.queue);
+    case LK_COMMAND_PUSH:
+        note_path(pair, &command->push.queue);
         break;
-    case LK_EVENT_TAKE:
-        note_path(pair, &event->take.queue);
+    case LK_COMMAND_TAKE:
+        note_path(pair, &command->take.queue);
         break;
-    case LK_EVENT_FINISH:
-        note_path(pair, &event->finish.queue);
+    case LK_COMMAND_FINISH:
+        note_path(pair, &command->finish.queue);
         break;
     default:
         break;
@@ -56,13 +56,13 @@ static void *copied(void *old, const void *from, size_t count, size_t size) {
     return old;
 }
 
-void pair_work_keep(struct pair *pair, const struct lk_event *event) {
+void pair_work_keep(struct pair *pair, const struct lk_command *command) {
     struct pair_work *work = &pair->work;
     const struct lk_reference_value *values;
     const struct lk_reference_item *items;
     const struct lk_reference_queue *queues;
 
-    note_paths(pair, event);
+    note_paths(pair, command);
     values = lk_reference_values(pair->reference, &work->value_count);
     items = lk_reference_items(pair->reference, &work->item_count);
     queues = lk_reference_queues(pair->reference, &work->queue_count);
@@ -325,7 +325,7 @@ static bool needs_text(lk_outcome outcome) {
     return outcome == LK_INVALID || outcome == LK_FULL || outcome == LK_BUSY || outcome == LK_LOST;
 }
 
-const char *pair_work_compare_answer(const struct pair *pair, const struct lk_event *event,
+const char *pair_work_compare_answer(const struct pair *pair, const struct lk_command *command,
                                      const struct lk_answer *answer,
                                      const struct lk_reference_answer *expected) {
     struct lk_item_record record;
@@ -342,7 +342,7 @@ const char *pair_work_compare_answer(const struct pair *pair, const struct lk_ev
             return "the item that an answer is about";
         }
     }
-    if (event->kind >= LK_EVENT_PUT && needs_text(answer->outcome) && answer->text[0] == '\0') {
+    if (command->kind >= LK_COMMAND_PUT && needs_text(answer->outcome) && answer->text[0] == '\0') {
         return "no text that says why";
     }
     return compare_value(pair, answer->value, expected->has_value ? &expected->value : NULL);
@@ -391,14 +391,15 @@ static const struct lk_change *change_of_item(const struct pair *pair, const str
     return NULL;
 }
 
-static size_t changes_of_queue(const struct pair *pair, const struct lk_path *queue) {
+static size_t changes_of_queue(const struct pair *pair, enum lk_change_kind kind,
+                               const struct lk_path *queue) {
     size_t changes = 0;
 
     for (size_t i = 0; i < pair->effects->change_count; i++) {
         const struct lk_change *change = &pair->effects->changes[i];
         struct lk_queue_counts counts;
         char path[LK_PATH_BYTES_MAX + 1];
-        if (change->kind == LK_CHANGE_QUEUE_COUNTED) {
+        if (change->kind == kind) {
             lk_model_queue_record(pair->model, change->queue, path, &counts);
             changes +=
                 lk_slice_equal(lk_slice_of(path), (struct lk_slice){queue->bytes, queue->size});
@@ -528,11 +529,19 @@ static const char *check_queues(const struct pair *pair) {
     for (size_t i = 0; i < count; i++) {
         const struct lk_reference_queue *before =
             queue_in(work->queues, work->queue_count, &queues[i].path);
-        size_t changes = changes_of_queue(pair, &queues[i].path);
+        size_t changes = changes_of_queue(pair, LK_CHANGE_QUEUE_COUNTED, &queues[i].path);
         bool differs = before == NULL
                        || memcmp(&before->counts, &queues[i].counts, sizeof before->counts) != 0;
         if (changes > 1 || (differs && changes == 0)) {
             return "a queue that has counted is not named exactly once";
+        }
+    }
+    for (size_t i = 0; i < work->queue_count; i++) {
+        const struct lk_path *path = &work->queues[i].path;
+
+        if (queue_in(queues, count, path) == NULL
+            && changes_of_queue(pair, LK_CHANGE_QUEUE_FORGOTTEN, path) != 1) {
+            return "a queue that is forgotten is not named exactly once";
         }
     }
     return NULL;

@@ -171,17 +171,17 @@ static void expect_of_answer(struct story *story, struct lk_slice word) {
 }
 
 static void tell_event(struct story *story, const char *arrow) {
-    struct history_event event;
+    struct history_command command;
     struct lk_slice rest = lk_slice_of(arrow + 2);
     struct lk_slice outcome = history_word(&rest);
     const struct lk_answer *answer;
     const char *wrong = history_read(story->line, (size_t)(arrow - story->line), &story->tokens,
-                                     &story->times, &event);
+                                     &story->times, &command);
 
     if (wrong != NULL) {
         fail_line(story, wrong);
     }
-    wrong = pair_step(&story->pair, &event.event);
+    wrong = pair_step(&story->pair, &command.command);
     if (wrong != NULL) {
         print_message("model and reference differ, or a check failed: ");
         fail_line(story, wrong);

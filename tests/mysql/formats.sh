@@ -33,7 +33,7 @@ shape() { # DATABASE
 old_store shop
 ok 'there is an old store' is 'SELECT format FROM lk_meta' 1 shop
 ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
-ok 'the format is written down' is 'SELECT format, writable_from FROM lk_meta' '2|1' shop
+ok 'the format is written down' is 'SELECT format, writable_from FROM lk_meta' '3|1' shop
 ok 'who held something holds it' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
 ok 'his token is what it was' \
@@ -52,6 +52,17 @@ sql 'CREATE DATABASE fresh'
 shape fresh >"$work/fresh"
 shape shop >"$work/shop"
 ok 'nothing tells it from a new one' cmp -s "$work/fresh" "$work/shop"
+
+# ---- from format 2, which has one column less ----
+
+sql 'CREATE DATABASE second'
+"$lk" -S "$(store root second)" acquire --try --owner alice db/t1 >"$work/out" 2>"$work/err"
+sql 'ALTER TABLE lk_requests DROP COLUMN grace_us; DROP PROCEDURE lk_first_deadline;
+     UPDATE lk_meta SET format = 2' second
+ok 'a store of format 2 is brought to the present one' \
+    says 75 '*alice*' -S "$(store root second)" acquire --try --owner bob db/t1
+shape second >"$work/second"
+ok 'and nothing tells it from a new one' cmp -s "$work/fresh" "$work/second"
 
 # ---- after somebody who was killed in the middle ----
 

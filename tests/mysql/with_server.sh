@@ -15,14 +15,15 @@
 # The server is the MariaDB that is installed, or what is in the directory $LK_TEST_MYSQL_BIN:
 # mariadbd and mariadb-install-db, or else MySQL's mysqld. The clients are always the installed ones.
 set -u
+. "${0%/*}/../procedures/directory.sh"
 
 settings='--innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --sync-binlog=0'
 settings="$settings --innodb-file-per-table=0"
-memory=/dev/shm # making tables costs a flush each, whatever is set: not in memory
+durable='' # making tables costs a flush each, whatever is set: not in memory
 while :; do
     case ${1-} in
     --durable)
-        settings='' memory=''
+        settings='' durable=--durable
         shift
         ;;
     --server)
@@ -33,11 +34,8 @@ while :; do
     esac
 done
 
-room_kib=$(df -Pk "${memory:-/}" 2>/dev/null | awk 'NR == 2 { print $4 }')
-if [ -z "$memory" ] || [ ! -w "$memory" ] || [ "${room_kib:-0}" -lt 1000000 ]; then
-    memory=${TMPDIR:-/tmp}
-fi
-server=$(mktemp -d -p "$memory") || exit 1
+# shellcheck disable=SC2086 # a word, or none
+server=$(server_directory $durable) || exit 1
 child=''
 
 # shellcheck disable=SC2317 # called by the trap

@@ -162,6 +162,29 @@ kill -TERM "$holder"
 ended
 expect_code 78
 
+# All roots ask at once, and none of them has a token below what was granted before in any of them.
+scenario 'after a restore the tokens of several roots rise above all that was granted after the copy'
+for root in a b c d e f; do
+    acquire "$root/x" --owner ana --ttl 1h
+    lk release "$root/x" --owner ana
+done
+demand sql "$store" ".backup '$store.copy'"
+for root in a b c d e f; do
+    acquire "$root/x" --owner ben --ttl 1h
+done
+demand sql "$store" ".restore '$store.copy'"
+asking=
+for root in a b c d e f; do
+    "$LK_PROGRAM" acquire "$root/x" --try --owner cleo >"$store.$root" &
+    asking="$asking $!"
+done
+for asker in $asking; do
+    wait "$asker" || complain 'an ask at once with others was refused'
+done
+for root in a b c d e f; do
+    [ "$(cat "$store.$root")" -gt "$token" ] || complain "R4: in $root a token is not above $token"
+done
+
 scenario 'who was granted after the copy learns of the restore at the next renewal'
 acquire kept --owner ana --ttl 1h
 demand sql "$store" ".backup '$store.copy'"

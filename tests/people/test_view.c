@@ -130,7 +130,7 @@ static void an_empty_store_says_so(void **state) {
     lk_view_draw(&stage->view, &stage->canvas);
     expect_text(stage, 0, "reading ...");
     look(stage);
-    expect_start(stage, LIST, "nobody holds anything or waits");
+    expect_start(stage, LIST, "no requests");
     expect_text(stage, 0, "0 held, 0 waiting");
     assert_int_equal(press(stage, 'b'), LK_VIEW_NOTHING);
     expect_text(stage, HEIGHT - 1, "there is nothing to break");

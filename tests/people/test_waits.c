@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/waits.h"
+#include "cli/print/wait_graph.h"
 #include "unit.h"
 
 enum { REQUESTS_MAX = 256 };
@@ -51,7 +51,7 @@ static void behind(struct story *story, lk_entry *entry, size_t number) {
 
 static char *chain_of(struct story *story, size_t number, bool drawn) {
     const lk_listing *listings[] = {&story->listing};
-    struct lk_waits *waits = lk_waits_new(listings, 1);
+    struct lk_wait_graph *waits = lk_wait_graph_new(listings, 1);
     struct lk_chain chain;
     char *text = NULL;
     size_t size = 0;
@@ -66,7 +66,7 @@ static char *chain_of(struct story *story, size_t number, bool drawn) {
         (void)fputc('\n', out);
     }
     assert_int_equal(fclose(out), 0);
-    lk_waits_free(waits);
+    lk_wait_graph_free(waits);
     return text;
 }
 
@@ -227,33 +227,33 @@ static void what_is_not_listed_can_be_looked_up(void **state) {
 
     const lk_listing some = {.entries = &story->entries[2], .count = 1};
     const lk_listing *listings[] = {&some, &story->listing};
-    struct lk_waits *waits = lk_waits_new(listings, 1);
+    struct lk_wait_graph *waits = lk_wait_graph_new(listings, 1);
     assert_non_null(waits);
-    assert_string_equal(lk_waits_unknown(waits, 0), "elsewhere");
-    assert_null(lk_waits_unknown(waits, 1));
-    assert_null(lk_waits_find(waits, 2, "1"));
-    lk_waits_free(waits);
+    assert_string_equal(lk_wait_graph_unknown(waits, 0), "elsewhere");
+    assert_null(lk_wait_graph_unknown(waits, 1));
+    assert_null(lk_wait_graph_find(waits, 2, "1"));
+    lk_wait_graph_free(waits);
 
-    waits = lk_waits_new(listings, 2);
+    waits = lk_wait_graph_new(listings, 2);
     assert_non_null(waits);
-    assert_null(lk_waits_unknown(waits, 0));
-    assert_ptr_equal(lk_waits_find(waits, 2, "1"), &story->entries[1]);
-    lk_waits_free(waits);
+    assert_null(lk_wait_graph_unknown(waits, 0));
+    assert_ptr_equal(lk_wait_graph_find(waits, 2, "1"), &story->entries[1]);
+    lk_wait_graph_free(waits);
     free(story);
 }
 
 static void nothing_is_nothing(void **state) {
-    struct lk_waits *waits = lk_waits_new(NULL, 0);
+    struct lk_wait_graph *waits = lk_wait_graph_new(NULL, 0);
     struct lk_chain chain;
     (void)state;
 
     assert_non_null(waits);
-    assert_null(lk_waits_find(waits, 1, "a"));
-    assert_null(lk_waits_unknown(waits, 0));
+    assert_null(lk_wait_graph_find(waits, 1, "a"));
+    assert_null(lk_wait_graph_unknown(waits, 0));
     lk_chain_make(waits, 1, "a", &chain);
     assert_int_equal(chain.count, 0);
-    lk_waits_free(waits);
-    lk_waits_free(NULL);
+    lk_wait_graph_free(waits);
+    lk_wait_graph_free(NULL);
 }
 
 int main(void) {

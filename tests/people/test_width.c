@@ -2,7 +2,7 @@
 /* Columns of characters, and text that is cut between characters. */
 #include <string.h>
 
-#include "cli/width.h"
+#include "cli/print/width.h"
 #include "unit.h"
 
 static void characters_have_their_columns(void **state) {

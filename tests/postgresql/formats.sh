@@ -25,7 +25,7 @@ store() { # USER DATABASE
 old_store shop
 ok 'five at once bring an old store to the present format, and work' \
     five_ask "$(store postgres shop)"
-ok 'the format is written down' is 'SELECT format, writable_from FROM lockkeeper.meta' '3|1' shop
+ok 'the format is written down' is 'SELECT format, writable_from FROM lockkeeper.meta' '4|1' shop
 ok 'who held something holds it' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
 ok 'his token is what it was' \
@@ -42,16 +42,32 @@ ok 'nothing of the old functions is left' is \
 ok 'running the text again changes nothing' run_file "$work/schema.sql" shop
 ok 'not even what was counted' says 0 '*12*' -S "$(store postgres shop)" stats mail
 
-# ---- from format 2, whose tables are the same ----
+# ---- from formats 2 and 3, whose tables are the same ----
 
-sql "UPDATE lockkeeper.meta SET format = 2;
-     CREATE FUNCTION lockkeeper.of_two() RETURNS integer LANGUAGE sql AS 'SELECT 2'" shop
+# A lease that a restart is yet to give time, of a server that is not this one.
+older() { # FORMAT
+    sql "UPDATE lockkeeper.meta SET format = $1;
+         DROP TABLE lockkeeper.awake;
+         DROP INDEX lockkeeper.requests_waiting_by_owner;
+         ALTER TABLE lockkeeper.requests DROP COLUMN grace_us;
+         ALTER TABLE lockkeeper.meta ADD COLUMN server_start timestamptz NOT NULL DEFAULT '2020-01-01';
+         CREATE FUNCTION lockkeeper.of_older() RETURNS integer LANGUAGE sql AS 'SELECT 2'" shop
+}
+without_its_functions() {
+    is "SELECT count(*) FROM pg_proc WHERE pronamespace = 'lockkeeper'::regnamespace AND proname = 'of_older'" \
+        0 shop
+}
+older 2
 ok 'a store of format 2 opens' says 0 '*' -S "$(store postgres shop)" \
-    acquire --try --owner carol --ttl 1h db/t2
-ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '3' shop
-ok 'without the functions that it had' is \
-    "SELECT count(*) FROM pg_proc WHERE pronamespace = 'lockkeeper'::regnamespace AND proname = 'of_two'" \
-    0 shop
+    acquire --try --owner carol --ttl 60s db/t2
+ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '4' shop
+ok 'without the functions that it had' without_its_functions
+older 3
+ok 'a store of format 3 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --try --owner bob db/t2
+ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '4' shop
+ok 'without its functions' without_its_functions
+ok 'a server that it does not know is a restart: what lives is given time' \
+    is "SELECT r.deadline_us = r.grace_us FROM lockkeeper.requests AS r WHERE r.owner = 'carol'" t shop
 
 # ---- by a DBA ----
 

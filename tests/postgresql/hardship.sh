@@ -7,11 +7,8 @@
 # names that are new, a hundred thousand requests that have perished, a hot standby, a server that
 # goes. Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/nobody.sh"
+. "${0%/*}/standby.sh"
 
-chmod 755 "$work"
-data=$LK_TEST_SERVER/data
-programs=${LK_TEST_POSTGRES_BIN:?is set by with_server.sh}
 crowd=''
 
 # shellcheck disable=SC2317 # called by the trap
@@ -19,8 +16,7 @@ stop() {
     for client in $crowd; do
         kill -KILL "$client" 2>/dev/null
     done
-    [ ! -d "$work/standby/data" ] ||
-        (cd / && as_nobody_special "$programs/pg_ctl" -D "$work/standby/data" -m immediate stop) >/dev/null 2>&1
+    stop_standby
     rm -rf "$work"
 }
 trap stop EXIT
@@ -163,12 +159,7 @@ report $? 'and whoever waits learns nothing of it'
 
 # ---- a replica ----
 
-mkdir "$work/standby"
-[ "$(id -u)" -ne 0 ] || chown postgres "$work/standby"
-(cd / && as_nobody_special "$programs/pg_basebackup" -h "$LK_TEST_SERVER" -U postgres -R -c fast \
-    -D "$work/standby/data" &&
-    as_nobody_special "$programs/pg_ctl" -D "$work/standby/data" -l "$work/standby/log" -w -s \
-        -o "-k $work/standby -c listen_addresses='' -c hot_standby=on -c max_connections=200" start) >"$work/out" 2>"$work/err"
+start_standby
 primary=$LK_STORE
 LK_STORE="postgresql://postgres@/postgres?host=$work/standby"
 ok 'a hot standby is UNAVAILABLE, and says where to go' \
@@ -178,20 +169,15 @@ ok 'of several hosts the one that can be written to is found' \
     says 0 '*' acquire --try --owner me --ttl 1h r/1
 # All of the primary's log has come before it goes.
 position=$(sql 'SELECT pg_current_wal_lsn()')
-tries=0
-while [ "$(sql "SELECT pg_last_wal_replay_lsn() >= '$position'" \
-    "host=$work/standby dbname=postgres")" != t ] && [ "$tries" -lt 600 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
+comes_to "SELECT pg_last_wal_replay_lsn() >= '$position'" t "$standby"
 
 # ---- a server that goes ----
 
-(cd / && as_nobody_special "$programs/pg_ctl" -D "$data" -m immediate -w -s stop) >"$work/out" 2>&1
+stop_primary
 LK_STORE=$primary
 ok 'a server that is gone is UNAVAILABLE' says 69 '*UNAVAILABLE*is the server there*' \
     acquire --try --owner other r/1
-(cd / && as_nobody_special "$programs/pg_ctl" -D "$work/standby/data" -w -s promote) >"$work/out" 2>&1
+promote_standby
 LK_STORE="postgresql://postgres@/postgres?host=$LK_TEST_SERVER,$work/standby&target_session_attrs=read-write"
 ok 'the standby takes over, and what was held is held' says 75 '*r/1*me*' acquire --try --owner other r/1
 ok 'and goes on' says 0 '*' acquire --try --owner other r/2

@@ -120,7 +120,7 @@ ok 'and left as it is' \
     is "SELECT count(*) FROM pg_class WHERE relnamespace = 'theirs'::regnamespace AND relkind = 'r'" 1
 sql 'DROP TABLE mine.parts CASCADE'
 sql 'UPDATE mine.meta SET writable_from = 1'
-ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*not whole*' \
+ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*incomplete*' \
     "postgresql://postgres@/postgres?$server&schema=mine"
 ok 'nobody has been made anything by failing' \
     is "SELECT count(*) FROM pg_namespace WHERE nspname = 'colour'" 0

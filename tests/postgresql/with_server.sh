@@ -13,10 +13,11 @@
 # command is told.
 set -u
 . "${0%/*}/nobody.sh"
+. "${0%/*}/../procedures/directory.sh"
 
-settings='-c fsync=off'
+settings='-c fsync=off' durable=''
 if [ "${1-}" = --durable ]; then
-    settings=
+    settings='' durable=--durable
     shift
 fi
 
@@ -25,7 +26,8 @@ programs=${LK_TEST_POSTGRES_BIN-}
 for directory in /usr/lib/postgresql/*/bin; do # the client's pg_config may know of no server
     [ -x "$programs/initdb" ] || programs=$directory
 done
-server=$(mktemp -d) || exit 1
+# shellcheck disable=SC2086 # a word, or none
+server=$(server_directory $durable) || exit 1
 child=''
 
 # shellcheck disable=SC2317 # called by the trap

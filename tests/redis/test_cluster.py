@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a cluster, and what the store makes of it: test_cluster.py LK [CASE]
+"""What happens to a cluster, and what the store makes of it: test_cluster.py LK HOLD [CASE]
 
 Nodes die, slots move, replication stops. Clients are the program `lk`, a process a call; workers are
 loops of them, each at a root of its own, that must never be refused and whose tokens must only grow.
@@ -19,9 +19,9 @@ WORKERS = 4
 
 
 class Cluster(Servers):
-    def __init__(self, program):
+    def __init__(self, program, hold):
         super().__init__()
-        self.program = program
+        self.program, self.hold = program, hold
         self.number = 0
         self.cluster()
         self.ports = [int(name) for name in os.listdir(self.folder) if name.isdigit()]
@@ -336,6 +336,166 @@ def a_node_dies_under_load(cluster):
     return under_load(cluster, kill)
 
 
+def roots_apart(cluster):
+    """Two roots, in byte order, that live on different nodes."""
+    first = cluster.master_of("apart0")["port"]
+    return "apart0", next(root for root in (f"apart{i}" for i in range(1, 100))
+                          if cluster.master_of(root)["port"] != first)
+
+
+def a_frozen_node_costs_no_lease_elsewhere(cluster):
+    """One process has a lease on a node that freezes, and shorter ones on another."""
+    frozen, healthy = roots_apart(cluster)
+    victim = cluster.master_of(frozen)
+    replica = cluster.replica_of(victim)
+    stopped = [cluster.pid(node["port"]) for node in (victim, replica) if node]
+    for port in cluster.ports:
+        cluster.at(port, "CONFIG", "SET", "cluster-require-full-coverage", "no")
+    # The healthy one first: then the frozen one was renewed before it.
+    holder = subprocess.Popen([cluster.hold, cluster.url, healthy, "2000", frozen, "6000"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        if holder.stdout.readline() != "held\n":
+            return "the leases were not granted"
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        lost = holder.stdout.readline()
+        if lost != f"lost {frozen}\n":
+            return f"first: {lost!r}"
+        return None
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        holder.kill()
+        holder.communicate()
+        for port in cluster.ports:
+            cluster.at(port, "CONFIG", "SET", "cluster-require-full-coverage", "yes")
+        cluster.wait("the cluster", lambda: all(
+            "cluster_state:ok" in cluster.at(port, "CLUSTER", "INFO") for port in cluster.ports))
+
+
+class Crowd(threading.Thread):
+    """Takes turns at a root, in line, until told to stop."""
+
+    def __init__(self, cluster, root, owner):
+        super().__init__()
+        self.cluster, self.root, self.owner = cluster, root, owner
+        self.stop, self.wrong, self.rounds = False, None, 0
+
+    def run(self):
+        while not self.stop and not self.wrong:
+            got = self.cluster.lk("acquire", "--wait", "20s", self.root, "--owner", self.owner)
+            if got["status"] != "granted":
+                self.wrong = f"{got}"
+            else:
+                self.rounds += 1
+                self.cluster.lk("release", self.root, "--owner", self.owner)
+
+
+def a_batch_gets_its_turn_in_a_crowd(cluster):
+    """Four clients take turns at one root of a batch: there is never a moment when it is free."""
+    first, second = roots_apart(cluster)
+    crowd = [Crowd(cluster, f"{second}/x", f"crowd{i}") for i in range(4)]
+    for member in crowd:
+        member.start()
+    try:
+        cluster.wait("the crowd", lambda: all(m.rounds > 1 or m.wrong for m in crowd))
+        for _ in range(3):
+            got = cluster.lk("acquire", "--wait", "20s", f"{first}/x", f"{second}/x")
+            if got["status"] != "granted" or len(got["tokens"]) != 2:
+                return f"the batch: {got}"
+            cluster.lk("release", f"{first}/x", f"{second}/x")
+    finally:
+        for member in crowd:
+            member.stop = True
+        for member in crowd:
+            member.join()
+    return next((m.wrong for m in crowd if m.wrong), None)
+
+
+def batches_wait_and_give_up(cluster):
+    """A wait for a batch that runs out is TIMEOUT and leaves nothing; a break of it is LOST."""
+    first, second = roots_apart(cluster)
+    for held in (first, second):
+        cluster.lk("acquire", "--try", held, "--owner", "holder")
+        for words in (("acquire", "--owner", "named"), ("run",)):
+            words += ("--wait", "700ms", second, first)
+            if words[0] == "run":
+                got = subprocess.run([cluster.program, "-S", cluster.url, *words, "--", "true"],
+                                     capture_output=True, text=True, check=False)
+                if got.returncode != 75:
+                    return f"run: {got}"
+            else:
+                got = cluster.lk(*words)
+                if got["status"] != "timeout":
+                    return f"{words}: {got}"
+        cluster.lk("release", held, "--owner", "holder")
+        for root in (first, second):
+            got = cluster.lk("acquire", "--try", root, "--owner", "other")
+            if got["status"] != "granted":
+                return f"{root} was not given back: {got}"
+            cluster.lk("release", root, "--owner", "other")
+    # It stands in line at the second root and holds the first; there it is broken.
+    cluster.lk("acquire", "--try", second, "--owner", "holder")
+    waiter = subprocess.Popen([cluster.program, "-S", cluster.url, "acquire", "--json", "--wait",
+                               "60s", first, second, "--owner", "batch"],
+                              stdout=subprocess.PIPE, text=True)
+    cluster.wait("the batch in line", lambda: cluster.lk(
+        "break", second, "--owner", "batch", "--reason", "test").get("broken") == 1)
+    if waiter.wait() != 78:
+        return f"broken: {waiter.stdout.read()}"
+    got = cluster.lk("acquire", "--try", first, "--owner", "other")
+    for root, owner in ((first, "other"), (second, "holder")):
+        cluster.lk("release", root, "--owner", owner)
+    return None if got["status"] == "granted" else f"{first} was not given back: {got}"
+
+
+def each_root_has_its_token(cluster):
+    """What runs under a batch writes each of its values, with the token of its own root."""
+    first, second = roots_apart(cluster)
+    script = """set -e
+        set -- $LK_PATH : $LK_TOKENS
+        test "$LK_TOKEN" = "$4" && test "$4" != "$5"
+        "$LK" put "$1" one --token "$4"
+        "$LK" put "$2" two --token "$5"
+        "$LK" del "$2" --token "$5"
+        "$LK" run --inherit "$2" -- true
+        "$LK" put "$2" two --token "$4"
+    """
+    got = subprocess.run([cluster.program, "-S", cluster.url, "run", second, first, "--",
+                          "sh", "-c", script], capture_output=True, text=True, check=False,
+                         env={**os.environ, "LK": cluster.program})
+    if got.returncode != 78 or f"in LK_TOKENS is the token of {first}" not in got.stderr:
+        return f"{got}"
+    got = cluster.lk("get", second)
+    return None if got.get("value") == "one" else f"{got}"
+
+
+def batches_in_each_others_way(cluster):
+    """Batches in all orders, and a single request across them: nobody waits for ever."""
+    first, second = roots_apart(cluster)
+    third = next(root for root in (f"apart{i}" for i in range(100))
+                 if root not in (first, second))
+    orders = ((first, second, third), (third, second, first), (second, third, first))
+    wrong = []
+
+    def work(number):
+        for _ in range(4):
+            parts = orders[number]
+            owner = f"batch{number}"
+            got = cluster.lk("acquire", "--wait", "50s", *parts, "--owner", owner)
+            if got["status"] != "granted":
+                wrong.append(f"{owner}: {got}")
+            cluster.lk("release", *parts, "--owner", owner)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong[0] if wrong else None
+
+
 def a_node_dies_in_a_batch(cluster):
     """The roots of a batch on the other nodes are released although one fails (R14)."""
     held = [f"part{i}" for i in range(12)]
@@ -371,7 +531,7 @@ def a_node_dies_in_a_batch(cluster):
 
 
 def main():
-    cluster = Cluster(os.path.abspath(sys.argv[1]))
+    cluster = Cluster(*map(os.path.abspath, sys.argv[1:3]))
     cases = [
         ("lock and value live in one slot, in one call each", lock_and_value_live_together),
         ("batches cross slots", batches_cross_slots),
@@ -382,11 +542,16 @@ def main():
         ("waiters follow their slot", waiters_follow_their_slot),
         ("calls wait while their slot moves", calls_wait_while_their_slot_moves),
         ("slots move under load", slots_move_under_load),
+        ("a batch gets its turn in a crowd", a_batch_gets_its_turn_in_a_crowd),
+        ("batches wait, and give up", batches_wait_and_give_up),
+        ("each root has its token", each_root_has_its_token),
+        ("batches in each other's way", batches_in_each_others_way),
+        ("a frozen node costs no lease elsewhere", a_frozen_node_costs_no_lease_elsewhere),
         ("a forgetful fail-over does not turn tokens back", a_forgetful_fail_over),
         ("a node dies under load", a_node_dies_under_load),
         ("a node dies in the middle of a batch", a_node_dies_in_a_batch),
     ]
-    cases = [case for case in cases if len(sys.argv) < 3 or sys.argv[2] in case[0]]
+    cases = [case for case in cases if len(sys.argv) < 4 or sys.argv[3] in case[0]]
     print(f"1..{len(cases)}", flush=True)
     try:
         good = [cluster.case(*case) for case in cases]

@@ -16,7 +16,8 @@ import time
 from with_servers import Servers, free_ports
 
 EXITS = {"granted": 0, "ok": 0, "busy": 75, "lost": 78, "unavailable": 69, "denied": 77,
-         "full": 73, "invalid": 64, "internal": 70, "unsupported": 79, "timeout": 75, "none": 1}
+         "full": 73, "invalid": 64, "internal": 70, "unsupported": 79, "timeout": 75, "waiting": 75,
+         "none": 1, "deadlock": 76}
 RIGHTS = ["~*", "&lk:e:*", "+@read", "+@write", "+@pubsub", "+evalsha", "+script|load", "+info",
           "+time", "+wait", "+select", "+asking", "+cluster|slots"]  # as in docs/redis.md
 
@@ -47,6 +48,12 @@ class Trouble(Servers):
             answer = {}
         answer.setdefault("error", result.stderr.strip())
         return {**answer, "exit": result.returncode}
+
+    def lk_lines(self, *words):
+        """What a listing prints, an object a line."""
+        result = subprocess.run([self.program, "-S", self.url, *words, "--json"],
+                                capture_output=True, text=True, check=False)
+        return [json.loads(line) for line in result.stdout.splitlines()]
 
     def answers(self, status, *words, says="", **options):
         """The answer has this status and exit code, and its sentence says this."""
@@ -258,6 +265,101 @@ def grace(t):
     t.answers("granted", "acquire", "root", "--wait", "50s", owner="other")
 
 
+def waiters_outlast_a_loss_of_data(t):
+    """A server that forgets: who waits is asked for again. A break is one, restart or not."""
+    t.single()
+
+    def waiting():
+        return len([line for line in t.lk_lines("ls", "x") if line["state"] == "waiting"])
+
+    def start(*words):
+        return subprocess.Popen([t.program, "-S", t.url, "run", "--wait", "50s", "--note", "waits",
+                                 "x", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+
+    t.answers("granted", "acquire", "--try", "x", owner="holder")
+    waiters = [start("--", "echo", "ran") for _ in range(2)]
+    t.wait("the waiters", lambda: waiting() == 2)
+    t.restart()
+    t.wait_for_pong()
+    for waiter in waiters:
+        out, err = waiter.communicate()
+        expect(waiter.returncode == 0 and out == "ran\n" and err.count("asked for again") <= 1,
+               f"{waiter.returncode} {out!r} {err!r}")
+    # What was broken stays so: the record of it is in the store that came back.
+    t.redis("CONFIG", "SET", "appendonly", "yes")
+    t.wait("the file", lambda: "aof_rewrite_in_progress:0" in t.redis("INFO", "persistence"))
+    t.redis("CONFIG", "SET", "appendfsync", "always")
+    t.answers("granted", "acquire", "--try", "x", owner="holder")
+    waiter = start("--", "echo", "ran")
+    t.wait("the waiter", lambda: waiting() == 1)
+    os.kill(waiter.pid, signal.SIGSTOP)
+    owner = next(line["owner"] for line in t.lk_lines("ls", "x") if line["state"] == "waiting")
+    t.answers("ok", "break", "x", "--owner", owner, "--reason", "test")
+    t.restart("--appendonly", "yes")
+    t.wait_for_pong()
+    os.kill(waiter.pid, signal.SIGCONT)
+    out, err = waiter.communicate()
+    expect(waiter.returncode == 78, f"broken: {waiter.returncode} {out!r} {err!r}")
+
+
+def tokens_rise(t):
+    """R4: whatever the server has forgotten, under several roots at once."""
+    t.single()
+    roots = [f"root{i}" for i in range(4)]
+    last = dict.fromkeys(roots, 0)
+    wrong = []
+
+    def ask(root):
+        token = t.answers("granted", "acquire", "--try", f"{root}/x")["token"]
+        t.answers("ok", "release", f"{root}/x")
+        if token <= last[root]:
+            wrong.append(f"{root}: {token} after {last[root]}")
+        last[root] = token
+
+    def ask_all():
+        askers = [threading.Thread(target=ask, args=(root,)) for root in roots]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        expect(not wrong, f"{wrong}")
+
+    ask_all()
+    t.redis("SAVE")
+    ask_all()
+    t.restart()  # with what there was at the first round
+    t.wait_for_pong()
+    ask_all()
+    os.unlink(os.path.join(t.folder, "server", "dump.rdb"))
+    t.restart()  # with nothing
+    t.wait_for_pong()
+    ask_all()
+    t.redis("FLUSHALL")
+    ask_all()
+
+
+def an_older_store(t):
+    """What the version before has left: memory of ended tokens, and where an owner waits."""
+    t.single()
+    held = t.answers("granted", "acquire", "--try", "a", owner="carol")
+    t.answers("granted", "acquire", "--try", "b", owner="bob")
+    t.answers("waiting", "acquire", "--queue", "a", owner="bob")
+    t.redis("RENAME", "{}:lk:w:bob", "lk:waits:bob")
+    t.redis("EVAL", "local x = redis.call('HGET', KEYS[1], 'x') "
+            "local f = {struct.unpack('<Bdddddddds', x)} f[9] = math.floor(f[2] / 100000000) "
+            "redis.call('HSET', KEYS[1], 'x', struct.pack('<Bdddddddds', unpack(f, 1, 10))) "
+            "redis.call('HSET', KEYS[1] .. f[9], '123', 'a token') "
+            "redis.call('PEXPIRE', KEYS[1] .. f[9], 400000)", "1", "{a}:lk:h")
+    t.answers("waiting", "acquire", "--queue", "a", owner="bob")  # as each waiter asks again
+    t.answers("deadlock", "acquire", "--queue", "b", owner="carol")
+    for _ in range(2):
+        t.answers("ok", "release", "a", "--token", str(held["token"]), owner="carol")
+    t.answers("granted", "acquire", "--queue", "a", owner="bob")
+    for key in t.redis("KEYS", "*").splitlines():
+        expect(key == "{}:lk:f" or int(t.redis("PTTL", key)) > 0, f"{key} stays for ever")
+
+
 def garbage(t):
     """Whatever stands in our keys: a sentence, no crash, and nobody gets what is held."""
     t.single()
@@ -316,8 +418,8 @@ def garbage(t):
     t.redis("ZADD", "{r}:lk:t", "0", "nobody")
     look("a deadline of nobody's")
     make()
-    t.redis("SET", "lk:waits:holder", "x")
-    t.redis("SET", "lk:waits:thief", "x")
+    t.redis("SET", "{}:lk:w:holder", "x")
+    t.redis("SET", "{}:lk:w:thief", "x")
     answer = t.lk("acquire", "--queue", "r/two", owner="thief")
     expect(answer["exit"] != 0, f"waits: {answer}")
 
@@ -354,19 +456,23 @@ CASES = [
     ("scripts that are forgotten under load", forgotten_scripts),
     ("a script that does not end", a_busy_script),
     ("grace after a restart", grace),
+    ("waiters outlast a loss of data", waiters_outlast_a_loss_of_data),
+    ("tokens after a restart that forgets", tokens_rise),
+    ("an older store", an_older_store),
     ("garbage in the keys", garbage),
     ("what the doctor says", doctor),
     ("what the doctor says of a cluster", doctor_of_a_cluster),
 ]
 
 
-def main():
+def run_cases(servers, all_cases):
+    """Each case with fresh servers of this class, those that the command line names; the exit code."""
     program = os.path.abspath(sys.argv[1])
-    cases = [case for case in CASES if len(sys.argv) < 3 or sys.argv[2] in case[0]]
+    cases = [case for case in all_cases if len(sys.argv) < 3 or sys.argv[2] in case[0]]
     print(f"1..{len(cases)}", flush=True)
     failed = 0
     for number, (name, test) in enumerate(cases, 1):
-        trouble = Trouble(program)
+        trouble = servers(program)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
             test(trouble)
@@ -380,4 +486,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(Trouble, CASES))

@@ -1,9 +1,11 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command beside Redis servers of its own: with_servers.py single|cluster COMMAND...
+"""Runs a command beside Redis servers of its own:
+with_servers.py [--clock LIBRARY] single|cluster COMMAND...
 
-In the command's words, {url} stands for the store's URL, {flush} for a program that empties it, and
-{folder} for the servers' folder. `cluster` is three masters with a replica each, on free ports of
+In the command's words, {url} stands for the store's URL, {flush} for a program that empties it,
+{folder} for the servers' folder, and {clock} for the file that LIBRARY (clock.c), which the servers
+load first, has their time from. `cluster` is three masters with a replica each, on free ports of
 the loopback; `single` is one server on a socket. The servers end with the command, whatever it does.
 """
 import os
@@ -43,18 +45,25 @@ def free_ports(count):
 
 
 class Servers:
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="lk-redis-")
+    def __init__(self, clock=None, folder=None):
+        self.folder = folder or tempfile.mkdtemp(prefix="lk-redis-")
+        self.environment = dict(os.environ)
+        self.clock = os.path.join(self.folder, "clock")
+        if clock:
+            with open(self.clock, "wb") as file:
+                file.write(bytes(8))
+            self.environment.update(LD_PRELOAD=clock, LK_TEST_CLOCK=self.clock)
         self.processes = []
         self.url = None
         self.flush = []
 
     def start(self, name, *options):
         folder = os.path.join(self.folder, name)
-        os.mkdir(folder)
+        os.makedirs(folder, exist_ok=True)  # it may start again
         words = ["redis-server", "--dir", folder, "--save", "", "--logfile", "log", *options]
         self.processes.append(subprocess.Popen(words, stdin=subprocess.DEVNULL,
-                                               stdout=subprocess.DEVNULL))
+                                               stdout=subprocess.DEVNULL,
+                                               env=self.environment))
         with open(os.path.join(folder, "pid"), "w", encoding="ascii") as file:
             file.write(f"{self.processes[-1].pid}\n")
 
@@ -71,20 +80,23 @@ class Servers:
 
     def single(self, *options):
         path = os.path.join(self.folder, "socket")
-        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "1024",
+        self.start("server", "--port", "0", "--unixsocket", path, "--databases", "16384",
                    *options)
         self.url = f"redis://{path}"
         self.flush = [f"redis-cli -s {path} FLUSHALL"]
         self.wait("the server", lambda: "PONG" in self.cli("-s", path, "PING"))
 
+    def start_node(self, port):
+        self.start(str(port), "--port", str(port), "--bind", "127.0.0.1",
+                   "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
+                   "--cluster-node-timeout", str(NODE_TIMEOUT_MS),
+                   "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
+                   "--appendonly", "no")
+
     def cluster(self):
         ports = free_ports(6)
         for port in ports:
-            self.start(str(port), "--port", str(port), "--bind", "127.0.0.1",
-                       "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
-                       "--cluster-node-timeout", str(NODE_TIMEOUT_MS),
-                       "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
-                       "--appendonly", "no")
+            self.start_node(port)
         for port in ports:
             self.wait("a node", lambda port=port: "PONG" in self.cli("-p", str(port), "PING"))
         nodes = [f"127.0.0.1:{port}" for port in ports]
@@ -113,18 +125,24 @@ class Servers:
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("single", "cluster"):
-        print("usage: with_servers.py single|cluster COMMAND...", file=sys.stderr)
+    arguments = sys.argv[1:]
+    clock = None
+    if arguments[:1] == ["--clock"]:
+        clock = arguments[1]
+        arguments = arguments[2:]
+    if len(arguments) < 2 or arguments[0] not in ("single", "cluster"):
+        print("usage: with_servers.py [--clock LIBRARY] single|cluster COMMAND...",
+              file=sys.stderr)
         return 2
-    servers = Servers()
+    servers = Servers(clock)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
     try:
-        getattr(servers, sys.argv[1])()
+        getattr(servers, arguments[0])()
         known = {"{url}": servers.url, "{flush}": servers.flush_program(),
-                 "{folder}": servers.folder}
+                 "{folder}": servers.folder, "{clock}": servers.clock}
         words = []
-        for word in sys.argv[2:]:
+        for word in arguments[1:]:
             for mark, value in known.items():
                 word = word.replace(mark, value)
             words.append(word)

@@ -52,6 +52,8 @@ struct lk_reference {
     size_t item_count;
     struct lk_reference_queue *queues;
     size_t queue_count;
+    size_t idle_queues_max;
+    uint64_t removals; /* of items */
     struct texts *texts;
 
     struct lk_reference_answer answer;
@@ -136,6 +138,8 @@ void doubt_value(struct lk_reference *reference, const struct lk_reference_reque
 void step_put(struct lk_reference *reference, const struct lk_put *put);
 
 /* ---- work.c: R16 ---- */
+
+void forget_queues(struct lk_reference *reference);
 
 void free_item(struct lk_reference *reference,
                uint64_t claim); /* its claim perished or was broken */

@@ -15,10 +15,11 @@ struct lk_reference_request *find_arrival(const struct lk_reference *reference, 
     return NULL;
 }
 
-struct lk_reference *lk_reference_new(const struct lk_quotas *quotas, size_t ended_max) {
+struct lk_reference *lk_reference_new(const struct lk_quotas *quotas, size_t ended_max,
+                                      size_t idle_queues_max) {
     struct lk_reference *reference = grown(NULL, 0, sizeof *reference);
 
-    *reference = (struct lk_reference){.ended_max = ended_max};
+    *reference = (struct lk_reference){.ended_max = ended_max, .idle_queues_max = idle_queues_max};
     if (quotas != NULL) {
         reference->quotas = *quotas;
     }

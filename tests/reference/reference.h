@@ -63,6 +63,7 @@ struct lk_reference_item {
 struct lk_reference_queue {
     struct lk_path path;
     struct lk_queue_counts counts;
+    uint64_t emptied; /* the greater, the later its last item was done */
 };
 
 struct lk_reference_answer {
@@ -79,13 +80,14 @@ struct lk_reference_answer {
     struct lk_reference_item item;
 };
 
-struct lk_reference *lk_reference_new(const struct lk_quotas *quotas, size_t ended_max);
+struct lk_reference *lk_reference_new(const struct lk_quotas *quotas, size_t ended_max,
+                                      size_t idle_queues_max);
 void lk_reference_free(struct lk_reference *reference);
 struct lk_reference *lk_reference_copy(const struct lk_reference *reference);
 
 /* The answer is valid until the next step. */
 const struct lk_reference_answer *lk_reference_step(struct lk_reference *reference,
-                                                    const struct lk_event *event);
+                                                    const struct lk_command *command);
 
 /* Values, items (by age) and queues. Valid until the next step. */
 const struct lk_reference_value *lk_reference_values(const struct lk_reference *reference,

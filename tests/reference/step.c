@@ -475,10 +475,10 @@ static void step_release(struct lk_reference *reference, const struct lk_release
 }
 
 /* R16: the claim of these paths, or of the item at this one. */
-static const struct lk_reference_request *find_claim(const struct lk_reference *reference,
-                                                     const struct lk_target *target) {
+static struct lk_reference_request *find_claim(const struct lk_reference *reference,
+                                               const struct lk_target *target) {
     for (size_t i = 0; i < reference->request_count; i++) {
-        const struct lk_reference_request *claim = &reference->requests[i];
+        struct lk_reference_request *claim = &reference->requests[i];
         bool named = is_same_request(claim, target->owner, target->parts, target->part_count)
                      || (target->part_count == 1 && lk_slice_equal(claim->owner, target->owner)
                          && is_same_path(&claim->parts[0].path, &target->parts[0].path));
@@ -489,11 +489,11 @@ static const struct lk_reference_request *find_claim(const struct lk_reference *
     return NULL;
 }
 
-/* R18: as if its deadline were now. */
+/* R18: as if its deadline were now; or R10: no wait keeps it alive any more. */
 static void step_leave(struct lk_reference *reference, const struct lk_leave *leave,
                        struct lk_times times) {
     const struct lk_target *target = &leave->target;
-    const struct lk_reference_request *request;
+    struct lk_reference_request *request;
 
     if (!are_sound_names(target->owner, target->parts, target->part_count)) {
         give_answer(reference, LK_INVALID, 0);
@@ -503,6 +503,11 @@ static void step_leave(struct lk_reference *reference, const struct lk_leave *le
                               : find(reference, target->owner, target->parts, target->part_count);
     if (request == NULL || (target->token != 0 && target->token != request->token)) {
         give_answer(reference, LK_LOST, 0);
+        return;
+    }
+    if (leave->is_of_wait) {
+        request->attended = false;
+        give_answer(reference, LK_OK, request->arrival);
         return;
     }
     lose(reference, request->arrival);
@@ -537,42 +542,43 @@ static void step_break(struct lk_reference *reference, const struct lk_break *br
 /* ---- the door ---- */
 
 const struct lk_reference_answer *lk_reference_step(struct lk_reference *reference,
-                                                    const struct lk_event *event) {
-    reference->now_us = event->times.now_us;
-    perish(reference, event->times);
-    switch (event->kind) {
-    case LK_EVENT_ASK:
-        step_ask(reference, &event->ask, event->times);
+                                                    const struct lk_command *command) {
+    reference->now_us = command->times.now_us;
+    perish(reference, command->times);
+    forget_queues(reference);
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        step_ask(reference, &command->ask, command->times);
         break;
-    case LK_EVENT_RENEW:
-        step_renew(reference, &event->renew, event->times);
+    case LK_COMMAND_RENEW:
+        step_renew(reference, &command->renew, command->times);
         break;
-    case LK_EVENT_RELEASE:
-        step_release(reference, &event->release, event->times);
+    case LK_COMMAND_RELEASE:
+        step_release(reference, &command->release, command->times);
         break;
-    case LK_EVENT_BREAK:
-        step_break(reference, &event->broken, event->times);
+    case LK_COMMAND_BREAK:
+        step_break(reference, &command->broken, command->times);
         break;
-    case LK_EVENT_TICK:
+    case LK_COMMAND_TICK:
         give_answer(reference, LK_OK, 0);
         break;
-    case LK_EVENT_PUT:
-        step_put(reference, &event->put);
+    case LK_COMMAND_PUT:
+        step_put(reference, &command->put);
         break;
-    case LK_EVENT_PUSH:
-        step_push(reference, &event->push, event->times);
+    case LK_COMMAND_PUSH:
+        step_push(reference, &command->push, command->times);
         break;
-    case LK_EVENT_TAKE:
-        step_take(reference, &event->take, event->times);
+    case LK_COMMAND_TAKE:
+        step_take(reference, &command->take, command->times);
         break;
-    case LK_EVENT_FINISH:
-        step_finish(reference, &event->finish, event->times);
+    case LK_COMMAND_FINISH:
+        step_finish(reference, &command->finish, command->times);
         break;
-    case LK_EVENT_UNPARK:
-        step_unpark(reference, &event->unpark);
+    case LK_COMMAND_UNPARK:
+        step_unpark(reference, &command->unpark);
         break;
-    case LK_EVENT_LEAVE:
-        step_leave(reference, &event->leave, event->times);
+    case LK_COMMAND_LEAVE:
+        step_leave(reference, &command->leave, command->times);
         break;
     }
     return &reference->answer;

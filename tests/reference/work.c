@@ -41,24 +41,63 @@ static struct lk_reference_item *find_item(const struct lk_reference *reference,
     return NULL;
 }
 
+static struct lk_reference_queue *queue_of(struct lk_reference *reference,
+                                           const struct lk_path *path) {
+    for (size_t i = 0; i < reference->queue_count; i++) {
+        if (is_same_path(&reference->queues[i].path, path)) {
+            return &reference->queues[i];
+        }
+    }
+    reference->queues = grown(reference->queues, reference->queue_count, sizeof *reference->queues);
+    reference->queues[reference->queue_count] = (struct lk_reference_queue){.path = *path};
+    return &reference->queues[reference->queue_count++];
+}
+
+static struct lk_queue_counts *counts_of(struct lk_reference *reference,
+                                         const struct lk_path *queue) {
+    return &queue_of(reference, queue)->counts;
+}
+
 static void remove_item(struct lk_reference *reference, const struct lk_reference_item *item) {
     size_t at = (size_t)(item - reference->items);
 
+    queue_of(reference, &item->queue)->emptied = ++reference->removals;
     memmove(reference->items + at, reference->items + at + 1,
             (reference->item_count - at - 1) * sizeof *reference->items);
     reference->item_count--;
 }
 
-static struct lk_queue_counts *counts_of(struct lk_reference *reference,
-                                         const struct lk_path *queue) {
-    for (size_t i = 0; i < reference->queue_count; i++) {
-        if (is_same_path(&reference->queues[i].path, queue)) {
-            return &reference->queues[i].counts;
+static bool is_idle(const struct lk_reference *reference, const struct lk_reference_queue *queue) {
+    for (size_t i = 0; i < reference->item_count; i++) {
+        if (is_same_path(&reference->items[i].queue, &queue->path)) {
+            return false;
         }
     }
-    reference->queues = grown(reference->queues, reference->queue_count, sizeof *reference->queues);
-    reference->queues[reference->queue_count] = (struct lk_reference_queue){.path = *queue};
-    return &reference->queues[reference->queue_count++].counts;
+    return true;
+}
+
+/* R16: beyond the bound, the counts of the queues that have been without an item longest go. */
+void forget_queues(struct lk_reference *reference) {
+    for (;;) {
+        size_t idle = 0;
+        size_t oldest = 0;
+
+        for (size_t i = 0; i < reference->queue_count; i++) {
+            if (is_idle(reference, &reference->queues[i])) {
+                oldest =
+                    idle == 0 || reference->queues[i].emptied < reference->queues[oldest].emptied
+                        ? i
+                        : oldest;
+                idle++;
+            }
+        }
+        if (idle <= reference->idle_queues_max) {
+            break;
+        }
+        memmove(reference->queues + oldest, reference->queues + oldest + 1,
+                (reference->queue_count - oldest - 1) * sizeof *reference->queues);
+        reference->queue_count--;
+    }
 }
 
 static void answer_about(struct lk_reference *reference, lk_outcome outcome, uint64_t arrival,

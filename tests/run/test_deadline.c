@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "cli/run/deadline.h"
+#include "client/safe_until.h"
 
 enum { SECOND_US = 1000000, MS_US = 1000, MINUTE_MS = 60000 };
 
@@ -42,6 +43,32 @@ static void margins_of_short_leases_leave_time_to_kill(void **state) {
     check_margins(50, 20 * MS_US, 20 * MS_US);
 }
 
+/*
+ * The store's clock is the faster one, and nothing is heard from the store between the grant and
+ * its end, as with a fixed end (R11): CMD is dead before the store lets the next one in, with a
+ * kill margin to spare that is as long as without any drift.
+ */
+static void clocks_that_drift_apart_do_not_overlap(void **state) {
+    static const int64_t spans_ms[] = {
+        50, 1000, 60000, 3600000, 86400000, 604800000, 366LL * 86400 * 1000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof spans_ms / sizeof spans_ms[0]; i++) {
+        int64_t span_us = spans_ms[i] * MS_US;
+        int64_t end_us = lk_safe_until_end_us(start_us, spans_ms[i]);
+        struct lk_run_plan plan = lk_run_plan_deadline(spans_ms[i], end_us);
+        int64_t margin_us = end_us - plan.kill_us;
+        int64_t dead_us = plan.kill_us - start_us;
+        int64_t dead_by_store_us = dead_us + dead_us / 1000000 * LK_CLOCK_DRIFT_PPM
+                                   + dead_us % 1000000 * LK_CLOCK_DRIFT_PPM / 1000000;
+
+        assert_true(margin_us >= LK_RUN_KILL_MARGIN_MIN_MS * MS_US);
+        assert_true(dead_by_store_us + margin_us <= span_us);
+        /* ... and no more is given away than a thousandth. */
+        assert_true(end_us - start_us >= span_us - span_us / 1000);
+    }
+}
+
 static void steps_begin_at_their_instants(void **state) {
     struct lk_run_plan plan = lk_run_plan_deadline(MINUTE_MS, start_us + 60 * SECOND_US);
 
@@ -62,6 +89,17 @@ static void lost_early_keeps_the_instant_of_kill(void **state) {
     (void)state;
     assert_int_equal(plan.terminate_us, lost_us);
     assert_int_equal(plan.kill_us, start_us + 59 * SECOND_US);
+}
+
+/* A store may promise for longer than it says to renew: as long as a process lives, say. */
+static void lost_leaves_a_ttl_at_most(void **state) {
+    int64_t lost_us = start_us + 20 * SECOND_US;
+    struct lk_run_plan plan =
+        lk_run_plan_lost(MINUTE_MS, start_us + 366LL * 86400 * SECOND_US, lost_us);
+
+    (void)state;
+    assert_int_equal(plan.terminate_us, lost_us);
+    assert_int_equal(plan.kill_us, lost_us + 60 * SECOND_US);
 }
 
 static void lost_late_leaves_a_second(void **state) {
@@ -140,8 +178,10 @@ int main(void) {
         cmocka_unit_test(margins_are_a_sixth_and_a_twentieth),
         cmocka_unit_test(margins_of_long_leases_are_bounded),
         cmocka_unit_test(margins_of_short_leases_leave_time_to_kill),
+        cmocka_unit_test(clocks_that_drift_apart_do_not_overlap),
         cmocka_unit_test(steps_begin_at_their_instants),
         cmocka_unit_test(lost_early_keeps_the_instant_of_kill),
+        cmocka_unit_test(lost_leaves_a_ttl_at_most),
         cmocka_unit_test(lost_late_leaves_a_second),
         cmocka_unit_test(max_time_leaves_at_least_a_second),
         cmocka_unit_test(the_sooner_plan_wins_instant_by_instant),

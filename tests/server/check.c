@@ -64,7 +64,7 @@ static void add_lease(struct sim *sim, const struct sim_client *client, const st
     for (size_t i = 0; i < sim->lease_count; i++) {
         struct sim_lease *other = &sim->leases[i];
         if (!is_about(other, client->owner, parts, part_count)
-            || other->is_claim != (told->kind == LK_CALL_TAKE)) {
+            || other->is_claim != (told->decides == LK_COMMAND_TAKE)) {
             continue;
         }
         if (other->token == told->token && other->ticket == told->ticket) {
@@ -86,7 +86,7 @@ static void add_lease(struct sim *sim, const struct sim_client *client, const st
         lease->part_count = part_count;
         lease->ticket = told->ticket;
         lease->token = told->token;
-        lease->is_claim = told->kind == LK_CALL_TAKE;
+        lease->is_claim = told->decides == LK_COMMAND_TAKE;
         lease->ttl_us = told->until_us - told->decided_us;
         lease->client = client->connection.client;
         lease->is_covered = told->is_covered;
@@ -107,7 +107,7 @@ static void renew_lease(struct sim *sim, const struct sim_client *client,
     for (size_t i = 0; i < sim->lease_count; i++) {
         struct sim_lease *lease = &sim->leases[i];
         if (is_about(lease, client->owner, (char(*)[SIM_NAME_MAX])client->parts_text,
-                     client->call.renew.target.part_count)
+                     client->call.command.renew.target.part_count)
             && lease->token == told->token && lease->token != 0) {
             lease->until_us = told->until_us;
         }
@@ -118,39 +118,41 @@ void check_told(struct sim *sim, struct sim_client *client, const struct sim_tol
     char item[1][SIM_NAME_MAX];
 
     sim_say(sim, "%s is told: call %d %s, ticket %" PRIu64 " token %" PRIu64 " until %" PRId64,
-            client->name, (int)told->kind, lk_outcome_name(told->outcome), told->ticket,
+            client->name, (int)told->decides, lk_outcome_name(told->outcome), told->ticket,
             told->token, told->until_us);
     if (sim->flaw != SIM_ANSWERS_EARLY && told->batch > sim->applied) {
         sim_fail(sim, "an answer left before batch %" PRIu64 " was on disk", told->batch);
     }
-    if (told->kind == LK_CALL_ASK && (told->outcome == LK_GRANTED || told->outcome == LK_WAITING)) {
-        add_lease(sim, client, told, client->parts_text, client->call.ask.part_count);
-    } else if (told->kind == LK_CALL_TAKE && told->outcome == LK_GRANTED) {
+    if (told->decides == LK_COMMAND_ASK
+        && (told->outcome == LK_GRANTED || told->outcome == LK_WAITING)) {
+        add_lease(sim, client, told, client->parts_text, client->call.command.ask.part_count);
+    } else if (told->decides == LK_COMMAND_TAKE && told->outcome == LK_GRANTED) {
         sim_write(item[0], "w/%s", told->id);
         add_lease(sim, client, told, item, 1);
-    } else if (told->kind == LK_CALL_RENEW && told->outcome == LK_OK) {
+    } else if (told->decides == LK_COMMAND_RENEW && told->outcome == LK_OK) {
         renew_lease(sim, client, told);
-    } else if (told->kind == LK_CALL_EVENTS && told->outcome == LK_OK) {
+    } else if (told->is_of_events && told->outcome == LK_OK) {
         check_events(sim, client, told);
     }
 }
 
 /* The call arrives: it may set another deadline, and nobody be told. */
 static void check_moving(struct sim *sim, const struct sim_client *client) {
-    const struct lk_call *call = &client->call;
-    bool is_ask = call->kind == LK_CALL_ASK;
-    int64_t ttl_us = call->ask.ttl_ms != 0 ? call->ask.ttl_ms * 1000 : LK_TTL_DEFAULT_MS * 1000;
-    size_t part_count = is_ask ? call->ask.part_count : call->renew.target.part_count;
+    const struct lk_command *command = &client->call.command;
+    bool is_ask = lk_call_is(&client->call, LK_COMMAND_ASK);
+    bool is_renewal = lk_call_is(&client->call, LK_COMMAND_RENEW);
+    int64_t ttl_ms = is_ask && command->ask.ttl_ms != 0 ? command->ask.ttl_ms : LK_TTL_DEFAULT_MS;
+    size_t part_count = is_ask ? command->ask.part_count : command->renew.target.part_count;
 
     for (size_t i = 0; i < sim->lease_count; i++) {
         struct sim_lease *lease = &sim->leases[i];
-        if ((!is_ask && call->kind != LK_CALL_RENEW)
+        if ((!is_ask && !is_renewal)
             || !is_about(lease, client->owner, (char(*)[SIM_NAME_MAX])client->parts_text,
                          part_count)) {
             continue;
         }
-        if (is_ask && ttl_us < lease->ttl_us) {
-            lease->ttl_us = ttl_us;
+        if (is_ask && ttl_ms * 1000 < lease->ttl_us) {
+            lease->ttl_us = ttl_ms * 1000;
         }
         if (lease->until_us > sim->times.now_us + lease->ttl_us) {
             lease->until_us = sim->times.now_us + lease->ttl_us;
@@ -164,23 +166,23 @@ void check_ending(struct sim *sim, const struct sim_client *client) {
     char item[1][SIM_NAME_MAX];
 
     check_moving(sim, client);
-    if (call->kind == LK_CALL_BREAK) {
-        check_break(sim, &call->broken);
+    if (lk_call_is(call, LK_COMMAND_BREAK)) {
+        check_break(sim, &call->command.broken);
     }
     sim_write(item[0], "w/%s", client->id);
     for (size_t i = 0; i < sim->lease_count; i++) {
         struct sim_lease *lease = &sim->leases[i];
         bool ends = false;
 
-        if (call->kind == LK_CALL_RELEASE) {
+        if (lk_call_is(call, LK_COMMAND_RELEASE)) {
             ends = !lease->is_claim
                    && is_about(lease, client->owner, (char(*)[SIM_NAME_MAX])client->parts_text,
-                               call->release.target.part_count);
-        } else if (call->kind == LK_CALL_ASK) { /* it may be a deadlock, or time out */
+                               call->command.release.target.part_count);
+        } else if (lk_call_is(call, LK_COMMAND_ASK)) { /* it may be a deadlock, or time out */
             ends = lease->token == 0
                    && is_about(lease, client->owner, (char(*)[SIM_NAME_MAX])client->parts_text,
-                               call->ask.part_count);
-        } else if (call->kind == LK_CALL_FINISH) {
+                               call->command.ask.part_count);
+        } else if (lk_call_is(call, LK_COMMAND_FINISH)) {
             ends = lease->is_claim && is_about(lease, client->owner, item, 1);
         }
         if (ends) {
@@ -372,8 +374,8 @@ void check_gone(struct sim *sim, const struct lk_model *model) {
     }
 }
 
-void check_image(struct sim *sim, const struct lk_image *image) {
-    char *loaded = check_dump(image->model);
+void check_snapshot(struct sim *sim, const struct lk_core_snapshot *snapshot) {
+    char *loaded = check_dump(snapshot->model);
 
     if (sim->written != NULL) {
         compare_with_written(sim, loaded);
@@ -383,7 +385,7 @@ void check_image(struct sim *sim, const struct lk_image *image) {
     for (size_t i = 0; i < sim->lease_count; i++) {
         const struct sim_lease *lease = &sim->leases[i];
         if (lease->ended_us == LK_NEVER && lease->until_us > sim->times.now_us && !lease->bound
-            && !lease->is_claim && !is_there(image->model, lease)) {
+            && !lease->is_claim && !is_there(snapshot->model, lease)) {
             sim_fail(sim, "%s was told that it %s %s, and it is not there after a crash",
                      lease->owner, lease->token != 0 ? "holds" : "waits for", lease->parts[0]);
         }

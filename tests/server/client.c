@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "engine/happening.h"
+#include "engine/event.h"
 #include "sim.h"
 
 static const char *const paths[] = {"a", "a/b", "a/c", "d", "pool"};
@@ -79,14 +79,19 @@ static uint64_t sum_of(const lk_watch_event *event) {
     return sum != 0 ? sum : 1;
 }
 
-static void keep_events(const struct lk_happenings *happenings, struct sim_told *told) {
-    assert(happenings->count <= SIM_EVENTS_TOLD_MAX);
-    told->last = happenings->last;
-    told->event_count = happenings->count;
-    for (size_t i = 0; i < happenings->count; i++) {
-        told->events[i].sequence = happenings->events[i].sequence;
-        told->events[i].sum = sum_of(&happenings->events[i]);
+static void keep_events(const struct lk_event_page *page, struct sim_told *told) {
+    assert(page->count <= SIM_EVENTS_TOLD_MAX);
+    told->last = page->last;
+    told->event_count = page->count;
+    for (size_t i = 0; i < page->count; i++) {
+        told->events[i].sequence = page->events[i].sequence;
+        told->events[i].sum = sum_of(&page->events[i]);
     }
+}
+
+/* LK_COMMAND_TICK: it is no command. */
+static enum lk_command_kind decides(const struct lk_call *call) {
+    return call->kind == LK_CALL_COMMAND ? call->command.kind : LK_COMMAND_TICK;
 }
 
 static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
@@ -100,7 +105,7 @@ static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_
     }
     assert(connection->told_count < SIM_TOLD_MAX);
     *told = (struct sim_told){
-        .kind = reply->kind,
+        .decides = decides(&sim->clients[connection->client].call), /* one at a time */
         .outcome = reply->answer->outcome,
         .tag = tag,
         .batch = batch,
@@ -109,7 +114,7 @@ static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_
     };
     if (reply->answer->request != 0
         && (told->outcome == LK_GRANTED || told->outcome == LK_WAITING
-            || (told->kind == LK_CALL_RENEW && told->outcome == LK_OK))) {
+            || (told->decides == LK_COMMAND_RENEW && told->outcome == LK_OK))) {
         lk_model_record(reply->model, reply->answer->request, &record);
         told->until_us = record.deadline_us;
         told->ticket = record.ticket;
@@ -117,13 +122,14 @@ static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_
         told->is_covered = is_covered(reply->model, reply->answer->request, &record);
         told->is_drawn = record.token == lk_model_greatest_draw(reply->model);
     }
-    if (told->kind == LK_CALL_TAKE && told->outcome == LK_GRANTED) {
+    if (told->decides == LK_COMMAND_TAKE && told->outcome == LK_GRANTED) {
         static struct lk_item_record item;
         lk_model_item_record(reply->model, reply->answer->item, &item);
         sim_write(told->id, "%.*s", (int)item.id.size, item.id.bytes);
     }
-    if (reply->happenings != NULL) {
-        keep_events(reply->happenings, told);
+    if (reply->page != NULL) {
+        told->is_of_events = true;
+        keep_events(reply->page, told);
     }
     connection->told_count++;
     if (batch == 0 || sim->flaw == SIM_ANSWERS_EARLY) {
@@ -204,10 +210,15 @@ static void choose_owner(struct sim *sim, struct sim_client *client) {
     }
 }
 
+static void begin_command(struct sim_client *client, enum lk_command_kind kind) {
+    client->call.kind = LK_CALL_COMMAND;
+    client->call.command = (struct lk_command){.kind = kind};
+}
+
 static void say_ask(struct sim *sim, struct sim_client *client) {
     size_t count = sim_chance(sim, 80) ? 1 : 2;
     size_t first = (size_t)sim_between(sim, 0, 4);
-    struct lk_ask *ask = &client->call.ask;
+    struct lk_ask *ask = &client->call.command.ask;
 
     choose_owner(sim, client);
     name_part(client, 0, paths[first]);
@@ -216,7 +227,7 @@ static void say_ask(struct sim *sim, struct sim_client *client) {
         count = first == 4 || strcmp(client->parts_text[0], client->parts_text[1]) == 0 ? 1 : 2;
     }
     parse_parts(client, count);
-    client->call.kind = LK_CALL_ASK;
+    begin_command(client, LK_COMMAND_ASK);
     *ask = (struct lk_ask){
         .owner = lk_slice_of(client->owner),
         .parts = client->parts,
@@ -247,6 +258,7 @@ static struct sim_lease *some_lease(struct sim *sim, const struct sim_client *cl
 
 static void say_of_lease(struct sim *sim, struct sim_client *client, const struct sim_lease *lease,
                          bool ends) {
+    struct lk_finish *finish;
     struct lk_target target;
 
     memcpy(client->owner, lease->owner, sizeof client->owner);
@@ -260,32 +272,32 @@ static void say_of_lease(struct sim *sim, struct sim_client *client, const struc
     };
     if (ends && lease->is_claim) {
         sim_write(client->id, "%s", lease->parts[0] + 2);
-        client->call.kind = LK_CALL_FINISH;
-        client->call.finish = (struct lk_finish){
+        begin_command(client, LK_COMMAND_FINISH);
+        finish = &client->call.command.finish;
+        *finish = (struct lk_finish){
             .owner = target.owner,
             .token = target.token,
             .id = lk_slice_of(client->id),
             .kind = sim_chance(sim, 70) ? LK_FINISH_DONE : LK_FINISH_RETRY,
             .delay_ms = sim_between(sim, 0, 300),
         };
-        (void)lk_path_parse(lk_slice_of("w"), &client->call.finish.queue, NULL);
-        client->call.finish.delay_ms =
-            client->call.finish.kind == LK_FINISH_DONE ? 0 : client->call.finish.delay_ms;
+        (void)lk_path_parse(lk_slice_of("w"), &finish->queue, NULL);
+        finish->delay_ms = finish->kind == LK_FINISH_DONE ? 0 : finish->delay_ms;
     } else if (ends) {
-        client->call.kind = LK_CALL_RELEASE;
-        client->call.release = (struct lk_release){.target = target};
+        begin_command(client, LK_COMMAND_RELEASE);
+        client->call.command.release = (struct lk_release){.target = target};
     } else {
-        client->call.kind = LK_CALL_RENEW;
-        client->call.renew = (struct lk_renew){.target = target};
+        begin_command(client, LK_COMMAND_RENEW);
+        client->call.command.renew = (struct lk_renew){.target = target};
     }
 }
 
 static void say_put(struct sim *sim, struct sim_client *client) {
-    struct lk_put *put = &client->call.put;
+    struct lk_put *put = &client->call.command.put;
 
     sim_write(client->value, "value-%" PRIu64, ++sim->values);
     sim_write(client->owner, "%s", client->name);
-    client->call.kind = LK_CALL_PUT;
+    begin_command(client, LK_COMMAND_PUT);
     *put = (struct lk_put){
         .owner = lk_slice_of(client->owner),
         .deletes = sim_chance(sim, 20),
@@ -295,11 +307,11 @@ static void say_put(struct sim *sim, struct sim_client *client) {
 }
 
 static void say_push(struct sim *sim, struct sim_client *client) {
-    struct lk_push *push = &client->call.push;
+    struct lk_push *push = &client->call.command.push;
 
     sim_write(client->id, "i%" PRId64, sim_between(sim, 1, 12));
     sim_write(client->value, "work-%" PRIu64, ++sim->values);
-    client->call.kind = LK_CALL_PUSH;
+    begin_command(client, LK_COMMAND_PUSH);
     *push = (struct lk_push){
         .id = lk_slice_of(client->id),
         .value = lk_slice_of(client->value),
@@ -315,10 +327,10 @@ static void say_push(struct sim *sim, struct sim_client *client) {
 }
 
 static void say_take(struct sim *sim, struct sim_client *client) {
-    struct lk_take *take = &client->call.take;
+    struct lk_take *take = &client->call.command.take;
 
     choose_owner(sim, client);
-    client->call.kind = LK_CALL_TAKE;
+    begin_command(client, LK_COMMAND_TAKE);
     *take = (struct lk_take){
         .owner = lk_slice_of(client->owner),
         .ttl_ms = sim_between(sim, 50, 3000),
@@ -330,12 +342,15 @@ static void say_take(struct sim *sim, struct sim_client *client) {
 }
 
 static void say_break(struct sim *sim, struct sim_client *client) {
-    client->call.kind = LK_CALL_BREAK;
-    client->call.broken = (struct lk_break){.at_once = sim_chance(sim, 50)};
-    (void)lk_path_parse(lk_slice_of(paths[sim_between(sim, 0, 4)]), &client->call.broken.path,
-                        NULL);
-    client->call.by = lk_slice_of("somebody");
-    client->call.reason = lk_slice_of("a reason");
+    struct lk_break *broken = &client->call.command.broken;
+
+    begin_command(client, LK_COMMAND_BREAK);
+    *broken = (struct lk_break){
+        .at_once = sim_chance(sim, 50),
+        .by = lk_slice_of("somebody"),
+        .reason = lk_slice_of("a reason"),
+    };
+    (void)lk_path_parse(lk_slice_of(paths[sim_between(sim, 0, 4)]), &broken->path, NULL);
 }
 
 static void say_something(struct sim *sim, struct sim_client *client) {
@@ -360,8 +375,7 @@ static void say_something(struct sim *sim, struct sim_client *client) {
     if (sim->has_followers && client->connection.client < 2 && sim_chance(sim, 40)) {
         client->call = (struct lk_call){
             .kind = LK_CALL_EVENTS,
-            .after = client->followed,
-            .count = SIM_EVENTS_TOLD_MAX - 1,
+            .selection = {.after = client->followed, .count = SIM_EVENTS_TOLD_MAX - 1},
             .wait_ms = sim_chance(sim, 50) ? sim_between(sim, 1, 2000) : 0,
         };
         client->is_bound = false;
@@ -370,14 +384,15 @@ static void say_something(struct sim *sim, struct sim_client *client) {
 
 /* The last phase: waits for a path that others want, and gives it back. */
 static bool say_last(struct sim *sim, struct sim_client *client) {
-    client->call = (struct lk_call){.kind = LK_CALL_ASK, .wait_ms = LK_NEVER};
+    client->call = (struct lk_call){.wait_ms = LK_NEVER};
+    begin_command(client, LK_COMMAND_ASK);
     client->is_bound = false;
     sim_write(client->owner, "%slast", client->name);
     name_part(client, 0, paths[client->connection.client % 5]);
     parse_parts(client, 1);
     (void)sim;
     if (client->healed == 0) {
-        client->call.ask = (struct lk_ask){
+        client->call.command.ask = (struct lk_ask){
             .owner = lk_slice_of(client->owner),
             .parts = client->parts,
             .part_count = 1,
@@ -385,8 +400,8 @@ static bool say_last(struct sim *sim, struct sim_client *client) {
             .ttl_ms = 1000,
         };
     } else {
-        client->call.kind = LK_CALL_RELEASE;
-        client->call.release.target = (struct lk_target){
+        begin_command(client, LK_COMMAND_RELEASE);
+        client->call.command.release.target = (struct lk_target){
             .owner = lk_slice_of(client->owner),
             .parts = client->parts,
             .part_count = 1,
@@ -458,10 +473,12 @@ void client_arrive(struct sim *sim, int index, uint64_t generation) {
     struct sim_client *client = &sim->clients[index];
 
     if (client->connection.is_open && client->connection.generation == generation) {
-        sim_say(sim, "%s: call %d %s %s%s%s", client->name, (int)client->call.kind, client->owner,
-                client->parts_text[0], client->is_bound ? " bound" : "",
-                client->call.kind == LK_CALL_ASK && client->call.ask.style == LK_WAIT ? " waits"
-                                                                                      : "");
+        sim_say(sim, "%s: call %d %s %s%s%s", client->name, (int)decides(&client->call),
+                client->owner, client->parts_text[0], client->is_bound ? " bound" : "",
+                lk_call_is(&client->call, LK_COMMAND_ASK)
+                        && client->call.command.ask.style == LK_WAIT
+                    ? " waits"
+                    : "");
         check_ending(sim, client);
         lk_core_call(sim->core, client->connection.session, &client->call, &sim->times);
     }
@@ -478,12 +495,12 @@ void client_reply(struct sim *sim, int index, uint64_t generation, const struct 
         return;
     }
     client->is_waiting = false;
-    if (told->kind == LK_CALL_EVENTS && told->outcome == LK_OK) {
+    if (told->is_of_events && told->outcome == LK_OK) {
         client->followed = told->last;
     }
     if (!sim->has_faults) {
-        client->healed = told->kind == LK_CALL_ASK && told->outcome == LK_GRANTED ? 1
-                         : told->kind == LK_CALL_RELEASE && client->healed == 1
+        client->healed = told->decides == LK_COMMAND_ASK && told->outcome == LK_GRANTED ? 1
+                         : told->decides == LK_COMMAND_RELEASE && client->healed == 1
                                  && (told->outcome == LK_OK || told->outcome == LK_LOST)
                              ? 2
                              : client->healed;

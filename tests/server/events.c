@@ -23,7 +23,7 @@ static void check_one(struct sim *sim, uint64_t sequence, uint64_t sum) {
 }
 
 void check_events(struct sim *sim, const struct sim_client *client, const struct sim_told *told) {
-    uint64_t at = client->call.after;
+    uint64_t at = client->call.selection.after;
 
     for (size_t i = 0; i < told->event_count; i++) {
         uint64_t sequence = told->events[i].sequence;

@@ -152,22 +152,22 @@ static void written(struct sim *sim) {
 
 static void loaded(struct sim *sim) {
     const struct lk_model_config config = {.hash_seed = 1};
-    struct lk_image *image;
+    struct lk_core_snapshot *snapshot;
     lk_error error;
 
-    if (!lk_core_wants_image(sim->core)) {
+    if (!lk_core_wants_snapshot(sim->core)) {
         return;
     }
     if (sim->has_faults && sim_chance(sim, sim->fail_percent)) {
         sim_schedule(sim, sim_between(sim, 1000, 100000), &(struct sim_event){.kind = SIM_LOADED});
         return;
     }
-    if (sim->store->ops->load(sim->store, &config, &sim->times, &image, &error) != LK_OK) {
+    if (sim->store->ops->load(sim->store, &config, &sim->times, &snapshot, &error) != LK_OK) {
         sim_fail(sim, "the store cannot be loaded: %s", error.text);
         return;
     }
-    check_image(sim, image);
-    if (lk_core_restore(sim->core, image, &sim->times, &error) != LK_OK) {
+    check_snapshot(sim, snapshot);
+    if (lk_core_restore(sim->core, snapshot, &sim->times, &error) != LK_OK) {
         sim_fail(sim, "the core does not take what was loaded: %s", error.text);
     }
     check_gone(sim, sim->core->model);
@@ -367,7 +367,7 @@ static void finish(struct sim *sim) {
 }
 
 const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw,
-                    struct lk_store_keeper *store) {
+                    struct lk_storage *store) {
     struct sim_lease *leases = sim->leases;
     uint64_t *known = sim->events_known;
     bool talks = sim->talks;

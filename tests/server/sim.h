@@ -15,8 +15,8 @@
 #define LK_TESTS_SERVER_SIM_H
 
 #include "base/random.h"
-#include "server/inside.h"
-#include "server/store.h"
+#include "server/core/inside.h"
+#include "server/store/store.h"
 
 enum {
     SIM_CLIENTS = 8,
@@ -42,7 +42,8 @@ enum sim_flaw {
 
 /* An answer, as it left the core. */
 struct sim_told {
-    enum lk_call_kind kind;
+    enum lk_command_kind decides; /* LK_COMMAND_TICK: it was no command */
+    bool is_of_events;
     lk_outcome outcome;
     uint64_t tag;
     uint64_t batch;
@@ -155,7 +156,7 @@ struct sim {
     int64_t disk_us_max;
 
     struct lk_core *core;
-    struct lk_store_keeper *store;
+    struct lk_storage *store;
     const struct lk_batch *writing;
     uint64_t epoch; /* how many times it was started */
     uint64_t decisions;
@@ -182,8 +183,7 @@ struct sim {
 };
 
 /* sim.c: a whole world. NULL: all was well; else a sentence. */
-const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw,
-                    struct lk_store_keeper *store);
+const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw, struct lk_storage *store);
 void sim_done(struct sim *sim);
 
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -208,9 +208,9 @@ void check_told(struct sim *sim, struct sim_client *client, const struct sim_tol
 void check_ending(struct sim *sim, const struct sim_client *client); /* a call that may end one */
 void check_leaving(struct sim *sim, int client);                     /* a connection is gone */
 char *check_dump(const struct lk_model *model);                      /* to be freed */
-void check_image(struct sim *sim, const struct lk_image *image);     /* as loaded */
-void check_gone(struct sim *sim, const struct lk_model *model);      /* R18: with its connection */
-void check_history(struct sim *sim);                                 /* at the end */
+void check_snapshot(struct sim *sim, const struct lk_core_snapshot *snapshot); /* as loaded */
+void check_gone(struct sim *sim, const struct lk_model *model); /* R18: with its connection */
+void check_history(struct sim *sim);                            /* at the end */
 void check_events(struct sim *sim, const struct sim_client *client, const struct sim_told *told);
 
 #endif

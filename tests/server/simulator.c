@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     char directory[200];
     const struct lk_store_sqlite_options store_options = {.directory = directory,
                                                           .is_relaxed = true};
-    struct lk_store_keeper *store;
+    struct lk_storage *store;
     lk_error error;
 
     (void)snprintf(directory, sizeof directory, "%s/lk-sim-XXXXXX",

@@ -15,20 +15,20 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/core.h"
-#include "server/store.h"
+#include "server/core/core.h"
+#include "server/store/store.h"
 
 struct scene {
     char directory[128];
     char url[160];
-    struct lk_store_keeper *keeper;
+    struct lk_storage *storage;
 };
 
 static lk_outcome open_keeper(struct scene *scene, lk_error *error) {
     const struct lk_store_sqlite_options options = {.directory = scene->directory,
                                                     .is_relaxed = true};
 
-    return lk_store_sqlite_open(&options, &scene->keeper, error);
+    return lk_store_sqlite_open(&options, &scene->storage, error);
 }
 
 static int begin(void **state) {
@@ -51,8 +51,8 @@ static int end(void **state) {
     struct scene *scene = *state;
     char path[200];
 
-    if (scene->keeper != NULL) {
-        scene->keeper->ops->close(scene->keeper);
+    if (scene->storage != NULL) {
+        scene->storage->ops->close(scene->storage);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", scene->directory, names[i]);
@@ -80,7 +80,7 @@ static void while_it_is_served_others_only_read(void **state) {
     lk_listing *listing = NULL;
     lk_error error;
 
-    assert_int_equal(scene->keeper->ops->announce(scene->keeper, "lk://127.0.0.1:7420", NULL),
+    assert_int_equal(scene->storage->ops->announce(scene->storage, "lk://127.0.0.1:7420", NULL),
                      LK_OK);
     assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
     assert_int_equal(lk_list(store, NULL, &listing, NULL), LK_OK);
@@ -94,14 +94,14 @@ static void whoever_had_it_open_is_kept_out_too(void **state) {
     struct scene *scene = *state;
     lk_store *store = NULL;
 
-    scene->keeper->ops->close(scene->keeper);
-    scene->keeper = NULL;
+    scene->storage->ops->close(scene->storage);
+    scene->storage = NULL;
     assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
     assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
     assert_int_equal(open_keeper(scene, NULL), LK_OK);
     assert_int_equal(ask_embedded(store, NULL), LK_DENIED);
-    scene->keeper->ops->close(scene->keeper);
-    scene->keeper = NULL;
+    scene->storage->ops->close(scene->storage);
+    scene->storage = NULL;
     assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
     lk_close(store);
 }
@@ -122,8 +122,8 @@ static void a_service_that_died_keeps_nobody_out(void **state) {
     int status = 0;
     pid_t child;
 
-    scene->keeper->ops->close(scene->keeper);
-    scene->keeper = NULL;
+    scene->storage->ops->close(scene->storage);
+    scene->storage = NULL;
     child = fork();
     if (child == 0) {
         _exit(open_keeper(scene, NULL) == LK_OK ? 0 : 1); /* and closes nothing */
@@ -140,12 +140,13 @@ static void a_service_that_died_keeps_nobody_out(void **state) {
 
 static int64_t loaded_deadline(struct scene *scene, const struct lk_times *times) {
     const struct lk_model_config config = {.hash_seed = 1};
-    struct lk_image *image = NULL;
+    struct lk_core_snapshot *snapshot = NULL;
     int64_t deadline_us;
 
-    assert_int_equal(scene->keeper->ops->load(scene->keeper, &config, times, &image, NULL), LK_OK);
-    deadline_us = lk_model_next_deadline(image->model);
-    lk_image_free(image);
+    assert_int_equal(scene->storage->ops->load(scene->storage, &config, times, &snapshot, NULL),
+                     LK_OK);
+    deadline_us = lk_model_next_deadline(snapshot->model);
+    lk_core_snapshot_free(snapshot);
     return deadline_us;
 }
 
@@ -167,7 +168,7 @@ static void write_lease(struct scene *scene, struct lk_times times, int64_t ttl_
         .expires_unix_us = times.wall_us + ttl_ms * 1000,
         .has_parts = true,
     };
-    assert_int_equal(scene->keeper->ops->write(scene->keeper, &batch, NULL), LK_OK);
+    assert_int_equal(scene->storage->ops->write(scene->storage, &batch, NULL), LK_OK);
 }
 
 static struct lk_times later(struct lk_times times, int64_t by_ms) {
@@ -204,9 +205,9 @@ static void bounds_of_the_file_hold(void **state) {
     struct scene *scene = *state;
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
-    struct lk_image *image = NULL;
+    struct lk_core_snapshot *snapshot = NULL;
     struct lk_part part = {.mode = LK_EXCLUSIVE};
-    struct lk_event event = {.kind = LK_EVENT_ASK, .times = times};
+    struct lk_command command = {.kind = LK_COMMAND_ASK, .times = times};
     sqlite3 *database;
     char path[200];
 
@@ -216,12 +217,13 @@ static void bounds_of_the_file_hold(void **state) {
                      SQLITE_OK);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
     write_lease(scene, times, 10000);
-    assert_int_equal(scene->keeper->ops->load(scene->keeper, &config, &times, &image, NULL), LK_OK);
+    assert_int_equal(scene->storage->ops->load(scene->storage, &config, &times, &snapshot, NULL),
+                     LK_OK);
     (void)lk_path_parse(lk_slice_of("db/t2"), &part.path, NULL);
-    event.ask = (struct lk_ask){
+    command.ask = (struct lk_ask){
         .owner = lk_slice_of("another"), .parts = &part, .part_count = 1, .style = LK_TRY};
-    assert_int_equal(lk_model_step(image->model, &event)->answer.outcome, LK_FULL);
-    lk_image_free(image);
+    assert_int_equal(lk_model_step(snapshot->model, &command)->answer.outcome, LK_FULL);
+    lk_core_snapshot_free(snapshot);
 }
 
 int main(void) {

@@ -49,6 +49,28 @@ async function main(port) {
     const names = [...Array(100).keys()].map(String);
     const all = await Promise.all(names.map((name) => call(ana, "ECHO", name)));
     assert.deepStrictEqual(all, names);
+
+    // Its own objects for what is published: by channel, by pattern, until it has enough.
+    const follower = await connect(port);
+    const heard = [];
+    const all_heard = new Promise((resolve) => {
+        const hear = (message, channel) => {
+            heard.push([channel, JSON.parse(message).event]);
+            if (heard.length === 3) {
+                resolve();
+            }
+        };
+        follower.subscribe("ev/1", hear).then(() => follower.pSubscribe("ev/*", hear)).then(() =>
+            call(ana, "ACQUIRE", "ev/1", "OWNER", "ana").then(() =>
+                call(ana, "ACQUIRE", "ev/2", "OWNER", "ana")));
+    });
+    await all_heard;
+    assert.deepStrictEqual(heard.sort(),
+        [["ev/1", "granted"], ["ev/1", "granted"], ["ev/2", "granted"]]);
+    await follower.unsubscribe("ev/1");
+    await follower.pUnsubscribe("ev/*");
+    assert.strictEqual(await call(follower, "ECHO", "free"), "free");
+    await follower.quit();
     await ana.quit();
     await ben.quit();
 }

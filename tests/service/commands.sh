@@ -151,7 +151,7 @@ differ_by_nature <"$work/served.walk" >"$work/b"
 sed -i -e '/^\$ lk work --table/,/^\$ lk run/{/^[^$]/d}' "$work/a" "$work/b"
 diff -u "$work/a" "$work/b" >"$work/differences" || complain "$(head -60 "$work/differences")"
 sed -n '/^\$ lk doctor/,/^\$ lk /p' "$work/served.walk" >"$work/doctor"
-for line in 'store: lk+unix:' 'durability: full' 'bounds: none' 'events: kept while somebody watches' \
+for line in 'store: lk+unix:' 'durability: full' 'bounds: none' 'events: kept while a watch runs' \
     'round trip: ' 'clock offset: '; do
     grep -q "^$line" "$work/doctor" || complain "doctor: $(cat "$work/doctor")"
 done

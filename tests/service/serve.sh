@@ -16,8 +16,8 @@ expect_code 0
 lk ls
 failure 69 'lk: UNAVAILABLE: *'
 
-scenario 'a socket that is its owner'\''s alone'
-serve --unix "$work/s" --http none --ephemeral
+scenario 'a socket that is its owner'\''s alone, and no port'
+serve --unix "$work/s" --ephemeral
 [ "$(cat "$work/served")" = "lk+unix:$work/s" ] || complain "said $(cat "$work/served")"
 [ "$(stat -c %a "$work/s")" = 600 ] || complain 'the rights of the socket'
 lk -S "lk+unix:$work/s" acquire a
@@ -29,6 +29,25 @@ serve --unix "$work/s" --listen 127.0.0.1:0 --http none --ephemeral
 lk -S "lk+unix:$work/s" acquire a --owner ana
 lk -S "$(grep '^lk://' "$work/served")" show a --json
 expect .owner '"ana"'
+stop
+
+scenario 'what is larger than one answer is read in pages'
+serve --unix "$work/s" --http none --ephemeral
+LK_STORE=lk+unix:$work/s
+for n in $(seq 1200); do
+    echo "ACQUIRE long OWNER o$n QUEUE NOTE $(printf %0200d 0)"
+done | redis-cli -s "$work/s" >/dev/null
+lk show long --json
+[ "$(wc -l <"$work/out")" = 1200 ] || complain "show told $(wc -l <"$work/out") of 1200"
+redis-cli -s "$work/s" BREAK long REASON "$(printf %01000d 0)" NOW >/dev/null
+lk audit --json
+[ "$(wc -l <"$work/out")" = 1200 ] || complain "audit told $(wc -l <"$work/out") of 1200"
+stop
+
+scenario 'HTTP at a socket'
+serve --unix "$work/s" --http "unix:$work/h" --ephemeral
+[ "$(stat -c %a "$work/h")" = 600 ] || complain 'the rights of the socket'
+[ "$(curl -s --unix-socket "$work/h" http://localhost/healthz)" = ok ] || complain 'no answer'
 stop
 
 scenario 'what is answered survives its death'
@@ -52,6 +71,49 @@ lk 'done' q 1 --owner ben
 expect_code 0
 lk release a/b --owner ana --token "$token"
 expect_code 0
+stop
+
+scenario 'tokens rise past those that a restored copy knows nothing of'
+LK_STORE=lk+unix:$work/s
+turn() { # PART...: takes them and gives them back; what it drew is greater than all before
+    lk acquire "$@" --owner ana
+    expect_code 0
+    token=$(cat "$work/out")
+    [ "$token" -gt "$greatest" ] || complain "$token was drawn after $greatest"
+    greatest=$token
+    lk release "$@" --owner ana
+}
+greatest=0
+serve --unix "$work/s" --http none --dir "$work/restored"
+turn a
+turn b a
+stop
+cp -R "$work/restored" "$work/copy"
+restart
+turn a
+turn b
+turn a b c
+stop
+rm -rf "$work/restored"
+mv "$work/copy" "$work/restored"
+restart
+turn c
+turn b
+turn a b c
+turn a
+stop
+
+scenario 'a wait outlasts a service that forgets'
+serve --unix "$work/s" --http none --ephemeral
+LK_STORE=lk+unix:$work/s
+lk acquire x --owner ana
+"$LK_PROGRAM" run --wait 50s x -- echo ran >"$work/ran" 2>"$work/said" &
+waiter=$!
+until_true sh -c '"$LK_PROGRAM" ls x --json | grep -q waiting'
+restart
+wait "$waiter" || complain "ended with $?: $(cat "$work/said")"
+[ "$(cat "$work/ran")" = ran ] || complain 'the command did not run'
+grep -q 'asked for again' "$work/said" || complain "said $(cat "$work/said")"
 stop
 
 scenario 'its file is read by all and changed by nobody else'

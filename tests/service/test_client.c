@@ -20,7 +20,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LONG_US INT64_C(20000000)
 
-#define TRY_A "ACQUIRE a OWNER ana BLOCKERS 0 META TRY"
+#define TRY_A "ACQUIRE a OWNER ana TTL 60000 BLOCKERS 0 META TRY"
 #define GRANTED_A                                                                                  \
     "%7\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$6\r\nticket\r\n:41\r\n$5\r\ntoken\r\n:42\r\n"         \
     "$6\r\nttl_ms\r\n:60000\r\n$13\r\nexpires_in_ms\r\n:59999\r\n$7\r\ncreated\r\n#t\r\n"          \
@@ -175,6 +175,60 @@ static void test_pages_become_one_listing(void **state) {
     assert_int_equal(listing->entries[2].request_index, 1);
     assert_true(listing->entries[2].revoked);
     lk_listing_free(listing);
+    lk_close(store);
+    peer_end(&peer);
+}
+
+#define BREAK_OF_A                                                                                 \
+    "%4\r\n$2\r\nby\r\n$3\r\nadm\r\n$6\r\nreason\r\n$3\r\nold\r\n$4\r\npath\r\n$1\r\na\r\n"        \
+    "$5\r\nowner\r\n$3\r\nana\r\n"
+
+static void test_an_audit_is_read_in_pages(void **state) {
+    static const struct step steps[] = {
+        {.expects = "AUDIT COUNT 1000",
+         .replies = "*2\r\n$1\r\n1\r\n*1\r\n" BREAK_OF_A,
+         .cut_at = PEER_WHOLE},
+        {.expects = "AUDIT COUNT 1000 CURSOR 1",
+         .replies = "*2\r\n$1\r\n0\r\n*2\r\n" BREAK_OF_A BREAK_OF_A,
+         .cut_at = PEER_WHOLE},
+    };
+    struct peer peer;
+    lk_store *store;
+    lk_audit *audit;
+
+    (void)state;
+    peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+    store = open_peer(&peer);
+    assert_int_equal(lk_audit_read(store, NULL, &audit, NULL), LK_OK);
+    assert_int_equal(audit->count, 3);
+    assert_string_equal(audit->entries[2].by, "adm");
+    lk_audit_free(audit);
+    lk_close(store);
+    peer_end(&peer);
+}
+
+/* Its answers are read whole, and one that it could not tell properly is said to be its fault. */
+static void test_an_older_service_knows_no_pages(void **state) {
+    static const char refusal[] = "-INVALID AUDIT does not know the word \"COUNT\"\r\n";
+    static const struct step steps[] = {
+        {.expects = "AUDIT /a COUNT 1000", .replies = refusal, .cut_at = PEER_WHOLE},
+        {.expects = "AUDIT /a", .replies = "*1\r\n" BREAK_OF_A, .cut_at = PEER_WHOLE},
+        {.expects = "AUDIT /a COUNT 1000", .replies = refusal, .cut_at = PEER_WHOLE},
+        {.expects = "AUDIT /a", .replies = BREAK_OF_A, .cut_at = PEER_WHOLE},
+    };
+    struct peer peer;
+    lk_store *store;
+    lk_audit *audit;
+    lk_error error;
+
+    (void)state;
+    peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+    store = open_peer(&peer);
+    assert_int_equal(lk_audit_read(store, "a", &audit, NULL), LK_OK);
+    assert_int_equal(audit->count, 1);
+    lk_audit_free(audit);
+    assert_int_equal(lk_audit_read(store, "a", &audit, &error), LK_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "upgrade"));
     lk_close(store);
     peer_end(&peer);
 }
@@ -353,8 +407,8 @@ struct waiting {
     struct lk_engine *engine;
     struct lk_waker waker;
     struct lk_part part;
-    struct lk_ask ask;
-    struct lk_stand stand;
+    struct lk_command command;
+    struct lk_wait_cursor cursor;
 };
 
 static void begin_waiting(struct waiting *waiting, const struct step *steps, size_t count) {
@@ -366,9 +420,12 @@ static void begin_waiting(struct waiting *waiting, const struct step *steps, siz
         LK_OK);
     assert_true(lk_waker_init(&waiting->waker));
     assert_int_equal(lk_part_parse(lk_slice_of("a"), NULL, &waiting->part, NULL), LK_OK);
-    waiting->ask = (struct lk_ask){
-        .owner = lk_slice_of("ana"), .parts = &waiting->part, .part_count = 1, .style = LK_WAIT};
-    waiting->stand = (struct lk_stand){.ask = &waiting->ask};
+    waiting->command = (struct lk_command){.kind = LK_COMMAND_ASK,
+                                           .ask = {.owner = lk_slice_of("ana"),
+                                                   .parts = &waiting->part,
+                                                   .part_count = 1,
+                                                   .style = LK_WAIT}};
+    waiting->cursor = (struct lk_wait_cursor){.command = &waiting->command};
 }
 
 static void end_waiting(struct waiting *waiting) {
@@ -380,7 +437,7 @@ static void end_waiting(struct waiting *waiting) {
 static void *await_grant(void *context) {
     struct waiting *waiting = context;
 
-    return (void *)(intptr_t)operations()->await(waiting->engine, &waiting->stand,
+    return (void *)(intptr_t)operations()->await(waiting->engine, &waiting->cursor,
                                                  lk_clock_now_us() + LONG_US, &waiting->waker);
 }
 
@@ -471,6 +528,8 @@ int main(void) {
         cmocka_unit_test(test_version_2_is_understood),
         cmocka_unit_test(test_a_grant_is_read),
         cmocka_unit_test(test_pages_become_one_listing),
+        cmocka_unit_test(test_an_audit_is_read_in_pages),
+        cmocka_unit_test(test_an_older_service_knows_no_pages),
         cmocka_unit_test(test_an_answer_cut_anywhere_is_asked_for_again),
         cmocka_unit_test(test_what_is_not_the_same_twice_is_not_repeated),
         cmocka_unit_test(test_a_service_that_stops_is_waited_for),

@@ -206,10 +206,10 @@ static void wait_for_rounds(struct keeper *keepers) {
     }
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *address) {
     (void)status;
     (void)type;
-    (void)place;
+    (void)address;
     return remove(path);
 }
 

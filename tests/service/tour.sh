@@ -47,22 +47,77 @@ sqlite3 "$work/d/locks.db" 'UPDATE meta SET format = 99, writable_from = 99'
 lk serve --unix "$work/s2" --http none --dir "$work/d"
 failure 79 'lk: UNSUPPORTED: *format 99*newer program*'
 
-scenario 'the manager of services is told when the doors are open'
+scenario 'the manager of services is told when the doors are open, that it lives, of a reload, and of its end'
 python3 - "$work/notify" >"$work/told" <<'PYTHON' &
 import socket, sys
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 manager.bind(sys.argv[1])
 manager.settimeout(60)
-print(manager.recv(100).decode(), end="")
+told = ""
+while "STOPPING" not in told:
+    told = manager.recv(100).decode()
+    print(told, end="", flush=True)
 PYTHON
 manager=$!
 until_true test -S "$work/notify"
-NOTIFY_SOCKET=$work/notify
-export NOTIFY_SOCKET
+NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=100000
+export NOTIFY_SOCKET WATCHDOG_USEC
 serve --unix "$work/s" --http none --ephemeral
-unset NOTIFY_SOCKET
-wait "$manager"
-grep -qx READY=1 "$work/told" || complain "told: $(cat "$work/told")"
+unset NOTIFY_SOCKET WATCHDOG_USEC
+until_true grep -qx WATCHDOG=1 "$work/told"
+kill -HUP "$served"
+until_true grep -qx RELOADING=1 "$work/told"
 stop
+wait "$manager"
+grep -v WATCHDOG "$work/told" | sed 's/=[0-9][0-9][0-9]*$/=N/' | tr '\n' ' ' >"$work/told.all"
+[ "$(cat "$work/told.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
+    complain "told: $(cat "$work/told.all")"
+
+scenario 'a manager of services that does not read holds up nobody, and is told when it does'
+mkfifo "$work/go"
+python3 - "$work/notify2" "$work/go" >"$work/told" <<'PYTHON' &
+import socket, sys
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(sys.argv[1])
+manager.settimeout(60)
+senders = []
+def fill():
+    """Sends from a new socket until there is no room. Returns how often there was."""
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender.setblocking(False)
+    senders.append(sender)
+    count = 0
+    try:
+        while sender.sendto(b"FULL=1\n", sys.argv[1]):
+            count += 1
+    except BlockingIOError:
+        return count
+while fill():
+    pass
+print("full", flush=True)
+open(sys.argv[2]).read()
+told = ""
+while "STOPPING" not in told:
+    told = manager.recv(100).decode()
+    print(told, end="", flush=True)
+PYTHON
+manager=$!
+until_true grep -qx full "$work/told"
+NOTIFY_SOCKET=$work/notify2 WATCHDOG_USEC=100000
+export NOTIFY_SOCKET WATCHDOG_USEC
+serve --unix "$work/s" --http none --ephemeral
+unset NOTIFY_SOCKET WATCHDOG_USEC
+timeout 30 "$LK_PROGRAM" -S "lk+unix:$work/s" ls || complain 'it does not answer'
+kill -HUP "$served"
+timeout 30 "$LK_PROGRAM" -S "lk+unix:$work/s" ls || complain 'it does not answer after a reload'
+until_true grep -q 'service manager: .* READY=1 is sent again' "$work/served.err"
+: >"$work/go"
+until_true grep -qx WATCHDOG=1 "$work/told"
+stop
+wait "$manager"
+grep -v -e WATCHDOG -e '^FULL=1$' -e '^full$' "$work/told" | sed 's/=[0-9][0-9][0-9]*$/=N/' |
+    tr '\n' ' ' >"$work/told.all"
+[ "$(cat "$work/told.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
+    complain "told: $(cat "$work/told.all")"
 
 finish

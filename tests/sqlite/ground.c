@@ -3,27 +3,13 @@
 #include "ground.h"
 
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 #define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
 #define CLOCK_FIRST_WALL_US INT64_C(1700000000000000) /* November 2023 */
 #define PATIENCE_US INT64_C(20000000)
-
-_Noreturn void ground_fail(const char *format, ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)fprintf(stderr, "not testable: ");
-    (void)vfprintf(stderr, format, arguments);
-    (void)fprintf(stderr, "\n");
-    va_end(arguments);
-    abort();
-}
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
@@ -71,25 +57,6 @@ void ground_remove(struct ground *ground) {
     }
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-struct lk_random ground_random(void) {
-    const char *given = getenv("LK_TEST_SEED");
-    struct lk_random random = {given != NULL ? strtoull(given, NULL, 0) : lk_random_draw()};
-
-    (void)printf("# LK_TEST_SEED=%llu\n", (unsigned long long)random.state);
-    (void)fflush(stdout);
-    return random;
-}
-
-unsigned ground_scaled(unsigned count) {
-    const char *given = getenv("LK_TEST_SCALE");
-    unsigned long percent = given != NULL ? strtoul(given, NULL, 10) : 100;
-    unsigned long scaled = count * percent / 100;
-
-    return scaled > 0 ? (unsigned)scaled : 1;
-}
-
 /* ---- a clock --------------------------------------------------------------------------------- */
 
 static int64_t clock_now_us(void *context) {
@@ -114,10 +81,6 @@ void ground_clock_advance(struct ground_clock *clock, int64_t duration_us) {
 }
 
 /* ---- stores ---------------------------------------------------------------------------------- */
-
-struct lk_patience ground_patience(int64_t duration_us) {
-    return (struct lk_patience){.until_us = lk_clock_now_us() + duration_us};
-}
 
 static struct lk_engine *open_or_fail(const char *rest, const struct lk_sqlite_options *options) {
     struct lk_patience patience = ground_patience(PATIENCE_US);
@@ -186,25 +149,9 @@ int64_t ground_sql(const char *file, const char *text) {
 
 /* ---- asks in short --------------------------------------------------------------------------- */
 
-void ground_parts_parse(struct ground_parts *parts, const char *text) {
-    (void)snprintf(parts->text, sizeof parts->text, "%s", text);
-    parts->count = 0;
-    for (const char *at = parts->text; *at != '\0';) {
-        size_t size = strcspn(at, " ");
-        lk_error error;
-        if (lk_part_parse((struct lk_slice){at, size}, NULL, &parts->parts[parts->count], &error)
-            != LK_OK) {
-            ground_fail("%s: %s", text, error.text);
-        }
-        parts->count++;
-        at += size + (at[size] == ' ');
-    }
-}
-
 lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
                       lk_style style, int64_t ttl_ms, lk_result *result) {
     struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct lk_stand stand;
     struct ground_parts parts;
     struct lk_ask ask = {
         .owner = lk_slice_of(owner), .style = style, .ttl_ms = ttl_ms, .blockers_max = 16};
@@ -213,7 +160,7 @@ lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *p
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     lk_result_clear(result);
-    return engine->ops->ask(engine, &ask, &patience, result, &stand);
+    return call_ask(engine, &ask, &patience, result);
 }
 
 lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
@@ -226,7 +173,7 @@ lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char 
     renew.target.parts = parts.parts;
     renew.target.part_count = parts.count;
     lk_result_clear(result);
-    return engine->ops->renew(engine, &renew, &patience, result);
+    return call_renew(engine, &renew, &patience, result);
 }
 
 lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts_text,
@@ -239,7 +186,7 @@ lk_outcome ground_release(struct lk_engine *engine, const char *owner, const cha
     release.target.parts = parts.parts;
     release.target.part_count = parts.count;
     lk_result_clear(result);
-    return engine->ops->release(engine, &release, &patience, result);
+    return call_release(engine, &release, &patience, result);
 }
 
 /* ---- work in short --------------------------------------------------------------------------- */
@@ -267,23 +214,20 @@ lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *
 
     ground_parts_parse(&parts, needs);
     push.need_count = parts.count;
-    return engine->ops->push(engine, &push, &patience, &added, &error);
+    return call_push(engine, &push, &patience, &added, &error);
 }
 
 lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
-                       int64_t ttl_ms, lk_claim_info **claim, struct lk_stand *ret_stand) {
+                       int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
     struct lk_patience patience = ground_patience(PATIENCE_US);
     struct lk_take take = {.queue = path_of(queue),
                            .owner = lk_slice_of(owner),
                            .ttl_ms = ttl_ms,
                            .ask_number = lk_random_draw()};
-    struct lk_stand ignored;
     lk_error error;
 
     lk_claim_free(*claim);
-    *claim = NULL;
-    return engine->ops->take(engine, &take, &patience, claim,
-                             ret_stand != NULL ? ret_stand : &ignored, &error);
+    return call_take(engine, &take, &patience, claim, ret_standing, &error);
 }
 
 lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
@@ -297,7 +241,7 @@ lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
                                .delay_ms = delay_ms};
     lk_error error;
 
-    return engine->ops->finish(engine, &finish, &patience, &error);
+    return call_finish(engine, &finish, &patience, &error);
 }
 
 lk_value *ground_get(struct lk_engine *engine, const char *path_text) {
@@ -318,5 +262,5 @@ lk_outcome ground_put(struct lk_engine *engine, const char *path, struct lk_slic
     const struct lk_put put = {.path = path_of(path), .bytes = bytes};
     lk_error error;
 
-    return engine->ops->value_put(engine, &put, &patience, &error);
+    return call_put(engine, &put, &patience, &error);
 }

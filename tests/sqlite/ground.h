@@ -12,12 +12,10 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include "base/random.h"
+#include "../calls.h"
+#include "../histories/basis.h"
 #include "engine/reply.h"
 #include "engine/sqlite/sqlite.h"
-
-/* Ends the program with a sentence on stderr. */
-_Noreturn void ground_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
@@ -32,14 +30,6 @@ void ground_remove(struct ground *ground); /* the directory and all the files in
 /* How many files are in the directory. */
 size_t ground_count_files(const struct ground *ground);
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-/* From LK_TEST_SEED, or the kernel; printed either way. */
-struct lk_random ground_random(void);
-
-/* `count` times LK_TEST_SCALE percent, at least 1. */
-unsigned ground_scaled(unsigned count);
-
 /* ---- a clock --------------------------------------------------------------------------------- */
 
 struct ground_clock {
@@ -52,9 +42,6 @@ void ground_clock_init(struct ground_clock *clock); /* its source points into it
 void ground_clock_advance(struct ground_clock *clock, int64_t duration_us);
 
 /* ---- stores ---------------------------------------------------------------------------------- */
-
-/* Patience for `duration_us` from now. */
-struct lk_patience ground_patience(int64_t duration_us);
 
 /* Opens sqlite:FILE?durability=relaxed; or as the machine's own users do, durably. */
 struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options);
@@ -70,14 +57,6 @@ int64_t ground_sql(const char *file, const char *text);
 
 /* ---- asks in short --------------------------------------------------------------------------- */
 
-/* An ask for `text`: parts as in cli.md, separated by a space. Ends what it points to itself. */
-struct ground_parts {
-    char text[2048];
-    struct lk_part parts[LK_PARTS_MAX];
-    size_t count;
-};
-void ground_parts_parse(struct ground_parts *parts, const char *text);
-
 /* Result of the last call; cleared by the next. */
 lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts,
                       lk_style style, int64_t ttl_ms, lk_result *result);
@@ -92,9 +71,9 @@ lk_outcome ground_release(struct lk_engine *engine, const char *owner, const cha
 lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
                        struct lk_slice value, int64_t delay_ms, const char *needs);
 
-/* *claim is freed before, and set when granted; *ret_stand (may be NULL) is set when busy. */
+/* *claim is freed before, and set when granted; ret_standing may be NULL. */
 lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
-                       int64_t ttl_ms, lk_claim_info **claim, struct lk_stand *ret_stand);
+                       int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing);
 
 lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
                          enum lk_finish_kind kind, int64_t delay_ms);

@@ -64,13 +64,12 @@ static lk_outcome obtain(struct worker *worker, const struct lk_ask *ask, lk_res
 
     do {
         struct lk_patience patience = ground_patience(20000000);
-        struct lk_stand stand;
+        struct standing standing;
         int64_t now_us = lk_clock_now_us();
         lk_result_clear(result);
         *ret_sent_us = now_us;
-        if (worker->engine->ops->ask(worker->engine, ask, &patience, result, &stand)
-            == LK_WAITING) {
-            (void)worker->engine->ops->await(worker->engine, &stand, give_up_us, NULL);
+        if (call_ask_and_stand(worker->engine, ask, &patience, result, &standing) == LK_WAITING) {
+            (void)call_await(worker->engine, &standing, give_up_us, NULL);
         }
     } while (result->outcome == LK_WAITING && lk_clock_now_us() < give_up_us);
     return result->outcome;
@@ -88,7 +87,7 @@ static void renew(struct worker *worker, const struct lk_target *target, struct 
     const struct lk_renew renewal = {.target = *target};
     lk_result result = {.outcome = LK_OK};
     int64_t sent_us = lk_clock_now_us();
-    lk_outcome outcome = worker->engine->ops->renew(worker->engine, &renewal, &patience, &result);
+    lk_outcome outcome = call_renew(worker->engine, &renewal, &patience, &result);
 
     expect_kept(worker, lease->until_us, outcome);
     if (outcome == LK_OK) {
@@ -107,8 +106,7 @@ static void release(struct worker *worker, const struct lk_target *target,
     int64_t sent_us = lk_clock_now_us();
 
     lease->until_us = sent_us < promised_us ? sent_us : promised_us;
-    expect_kept(worker, promised_us,
-                worker->engine->ops->release(worker->engine, &ending, &patience, &result));
+    expect_kept(worker, promised_us, call_release(worker->engine, &ending, &patience, &result));
     lk_result_clear(&result);
 }
 
@@ -138,7 +136,7 @@ static void withdraw(struct worker *worker, const struct lk_target *target) {
     const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
 
-    (void)worker->engine->ops->release(worker->engine, &ending, &patience, &result);
+    (void)call_release(worker->engine, &ending, &patience, &result);
     lk_result_clear(&result);
 }
 

@@ -47,7 +47,7 @@ static int wait_in_line(const struct ground *ground, int index, int ready, struc
     struct lk_patience patience = ground_patience(60000000);
     lk_result result = {.outcome = LK_OK};
     struct ground_parts parts;
-    struct lk_stand stand;
+    struct standing standing;
     char owner[32];
     struct lk_ask ask = {.style = LK_WAIT, .blockers_max = 1};
     int64_t begun_us;
@@ -57,17 +57,17 @@ static int wait_in_line(const struct ground *ground, int index, int ready, struc
     ask.owner = lk_slice_of(owner);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
-    if (engine->ops->ask(engine, &ask, &patience, &result, &stand) != LK_WAITING
+    if (call_ask_and_stand(engine, &ask, &patience, &result, &standing) != LK_WAITING
         || write(ready, "", 1) != 1) {
         return 1;
     }
     seen->ticket = result.ticket;
     begun_us = cpu_us();
     while (result.outcome == LK_WAITING) {
-        (void)engine->ops->await(engine, &stand, lk_clock_now_us() + 15000000, NULL);
+        (void)call_await(engine, &standing, lk_clock_now_us() + 15000000, NULL);
         lk_result_clear(&result);
         patience = ground_patience(60000000);
-        (void)engine->ops->ask(engine, &ask, &patience, &result, &stand);
+        (void)call_ask_and_stand(engine, &ask, &patience, &result, &standing);
     }
     seen->granted_us = lk_clock_now_us();
     seen->cpu_us = cpu_us() - begun_us;

@@ -101,19 +101,16 @@ static bool is_all_done(struct worker *worker) {
     lk_error error;
 
     if (lk_path_parse(lk_slice_of(queue), &path, NULL) != LK_OK
-        || worker->engine->ops->stats(worker->engine, &path, &patience, &stats, &error) != LK_OK) {
+        || worker->engine->ops->stats(worker->engine, &path, LK_STATS_WHOLE, &patience, &stats,
+                                      &error)
+               != LK_OK) {
         ground_fail("no stats");
     }
     return stats.ready_now + stats.delayed_now + stats.claimed_now + stats.parked_now == 0;
 }
 
-static void wait_for_work(struct worker *worker, const struct lk_stand *stand) {
-    struct lk_path path;
-
-    if (lk_path_parse(lk_slice_of(queue), &path, NULL) != LK_OK
-        || worker->engine->ops->await_work(worker->engine, &path, stand,
-                                           lk_clock_now_us() + 5000000, NULL)
-               != LK_OK) {
+static void wait_for_work(struct worker *worker, const struct standing *standing) {
+    if (call_await(worker->engine, standing, lk_clock_now_us() + 5000000, NULL) != LK_OK) {
         ground_fail("no waiting");
     }
 }
@@ -124,9 +121,9 @@ static void work(struct worker *worker) {
 
     while (!is_over) {
         int64_t sent_us = lk_clock_now_us();
-        struct lk_stand stand;
+        struct standing standing;
         lk_outcome outcome =
-            ground_take(worker->engine, queue, worker->owner, TTL_MS, &info, &stand);
+            ground_take(worker->engine, queue, worker->owner, TTL_MS, &info, &standing);
         if (outcome == LK_GRANTED) {
             struct claim *claim = write_down(worker, info, sent_us);
             if (write(worker->news, "", 1) != 1) {
@@ -136,7 +133,7 @@ static void work(struct worker *worker) {
         } else if (outcome == LK_BUSY) {
             is_over = is_all_done(worker);
             if (!is_over) {
-                wait_for_work(worker, &stand);
+                wait_for_work(worker, &standing);
             }
         } else {
             ground_fail("a take ended in %s", lk_outcome_name(outcome));

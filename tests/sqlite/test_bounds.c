@@ -45,7 +45,7 @@ static void bound_live(const struct scene *scene, uint64_t live) {
     struct lk_patience patience = ground_patience(1000000);
     lk_error error;
 
-    assert_int_equal(scene->engine->ops->limits_set(scene->engine, &limits, &patience, &error),
+    assert_int_equal(scene->engine->ops->limits->set(scene->engine, &limits, &patience, &error),
                      LK_OK);
 }
 

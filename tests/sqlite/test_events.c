@@ -9,28 +9,28 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/happening.h"
+#include "engine/event.h"
 #include "engine/sqlite/store.h"
 #include "scene.h"
 
 /* What has happened behind `after`; the caller frees it. */
-static struct lk_happenings *ask_events(struct scene *scene, uint64_t after) {
+static struct lk_event_page *ask_events(struct scene *scene, uint64_t after) {
     struct lk_patience patience = ground_patience(10000000);
     const struct lk_event_query query = {.after = after, .max = 100000};
-    struct lk_happenings *happenings = NULL;
+    struct lk_event_page *page = NULL;
     lk_error error;
 
     assert_int_equal(
-        scene->engine->ops->events(scene->engine, &query, &patience, &happenings, &error), LK_OK);
-    return happenings;
+        scene->engine->ops->events->read(scene->engine, &query, &patience, &page, &error), LK_OK);
+    return page;
 }
 
 static uint64_t present(struct scene *scene) {
-    struct lk_happenings *happenings = ask_events(scene, LK_EVENTS_FROM_NOW);
-    uint64_t last = happenings->last;
+    struct lk_event_page *page = ask_events(scene, LK_EVENTS_FROM_NOW);
+    uint64_t last = page->last;
 
-    assert_int_equal(happenings->count, 0);
-    lk_happenings_free(happenings);
+    assert_int_equal(page->count, 0);
+    lk_event_page_free(page);
     return last;
 }
 
@@ -52,7 +52,7 @@ static void bound_events(struct scene *scene, uint64_t events) {
                               LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, events};
     lk_error error;
 
-    assert_int_equal(scene->engine->ops->limits_set(scene->engine, &limits, &patience, &error),
+    assert_int_equal(scene->engine->ops->limits->set(scene->engine, &limits, &patience, &error),
                      LK_OK);
 }
 
@@ -67,7 +67,7 @@ static void nobody_watches_and_nothing_is_written(void **state) {
 static void a_mark_lasts_half_a_minute(void **state) {
     struct scene *scene = *state;
     uint64_t last = present(scene);
-    struct lk_happenings *happenings;
+    struct lk_event_page *page;
 
     ground_clock_advance(&scene->clock, LK_WATCHED_US - 2000);
     do_something(scene);
@@ -75,12 +75,12 @@ static void a_mark_lasts_half_a_minute(void **state) {
     ground_clock_advance(&scene->clock, 2000);
     do_something(scene);
     assert_int_equal(count_rows(scene), 2);
-    happenings = ask_events(scene, last);
-    assert_int_equal(happenings->count, 3);
-    assert_int_equal(happenings->events[0].kind, LK_WATCH_GRANTED);
-    assert_int_equal(happenings->events[1].kind, LK_WATCH_RELEASED);
-    assert_int_equal(happenings->events[2].kind, LK_WATCH_GAP);
-    lk_happenings_free(happenings);
+    page = ask_events(scene, last);
+    assert_int_equal(page->count, 3);
+    assert_int_equal(page->events[0].kind, LK_WATCH_GRANTED);
+    assert_int_equal(page->events[1].kind, LK_WATCH_RELEASED);
+    assert_int_equal(page->events[2].kind, LK_WATCH_GAP);
+    lk_event_page_free(page);
 }
 
 static void who_asks_again_keeps_the_mark(void **state) {
@@ -88,29 +88,29 @@ static void who_asks_again_keeps_the_mark(void **state) {
     uint64_t last = present(scene);
 
     for (int i = 0; i < 10; i++) {
-        struct lk_happenings *happenings;
+        struct lk_event_page *page;
 
         ground_clock_advance(&scene->clock, LK_WATCHED_US - LK_WATCHED_LEAST_US);
         do_something(scene);
-        happenings = ask_events(scene, last);
-        assert_int_equal(happenings->count, 2);
-        last = happenings->last;
-        lk_happenings_free(happenings);
+        page = ask_events(scene, last);
+        assert_int_equal(page->count, 2);
+        last = page->last;
+        lk_event_page_free(page);
     }
 }
 
 static void a_mark_of_another_boot_is_none(void **state) {
     struct scene *scene = *state;
     uint64_t last = present(scene);
-    struct lk_happenings *happenings;
+    struct lk_event_page *page;
 
     scene_restart(scene, "second", 0);
     do_something(scene);
     assert_int_equal(count_rows(scene), 0);
-    happenings = ask_events(scene, last);
-    assert_int_equal(happenings->count, 1);
-    assert_int_equal(happenings->events[0].kind, LK_WATCH_GAP);
-    lk_happenings_free(happenings);
+    page = ask_events(scene, last);
+    assert_int_equal(page->count, 1);
+    assert_int_equal(page->events[0].kind, LK_WATCH_GAP);
+    lk_event_page_free(page);
 }
 
 static void a_mark_too_far_ahead_is_none(void **state) {
@@ -124,18 +124,18 @@ static void a_mark_too_far_ahead_is_none(void **state) {
 static void the_last_ones_are_kept(void **state) {
     struct scene *scene = *state;
     uint64_t last = present(scene);
-    struct lk_happenings *happenings;
+    struct lk_event_page *page;
 
     bound_events(scene, 5);
     for (int i = 0; i < 10; i++) {
         do_something(scene);
     }
     assert_int_equal(count_rows(scene), 5);
-    happenings = ask_events(scene, last);
-    assert_int_equal(happenings->count, 6);
-    assert_int_equal(happenings->events[0].kind, LK_WATCH_GAP);
-    assert_int_equal(happenings->events[0].sequence + 1, happenings->events[1].sequence);
-    lk_happenings_free(happenings);
+    page = ask_events(scene, last);
+    assert_int_equal(page->count, 6);
+    assert_int_equal(page->events[0].kind, LK_WATCH_GAP);
+    assert_int_equal(page->events[0].sequence + 1, page->events[1].sequence);
+    lk_event_page_free(page);
 }
 
 /* Lowered far, it is reached step by step. */
@@ -200,7 +200,7 @@ static void rows_are_hostile_until_read(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lk_patience patience = ground_patience(10000000);
         const struct lk_event_query query = {.after = 1, .max = 10};
-        struct lk_happenings *happenings = NULL;
+        struct lk_event_page *page = NULL;
         struct scene *scene;
         lk_error error;
 
@@ -210,7 +210,7 @@ static void rows_are_hostile_until_read(void **state) {
         do_something(scene);
         (void)ground_sql(scene->ground.file, rows[i]);
         assert_int_equal(
-            scene->engine->ops->events(scene->engine, &query, &patience, &happenings, &error),
+            scene->engine->ops->events->read(scene->engine, &query, &patience, &page, &error),
             LK_UNAVAILABLE);
         assert_non_null(strstr(error.text, "event "));
         do_something(scene); /* and nobody else is hurt */
@@ -226,7 +226,7 @@ static void numbers_without_end_do_no_harm(void **state) {
     (void)ground_sql(scene->ground.file,
                      "UPDATE events SET sequence = -sequence, at_unix_us = -1 << 62");
     (void)ground_sql(scene->ground.file, "UPDATE meta SET last_event = -5, events_max = -1");
-    lk_happenings_free(ask_events(scene, 1));
+    lk_event_page_free(ask_events(scene, 1));
     do_something(scene);
 }
 

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "ground.h"
-#include "sql/served.h"
+#include "sql/service_lock.h"
 
 enum { NOBODY = 65534 };
 
@@ -199,7 +199,7 @@ static void a_deleted_file_is_unavailable(void **state) {
     assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
     assert_int_equal(unlink(ground->file), 0);
     assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNAVAILABLE);
-    assert_non_null(strstr(result.error, "open it anew"));
+    assert_non_null(strstr(result.error, "open it again"));
     lk_result_clear(&result);
     ground_close(engine);
 }
@@ -217,7 +217,7 @@ static void a_file_taken_from_beside_is_unavailable(void **state) {
         assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
         assert_int_equal(unlink(path), 0);
         assert_int_equal(ground_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
-        assert_non_null(strstr(result.error, "open it anew"));
+        assert_non_null(strstr(result.error, "open it again"));
         assert_int_equal(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0, 1);
         assert_int_equal(ground_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
         ground_close(engine);
@@ -242,7 +242,7 @@ static void a_service_is_seen_from_any_directory(void **state) {
     assert_int_equal(chdir(ground->directory), 0);
     engine = ground_open("link", &lk_sqlite_options_default);
     assert_int_equal(chdir("/"), 0);
-    assert_int_equal(lk_sql_served_lock(link_path, &lock), 0);
+    assert_int_equal(lk_sql_service_lock_lock(link_path, &lock), 0);
     (void)ground_sql(ground->file, "UPDATE meta SET served = 'lk://here'");
     assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_DENIED);
     assert_int_equal(ground_sql(ground->file, "SELECT served = 'lk://here' FROM meta"), 1);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "engine/sqlite/place.h"
+#include "engine/sqlite/address.h"
 #include "ground.h"
 #include "sql/format.h"
 
@@ -90,7 +90,7 @@ static int teardown(void **state) {
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
 static void urls_are_checked(void **state) {
-    struct lk_sqlite_place place = {.is_relaxed = false};
+    struct lk_sqlite_address address = {.is_relaxed = false};
     static const char *const wrong[] = {
         "",       "?durability=full", "f?durability=",         "f?durability=maybe",
         "f?",     ":memory:",         "f?durability=relaxed&", "f?mode=ro",
@@ -100,16 +100,17 @@ static void urls_are_checked(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(lk_sqlite_place_parse(lk_slice_of(wrong[i]), &place, &error), LK_INVALID);
+        assert_int_equal(lk_sqlite_address_parse(lk_slice_of(wrong[i]), &address, &error),
+                         LK_INVALID);
         assert_true(error.text[0] != '\0');
     }
-    assert_int_equal(lk_sqlite_place_parse(lk_slice_of("a/b?durability=relaxed"), &place, &error),
+    assert_int_equal(
+        lk_sqlite_address_parse(lk_slice_of("a/b?durability=relaxed"), &address, &error), LK_OK);
+    assert_true(address.is_relaxed);
+    assert_string_equal(address.path, "a/b");
+    assert_int_equal(lk_sqlite_address_parse(lk_slice_of("/c?durability=full"), &address, &error),
                      LK_OK);
-    assert_true(place.is_relaxed);
-    assert_string_equal(place.path, "a/b");
-    assert_int_equal(lk_sqlite_place_parse(lk_slice_of("/c?durability=full"), &place, &error),
-                     LK_OK);
-    assert_false(place.is_relaxed);
+    assert_false(address.is_relaxed);
 }
 
 static void durability_is_full_unless_relaxed(void **state) {
@@ -138,13 +139,13 @@ static void durability_is_full_unless_relaxed(void **state) {
 
 static void network_file_systems_are_known(void **state) {
     (void)state;
-    assert_string_equal(lk_sqlite_place_network_name(0x6969), "NFS");
-    assert_string_equal(lk_sqlite_place_network_name(0xFF534D42), "CIFS");
-    assert_string_equal(lk_sqlite_place_network_name(0x01021997), "9p");
-    assert_string_equal(lk_sqlite_place_network_name(0x65735546), "FUSE");
-    assert_null(lk_sqlite_place_network_name(0xEF53));     /* ext4 */
-    assert_null(lk_sqlite_place_network_name(0x01021994)); /* tmpfs */
-    assert_null(lk_sqlite_place_network_name(0x794C7630)); /* overlayfs */
+    assert_string_equal(lk_sqlite_address_network_name(0x6969), "NFS");
+    assert_string_equal(lk_sqlite_address_network_name(0xFF534D42), "CIFS");
+    assert_string_equal(lk_sqlite_address_network_name(0x01021997), "9p");
+    assert_string_equal(lk_sqlite_address_network_name(0x65735546), "FUSE");
+    assert_null(lk_sqlite_address_network_name(0xEF53));     /* ext4 */
+    assert_null(lk_sqlite_address_network_name(0x01021994)); /* tmpfs */
+    assert_null(lk_sqlite_address_network_name(0x794C7630)); /* overlayfs */
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

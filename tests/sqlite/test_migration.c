@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "engine/happening.h"
+#include "engine/event.h"
 #include "format_1.sql.h"
 #include "format_2.sql.h"
 #include "format_3.sql.h"
@@ -236,20 +236,20 @@ static void events_can_be_watched(void **state) {
     const struct lk_event_query query = {.after = 1, .max = 10};
     lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                         LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, 5};
-    struct lk_happenings *happenings = NULL;
+    struct lk_event_page *page = NULL;
     lk_result result = {.outcome = LK_OK};
     lk_error error;
 
-    assert_int_equal(engine->ops->events(engine, &query, &patience, &happenings, &error), LK_OK);
-    assert_int_equal(happenings->count, 0);
-    lk_happenings_free(happenings);
+    assert_int_equal(engine->ops->events->read(engine, &query, &patience, &page, &error), LK_OK);
+    assert_int_equal(page->count, 0);
+    lk_event_page_free(page);
     assert_int_equal(ground_release(engine, "A", "x", 0, &result), LK_OK);
-    assert_int_equal(engine->ops->events(engine, &query, &patience, &happenings, &error), LK_OK);
-    assert_int_equal(happenings->count, 1);
-    assert_int_equal(happenings->events[0].kind, LK_WATCH_RELEASED);
-    lk_happenings_free(happenings);
+    assert_int_equal(engine->ops->events->read(engine, &query, &patience, &page, &error), LK_OK);
+    assert_int_equal(page->count, 1);
+    assert_int_equal(page->events[0].kind, LK_WATCH_RELEASED);
+    lk_event_page_free(page);
     assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"), 2);
-    assert_int_equal(engine->ops->limits_set(engine, &limits, &patience, &error), LK_OK);
+    assert_int_equal(engine->ops->limits->set(engine, &limits, &patience, &error), LK_OK);
     assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"),
                      LK_SQL_FORMAT_OF_EVENTS);
     lk_result_clear(&result);

@@ -40,13 +40,14 @@ static int64_t left_ms(struct scene *scene, const char *path_text) {
 
 static void upkeep(struct scene *scene) {
     struct lk_patience patience = ground_patience(20 * SECOND_US);
-    struct lk_sqlite_turn turn;
+    struct lk_sqlite_transaction transaction;
     lk_error error;
 
-    assert_int_equal(lk_sqlite_turn_begin((struct lk_sqlite *)scene->engine, LK_SQLITE_WRITE,
-                                          &patience, &turn, &error),
+    assert_int_equal(lk_sqlite_transaction_begin((struct lk_sqlite *)scene->engine, LK_SQLITE_WRITE,
+                                                 &patience, &transaction, &error),
                      LK_OK);
-    assert_int_equal(lk_sqlite_turn_end(&turn, lk_changes_upkeep(&turn, 0), &error), LK_OK);
+    assert_int_equal(
+        lk_sqlite_transaction_end(&transaction, lk_changes_upkeep(&transaction, 0), &error), LK_OK);
 }
 
 /* ---- R11: restarts --------------------------------------------------------------------------- */
@@ -103,21 +104,16 @@ static void an_end_by_the_wall_clock_stays(void **state) {
     struct lk_patience patience = ground_patience(20 * SECOND_US);
     struct ground_parts parts;
     struct lk_ask fixed = {.owner = lk_slice_of("A"), .style = LK_TRY, .blockers_max = 1};
-    struct lk_stand stand;
 
     ground_parts_parse(&parts, "soon");
     fixed.parts = parts.parts;
     fixed.part_count = parts.count;
     fixed.until_us = scene->clock.wall_us + 30 * SECOND_US;
-    assert_int_equal(
-        scene->engine->ops->ask(scene->engine, &fixed, &patience, &scene->result, &stand),
-        LK_GRANTED);
+    assert_int_equal(call_ask(scene->engine, &fixed, &patience, &scene->result), LK_GRANTED);
     ground_parts_parse(&parts, "late");
     fixed.until_us = scene->clock.wall_us + 7200 * SECOND_US;
     lk_result_clear(&scene->result);
-    assert_int_equal(
-        scene->engine->ops->ask(scene->engine, &fixed, &patience, &scene->result, &stand),
-        LK_GRANTED);
+    assert_int_equal(call_ask(scene->engine, &fixed, &patience, &scene->result), LK_GRANTED);
     scene_restart(scene, "second", 3600 * SECOND_US);
     assert_int_equal(left_ms(scene, "soon"), -1);
     assert_int_equal(left_ms(scene, "late"), 3600000);
@@ -134,6 +130,77 @@ static void a_lost_wall_clock_gives_no_more_than_the_ttl(void **state) {
     assert_int_equal(ask(scene, "B", "x", LK_QUEUE, 3600000), LK_WAITING);
     ground_clock_advance(&scene->clock, 121 * SECOND_US);
     assert_int_equal(ask(scene, "B", "x", LK_TRY, 0), LK_GRANTED);
+}
+
+/* ---- R4: a grant has one token --------------------------------------------------------------- */
+
+/* The token of the one request at `path`, as a list shows it; `ret_listing` may be NULL. */
+static uint64_t shown_token(struct scene *scene, const char *path_text) {
+    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    lk_listing *listing = NULL;
+    struct lk_path path;
+    lk_error error;
+    uint64_t token;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(path_text), &path, &error), LK_OK);
+    assert_int_equal(scene->engine->ops->list(scene->engine, &path, &patience, &listing, &error),
+                     LK_OK);
+    assert_int_equal(listing->count, 1);
+    assert_true(listing->entries[0].held);
+    token = listing->entries[0].token;
+    lk_listing_free(listing);
+    return token;
+}
+
+static void a_look_shows_the_token_of_a_grant_by_a_deadline(void **state) {
+    struct scene *scene = *state;
+    uint64_t token;
+
+    assert_int_equal(ask(scene, "A", "x", LK_TRY, 1000), LK_GRANTED);
+    assert_int_equal(ask(scene, "B", "x", LK_QUEUE, 60000), LK_WAITING);
+    ground_clock_advance(&scene->clock, 2 * SECOND_US);
+    token = shown_token(scene, "x");
+    assert_true(token > 0);
+    ground_clock_advance(&scene->clock, SECOND_US);
+    assert_int_equal(shown_token(scene, "x"), token);
+    assert_int_equal(ground_release(scene->engine, "B", "x", token, &scene->result), LK_OK);
+}
+
+/* Another process that keeps the write lock does not keep anybody from looking. */
+static void a_look_that_cannot_write_shows_no_token(void **state) {
+    struct scene *scene = *state;
+    sqlite3 *writer = NULL;
+
+    assert_int_equal(ask(scene, "A", "x", LK_TRY, 1000), LK_GRANTED);
+    assert_int_equal(ask(scene, "B", "x", LK_QUEUE, 60000), LK_WAITING);
+    ground_clock_advance(&scene->clock, 2 * SECOND_US);
+    assert_int_equal(sqlite3_open(scene->ground.file, &writer), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(shown_token(scene, "x"), 0);
+    assert_int_equal(sqlite3_close(writer), SQLITE_OK);
+    assert_true(shown_token(scene, "x") > 0);
+}
+
+/* ---- one boot under two ids ------------------------------------------------------------------ */
+
+static void containers_with_boot_ids_of_their_own_share_a_clock(void **state) {
+    struct scene *scene = *state;
+    uint64_t token;
+
+    assert_int_equal(ask(scene, "A", "ended", LK_TRY, 1000), LK_GRANTED);
+    token = scene->result.token;
+    assert_int_equal(ask(scene, "A", "dies", LK_TRY, 3000), LK_GRANTED);
+    assert_int_equal(ask(scene, "A", "lives", LK_TRY, 3600000), LK_GRANTED);
+    assert_int_equal(ground_release(scene->engine, "A", "ended", token, &scene->result), LK_OK);
+    for (int i = 0; i < 4; i++) {
+        ground_close(scene->engine);
+        ground_clock_advance(&scene->clock, SECOND_US);
+        scene->options.boot_id = i % 2 == 0 ? "container" : "first";
+        scene->engine = ground_open(scene->ground.file, &scene->options);
+        assert_int_equal(left_ms(scene, "dies"), i < 2 ? 2000 - 1000 * i : -1);
+        assert_int_equal(left_ms(scene, "lives"), 3600000 - 1000 * (i + 1));
+    }
+    assert_int_equal(ground_release(scene->engine, "A", "ended", token, &scene->result), LK_OK);
 }
 
 /* ---- R3: ended tokens ------------------------------------------------------------------------ */
@@ -252,9 +319,8 @@ static size_t break_path(struct scene *scene, const char *path_text, bool at_onc
     lk_error error;
 
     assert_int_equal(lk_path_parse(lk_slice_of(path_text), &broken.path, &error), LK_OK);
-    assert_int_equal(scene->engine->ops->break_(scene->engine, &broken, lk_slice_of("root"),
-                                                lk_slice_of("it hangs"), &patience, &count, &error),
-                     LK_OK);
+    assert_int_equal(
+        call_break(scene->engine, &broken, "root", "it hangs", &patience, &count, &error), LK_OK);
     return count;
 }
 
@@ -377,6 +443,9 @@ int main(void) {
         SCENE(what_was_dead_stays_dead),
         SCENE(an_end_by_the_wall_clock_stays),
         SCENE(a_lost_wall_clock_gives_no_more_than_the_ttl),
+        SCENE(containers_with_boot_ids_of_their_own_share_a_clock),
+        SCENE(a_look_shows_the_token_of_a_grant_by_a_deadline),
+        SCENE(a_look_that_cannot_write_shows_no_token),
         SCENE(a_release_may_be_repeated_for_five_minutes),
         SCENE(ended_tokens_are_swept),
         SCENE(ended_tokens_are_bounded),

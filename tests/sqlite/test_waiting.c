@@ -88,13 +88,12 @@ static lk_outcome ask_with(struct scene *scene, const char *owner,
                            const struct lk_patience *patience) {
     struct ground_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_TRY};
-    struct lk_stand stand;
 
     ground_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     lk_result_clear(&scene->result);
-    return scene->engine->ops->ask(scene->engine, &ask, patience, &scene->result, &stand);
+    return call_ask(scene->engine, &ask, patience, &scene->result);
 }
 
 static void a_stopped_writer_ends_patience(void **state) {
@@ -144,7 +143,7 @@ static void a_waker_ends_patience(void **state) {
 struct sleeper {
     pthread_t thread;
     struct lk_engine *engine;
-    struct lk_stand stand;
+    struct standing standing;
     int64_t until_us;
     struct lk_waker *waker;
     lk_outcome outcome;
@@ -162,17 +161,17 @@ static void stand_in_line(struct sleeper *sleeper, struct lk_engine *engine, con
     ground_parts_parse(&parts, parts_text);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
-    assert_int_equal(engine->ops->ask(engine, &ask, &patience, &result, &sleeper->stand),
+    assert_int_equal(call_ask_and_stand(engine, &ask, &patience, &result, &sleeper->standing),
                      LK_WAITING);
-    assert_true(sleeper->stand.id != 0);
+    assert_true(sleeper->standing.cursor.id != 0);
     lk_result_clear(&result);
 }
 
 static void *sleep_on(void *context) {
     struct sleeper *sleeper = context;
 
-    sleeper->outcome = sleeper->engine->ops->await(sleeper->engine, &sleeper->stand,
-                                                   sleeper->until_us, sleeper->waker);
+    sleeper->outcome =
+        call_await(sleeper->engine, &sleeper->standing, sleeper->until_us, sleeper->waker);
     return NULL;
 }
 
@@ -259,9 +258,8 @@ static void a_break_ends_the_wait(void **state) {
     stand_in_line(&sleeper, scene->other, "B", "x");
     start(&sleeper);
     assert_int_equal(lk_path_parse(lk_slice_of("x"), &broken.path, &error), LK_OK);
-    assert_int_equal(scene->engine->ops->break_(scene->engine, &broken, lk_slice_of("root"),
-                                                lk_slice_of("enough"), &patience, &count, &error),
-                     LK_OK);
+    assert_int_equal(
+        call_break(scene->engine, &broken, "root", "enough", &patience, &count, &error), LK_OK);
     assert_int_equal(count, 1);
     join(&sleeper);
     assert_int_equal(sleeper.outcome, LK_OK);
@@ -335,11 +333,11 @@ static void *contend(void *context) {
     ask.part_count = parts.count;
     for (int i = 0; i < TURNS; i++) {
         struct lk_patience patience = ground_patience(20 * SECOND_US);
-        struct lk_stand stand;
+        struct standing standing;
         lk_result_clear(&result);
-        while (engine->ops->ask(engine, &ask, &patience, &result, &stand) == LK_WAITING) {
+        while (call_ask_and_stand(engine, &ask, &patience, &result, &standing) == LK_WAITING) {
             lk_result_clear(&result);
-            (void)engine->ops->await(engine, &stand, LK_NEVER, NULL);
+            (void)call_await(engine, &standing, LK_NEVER, NULL);
         }
         contender->wrong += result.outcome != LK_GRANTED;
         contender->wrong += atomic_fetch_add(contender->inside, 1) != 0;

@@ -96,14 +96,12 @@ static void die_holding(struct scene *scene, int64_t ttl_ms) {
         struct lk_patience patience = ground_patience(20 * SECOND_US);
         lk_result result = {.outcome = LK_OK};
         struct ground_parts parts;
-        struct lk_stand stand;
         struct lk_ask ask = {.owner = lk_slice_of("dead"), .ttl_ms = ttl_ms, .wants_value = true};
         ground_parts_parse(&parts, "state");
         ask.parts = parts.parts;
         ask.part_count = parts.count;
-        if (engine->ops->ask(engine, &ask, &patience, &result, &stand) == LK_GRANTED
-            && result.value_size == 6 && memcmp(result.value, "before", 6) == 0
-            && write(news[1], "", 1) == 1) {
+        if (call_ask(engine, &ask, &patience, &result) == LK_GRANTED && result.value_size == 6
+            && memcmp(result.value, "before", 6) == 0 && write(news[1], "", 1) == 1) {
             (void)pause();
         }
         _exit(1);
@@ -176,7 +174,7 @@ static int64_t cost_us(struct scene *scene, const char *queue, lk_outcome expect
     return processor_us() - begun_us;
 }
 
-/* In turns, so that whatever else the machine is at is in both; by their medians. */
+/* In transactions, so that whatever else the machine is at is in both; by their medians. */
 static void assert_no_dearer(struct scene *scene, const char *what, lk_outcome expected) {
     int64_t short_us[ROUNDS];
     int64_t long_us[ROUNDS];
@@ -284,17 +282,15 @@ static void *run_later(void *context) {
 
 /* Waits as workers do, until something is claimed. Returns how often it had to ask. */
 static unsigned wait_for_work(struct scene *scene, const char *queue) {
-    struct lk_path path;
-    struct lk_stand stand;
+    struct standing standing;
     struct lk_waker waker;
     unsigned asked = 1;
 
     assert_true(lk_waker_init(&waker));
-    assert_int_equal(lk_path_parse(lk_slice_of(queue), &path, NULL), LK_OK);
-    while (ground_take(scene->engine, queue, "w", 60000, &scene->claim, &stand) == LK_BUSY) {
-        assert_int_equal(scene->engine->ops->await_work(scene->engine, &path, &stand,
-                                                        lk_clock_now_us() + 60 * SECOND_US, &waker),
-                         LK_OK);
+    while (ground_take(scene->engine, queue, "w", 60000, &scene->claim, &standing) == LK_BUSY) {
+        assert_int_equal(
+            call_await(scene->engine, &standing, lk_clock_now_us() + 60 * SECOND_US, &waker),
+            LK_OK);
         asked++;
     }
     assert_non_null(scene->claim);
@@ -396,21 +392,17 @@ static void workers_are_woken_by_ends(void **state) {
 
 static void a_wait_for_work_ends(void **state) {
     struct scene *scene = *state;
-    struct lk_stand stand;
+    struct standing standing;
     struct lk_waker waker;
-    struct lk_path path;
     int64_t begun_us = lk_clock_now_us();
 
     assert_true(lk_waker_init(&waker));
-    assert_int_equal(lk_path_parse(lk_slice_of("q"), &path, NULL), LK_OK);
-    assert_int_equal(ground_take(scene->engine, "q", "w", 0, &scene->claim, &stand), LK_BUSY);
-    assert_int_equal(scene->engine->ops->await_work(scene->engine, &path, &stand,
-                                                    begun_us + SECOND_US / 10, &waker),
+    assert_int_equal(ground_take(scene->engine, "q", "w", 0, &scene->claim, &standing), LK_BUSY);
+    assert_int_equal(call_await(scene->engine, &standing, begun_us + SECOND_US / 10, &waker),
                      LK_OK);
     assert_true(lk_clock_now_us() >= begun_us + SECOND_US / 10);
     lk_waker_throw(&waker);
-    assert_int_equal(scene->engine->ops->await_work(scene->engine, &path, &stand, LK_NEVER, &waker),
-                     LK_CANCELLED);
+    assert_int_equal(call_await(scene->engine, &standing, LK_NEVER, &waker), LK_CANCELLED);
     lk_waker_done(&waker);
 }
 
@@ -436,15 +428,12 @@ static void a_lease_with_a_value_shuts_out_older_programs(void **state) {
     struct scene *scene = *state;
     struct lk_patience patience = ground_patience(SECOND_US);
     struct ground_parts parts;
-    struct lk_stand stand;
     struct lk_ask ask = {.owner = lk_slice_of("A"), .wants_value = true};
 
     ground_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
-    assert_int_equal(
-        scene->engine->ops->ask(scene->engine, &ask, &patience, &scene->result, &stand),
-        LK_GRANTED);
+    assert_int_equal(call_ask(scene->engine, &ask, &patience, &scene->result), LK_GRANTED);
     assert_null(scene->result.value);
     assert_int_equal(writable_from(scene), LK_SQL_FORMAT_OF_WORK);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the processes of the demonstration share: how they write down what they do. $DEMO_DIR is
-# where their files are, $DEMO_START_MS when it began.
+# What the processes of the demonstration share: how they record their steps. $DEMO_DIR is the
+# directory of their files, $DEMO_START_MS the time of the start.
 
 # query SQL: on the record.
 query() {

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Who did what. The ids are given by SQLite, one transaction at a time: they order all rows of all
--- processes without anybody's clock. The times only draw the picture.
+-- The steps of all processes. SQLite gives the ids, one transaction at a time: they order the rows
+-- of all processes without a clock. The times are only used to draw the picture.
 CREATE TABLE record (
     id    INTEGER PRIMARY KEY AUTOINCREMENT,
     at_ms INTEGER NOT NULL,
@@ -11,13 +11,12 @@ CREATE TABLE record (
     token INTEGER           -- the fencing token of its lease
 );
 
--- From the first to the last sign of life of each run that got its lease.
+-- The first and the last row of each run that got its lease.
 CREATE VIEW span AS
 SELECT run, path, min(id) AS first, max(id) AS last, max(token) AS token, max(pid) AS pid
 FROM record WHERE what IN ('begins', 'works', 'misses', 'ends') GROUP BY run, path;
 
--- Two runs that must not have been there at once, and were: a reset with anything, or a test with
--- itself.
+-- Pairs of runs that overlapped and must not: a reset with any run, or two runs of one test.
 CREATE VIEW overlap AS
 SELECT a.run AS run, b.run AS other
 FROM span a JOIN span b ON a.run < b.run AND a.first < b.last AND b.first < a.last

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One line for each run, in the order in which they asked: when it asked, began, gave its last
--- sign of life, and how it went; for one that was killed also when the next one began for which
--- it was in the way.
+-- One line for each run, in the order of their requests: the times of its request, its start and
+-- its last row, and how it ended; for a killed run also when the next run that it blocked began.
 SELECT run,
        min(at_ms) FILTER (WHERE what = 'asks'),
        min(at_ms) FILTER (WHERE what = 'begins'),

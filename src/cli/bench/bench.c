@@ -3,8 +3,8 @@
  * lk bench: what acquire and release cost against a store, as its users have it.
  *
  * Each client is a thread with a store and an owner of its own, and does nothing but acquire and
- * release until the time is up. All keys are below one fresh path, so that nobody's locks are met;
- * what a killed bench leaves behind perishes by its ttl.
+ * release until the time is up. All keys are below one fresh path, so that they conflict with no
+ * other lock. The leases of a killed bench perish by their ttl.
  */
 #include "cli/bench/bench.h"
 
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "cli/bench/histogram.h"
-#include "cli/say.h"
+#include "cli/print/say.h"
 #include "form/form.h"
 
 enum { CLIENTS_DEFAULT = 1, SECONDS_DEFAULT = 5, TTL_MS = 10000, PART_BYTES = 96 };
@@ -33,7 +33,7 @@ struct bench {
     int64_t end_us;           /* on lk_clock_now_us() */
     char root[32];            /* the path that all keys are below */
     _Atomic int64_t freed_us; /* PATTERN_ONE: when the last release was sent; 0: since taken */
-    _Atomic bool is_over;     /* somebody failed */
+    _Atomic bool is_over;     /* a client failed */
 };
 
 struct client {
@@ -69,7 +69,7 @@ static void write_part(const struct client *client, char ret_part[PART_BYTES]) {
     }
 }
 
-/* The first grant after a release that somebody waited for is a hand-off. */
+/* The first grant after a release that another client waited for is a hand-off. */
 static void note_grant(struct client *client, int64_t asked_us, int64_t now_us) {
     int64_t freed_us = atomic_exchange(&client->bench->freed_us, 0);
 
@@ -189,29 +189,37 @@ struct figures {
     const struct lk_histogram *times_us;
 };
 
-static json_t *form_times(const struct lk_histogram *times_us) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "count", (json_int_t)times_us->count, "p50",
-                     (json_int_t)lk_histogram_at(times_us, 0.5), "p90",
-                     (json_int_t)lk_histogram_at(times_us, 0.9), "p99",
-                     (json_int_t)lk_histogram_at(times_us, 0.99), "max", (json_int_t)times_us->max);
+static void write_times(struct lk_form_writer *form, const struct figures *figures) {
+    const struct lk_histogram *times_us = figures->times_us;
+
+    lk_form_open_map(form, figures->name);
+    lk_form_add_count(form, "count", times_us->count);
+    lk_form_add_number(form, "p50", lk_histogram_at(times_us, 0.5));
+    lk_form_add_number(form, "p90", lk_histogram_at(times_us, 0.9));
+    lk_form_add_number(form, "p99", lk_histogram_at(times_us, 0.99));
+    lk_form_add_number(form, "max", times_us->max);
+    lk_form_close(form);
 }
 
 static int say_json(const struct lk_cli *cli, const struct bench *bench, double seconds,
                     const struct figures *figures) {
     uint64_t pairs = figures[0].times_us->count;
-    json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:I, s:f}", "status", lk_outcome_name(LK_OK),
-                               "pattern", lk_bench_patterns[bench->pattern], "clients",
-                               (json_int_t)bench->client_count, "seconds", seconds, "pairs",
-                               (json_int_t)pairs, "pairs_per_s", (double)pairs / seconds);
+    struct lk_object object;
+    struct lk_form_writer *form = lk_object_begin(&object);
 
-    for (; object != NULL && figures->name != NULL; figures++) {
-        if (figures->times_us->count > 0
-            && json_object_set_new(object, figures->name, form_times(figures->times_us)) != 0) {
-            json_decref(object);
-            object = NULL;
+    lk_form_open_answer(form, LK_OK);
+    lk_form_add_text(form, "pattern", lk_bench_patterns[bench->pattern]);
+    lk_form_add_number(form, "clients", bench->client_count);
+    lk_form_add_real(form, "seconds", seconds);
+    lk_form_add_count(form, "pairs", pairs);
+    lk_form_add_real(form, "pairs_per_s", (double)pairs / seconds);
+    for (; figures->name != NULL; figures++) {
+        if (figures->times_us->count > 0) {
+            write_times(form, figures);
         }
     }
-    return lk_say_object(cli, LK_OK, object);
+    lk_form_close(form);
+    return lk_say_object(cli, LK_OK, &object);
 }
 
 static int say(const struct lk_cli *cli, const struct bench *bench, double seconds,

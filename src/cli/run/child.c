@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two pipes, both closed by exec, tie the two sides together. CMD's process waits at the gate
- * until the guard knows it and the terminal is lent; an end of the gate's pipe without a word
- * means that lk has died. The report carries the errno of a failed exec; its end without a word
- * means that exec has succeeded.
+ * Two pipes, both closed by exec, connect parent and child. The child waits at the gate until the
+ * guard has its pid and the terminal is lent; end of file on the gate without a byte means that lk
+ * has died. The report carries the errno of a failed exec; end of file on it without a byte means
+ * that exec has succeeded.
  */
 #include "cli/run/child.h"
 
@@ -19,9 +19,10 @@
 struct ties {
     int gate[2];
     int report[2];
+    char **environment; /* with the guard's mark */
 };
 
-static bool open_ties(struct ties *ties) {
+static bool open_pipes(struct ties *ties) {
     if (pipe2(ties->gate, O_CLOEXEC) != 0) {
         return false;
     }
@@ -35,7 +36,23 @@ static bool open_ties(struct ties *ties) {
     return true;
 }
 
-/* A copy of a process with threads: nothing here but what is safe between fork and exec. */
+/* False, with errno. */
+static bool open_ties(const struct lk_run_start *start, struct ties *ties) {
+    ties->environment = lk_run_mark_environment(&start->guard->mark, start->environment);
+    if (ties->environment == NULL) {
+        errno = ENOMEM;
+        return false;
+    }
+    if (!open_pipes(ties)) {
+        int error = errno;
+        lk_run_mark_environment_free(ties->environment);
+        errno = error;
+        return false;
+    }
+    return true;
+}
+
+/* In a fork of a process with threads: only calls that are safe between fork and exec. */
 static _Noreturn void become_command(const struct lk_run_start *start, const struct ties *ties,
                                      pid_t keeper) {
     char word;
@@ -43,7 +60,7 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
     close(ties->gate[1]);
     close(ties->report[0]);
     setpgid(0, 0);
-    /* Should lk and its guard be killed together, CMD itself at least goes with them. */
+    /* If lk and its guard are killed together, at least CMD itself is killed too. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != keeper || read(ties->gate[0], &word, 1) != 1) {
         _exit(LK_RUN_EXIT_NOT_EXECUTABLE);
@@ -52,7 +69,7 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
     if (start->input != STDIN_FILENO) {
         dup2(start->input, STDIN_FILENO); /* both are open: it does not fail */
     }
-    execvpe(start->command[0], start->command, start->environment);
+    execvpe(start->command[0], start->command, ties->environment);
     int error = errno;
     ssize_t written = write(ties->report[1], &error, sizeof error);
     (void)written;
@@ -90,7 +107,7 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
     pid_t keeper = getpid();
     int error = 0;
 
-    if (!open_ties(&ties)) {
+    if (!open_ties(start, &ties)) {
         return errno;
     }
     child.pid = fork();
@@ -111,6 +128,7 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
     }
     close(ties.gate[1]);
     close(ties.report[0]);
+    lk_run_mark_environment_free(ties.environment);
     if (error == 0) {
         *ret_child = child;
     }

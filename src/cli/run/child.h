@@ -34,8 +34,8 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
 /* The exit code of lk when exec has failed with `error`. */
 int lk_run_child_failure_code(int error);
 
-/* The exit code of lk that stands for how CMD ended; -1 while it has not. CMD stays unreaped, so
- * that its number is nobody else's. */
+/* The exit code of lk for the way CMD ended; -1 while it has not. CMD stays unreaped, so that its
+ * pid is not reused. */
 int lk_run_child_exit_code(const struct lk_run_child *child);
 
 /* Reaps CMD, which has ended. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/run/guard.h"
-#include "cli/run/notice.h"
+#include "cli/run/status.h"
 
 static const char shell[] = "/bin/sh";
 
@@ -20,7 +20,7 @@ pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_g
     lk_run_environment_set_exit(cleanup->environment, exit_code);
     pid_t pid = fork();
     if (pid == 0) {
-        /* exec takes words that could be written to; nobody does. */
+        /* exec takes writable words, but does not write to them. */
         char *const words[] = {(char *)shell, (char *)"-c", (char *)cleanup->command, NULL};
 
         if (guard != NULL) {
@@ -50,7 +50,7 @@ void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, struct lk_run_guar
     pid_t pid = lk_run_cleanup_start(cleanup, guard, exit_code);
 
     if (pid < 0) {
-        lk_run_notice("INTERNAL", "the clean-up command cannot be started: %s", strerror(errno));
+        lk_run_status("INTERNAL", "the clean-up command cannot be started: %s", strerror(errno));
         return;
     }
     struct pollfd turn = {.fd = cleanup->signals->descriptor, .events = POLLIN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --cleanup: one command for /bin/sh, told by LK_EXIT how CMD ended. */
+/* --cleanup: one command for /bin/sh; LK_EXIT is the exit code of CMD. */
 #ifndef LK_CLI_RUN_CLEANUP_H
 #define LK_CLI_RUN_CLEANUP_H
 
@@ -8,7 +8,7 @@
 
 struct lk_run_guard;
 
-/* Everything is borrowed and outlives whoever is to run it. */
+/* Everything is borrowed and outlives lk and its guard. */
 struct lk_run_cleanup {
     const char *command; /* NULL: none */
     struct lk_run_environment *environment;
@@ -16,7 +16,7 @@ struct lk_run_cleanup {
 };
 
 /* Starts it in a child of this process, with standard descriptors, mask and dispositions as lk
- * found them; `guard` (NULL: this is the guard) is told that it need not. Returns its process, -1
+ * found them; tells `guard` (NULL: this is the guard) not to start it. Returns its process, -1
  * with errno on failure. Safe in a forked child. */
 pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
                            int exit_code);

@@ -2,7 +2,7 @@
 /* Margins before a deadline, and the plans made of them. */
 #include "cli/run/deadline.h"
 
-#include "base/least.h"
+#include "base/minmax.h"
 
 static int64_t greater(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -10,14 +10,14 @@ static int64_t greater(int64_t a, int64_t b) {
 
 /* A twentieth of the ttl, within bounds. */
 static int64_t kill_margin_us(int64_t ttl_ms) {
-    int64_t margin_us = lk_least(ttl_ms * 1000 / 20, LK_RUN_KILL_MARGIN_MAX_MS * 1000LL);
+    int64_t margin_us = lk_min(ttl_ms * 1000 / 20, LK_RUN_KILL_MARGIN_MAX_MS * 1000LL);
 
     return greater(margin_us, LK_RUN_KILL_MARGIN_MIN_MS * 1000LL);
 }
 
 /* A sixth of the ttl; of a very short ttl, no less than the margin of SIGKILL. */
 static int64_t terminate_margin_us(int64_t ttl_ms) {
-    int64_t margin_us = lk_least(ttl_ms * 1000 / 6, LK_RUN_TERMINATE_MARGIN_MAX_MS * 1000LL);
+    int64_t margin_us = lk_min(ttl_ms * 1000 / 6, LK_RUN_TERMINATE_MARGIN_MAX_MS * 1000LL);
 
     return greater(margin_us, kill_margin_us(ttl_ms));
 }
@@ -39,6 +39,10 @@ struct lk_run_plan lk_run_plan_lost(int64_t ttl_ms, int64_t deadline_us, int64_t
     if (plan.kill_us <= lost_us) {
         plan.kill_us = lost_us + LK_RUN_GRACE_MIN_MS * 1000LL;
     }
+    /* More than a ttl is left where the store confirmed a longer time than to the next renewal, as
+     * shm: does. Once the lease is lost, other owners need not wait for that time. */
+    plan.kill_us =
+        lk_min(plan.kill_us, lost_us + greater(ttl_ms * 1000, LK_RUN_GRACE_MIN_MS * 1000LL));
     plan.terminate_us = lost_us;
     return plan;
 }
@@ -51,8 +55,8 @@ struct lk_run_plan lk_run_plan_max_time(int64_t ttl_ms, int64_t due_us) {
 
 struct lk_run_plan lk_run_plan_sooner(struct lk_run_plan a, struct lk_run_plan b) {
     return (struct lk_run_plan){
-        .terminate_us = lk_least(a.terminate_us, b.terminate_us),
-        .kill_us = lk_least(a.kill_us, b.kill_us),
+        .terminate_us = lk_min(a.terminate_us, b.terminate_us),
+        .kill_us = lk_min(a.kill_us, b.kill_us),
     };
 }
 
@@ -66,5 +70,5 @@ enum lk_run_step lk_run_plan_step(struct lk_run_plan plan, int64_t now_us) {
 int64_t lk_run_plan_look_us(struct lk_run_plan plan, int64_t ttl_ms, int64_t now_us) {
     int64_t next_us = now_us < plan.terminate_us ? plan.terminate_us : plan.kill_us;
 
-    return ttl_ms > 0 ? lk_least(next_us, now_us + ttl_ms * 1000 / 6) : next_us;
+    return ttl_ms > 0 ? lk_min(next_us, now_us + ttl_ms * 1000 / 6) : next_us;
 }

@@ -30,12 +30,13 @@ enum lk_run_step { LK_RUN_GO_ON = 0, LK_RUN_TERMINATE = 1, LK_RUN_KILL = 2 };
 /* The plan that never ends anything. */
 struct lk_run_plan lk_run_plan_none(void);
 
-/* Nothing renews the promise any more: SIGTERM and SIGKILL shortly before the deadline. */
+/* If no renewal succeeds any more: SIGTERM and SIGKILL shortly before the deadline. */
 struct lk_run_plan lk_run_plan_deadline(int64_t ttl_ms, int64_t deadline_us);
 
 /*
  * The store said at `lost_us` that the lease is gone: SIGTERM at once, SIGKILL at the instant the
- * deadline last promised asks for, or after LK_RUN_GRACE_MIN_MS where that has passed.
+ * deadline last promised asks for, or after LK_RUN_GRACE_MIN_MS where that has passed; after a
+ * ttl at the latest.
  */
 struct lk_run_plan lk_run_plan_lost(int64_t ttl_ms, int64_t deadline_us, int64_t lost_us);
 
@@ -43,15 +44,15 @@ struct lk_run_plan lk_run_plan_lost(int64_t ttl_ms, int64_t deadline_us, int64_t
  * LK_RUN_GRACE_MIN_MS. */
 struct lk_run_plan lk_run_plan_max_time(int64_t ttl_ms, int64_t due_us);
 
-/* Whichever of two plans comes first, instant by instant. */
+/* The earlier of two plans, for each of the two instants. */
 struct lk_run_plan lk_run_plan_sooner(struct lk_run_plan a, struct lk_run_plan b);
 
 enum lk_run_step lk_run_plan_step(struct lk_run_plan plan, int64_t now_us);
 
 /*
- * When to look at the promise again: at the next instant of the plan, or a sixth of the ttl from
- * now, so that whoever acts in lk's place (guard.h) never knows a promise that is much too old.
- * ttl_ms 0: there is no promise, only the plan counts.
+ * When to check the deadline again: at the next instant of the plan, or a sixth of the ttl from
+ * now, so that the guard, which acts in lk's place (guard.h), never has a deadline that is much too
+ * old. ttl_ms 0: there is no lease, only the plan counts.
  */
 int64_t lk_run_plan_look_us(struct lk_run_plan plan, int64_t ttl_ms, int64_t now_us);
 

@@ -1,41 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over /proc gives a snapshot of (process, parent); what hangs below this process is
- * found in it. A process is signalled by a pidfd that was opened first and checked against the
- * snapshot's start time then: a number that was used again meanwhile is not hit.
+ * One pass over /proc gives a snapshot of (process, parent); the scope is found in it. A process
+ * is signalled by a pidfd that was opened first and then checked against the snapshot's start time,
+ * so that a process that has reused the pid is not signalled.
+ *
+ * The snapshot lives in pages of its own, and directories and numbers are read by hand, because
+ * the guard is a fork of a process with threads, where malloc() and stdio may not be called.
  */
 #include "cli/run/descendants.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
+
+#include "cli/run/proc.h"
 
 struct process {
     pid_t pid;
     pid_t parent;
     pid_t group;
     unsigned long long started_ticks;
-    bool is_dead; /* a zombie: nothing to end any more */
-    bool is_below;
+    bool is_dead;  /* a zombie: nothing to end any more */
+    bool is_meant; /* in the scope */
 };
 
 struct snapshot {
     struct process *processes; /* in the order of their numbers */
     size_t count;
-    size_t capacity;
+    size_t bytes; /* mapped */
 };
+
+enum { SNAPSHOT_BYTES = 65536 }; /* some 2,000 processes; doubled as often as necessary */
+
+/* The number that `*text` begins with after spaces; moves on behind it. */
+static unsigned long long read_number(const char **text) {
+    unsigned long long number = 0;
+
+    while (**text == ' ') {
+        ++*text;
+    }
+    while (**text >= '0' && **text <= '9') {
+        number = number * 10 + (unsigned long long)(*(*text)++ - '0');
+    }
+    return number;
+}
+
+static void skip_fields(const char **text, int count) {
+    for (int i = 0; i < count; i++) {
+        *text += strspn(*text, " ");
+        *text += strcspn(*text, " ");
+    }
+}
 
 /* Reads /proc/PID/stat. False when the process is gone. */
 static bool read_process(pid_t pid, struct process *ret_process) {
-    char path[64];
+    enum { BETWEEN_GROUP_AND_START = 16 }; /* fields that are not needed */
     char text[1024];
+    int descriptor = lk_run_proc_open(pid, "stat");
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
         return false;
     }
@@ -46,86 +71,134 @@ static bool read_process(pid_t pid, struct process *ret_process) {
     }
     text[size] = '\0';
     /* The name before it may hold anything, parentheses too. */
-    const char *fields = strrchr(text, ')');
-    struct process process = {.pid = pid};
-    char state;
-    int parent;
-    int group;
-    if (fields == NULL
-        || sscanf(fields + 1,
-                  " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  &state, &parent, &group, &process.started_ticks)
-               != 4) {
+    const char *field = strrchr(text, ')');
+    if (field == NULL || field[1] != ' ' || field[2] == '\0') {
         return false;
     }
-    process.parent = parent;
-    process.group = group;
-    process.is_dead = state == 'Z' || state == 'X' || state == 'x';
+    char state = field[2];
+    field += 3;
+    struct process process = {.pid = pid, .is_dead = state == 'Z' || state == 'X' || state == 'x'};
+    process.parent = (pid_t)read_number(&field);
+    process.group = (pid_t)read_number(&field);
+    skip_fields(&field, BETWEEN_GROUP_AND_START);
+    process.started_ticks = read_number(&field);
     *ret_process = process;
     return true;
 }
 
-static bool add_process(struct snapshot *snapshot, const struct process *process) {
-    if (snapshot->count == snapshot->capacity) {
-        size_t capacity = snapshot->capacity == 0 ? 256 : snapshot->capacity * 2;
-        struct process *grown =
-            realloc(snapshot->processes, capacity * sizeof *snapshot->processes);
-        if (grown == NULL) {
-            return false;
-        }
-        snapshot->processes = grown;
-        snapshot->capacity = capacity;
+static bool make_room(struct snapshot *snapshot) {
+    size_t bytes = snapshot->bytes == 0 ? SNAPSHOT_BYTES : snapshot->bytes * 2;
+
+    if ((snapshot->count + 1) * sizeof *snapshot->processes <= snapshot->bytes) {
+        return true;
     }
-    snapshot->processes[snapshot->count++] = *process;
+    void *pages =
+        snapshot->bytes == 0
+            ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            : mremap(snapshot->processes, snapshot->bytes, bytes, MREMAP_MAYMOVE);
+    if (pages == MAP_FAILED) {
+        return false;
+    }
+    snapshot->processes = pages;
+    snapshot->bytes = bytes;
     return true;
 }
 
-static int compare_processes(const void *a, const void *b) {
-    pid_t left = ((const struct process *)a)->pid;
-    pid_t right = ((const struct process *)b)->pid;
-
-    return (left > right) - (left < right);
+/* /proc lists processes in the order of their numbers: the place is nearly always the last. */
+static bool add_process(struct snapshot *snapshot, const struct process *process) {
+    if (!make_room(snapshot)) {
+        return false;
+    }
+    size_t place = snapshot->count++;
+    while (place > 0 && snapshot->processes[place - 1].pid > process->pid) {
+        snapshot->processes[place] = snapshot->processes[place - 1];
+        place--;
+    }
+    snapshot->processes[place] = *process;
+    return true;
 }
 
-/* What memory does not suffice for is left out; the next pass may find it. */
-static void take_snapshot(struct snapshot *snapshot) {
-    DIR *directory = opendir("/proc");
-    struct dirent *entry;
+/* The processes that one piece of the directory names. False: there is no memory for more. */
+static bool add_entries(struct snapshot *snapshot, const char *entries, size_t size) {
     struct process process;
 
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && read_process(pid, &process) && !add_process(snapshot, &process)) {
-            break;
+    for (size_t at = 0; at < size;) {
+        const struct dirent64 *entry = (const void *)(entries + at);
+        const char *name = entry->d_name;
+        pid_t pid = (pid_t)read_number(&name);
+
+        if (pid > 0 && *name == '\0' && read_process(pid, &process)
+            && !add_process(snapshot, &process)) {
+            return false;
+        }
+        at += entry->d_reclen;
+    }
+    return true;
+}
+
+/* Processes for which there is no memory are left out; the next pass may find them. */
+static void take_snapshot(struct snapshot *snapshot) {
+    _Alignas(struct dirent64) char entries[4096];
+    int directory = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t size;
+
+    while (directory >= 0 && (size = getdents64(directory, entries, sizeof entries)) > 0
+           && add_entries(snapshot, entries, (size_t)size)) {
+    }
+    if (directory >= 0) {
+        close(directory);
+    }
+}
+
+static void drop_snapshot(struct snapshot *snapshot) {
+    if (snapshot->bytes > 0) {
+        munmap(snapshot->processes, snapshot->bytes);
+    }
+}
+
+static bool is_meant(const struct snapshot *snapshot, pid_t pid) {
+    size_t low = 0;
+    size_t high = snapshot->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct process *process = &snapshot->processes[middle];
+
+        if (process->pid == pid) {
+            return process->is_meant;
+        }
+        if (process->pid < pid) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    if (directory != NULL) {
-        closedir(directory);
-    }
-    if (snapshot->count > 0) {
-        qsort(snapshot->processes, snapshot->count, sizeof *snapshot->processes, compare_processes);
-    }
+    return false;
 }
 
-static bool is_below(const struct snapshot *snapshot, pid_t pid) {
-    struct process key = {.pid = pid};
-    const struct process *found = bsearch(&key, snapshot->processes, snapshot->count,
-                                          sizeof *snapshot->processes, compare_processes);
-
-    return found != NULL && found->is_below;
+static bool is_named(const struct lk_run_scope *scope, const struct process *process) {
+    return (scope->group > 0 && process->group == scope->group)
+           || (scope->mark != NULL && !process->is_dead
+               && lk_run_mark_is_on(scope->mark, process->pid));
 }
 
-/* Each pass goes at least one generation deeper, until one finds nobody new. */
-static void mark_below(struct snapshot *snapshot, pid_t root, pid_t spared) {
+/* Each pass goes at least one generation deeper, until one finds no further process. */
+static void mark_meant(struct snapshot *snapshot, const struct lk_run_scope *scope) {
+    /* If the parent has died since, another process may have reused its pid. */
+    pid_t root = scope->root == getpid() || scope->root == getppid() ? scope->root : 0;
     bool is_changed = true;
 
+    for (size_t i = 0; i < snapshot->count; i++) {
+        struct process *process = &snapshot->processes[i];
+        process->is_meant = process->pid != scope->spared && is_named(scope, process);
+    }
     while (is_changed) {
         is_changed = false;
         for (size_t i = 0; i < snapshot->count; i++) {
             struct process *process = &snapshot->processes[i];
-            if (!process->is_below && process->pid != spared
-                && (process->parent == root || is_below(snapshot, process->parent))) {
-                process->is_below = true;
+            if (!process->is_meant && process->pid != scope->spared
+                && ((root > 0 && process->parent == root) || is_meant(snapshot, process->parent))) {
+                process->is_meant = true;
                 is_changed = true;
             }
         }
@@ -145,35 +218,36 @@ static void signal_process(const struct process *process, int signal) {
     close(descriptor);
 }
 
-size_t lk_run_descendants_signal(pid_t spared, pid_t skipped_group, int signal) {
+size_t lk_run_descendants_signal(const struct lk_run_scope *scope, int signal) {
     struct snapshot snapshot = {0};
     size_t found = 0;
 
     take_snapshot(&snapshot);
-    mark_below(&snapshot, getpid(), spared);
+    mark_meant(&snapshot, scope);
     for (size_t i = 0; i < snapshot.count; i++) {
         const struct process *process = &snapshot.processes[i];
-        if (process->is_below && !process->is_dead) {
+        if (process->is_meant && !process->is_dead) {
             found++;
-            if (signal != 0 && process->group != skipped_group) {
+            if (signal != 0 && (scope->group == 0 || process->group != scope->group)) {
                 signal_process(process, signal);
             }
         }
     }
-    free(snapshot.processes);
+    drop_snapshot(&snapshot);
     return found;
 }
 
 bool lk_run_descendants_own_group(pid_t group) {
+    const struct lk_run_scope below = {.root = getpid()};
     struct snapshot snapshot = {0};
     bool is_own = true;
 
     take_snapshot(&snapshot);
-    mark_below(&snapshot, getpid(), 0);
+    mark_meant(&snapshot, &below);
     for (size_t i = 0; i < snapshot.count && is_own; i++) {
         const struct process *process = &snapshot.processes[i];
-        is_own = process->group != group || process->is_dead || process->is_below;
+        is_own = process->group != group || process->is_dead || process->is_meant;
     }
-    free(snapshot.processes);
+    drop_snapshot(&snapshot);
     return is_own;
 }

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "client/url.h"
 
 static const char *const lease_names[] = {
-    "LK_STORE=", "LK_PATH=", "LK_OWNER=", "LK_TOKEN=", "LK_TTL_MS="};
-enum { LEASE_NAME_COUNT = sizeof lease_names / sizeof lease_names[0] };
+    "LK_STORE=", "LK_PATH=", "LK_OWNER=", "LK_TOKEN=", "LK_TOKENS=", "LK_TTL_MS="};
+enum { LEASE_NAME_COUNT = sizeof lease_names / sizeof lease_names[0], LK_TOKEN_DIGITS_MAX = 20 };
 
 static const char exit_name[] = "LK_EXIT=";
 
@@ -49,15 +50,43 @@ static char *joined_paths(const char *name, char *const *paths, size_t count) {
     return text;
 }
 
+/* "NAME=" and the token of each path, in the order of the paths, joined by spaces. */
+static char *joined_tokens(const char *name, const lk_result *granted) {
+    size_t size = strlen(name) + granted->path_count * (LK_TOKEN_DIGITS_MAX + 1) + 1;
+    char *text = malloc(size);
+    struct lk_text tokens;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    tokens = lk_text_in(text, size);
+    lk_text_format(&tokens, "%s", name);
+    for (size_t i = 0; i < granted->path_count; i++) {
+        lk_text_format(&tokens, "%s%" PRIu64, i > 0 ? " " : "",
+                       i < granted->token_count ? granted->tokens[i] : granted->token);
+    }
+    return text;
+}
+
+/* The store in every directory. */
+static char *describe_store(const char *store_url) {
+    char *url = lk_url_absolute(store_url);
+    char *text = url != NULL ? lk_text_make("%s%s", lease_names[0], url) : NULL;
+
+    free(url);
+    return text;
+}
+
 static bool describe_lease(struct lk_run_environment *environment, const char *store_url,
                            const lk_result *granted) {
     char **owned = environment->owned;
 
-    owned[0] = lk_text_make("%s%s", lease_names[0], store_url);
+    owned[0] = describe_store(store_url);
     owned[1] = joined_paths(lease_names[1], granted->paths, granted->path_count);
     owned[2] = lk_text_make("%s%s", lease_names[2], granted->owner);
     owned[3] = lk_text_make("%s%" PRIu64, lease_names[3], granted->token);
-    owned[4] = lk_text_make("%s%" PRId64, lease_names[4],
+    owned[4] = joined_tokens(lease_names[4], granted);
+    owned[5] = lk_text_make("%s%" PRId64, lease_names[5],
                             granted->fixed ? granted->expires_in_ms : granted->ttl_ms);
     for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
         if (owned[i] == NULL) {

@@ -13,13 +13,14 @@ enum { LK_RUN_EXIT_TEXT_MAX = 16 };
 struct lk_run_environment {
     char **command; /* for CMD */
     char **cleanup; /* the same and LK_EXIT */
-    char *owned[5]; /* the LK_ variables; NULL: inherited as they are */
+    char *owned[6]; /* the LK_ variables; NULL: inherited as they are */
     char exit_text[LK_RUN_EXIT_TEXT_MAX];
 };
 
 /*
- * This process's environment with LK_STORE (as lk_store_url() gives it, without any password),
- * LK_PATH, LK_OWNER, LK_TOKEN and LK_TTL_MS of `granted`; with granted NULL (--inherit) as it is.
+ * This process's environment with LK_STORE (of lk_store_url(), which has no password, with absolute
+ * paths: CMD may change directory), LK_PATH, LK_OWNER, LK_TOKEN, LK_TOKENS and LK_TTL_MS of
+ * `granted`; with granted NULL (--inherit) as it is.
  * Borrows the rest of the environment. False when memory is exhausted. End with
  * lk_run_environment_done().
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both sides of the pipe: the messages, the guard that hears them, and lk that tells them. */
+/* Both sides of the pipe: the messages, the guard that reads them, and lk that writes them. */
 #include "cli/run/guard.h"
 
 #include <errno.h>
@@ -11,11 +11,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/run/deadline.h"
+#include "cli/run/descendants.h"
 #include "cli/run/run.h"
 #include "cli/run/timer.h"
 
-enum word { COMMAND_STARTED, COMMAND_ENDED, KILL_AT, CLEANUP_TAKEN, DISMISSED };
+enum word { COMMAND_STARTED, ENDING_BEGINS, COMMAND_ENDED, KILL_AT, CLEANUP_TAKEN, DISMISSED };
+
+enum {
+    SWEEP_INTERVAL_MS = 10,      /* between two rounds of SIGKILL to what was born meanwhile */
+    SWEEP_PATIENCE_US = 1000000, /* what survives this long cannot be signalled (sudo) */
+};
 
 /* Far below PIPE_BUF: a message is written whole or not at all. */
 struct message {
@@ -27,12 +34,15 @@ struct message {
 
 struct watch {
     const struct lk_run_cleanup *cleanup;
+    const struct lk_run_mark *mark;
+    pid_t lk; /* the pid may be reused once getppid() differs */
     int pipe;
     int timer;
     int64_t kill_us;        /* when CMD must be dead */
     pid_t command;          /* 0: none, or it has ended */
     int command_descriptor; /* pidfd; -1: none */
-    int exit_code; /* what the clean-up is told; that of SIGKILL until CMD ended otherwise */
+    int exit_code;  /* for the clean-up's LK_EXIT; that of SIGKILL until CMD ended otherwise */
+    bool is_ending; /* lk has begun to end CMD */
     bool has_cleanup;
     bool is_dismissed;
 };
@@ -53,6 +63,9 @@ static void learn(struct watch *watch, const struct message *message) {
     case COMMAND_STARTED:
         learn_command(watch, (pid_t)message->value);
         break;
+    case ENDING_BEGINS:
+        watch->is_ending = true;
+        break;
     case COMMAND_ENDED:
         watch->command = 0;
         watch->exit_code = (int)message->value;
@@ -69,7 +82,7 @@ static void learn(struct watch *watch, const struct message *message) {
     }
 }
 
-/* False at the end of the pipe: lk is gone. */
+/* Reads a message. False at the end of the pipe: lk has died. */
 static bool hear(struct watch *watch) {
     struct message message;
     ssize_t size = read(watch->pipe, &message, sizeof message);
@@ -81,15 +94,51 @@ static bool hear(struct watch *watch) {
     return size < 0 && errno == EINTR;
 }
 
+/* A signal to a process group reaches all its members at once: none escapes by a fork. */
+static void kill_group(const struct watch *watch) {
+    kill(-watch->command, SIGKILL);
+    /* CMD may have moved to another group. */
+    pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0);
+}
+
+/*
+ * Kills CMD and all that it started, until none is left. The first search is made before the group
+ * is killed: afterwards, processes that are found only through their parents would be missed.
+ */
 static void kill_command(const struct watch *watch) {
-    if (watch->command > 0) {
-        kill(-watch->command, SIGKILL);
-        /* It may have gone to another group. */
-        pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0);
+    struct lk_run_scope scope = {
+        .root = watch->lk, .spared = getpid(), .group = watch->command, .mark = watch->mark};
+    int64_t give_up_us = lk_clock_now_us() + SWEEP_PATIENCE_US;
+
+    if (watch->command <= 0) {
+        return;
+    }
+    size_t found = lk_run_descendants_signal(&scope, SIGKILL);
+    kill_group(watch);
+    /* If lk is dead, CMD may be dead too, and its pid may be reused from now on. */
+    scope.group = 0;
+    while (found > 0 && lk_clock_now_us() < give_up_us) {
+        poll(NULL, 0, SWEEP_INTERVAL_MS);
+        found = lk_run_descendants_signal(&scope, SIGKILL);
     }
 }
 
-/* Killed is not dead: the clean-up must not run beside what is left of CMD. */
+static bool has_command_ended(const struct watch *watch) {
+    struct pollfd end = {.fd = watch->command_descriptor, .events = POLLIN};
+
+    return watch->command_descriptor >= 0 && poll(&end, 1, 0) > 0;
+}
+
+/* lk is stopped at the deadline. If CMD ended by itself, the processes that it left behind are left
+ * alone; if lk had begun to end it, all of them are killed. */
+static void come_to_deadline(struct watch *watch) {
+    lk_run_timer_set(watch->timer, LK_RUN_NEVER_US);
+    if (watch->is_ending || !has_command_ended(watch)) {
+        kill_command(watch);
+    }
+}
+
+/* A killed process may still run: the clean-up must not run beside CMD. */
 static void wait_for_command(const struct watch *watch) {
     struct pollfd end = {.fd = watch->command_descriptor, .events = POLLIN};
 
@@ -108,12 +157,11 @@ static void watch_until_alone(struct watch *watch) {
         if (poll(turn, 2, -1) < 0) {
             continue;
         }
-        /* What lk has said comes first: it may have moved the deadline just now. */
+        /* Messages from lk are read first, because they may move the deadline. */
         if (turn[0].revents != 0) {
             is_alone = !hear(watch);
         } else if (turn[1].revents != 0) {
-            lk_run_timer_set(watch->timer, LK_RUN_NEVER_US);
-            kill_command(watch);
+            come_to_deadline(watch);
         }
     }
 }
@@ -125,16 +173,19 @@ static void close_others(int kept) {
     close_range((unsigned)kept + 1, UINT_MAX, 0);
 }
 
-/* What the guard before this one was told comes with the fork: lk may be killed before a word. */
+/* The state of the guard before this one comes with the fork: lk may die before it sends any. */
 static void take_over(struct watch *watch, const struct lk_run_guard *guard) {
+    watch->is_ending = guard->is_ending;
     learn_deadline(watch, guard->kill_us);
     if (guard->command > 0) {
         learn_command(watch, guard->command);
     }
 }
 
-static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
+static _Noreturn void be_guard(const struct lk_run_guard *guard, pid_t lk, int pipe) {
     struct watch watch = {.cleanup = guard->cleanup,
+                          .mark = &guard->mark,
+                          .lk = lk,
                           .pipe = pipe,
                           .command_descriptor = -1,
                           .exit_code = LK_RUN_EXIT_SIGNAL + SIGKILL,
@@ -163,17 +214,18 @@ static _Noreturn void be_guard(const struct lk_run_guard *guard, int pipe) {
 
 /* ---- in lk ----------------------------------------------------------------------------------- */
 
-/* A guard that is gone cannot be told; it is replaced when its end is noticed. */
+/* A failed write means that the guard has died; it is replaced when its end is detected. */
 static void tell(const struct lk_run_guard *guard, enum word word, int64_t value) {
     const struct message message = {.word = word, .value = value};
 
     if (write(guard->pipe, &message, sizeof message) < 0 && errno == EPIPE) {
-        /* It is blocked here, and must not be waiting for whoever is to be started here. */
+        /* It is blocked here, and must not be pending in a program that is started from here. */
         (void)lk_run_signal_take(SIGPIPE);
     }
 }
 
 static bool start(struct lk_run_guard *guard) {
+    pid_t lk = getpid();
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -182,7 +234,7 @@ static bool start(struct lk_run_guard *guard) {
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[1]);
-        be_guard(guard, ends[0]);
+        be_guard(guard, lk, ends[0]);
     }
     int error = errno;
     close(ends[0]);
@@ -198,6 +250,7 @@ static bool start(struct lk_run_guard *guard) {
 
 bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup *cleanup) {
     *guard = (struct lk_run_guard){.cleanup = cleanup, .pipe = -1, .kill_us = LK_RUN_NEVER_US};
+    lk_run_mark_make(&guard->mark);
     return start(guard);
 }
 
@@ -211,6 +264,11 @@ bool lk_run_guard_replace(struct lk_run_guard *guard) {
 void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command) {
     guard->command = command;
     tell(guard, COMMAND_STARTED, command);
+}
+
+void lk_run_guard_ending_begins(struct lk_run_guard *guard) {
+    guard->is_ending = true;
+    tell(guard, ENDING_BEGINS, 0);
 }
 
 void lk_run_guard_command_ended(struct lk_run_guard *guard, int exit_code) {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard: a small process beside CMD that does what lk cannot do when it is gone or stopped.
- * It holds the reading end of a pipe. When that ends without a dismissal, lk has died: CMD's
- * process group is killed and the clean-up command is run. When lk is stopped and lets the
- * promised deadline come, the guard kills the group at the same instant at which lk would have.
+ * The guard: a small process beside CMD that acts for lk when lk is dead or stopped. It holds the
+ * reading end of a pipe. End of file without a dismissal means that lk has died: the guard kills
+ * CMD and all that it started, and runs the clean-up command. If lk is stopped at the confirmed
+ * deadline, the guard kills them at the same instant at which lk would have. If CMD has ended by
+ * itself before, the processes that it left in the background are left alone (supervise.h).
+ *
+ * What CMD started is found as descendants.h says: below lk while lk lives, and by its mark.
  *
  * The guard is made by fork without exec, from a process with threads: between fork and _exit it
  * calls nothing but what is safe there, and closes every descriptor but the standard ones and its
- * own, so that no connection to a store lives on in it. It leads a session of its own, so that
- * nothing which ends lk's job ends it as well.
+ * own, so that it keeps no connection to a store open. It leads a session of its own, so that
+ * a signal that ends lk's job does not end the guard.
  */
 #ifndef LK_CLI_RUN_GUARD_H
 #define LK_CLI_RUN_GUARD_H
@@ -18,36 +21,42 @@
 #include <sys/types.h>
 
 #include "cli/run/cleanup.h"
+#include "cli/run/mark.h"
 
 struct lk_run_guard {
     const struct lk_run_cleanup *cleanup; /* borrowed */
     pid_t pid;
-    int pipe; /* the writing end */
-    /* What it has been told; comes to its successor with the fork. */
+    int pipe;                /* the writing end */
+    struct lk_run_mark mark; /* of all that CMD starts; put on by child.h */
+    /* The state sent to it; a successor inherits it by fork. */
     pid_t command;
     int64_t kill_us;
+    bool is_ending;
 };
 
 /* Starts it, before CMD. False, with errno, when the system has no process or descriptor left. */
 bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup *cleanup);
 
-/* Somebody has killed the guard (and it has been reaped): starts another one. */
+/* The guard was killed (and has been reaped): starts another one. */
 bool lk_run_guard_replace(struct lk_run_guard *guard);
 
 /* CMD exists, in a process group of its own, and has not begun yet. */
 void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command);
 
-/* CMD has ended but is not reaped yet: its number is still nobody else's. */
+/* lk begins to end CMD: from now on its end is not one by itself. */
+void lk_run_guard_ending_begins(struct lk_run_guard *guard);
+
+/* CMD has ended but is not reaped yet: its pid is not reused yet. */
 void lk_run_guard_command_ended(struct lk_run_guard *guard, int exit_code);
 
 /* The instant of lk_clock_now_us() at which CMD must be dead; LK_RUN_NEVER_US: never. */
 void lk_run_guard_kill_at(struct lk_run_guard *guard, int64_t kill_us);
 
-/* Said by the clean-up command's own process just before it becomes it: whenever lk dies, either
- * there is such a process, or the guard starts one. */
+/* Sent by the process of the clean-up command just before exec. So whenever lk dies, either that
+ * process exists, or the guard starts one. */
 void lk_run_guard_cleanup_taken(struct lk_run_guard *guard);
 
-/* All is well: ends it and waits until it is gone. */
+/* Dismisses the guard and waits until it has ended. */
 void lk_run_guard_dismiss(struct lk_run_guard *guard);
 
 #endif

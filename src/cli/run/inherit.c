@@ -13,7 +13,8 @@
 /* The lease of the environment. */
 struct outer {
     const char *owner;
-    uint64_t token;
+    uint64_t tokens[LK_PARTS_MAX]; /* of a batch over several nodes there are several (R14) */
+    size_t count;
 };
 
 static lk_outcome refuse(lk_error *error, const char *format, const char *what) {
@@ -22,21 +23,49 @@ static lk_outcome refuse(lk_error *error, const char *format, const char *what) 
     return LK_BUSY;
 }
 
-static bool read_outer(struct outer *ret_outer) {
-    const char *owner = getenv("LK_OWNER");
-    const char *token = getenv("LK_TOKEN");
+/* A number, and a space or the end behind it, which *text is moved to. */
+static bool read_token(const char **text, uint64_t *ret_token) {
     char *end;
 
-    if (owner == NULL || token == NULL || token[0] < '0' || token[0] > '9') {
-        return false;
-    }
     errno = 0;
-    uint64_t number = strtoumax(token, &end, 10);
-    if (errno != 0 || *end != '\0' || number == 0) {
+    *ret_token = strtoumax(*text, &end, 10);
+    if ((*text)[0] < '1' || (*text)[0] > '9' || errno != 0 || (*end != '\0' && *end != ' ')) {
         return false;
     }
-    *ret_outer = (struct outer){.owner = owner, .token = number};
+    *text = end;
     return true;
+}
+
+/* LK_TOKENS counts when it begins with LK_TOKEN: else it is of another lease. */
+static bool read_outer(struct outer *ret_outer) {
+    struct outer outer = {.owner = getenv("LK_OWNER"), .count = 1};
+    const char *token = getenv("LK_TOKEN");
+    const char *tokens = getenv("LK_TOKENS");
+    uint64_t first;
+
+    if (outer.owner == NULL || token == NULL || !read_token(&token, &outer.tokens[0])
+        || *token != '\0') {
+        return false;
+    }
+    if (tokens != NULL && read_token(&tokens, &first) && first == outer.tokens[0]) {
+        while (*tokens == ' ' && outer.count < LK_PARTS_MAX) {
+            tokens++;
+            if (!read_token(&tokens, &outer.tokens[outer.count++])) {
+                return false;
+            }
+        }
+    }
+    *ret_outer = outer;
+    return true;
+}
+
+static bool has_token(const struct outer *outer, uint64_t token) {
+    for (size_t i = 0; i < outer->count; i++) {
+        if (outer->tokens[i] == token) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* R8; a revoked lease covers nothing new. */
@@ -54,7 +83,7 @@ static bool listing_covers(const lk_listing *listing, const struct outer *outer,
                            const struct lk_part *asked) {
     for (size_t i = 0; i < listing->count; i++) {
         const lk_entry *entry = &listing->entries[i];
-        if (entry->token == outer->token && strcmp(entry->owner, outer->owner) == 0
+        if (has_token(outer, entry->token) && strcmp(entry->owner, outer->owner) == 0
             && covers(entry, asked)) {
             return true;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The story of a run, in order: wait for the lease, make sure of it, start the guard and CMD,
- * watch until CMD has ended, clean up, release. Each chapter is a file of its own.
+ * The steps of a run, in order: wait for the lease, confirm it, start the guard and CMD, supervise
+ * until CMD has ended, clean up, release. Each step is a file of its own.
  *
  * Everything that lk opens is closed by exec; what it was given is passed on as it is.
  */
@@ -15,23 +15,24 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/minmax.h"
+#include "cli/print/say.h"
 #include "cli/run/cleanup.h"
 #include "cli/run/deadline.h"
 #include "cli/run/inherit.h"
-#include "cli/run/notice.h"
+#include "cli/run/status.h"
 #include "cli/run/supervise.h"
 #include "cli/run/timer.h"
 #include "cli/run/wait.h"
-#include "cli/say.h"
 
 enum {
-    UNUSUAL_TTL_MS = 60000, /* where no lease of ours says how much time CMD gets to end */
+    UNUSUAL_TTL_MS = 60000, /* where nothing else says how much time CMD gets to end */
     CONFIRM_PATIENCE_MAX_MS = 10000,
 };
 
 struct run {
     const struct lk_run_options *options;
-    struct lk_cli cli; /* how outcomes are said */
+    struct lk_cli cli; /* how outcomes are printed */
     char owner[129];
     lk_request request;
     struct lk_run_signals signals;
@@ -54,8 +55,8 @@ static int fail(const struct run *run, const char *what) {
 /* ---- the lease ------------------------------------------------------------------------------- */
 
 /*
- * A grant that was waited for may have come while this process did not run, or the answer may
- * have been long under way: only a renewal shows that the lease is still held.
+ * A grant after a wait may have been made while this process did not run, or the answer may have
+ * been delayed. Only a renewal shows that the lease is still held.
  */
 static lk_outcome confirm(struct run *run, lk_error *error) {
     const lk_result *result = run->wait.result;
@@ -73,7 +74,7 @@ static lk_outcome confirm(struct run *run, lk_error *error) {
     return lk_renew(run->wait.store, &renewal, result->token, NULL, error);
 }
 
-/* Returns 0 with the lease held, or the exit code of lk, which has said why. */
+/* Returns 0 with the lease held, or the exit code of lk after printing the reason. */
 static int obtain(struct run *run) {
     struct lk_run_wait *wait = &run->wait;
     lk_error error;
@@ -92,10 +93,11 @@ static int obtain(struct run *run) {
     }
     lk_outcome outcome = confirm(run, &error);
     if (outcome == LK_OK) {
+        lk_say_requeued(&run->cli, wait->result);
         return 0;
     }
     if (outcome == LK_UNAVAILABLE) {
-        lk_lease_abandon(wait->lease); /* the store that does not answer would not answer this */
+        lk_lease_abandon(wait->lease); /* a store that does not answer would not answer a release */
     } else {
         lk_lease_release(wait->lease, NULL);
     }
@@ -111,8 +113,9 @@ static void note_lost(void *context, lk_lease *lease) {
 }
 
 /*
- * A lost lease may still be in somebody's way until its deadline: broken without "now", or CMD was
- * ended before it because the store did not answer. It is given back if that works until then.
+ * A lost lease may still block other requests until its deadline: if it was broken without "now",
+ * or CMD was ended before the deadline because the store did not answer. It is released, if that
+ * succeeds before the deadline.
  */
 static void give_back_lost(struct run *run, int64_t deadline_us) {
     int64_t left_ms = (deadline_us - lk_clock_now_us()) / 1000;
@@ -139,11 +142,11 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
     }
     lk_outcome outcome = lk_lease_release(run->wait.lease, &error);
     if (outcome == LK_LOST) {
-        lk_run_notice("LOST", "the lease was not held any more when the command ended");
+        lk_run_status("LOST", "the lease was not held any more when the command ended");
         return lk_outcome_exit_code(LK_LOST);
     }
     if (outcome != LK_OK) {
-        lk_run_notice("UNAVAILABLE", "the lease could not be released and ends by its ttl: %s",
+        lk_run_status("UNAVAILABLE", "the lease could not be released and ends by its ttl: %s",
                       error.text);
     }
     return end->exit_code;
@@ -154,19 +157,22 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
 static struct lk_run_end say_not_started(const struct run *run, int error) {
     int exit_code = lk_run_child_failure_code(error);
 
-    lk_run_notice(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s: %s",
+    lk_run_status(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s: %s",
                   run->options->command[0], strerror(error));
     return (struct lk_run_end){.exit_code = exit_code, .deadline_us = LK_RUN_NEVER_US};
 }
 
-/* How much time there is between renewals; of a fixed end, the whole of it. */
+/* The ttl by which the lease is renewed, whatever the store promises beyond it (shm:); of a fixed
+ * end, all the time there is. */
 static int64_t ttl_of(const struct run *run) {
+    int64_t asked_ms = run->request.ttl_ms > 0 ? run->request.ttl_ms : UNUSUAL_TTL_MS;
+
     if (run->wait.lease == NULL) {
         return UNUSUAL_TTL_MS;
     }
     return run->wait.result->fixed || run->wait.result->ttl_ms <= 0
                ? lk_lease_remaining_ms(run->wait.lease)
-               : run->wait.result->ttl_ms;
+               : lk_min(run->wait.result->ttl_ms, asked_ms);
 }
 
 static struct lk_run_end run_command(struct run *run) {
@@ -176,19 +182,19 @@ static struct lk_run_end run_command(struct run *run) {
                                        .signals = &run->signals,
                                        .terminal = &run->terminal,
                                        .guard = &run->guard};
-    const struct lk_run_charge charge = {.options = run->options,
-                                         .lease = run->wait.lease,
-                                         .ttl_ms = ttl_of(run),
-                                         .lost_descriptor = run->lost_descriptor,
-                                         .timer = run->timer,
-                                         .signals = &run->signals,
-                                         .terminal = &run->terminal,
-                                         .guard = &run->guard,
-                                         .child = &child};
-    lk_run_supervise_begin(&charge);
+    const struct lk_run_job job = {.options = run->options,
+                                   .lease = run->wait.lease,
+                                   .ttl_ms = ttl_of(run),
+                                   .lost_descriptor = run->lost_descriptor,
+                                   .timer = run->timer,
+                                   .signals = &run->signals,
+                                   .terminal = &run->terminal,
+                                   .guard = &run->guard,
+                                   .child = &child};
+    lk_run_supervise_begin(&job);
     int error = lk_run_child_start(&start, &child);
 
-    return error != 0 ? say_not_started(run, error) : lk_run_supervise(&charge);
+    return error != 0 ? say_not_started(run, error) : lk_run_supervise(&job);
 }
 
 static void clean_up(struct run *run, int exit_code) {
@@ -199,7 +205,7 @@ static void clean_up(struct run *run, int exit_code) {
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* What CMD needs beside the lease. Returns 0, or the exit code of lk, which has said why. */
+/* What CMD needs beside the lease. Returns 0, or the exit code of lk after printing the reason. */
 static int prepare(struct run *run) {
     const char *url = run->wait.store != NULL ? lk_store_url(run->wait.store) : NULL;
 
@@ -258,7 +264,7 @@ static int take_or_inherit(struct run *run) {
     return outcome == LK_GRANTED ? 0 : lk_say_failure(&run->cli, outcome, error.text);
 }
 
-/* What came while the lease was looked at: CMD is not begun only to be ended. */
+/* Handles signals of the time of the confirmation: CMD is not started only to be ended. */
 static int heed_signals(struct run *run) {
     int signal = lk_run_signals_pending_end();
 

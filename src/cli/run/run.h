@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `lk run`: a command under a lease. The parsed command line comes in, an exit code goes out;
- * what happens in between is told in order by run.c.
+ * `lk run`: a command under a lease. The input is the parsed command line, the result is an exit
+ * code; run.c has the steps in between, in order.
  */
 #ifndef LK_CLI_RUN_RUN_H
 #define LK_CLI_RUN_RUN_H

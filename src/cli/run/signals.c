@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table says of each signal where it goes and whether it ends a wait. */
+/* One table has for each signal its target, and whether it ends a wait. */
 #include "cli/run/signals.h"
 
 #include <sys/signalfd.h>
@@ -16,7 +16,7 @@ enum target { TO_NOBODY = 0, TO_COMMAND = 1, TO_GROUP = 2 };
 static const struct signal_form {
     int signal;
     enum target target;
-    bool is_end; /* ends lk while it waits in line */
+    bool is_end; /* ends lk while it waits in the queue */
 } forms[] = {
     {SIGTERM, TO_GROUP, true},   {SIGINT, TO_GROUP, true},    {SIGHUP, TO_GROUP, true},
     {SIGQUIT, TO_GROUP, true},   {SIGUSR1, TO_COMMAND, true}, {SIGUSR2, TO_COMMAND, true},
@@ -46,7 +46,7 @@ bool lk_run_signals_open(struct lk_run_signals *signals) {
     sigset_t watched;
 
     sigemptyset(&watched);
-    /* Ignored, it would have the kernel reap CMD and its exit code would be gone. */
+    /* If it were ignored, the kernel would reap CMD and its exit code would be lost. */
     sigaction(SIGCHLD, &usual, &signals->found_child_action);
     for (size_t i = 0; i < FORM_COUNT; i++) {
         /* The kernel keeps a blocked signal although it is ignored: so do not block that one. */
@@ -55,7 +55,7 @@ bool lk_run_signals_open(struct lk_run_signals *signals) {
         }
     }
     sigset_t blocked = watched;
-    sigaddset(&blocked, SIGPIPE); /* nobody reads stderr any more: CMD goes on all the same */
+    sigaddset(&blocked, SIGPIPE); /* if stderr is a closed pipe, CMD continues */
     sigaddset(&blocked, SIGTTOU); /* the terminal is given and taken from the background too */
     pthread_sigmask(SIG_BLOCK, &blocked, &signals->found_mask);
     signals->descriptor = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -98,7 +98,7 @@ void lk_run_signal_pass(int signal, pid_t command) {
 
     if (form != NULL && form->target == TO_GROUP) {
         if (kill(-command, signal) != 0) {
-            kill(command, signal); /* it has gone to another group */
+            kill(command, signal); /* CMD has moved to another group */
         }
     } else if (form != NULL && form->target == TO_COMMAND) {
         kill(command, signal);
@@ -126,7 +126,7 @@ bool lk_run_signals_stop_here(bool whole_group) {
     if (is_closed) {
         lk_critical_open();
     }
-    /* Whoever was stopped was continued by a SIGCONT, which is blocked and still there. It has
-     * done its work: left for the descriptor, it would have CMD told twice to go on. */
+    /* This process was continued by a SIGCONT, which is blocked and still pending. It has had its
+     * effect; if it were read from the descriptor, CMD would be continued twice. */
     return lk_run_signal_take(SIGCONT);
 }

@@ -30,7 +30,7 @@ int lk_run_signals_next(const struct lk_run_signals *signals);
 /* In a fresh child: mask and dispositions as lk found them. Safe between fork and exec. */
 void lk_run_signals_restore(const struct lk_run_signals *signals);
 
-/* Whether a signal ends lk while it waits in line. */
+/* Whether a signal ends lk while it waits in the queue. */
 bool lk_run_signal_is_end(int signal);
 
 /* Whether this process was started with the signal ignored. */
@@ -50,8 +50,8 @@ void lk_run_signal_pass(int signal, pid_t command);
 /*
  * Stops this process (and with `whole_group` its process group, which is the shell's job) as
  * SIGTSTP does, and returns true when it is continued; the SIGCONT is taken from the descriptor.
- * Returns at once, and false, in an orphaned process group, where nobody could continue it, and
- * where SIGTSTP is ignored.
+ * Returns false at once in an orphaned process group, where no shell could continue it, and where
+ * SIGTSTP is ignored.
  */
 bool lk_run_signals_stop_here(bool whole_group);
 

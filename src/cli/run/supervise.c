@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One loop, one clock reading per turn. Each turn looks at three things in this order: whether
- * CMD has ended by itself, whether its time is over (deadline.h says when), and what the signals
- * ask for. So an end that came before the deadline counts as one although both are seen late, and
- * after a stop the deadline is looked at before CMD goes on.
+ * One loop, one clock reading per turn. Each turn checks three things in this order: whether CMD
+ * has ended by itself, whether its time is over (deadline.h), and what the signals ask for. So if
+ * CMD ended before the deadline and both are detected late, it counts as ended by itself. After a
+ * stop the deadline is checked before CMD continues.
  */
 #include "cli/run/supervise.h"
 
@@ -14,21 +14,21 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "cli/run/deadline.h"
 #include "cli/run/descendants.h"
-#include "cli/run/notice.h"
+#include "cli/run/status.h"
 #include "cli/run/timer.h"
 
 enum {
     STOP_PATIENCE_US = 1000000,  /* how long CMD may take to stop by itself on SIGTSTP */
-    SWEEP_INTERVAL_US = 10000,   /* between two rounds of SIGKILL to whoever was born meanwhile */
-    SWEEP_PATIENCE_US = 1000000, /* who survives it for so long is out of reach (sudo) ... */
+    SWEEP_INTERVAL_US = 10000,   /* between two rounds of SIGKILL, for newly forked processes */
+    SWEEP_PATIENCE_US = 1000000, /* what survives this long cannot be signalled (sudo) ... */
     SLOW_SWEEP_US = 1000000,     /* ... but CMD itself is waited for */
 };
 
 struct supervision {
-    const struct lk_run_charge *charge;
+    const struct lk_run_job *job;
     pid_t command;
     int64_t now_us;
     int64_t deadline_us;         /* last promised */
@@ -47,12 +47,12 @@ struct supervision {
     bool is_stop_asked;   /* lk was asked to stop and waits for CMD to do so first */
     int64_t stop_due_us;  /* when CMD is stopped by force */
     int64_t sweep_due_us; /* the next round of SIGKILL */
-    int64_t give_up_us;   /* when who is left is taken to be out of reach */
-    bool is_hung_up;      /* CMD was told that no terminal will come */
+    int64_t give_up_us;   /* when the survivors count as impossible to signal */
+    bool is_hung_up;      /* CMD was sent SIGHUP: it cannot get the terminal */
 };
 
 static bool is_warning_only(const struct supervision *supervision) {
-    return supervision->charge->options->on_lost == LK_RUN_ON_LOST_WARN;
+    return supervision->job->options->on_lost == LK_RUN_ON_LOST_WARN;
 }
 
 static struct lk_run_plan plan_of(const struct supervision *supervision) {
@@ -71,51 +71,59 @@ static void warn_once(struct supervision *supervision, const char *text) {
 }
 
 static void say(const char *word, const char **news, bool may_wait) {
-    if (*news != NULL && (may_wait || lk_run_notice_has_room())) {
-        lk_run_notice(word, "%s", *news);
+    if (*news != NULL && (may_wait || lk_run_status_has_room())) {
+        lk_run_status(word, "%s", *news);
         *news = NULL;
     }
 }
 
-/* Whoever does not read what lk says must not keep it from its work. */
+/* A reader of stderr that is slow must not block lk. */
 static void say_news(struct supervision *supervision, bool may_wait) {
     say("TIMEOUT", &supervision->time_news, may_wait);
     say("LOST", &supervision->loss_news, may_wait);
 }
 
-/* Learns what the store last promised, or that it promises nothing any more. */
+/* Updates the deadline from the lease, or notes that the lease is lost. */
 static void look_at_promise(struct supervision *supervision) {
-    const struct lk_run_charge *charge = supervision->charge;
+    const struct lk_run_job *job = supervision->job;
 
-    if (charge->lease == NULL || supervision->is_lease_gone) {
+    if (job->lease == NULL || supervision->is_lease_gone) {
         return;
     }
-    int64_t remaining_ms = lk_lease_remaining_ms(charge->lease);
-    if (lk_lease_is_lost(charge->lease)) {
+    int64_t remaining_ms = lk_lease_remaining_ms(job->lease);
+    if (lk_lease_is_lost(job->lease)) {
         struct lk_run_plan lost =
-            lk_run_plan_lost(charge->ttl_ms, supervision->deadline_us, supervision->now_us);
-        /* Where CMD is being ended already, it is not given more time. */
+            lk_run_plan_lost(job->ttl_ms, supervision->deadline_us, supervision->now_us);
+        /* If CMD is being ended already, it gets no more time. */
         supervision->promised = supervision->step == LK_RUN_GO_ON
                                     ? lost
                                     : lk_run_plan_sooner(lost, supervision->promised);
         supervision->is_lease_gone = true;
     } else if (!supervision->is_lost) {
-        /* Once CMD is being ended for it, a renewal that succeeds after all does not save it. */
+        /* Once CMD is being ended for the deadline, a late renewal does not stop that. */
         supervision->deadline_us = supervision->now_us + remaining_ms * 1000;
-        supervision->promised = lk_run_plan_deadline(charge->ttl_ms, supervision->deadline_us);
+        supervision->promised = lk_run_plan_deadline(job->ttl_ms, supervision->deadline_us);
     }
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
+/* Everything below lk but the guard. */
+static struct lk_run_scope everything(const struct supervision *supervision) {
+    return (struct lk_run_scope){.root = getpid(), .spared = supervision->job->guard->pid};
+}
+
 static void signal_all(const struct supervision *supervision, int signal) {
+    struct lk_run_scope scope = everything(supervision);
+
+    scope.group = supervision->command;
     kill(-supervision->command, signal);
-    lk_run_descendants_signal(supervision->charge->guard->pid, supervision->command, signal);
+    lk_run_descendants_signal(&scope, signal);
 }
 
 static void ask_to_end(const struct supervision *supervision) {
     signal_all(supervision, SIGTERM);
-    /* Who is stopped cannot do what SIGTERM asks for. */
+    /* A stopped process cannot act on SIGTERM. */
     signal_all(supervision, SIGCONT);
 }
 
@@ -147,6 +155,7 @@ static void act(struct supervision *supervision) {
 
     if (asked >= LK_RUN_TERMINATE && supervision->step == LK_RUN_GO_ON) {
         supervision->step = LK_RUN_TERMINATE;
+        lk_run_guard_ending_begins(supervision->job->guard);
         if (asked == LK_RUN_TERMINATE) {
             ask_to_end(supervision);
         }
@@ -166,16 +175,19 @@ static void act(struct supervision *supervision) {
 
 /* ---- stopping and going on ------------------------------------------------------------------- */
 
-/* Lets CMD go on, in front of the terminal if lk's job is there; unless its time is over. */
+/* Continues CMD, in the foreground if lk's job is there; unless its time is over. */
 static void go_on(struct supervision *supervision) {
-    const struct lk_run_charge *charge = supervision->charge;
+    const struct lk_run_job *job = supervision->job;
 
     supervision->is_stop_asked = false;
     supervision->stop_due_us = LK_RUN_NEVER_US;
+    if (supervision->own_end >= 0 && supervision->step == LK_RUN_GO_ON) {
+        return; /* it ended by itself: the rest is not ended for a deadline that passed since */
+    }
     supervision->now_us = lk_clock_now_us();
     look_at_promise(supervision);
     act(supervision);
-    lk_run_terminal_lend(charge->terminal, supervision->command);
+    lk_run_terminal_lend(job->terminal, supervision->command);
     if (supervision->step == LK_RUN_GO_ON) {
         supervision->is_stopped = false;
         kill(-supervision->command, SIGCONT);
@@ -183,16 +195,17 @@ static void go_on(struct supervision *supervision) {
 }
 
 /*
- * CMD is stopped: lk too, until somebody continues it. Where nobody could (an orphaned process
- * group) lk does not stop, and CMD goes on at once; unless it wants the terminal: then it is told
- * what the kernel tells those who can never have it, once, and stays stopped after that.
+ * CMD is stopped: lk stops too, until it is continued. In an orphaned process group, where no shell
+ * could continue it, lk does not stop, and CMD continues at once. If CMD was stopped because it
+ * needs the terminal, it is sent the signal that the kernel sends to processes that can never have
+ * it, once, and stays stopped after that.
  */
 static void stop_with_command(struct supervision *supervision, int signal) {
     bool is_of_terminal = signal == SIGTTIN || signal == SIGTTOU;
     /* A stop by the terminal is meant for the whole job; it has reached CMD's group alone. */
     bool whole_group = !supervision->is_stop_asked;
 
-    lk_run_terminal_take_back(supervision->charge->terminal);
+    lk_run_terminal_take_back(supervision->job->terminal);
     bool was_stopped = lk_run_signals_stop_here(whole_group);
     if (!was_stopped && is_of_terminal) {
         if (supervision->is_hung_up) {
@@ -224,13 +237,13 @@ static void note_stop(struct supervision *supervision, int signal) {
     if (supervision->step != LK_RUN_GO_ON) {
         kill(-supervision->command, SIGCONT);
     } else if (!supervision->is_stop_asked && is_of_terminal
-               && lk_run_terminal_lend(supervision->charge->terminal, supervision->command)) {
-        /* lk's job came to the front without a word to CMD. */
+               && lk_run_terminal_lend(supervision->job->terminal, supervision->command)) {
+        /* lk's job came to the foreground, and CMD got no signal. */
         kill(-supervision->command, SIGCONT);
     } else if (supervision->is_stop_asked || is_of_terminal || signal == SIGTSTP) {
         stop_with_command(supervision, signal);
     }
-    /* SIGSTOP is somebody's wish for CMD alone: the lease is kept. */
+    /* SIGSTOP was sent to CMD alone: lk continues, and the lease is kept. */
 }
 
 /* ---- children -------------------------------------------------------------------------------- */
@@ -250,13 +263,13 @@ static void note_stops(struct supervision *supervision) {
 }
 
 static void replace_guard(const struct supervision *supervision) {
-    if (!lk_run_guard_replace(supervision->charge->guard)) {
-        lk_run_notice("INTERNAL", "the guard was killed and cannot be started again: %s",
+    if (!lk_run_guard_replace(supervision->job->guard)) {
+        lk_run_status("INTERNAL", "the guard was killed and cannot be started again: %s",
                       strerror(errno));
     }
 }
 
-/* Reaps who was adopted; CMD itself stays until all is over. */
+/* Reaps adopted processes; CMD itself stays unreaped until all is over. */
 static void reap_others(const struct supervision *supervision) {
     siginfo_t end = {0};
 
@@ -264,7 +277,7 @@ static void reap_others(const struct supervision *supervision) {
            && end.si_pid != supervision->command) {
         pid_t pid = end.si_pid;
         waitpid(pid, NULL, 0);
-        if (pid == supervision->charge->guard->pid) {
+        if (pid == supervision->job->guard->pid) {
             replace_guard(supervision);
         }
         end.si_pid = 0;
@@ -276,16 +289,15 @@ static void reap_others(const struct supervision *supervision) {
 static void end_now(struct supervision *supervision) {
     supervision->is_told_to_end = true;
     supervision->now_us = lk_clock_now_us();
-    supervision->allowed =
-        lk_run_plan_sooner(supervision->allowed,
-                           lk_run_plan_max_time(supervision->charge->ttl_ms, supervision->now_us));
+    supervision->allowed = lk_run_plan_sooner(
+        supervision->allowed, lk_run_plan_max_time(supervision->job->ttl_ms, supervision->now_us));
     act(supervision);
 }
 
 static void obey_other(struct supervision *supervision, int signal) {
-    const struct lk_run_charge *charge = supervision->charge;
-    enum lk_run_wish wish =
-        charge->wish != NULL ? charge->wish(charge->context, signal) : LK_RUN_PASS_ON;
+    const struct lk_run_job *job = supervision->job;
+    enum lk_run_signal_use wish =
+        job->wish != NULL ? job->wish(job->context, signal) : LK_RUN_PASS_ON;
 
     if (wish == LK_RUN_PASS_ON) {
         lk_run_signal_pass(signal, supervision->command);
@@ -299,7 +311,7 @@ static void obey_other(struct supervision *supervision, int signal) {
 static void obey_signals(struct supervision *supervision) {
     int signal;
 
-    while ((signal = lk_run_signals_next(supervision->charge->signals)) != 0) {
+    while ((signal = lk_run_signals_next(supervision->job->signals)) != 0) {
         switch (signal) {
         case SIGCHLD:
             note_stops(supervision);
@@ -319,6 +331,19 @@ static void obey_signals(struct supervision *supervision) {
 }
 
 /*
+ * Once the guard was due to kill CMD for its lease, a late successful renewal does not change the
+ * reason for the end of CMD.
+ */
+static void hold_to_kill(struct supervision *supervision) {
+    int64_t kill_us = supervision->job->guard->kill_us;
+
+    if (supervision->now_us >= kill_us
+        && lk_run_plan_step(supervision->allowed, supervision->now_us) == LK_RUN_GO_ON) {
+        supervision->promised = (struct lk_run_plan){.terminate_us = kill_us, .kill_us = kill_us};
+    }
+}
+
+/*
  * Whether CMD has ended by itself. The guard kills it when lk wakes up too late to do so: such an
  * end is one by the plan.
  */
@@ -326,24 +351,27 @@ static void look_at_command(struct supervision *supervision) {
     if (supervision->own_end >= 0) {
         return;
     }
-    supervision->own_end = lk_run_child_exit_code(supervision->charge->child);
+    supervision->own_end = lk_run_child_exit_code(supervision->job->child);
     if (supervision->own_end == LK_RUN_EXIT_SIGNAL + SIGKILL && supervision->step == LK_RUN_GO_ON) {
+        supervision->now_us = lk_clock_now_us();
         look_at_promise(supervision);
+        hold_to_kill(supervision);
         act(supervision);
     }
 }
 
-/* What an ended command leaves behind goes with it; by itself it may leave what it likes. */
+/* If CMD was ended, its descendants are ended too. If it ended by itself, they may stay. */
 static bool is_over(const struct supervision *supervision) {
+    const struct lk_run_scope scope = everything(supervision);
+
     if (supervision->own_end < 0) {
         return false;
     }
-    if (supervision->step == LK_RUN_GO_ON
-        || lk_run_descendants_signal(supervision->charge->guard->pid, 0, 0) == 0) {
+    if (supervision->step == LK_RUN_GO_ON || lk_run_descendants_signal(&scope, 0) == 0) {
         return true;
     }
     if (supervision->step == LK_RUN_KILL && supervision->now_us >= supervision->give_up_us) {
-        lk_run_notice(supervision->is_lost ? "LOST" : "TIMEOUT",
+        lk_run_status(supervision->is_lost ? "LOST" : "TIMEOUT",
                       "the command left processes that cannot be ended");
         return true;
     }
@@ -353,27 +381,26 @@ static bool is_over(const struct supervision *supervision) {
 static int64_t next_look_us(const struct supervision *supervision) {
     struct lk_run_plan plan = plan_of(supervision);
     int64_t next_us = lk_run_plan_look_us(
-        plan, supervision->charge->lease != NULL ? supervision->charge->ttl_ms : 0,
-        supervision->now_us);
+        plan, supervision->job->lease != NULL ? supervision->job->ttl_ms : 0, supervision->now_us);
 
     if (supervision->step == LK_RUN_KILL) {
         next_us = supervision->sweep_due_us;
     }
-    return lk_least(next_us, supervision->stop_due_us);
+    return lk_min(next_us, supervision->stop_due_us);
 }
 
 static void wait_for_news(const struct supervision *supervision) {
     struct pollfd turn[] = {
-        {.fd = supervision->charge->signals->descriptor, .events = POLLIN},
-        {.fd = supervision->charge->timer, .events = POLLIN},
-        /* Ended but unreaped, CMD would be news for ever; so would a lease that is gone. */
-        {.fd = supervision->own_end < 0 ? supervision->charge->child->descriptor : -1,
+        {.fd = supervision->job->signals->descriptor, .events = POLLIN},
+        {.fd = supervision->job->timer, .events = POLLIN},
+        /* An ended, unreaped CMD would stay readable for ever; so would a lost lease. */
+        {.fd = supervision->own_end < 0 ? supervision->job->child->descriptor : -1,
          .events = POLLIN},
-        {.fd = supervision->is_lease_gone ? -1 : supervision->charge->lost_descriptor,
+        {.fd = supervision->is_lease_gone ? -1 : supervision->job->lost_descriptor,
          .events = POLLIN},
     };
 
-    lk_run_timer_set(supervision->charge->timer, next_look_us(supervision));
+    lk_run_timer_set(supervision->job->timer, next_look_us(supervision));
     poll(turn, sizeof turn / sizeof turn[0], -1);
 }
 
@@ -383,7 +410,7 @@ static void take_turn(struct supervision *supervision) {
     if (supervision->own_end < 0 || supervision->step != LK_RUN_GO_ON) {
         look_at_promise(supervision);
         act(supervision);
-        lk_run_guard_kill_at(supervision->charge->guard, plan_of(supervision).kill_us);
+        lk_run_guard_kill_at(supervision->job->guard, plan_of(supervision).kill_us);
     }
     if (supervision->now_us >= supervision->stop_due_us) {
         supervision->stop_due_us = LK_RUN_NEVER_US;
@@ -404,27 +431,26 @@ static struct lk_run_end conclude(const struct supervision *supervision) {
     return end;
 }
 
-void lk_run_supervise_begin(const struct lk_run_charge *charge) {
-    if (charge->lease != NULL && charge->options->on_lost != LK_RUN_ON_LOST_WARN) {
+void lk_run_supervise_begin(const struct lk_run_job *job) {
+    if (job->lease != NULL && job->options->on_lost != LK_RUN_ON_LOST_WARN) {
         int64_t now_us = lk_clock_now_us();
-        int64_t deadline_us = now_us + lk_lease_remaining_ms(charge->lease) * 1000;
-        lk_run_guard_kill_at(charge->guard,
-                             lk_run_plan_deadline(charge->ttl_ms, deadline_us).kill_us);
+        int64_t deadline_us = now_us + lk_lease_remaining_ms(job->lease) * 1000;
+        lk_run_guard_kill_at(job->guard, lk_run_plan_deadline(job->ttl_ms, deadline_us).kill_us);
     }
 }
 
-struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge) {
-    struct supervision supervision = {.charge = charge,
-                                      .command = charge->child->pid,
-                                      /* Until the first look nothing is known to be promised. */
-                                      .deadline_us = charge->lease != NULL ? 0 : LK_RUN_NEVER_US,
+struct lk_run_end lk_run_supervise(const struct lk_run_job *job) {
+    struct supervision supervision = {.job = job,
+                                      .command = job->child->pid,
+                                      /* There is no confirmed deadline before the first check. */
+                                      .deadline_us = job->lease != NULL ? 0 : LK_RUN_NEVER_US,
                                       .promised = lk_run_plan_none(),
                                       .allowed = lk_run_plan_none(),
                                       .own_end = -1,
                                       .stop_due_us = LK_RUN_NEVER_US};
-    if (charge->options->max_time_ms > 0) {
-        supervision.allowed = lk_run_plan_max_time(
-            charge->ttl_ms, lk_clock_now_us() + charge->options->max_time_ms * 1000);
+    if (job->options->max_time_ms > 0) {
+        supervision.allowed =
+            lk_run_plan_max_time(job->ttl_ms, lk_clock_now_us() + job->options->max_time_ms * 1000);
     }
 
     take_turn(&supervision);
@@ -437,8 +463,8 @@ struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge) {
 
     say_news(&supervision, true);
     struct lk_run_end end = conclude(&supervision);
-    lk_run_terminal_take_back(charge->terminal);
-    lk_run_guard_command_ended(charge->guard, end.exit_code);
-    lk_run_child_done(charge->child);
+    lk_run_terminal_take_back(job->terminal);
+    lk_run_guard_command_ended(job->guard, end.exit_code);
+    lk_run_child_done(job->child);
     return end;
 }

@@ -9,15 +9,15 @@
 #include "cli/run/child.h"
 #include "cli/run/run.h"
 
-/* What becomes of a signal that is meant for CMD, or for whoever runs it. */
-enum lk_run_wish {
+/* What to do with a signal that may be meant for CMD, or for lk. */
+enum lk_run_signal_use {
     LK_RUN_PASS_ON, /* to CMD */
     LK_RUN_KEEP,    /* it was not for CMD */
     LK_RUN_END_NOW, /* CMD is ended: SIGTERM at once, SIGKILL as after --max-time */
 };
 
 /* What is supervised; everything is borrowed. */
-struct lk_run_charge {
+struct lk_run_job {
     const struct lk_run_options *options;
     const lk_lease *lease; /* NULL with --inherit: nothing of ours can be lost */
     int64_t ttl_ms;
@@ -28,24 +28,24 @@ struct lk_run_charge {
     struct lk_run_guard *guard;
     struct lk_run_child *child;
     /* NULL: every signal is passed on. */
-    enum lk_run_wish (*wish)(void *context, int signal);
+    enum lk_run_signal_use (*wish)(void *context, int signal);
     void *context;
 };
 
 struct lk_run_end {
     int exit_code;       /* of lk; LOST and --max-time considered */
     bool is_lost;        /* the lease was lost, or so near its deadline that CMD was ended */
-    int64_t deadline_us; /* what was last promised, by lk_clock_now_us() */
+    int64_t deadline_us; /* last confirmed, on lk_clock_now_us() */
 };
 
 /* Before CMD is started: tells the guard by when CMD must be dead. */
-void lk_run_supervise_begin(const struct lk_run_charge *charge);
+void lk_run_supervise_begin(const struct lk_run_job *job);
 
 /*
- * Passes signals on, stops and goes on with CMD, keeps the guard's knowledge of the deadline
- * fresh, and ends CMD when its lease or its time is over. Returns when CMD has ended, is reaped
- * and the guard knows; where it was ended, only when no descendant is left either.
+ * Passes signals on, stops and continues with CMD, sends the guard each new deadline, and ends CMD
+ * when its lease or its time is over. Returns when CMD has ended, is reaped and the guard is
+ * notified; if lk ended it, only when no descendant is left either.
  */
-struct lk_run_end lk_run_supervise(const struct lk_run_charge *charge);
+struct lk_run_end lk_run_supervise(const struct lk_run_job *job);
 
 #endif

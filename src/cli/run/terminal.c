@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is in front is asked anew each time: a shell moves jobs without telling them. */
+/* The foreground group is read again each time: a shell moves jobs without notifying them. */
 #include "cli/run/terminal.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controlling terminal, lent to CMD's process group while lk's own job is in front. */
+/* The controlling terminal, lent to CMD's process group while lk's job is in the foreground. */
 #ifndef LK_CLI_RUN_TERMINAL_H
 #define LK_CLI_RUN_TERMINAL_H
 
@@ -18,8 +18,8 @@ void lk_run_terminal_close(struct lk_run_terminal *terminal);
  * whether it did. */
 bool lk_run_terminal_lend(struct lk_run_terminal *terminal, pid_t group);
 
-/* Makes lk's own group the foreground group again if it was lent, and is not somebody else's by
- * now: a shell takes it from whoever is stopped by SIGSTOP, without a word. */
+/* Makes lk's own group the foreground group again if the terminal was lent, and is not another
+ * group's by now: a shell takes it from a job that is stopped by SIGSTOP, without notice. */
 void lk_run_terminal_take_back(struct lk_run_terminal *terminal);
 
 #endif

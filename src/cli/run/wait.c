@@ -22,7 +22,7 @@ struct task {
     struct lk_run_wait *wait;
     const struct lk_run_options *options;
     const lk_request *asked;   /* names the cancel that ends with the thread */
-    const lk_request *request; /* the caller's, which outlives the narrator */
+    const lk_request *request; /* the caller's, which outlives the wait log */
     int done_descriptor;       /* eventfd: readable when all is done */
     int64_t signalled_us;      /* when the first signal came that ends the wait */
 };
@@ -36,10 +36,10 @@ static void ask(struct task *task) {
         return;
     }
     if (options->verbose || (!options->quiet && isatty(STDERR_FILENO))) {
-        wait->narrator = lk_run_narrator_start(wait->store, task->request);
+        wait->wait_log = lk_run_wait_log_start(wait->store, task->request);
     }
     wait->outcome = lk_acquire(wait->store, task->asked, &wait->lease, &wait->result, &wait->error);
-    lk_run_narrator_hush(wait->narrator);
+    lk_run_wait_log_silence(wait->wait_log);
 }
 
 static void *run_task(void *context) {
@@ -51,9 +51,9 @@ static void *run_task(void *context) {
 }
 
 /*
- * A signal withdraws the request. A later one means that the store is away and whoever sits there
- * has no patience; the ttl has to do it then. One that comes together with the first, as a closed
- * terminal and its shell send them, says nothing new.
+ * A signal withdraws the request. A later signal, while the store does not answer, ends the program
+ * without the withdrawal; the request then perishes by its ttl. A signal that comes together with
+ * the first, as a closed terminal and its shell send them, is ignored.
  */
 static void obey_end(struct task *task, int signal, lk_cancel *cancel) {
     int64_t now_us = lk_clock_now_us();
@@ -127,7 +127,7 @@ void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
 }
 
 void lk_run_wait_done(struct lk_run_wait *wait) {
-    lk_run_narrator_end(wait->narrator);
+    lk_run_wait_log_end(wait->wait_log);
     lk_result_free(wait->result);
     lk_close(wait->store);
 }

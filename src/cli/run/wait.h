@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to the lease: opening the store and waiting in line, while signals are obeyed. */
+/* Opening the store and waiting for the lease, while signals are handled. */
 #ifndef LK_CLI_RUN_WAIT_H
 #define LK_CLI_RUN_WAIT_H
 
-#include "cli/run/narrate.h"
 #include "cli/run/run.h"
 #include "cli/run/signals.h"
+#include "cli/run/wait_log.h"
 
 /* What it came to. End with lk_run_wait_done(). */
 struct lk_run_wait {
     lk_outcome outcome;
     lk_error error;
-    int signal;        /* that ended the wait; 0: none. Nothing is held or in line then */
+    int signal;        /* that ended the wait; 0: none. Nothing is held or queued then */
     lk_store *store;   /* NULL: could not be opened */
     lk_lease *lease;   /* LK_GRANTED only */
     lk_result *result; /* of the ask; NULL: there was none */
-    struct lk_run_narrator *narrator;
+    struct lk_run_wait_log *wait_log;
 };
 
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bounds of a service: R22's, and what the doors take in. */
+/* The bounds of a service: those of R22, and those of the listeners. */
 #include "cli/serve/bounds.h"
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/value.h"
+#include "cli/parse/value.h"
 
 struct bound {
     const char *name;
@@ -13,11 +13,15 @@ struct bound {
 };
 
 static const struct bound bounds[] = {
+    {"buffer-bytes", offsetof(struct lk_server_options, buffer_bytes_max), false},
     {"connections", offsetof(struct lk_server_options, connections_max), true},
+    {"event-bytes", offsetof(struct lk_server_options, event_bytes_max), false},
     {"live", offsetof(struct lk_server_options, quotas.live_max), false},
     {"live-per-owner", offsetof(struct lk_server_options, quotas.live_per_owner_max), false},
     {"live-per-root", offsetof(struct lk_server_options, quotas.live_per_root_max), false},
     {"request-seconds", offsetof(struct lk_server_options, request_seconds_max), true},
+    {"strangers", offsetof(struct lk_server_options, strangers_max), true},
+    {"value-bytes", offsetof(struct lk_server_options, value_bytes_max), false},
     {"waiters-per-path", offsetof(struct lk_server_options, quotas.waiters_per_path_max), false},
 };
 

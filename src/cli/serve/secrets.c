@@ -82,6 +82,21 @@ lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, 
 
 /* ---- passwords ------------------------------------------------------------------------------- */
 
+/*
+ * Only a warning: secrets that are mounted into a container are readable by all of its users, and
+ * the service is its only user.
+ */
+void lk_serve_password_warn(const char *path) {
+    struct stat status;
+
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0) {
+        (void)fprintf(stderr,
+                      "lk: WARNING: every user of this machine can read the password file "
+                      "%.200s: chmod 600\n",
+                      path);
+    }
+}
+
 lk_outcome lk_serve_password_read(const char *path, char ret_password[LK_SERVE_PASSWORD_BYTES],
                                   lk_error *error) {
     char line[LK_SERVE_PASSWORD_BYTES];

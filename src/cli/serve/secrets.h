@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a service keeps what it knows, and what it wants to be told first. */
+/* The directory of a service's file, and the file of its password. */
 #ifndef LK_CLI_SERVE_SECRETS_H
 #define LK_CLI_SERVE_SECRETS_H
 
@@ -16,5 +16,8 @@ lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, 
 /* The first line of a file. LK_OK, LK_DENIED, or LK_INVALID. */
 lk_outcome lk_serve_password_read(const char *path, char ret_password[LK_SERVE_PASSWORD_BYTES],
                                   lk_error *error);
+
+/* Says on stderr that every user of the machine can read the file, if so. May block on stderr. */
+void lk_serve_password_warn(const char *path);
 
 #endif

@@ -2,55 +2,34 @@
 /*
  * lk serve: from the command line to src/server, which does all of it.
  *
- * What is said on stdout is where the doors are, once they are open, so that a script can wait for
- * that line; systemd is told the same (sd_notify), if it wants to know.
+ * The line on stdout is the addresses of the listeners, printed once they are open, so that a
+ * script can wait for it. systemd is notified at the same time (sd_notify), if it asks for that.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/say.h"
+#include "base/text.h"
+#include "cli/print/say.h"
 #include "cli/serve/bounds.h"
+#include "cli/serve/manager.h"
 #include "cli/serve/secrets.h"
+#include "client/url.h"
 #include "form/form.h"
+#include "server/complaints.h"
 
 #define RESP_DEFAULT "127.0.0.1:7420"
 #define HTTP_DEFAULT "127.0.0.1:7421"
 
-enum { UNIX_BYTES = 256 };
+enum { UNIX_BYTES = 256, HOSTS_MAX = 64 };
 
 /* ---- being ready ----------------------------------------------------------------------------- */
 
-/* The protocol of sd_notify(3), which is one datagram. Failing is the manager's to notice. */
-static void tell_manager(const char *text) {
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int descriptor;
-
-    if (path == NULL || (path[0] != '/' && path[0] != '@')
-        || strlen(path) >= sizeof address.sun_path) {
-        return;
-    }
-    memcpy(address.sun_path, path, strlen(path));
-    if (address.sun_path[0] == '@') {
-        address.sun_path[0] = '\0';
-    }
-    descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (descriptor >= 0) {
-        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-        (void)sendto(descriptor, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
-                     size);
-        (void)close(descriptor);
-    }
-}
-
-static void say_door(const struct lk_cli *cli, json_t *object, const char *name, const char *scheme,
-                     const char *address) {
-    if (address != NULL && object != NULL) {
-        (void)json_object_set_new(object, name, lk_form_text(address));
+static void say_door(const struct lk_cli *cli, struct lk_form_writer *form, const char *name,
+                     const char *scheme, const char *address) {
+    if (cli->json) {
+        lk_form_add_text_if_any(form, name, address);
     } else if (address != NULL && !cli->quiet) {
         (void)fprintf(cli->out, "%s%s\n", scheme, address);
     }
@@ -64,7 +43,7 @@ struct serving {
     char password[LK_SERVE_PASSWORD_BYTES];
 };
 
-/* For whoever sits before it; a script has asked for nothing more than where the doors are. */
+/* For a user at a terminal; a script needs only the addresses of the listeners. */
 static void say_more(const struct serving *serving, const char *resp_address,
                      const char *unix_address) {
     const struct lk_cli *cli = serving->cli;
@@ -78,9 +57,14 @@ static void say_more(const struct serving *serving, const char *resp_address,
         (void)fputs("lk: keeps everything in memory only; Ctrl-C ends it\n", cli->err);
     }
     if (unix_address != NULL || resp_address != NULL) {
-        (void)fprintf(cli->err, "lk: in another shell: export LK_STORE=%s%s; lk ls\n",
-                      unix_address != NULL ? "lk+" : "lk://",
-                      unix_address != NULL ? unix_address : resp_address);
+        char *url = unix_address != NULL ? lk_text_make("lk+%s", unix_address)
+                                         : lk_text_make("lk://%s", resp_address);
+        char *absolute = url != NULL ? lk_url_absolute(url) : NULL; /* that shell may be anywhere */
+
+        (void)fprintf(cli->err, "lk: in another shell: export LK_STORE=%s; lk ls\n",
+                      absolute != NULL ? absolute : "");
+        free(absolute);
+        free(url);
     }
 }
 
@@ -88,22 +72,35 @@ static void ready(void *context, const char *resp_address, const char *unix_addr
                   const char *http_address) {
     const struct serving *serving = context;
     const struct lk_cli *cli = serving->cli;
-    json_t *object = cli->json ? lk_form_ok() : NULL;
+    struct lk_object object;
+    struct lk_form_writer *form = lk_object_begin(&object);
 
-    say_door(cli, object, "resp", "lk://", resp_address);
-    say_door(cli, object, "unix", "lk+", unix_address);
-    say_door(cli, object, "http", "http://", http_address);
-    if (object != NULL) {
-        (void)lk_say_object(cli, LK_OK, object);
+    lk_form_open_answer(form, LK_OK);
+    say_door(cli, form, "resp", "lk://", resp_address);
+    say_door(cli, form, "unix", "lk+", unix_address);
+    say_door(cli, form, "http", "http://", http_address);
+    lk_form_close(form);
+    if (cli->json) {
+        (void)lk_say_object(cli, LK_OK, &object);
     }
+    lk_buffer_done(&object.bytes);
     (void)fflush(cli->out);
     say_more(serving, resp_address, unix_address);
-    tell_manager("READY=1\n");
+    lk_serve_manager_tell(LK_SERVE_READY);
+}
+
+static void alive(void *context) {
+    (void)context;
+    lk_serve_manager_beat();
+}
+
+static void stopping(void *context) {
+    (void)context;
+    lk_serve_manager_tell(LK_SERVE_STOPPING);
 }
 
 /* SIGHUP: a password may be another one now. Without it the service goes on with what it has. */
-static void reload(void *context) {
-    struct serving *serving = context;
+static void read_password_again(struct serving *serving) {
     char password[LK_SERVE_PASSWORD_BYTES];
     lk_error error;
 
@@ -113,9 +110,15 @@ static void reload(void *context) {
     if (lk_serve_password_read(serving->password_file, password, &error) == LK_OK) {
         memcpy(serving->password, password, sizeof password);
     } else {
-        (void)fprintf(serving->cli->err, "lk: the former password stays: %s\n", error.text);
+        lk_complain("the former password stays", "%s", error.text);
     }
     explicit_bzero(password, sizeof password);
+}
+
+static void reload(void *context) {
+    lk_serve_manager_tell(LK_SERVE_RELOADING);
+    read_password_again(context);
+    lk_serve_manager_tell(LK_SERVE_RELOADED);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -131,22 +134,54 @@ static const char *address_of(const struct lk_command_line *line, enum lk_option
     return strcmp(address, "none") == 0 ? NULL : address;
 }
 
-static lk_outcome fill_options(const struct lk_command_line *line, char unix_address[UNIX_BYTES],
-                               struct lk_server_options *options, lk_error *error) {
-    const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
-    lk_outcome outcome = LK_OK;
+/* Whole seconds; the fraction that is cut off does not matter. */
+static lk_outcome set_keepalive(const struct lk_command_line *line,
+                                struct lk_server_options *options, lk_error *error) {
+    int64_t keepalive_ms = lk_command_line_number(line, LK_OPTION_TCP_KEEPALIVE,
+                                                  INT64_C(1000) * LK_TCP_KEEPALIVE_DEFAULT_S);
 
-    /* A socket in the file system stands in for the port, unless that is named as well. */
+    if (keepalive_ms != 0 && keepalive_ms < INT64_C(1000) * LK_TCP_KEEPALIVE_MIN_S) {
+        return lk_error_set(error, LK_INVALID, "--tcp-keepalive is 0, or %ds at least",
+                            LK_TCP_KEEPALIVE_MIN_S);
+    }
+    options->tcp_keepalive_s =
+        keepalive_ms == 0 ? LK_TCP_KEEPALIVE_NEVER : (uint32_t)(keepalive_ms / 1000);
+    return LK_OK;
+}
+
+static lk_outcome add_host(struct lk_server_options *options, const char *hosts[HOSTS_MAX],
+                           const char *name, lk_error *error) {
+    if (name[0] == '\0' || strpbrk(name, "/@ \t") != NULL) {
+        return lk_error_set(error, LK_INVALID, "--allow-host %.64s: NAME, or NAME:PORT", name);
+    }
+    if (options->host_count == HOSTS_MAX) {
+        return lk_error_set(error, LK_INVALID, "--allow-host: %d names at most", HOSTS_MAX);
+    }
+    hosts[options->host_count++] = name;
+    options->hosts = hosts;
+    return LK_OK;
+}
+
+static lk_outcome fill_options(const struct lk_command_line *line, char unix_address[UNIX_BYTES],
+                               const char *hosts[HOSTS_MAX], struct lk_server_options *options,
+                               lk_error *error) {
+    const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
+    lk_outcome outcome = set_keepalive(line, options, error);
+
+    /* A socket in the file system replaces both ports, unless they are named as well: a socket that
+     * only this user may open is no use beside a port that is open to all users. */
     options->resp_listen = address_of(line, LK_OPTION_LISTEN, path != NULL ? NULL : RESP_DEFAULT);
     if (path != NULL) {
         (void)snprintf(unix_address, UNIX_BYTES, "unix:%s", path); /* what is cut is refused */
         options->unix_listen = unix_address;
     }
-    options->http_listen = address_of(line, LK_OPTION_HTTP, HTTP_DEFAULT);
+    options->http_listen = address_of(line, LK_OPTION_HTTP, path != NULL ? NULL : HTTP_DEFAULT);
     options->is_ephemeral = lk_command_line_has(line, LK_OPTION_EPHEMERAL);
     options->is_insecure = lk_command_line_has(line, LK_OPTION_INSECURE);
     for (size_t i = 0; outcome == LK_OK && i < line->listed_count; i++) {
-        outcome = lk_serve_bound_set(options, line->listed[i], error);
+        outcome = line->listed_ids[i] == LK_OPTION_BOUND
+                      ? lk_serve_bound_set(options, line->listed[i], error)
+                      : add_host(options, hosts, line->listed[i], error);
     }
     if (outcome == LK_OK && options->resp_listen == NULL && path == NULL
         && options->http_listen == NULL) {
@@ -158,8 +193,10 @@ static lk_outcome fill_options(const struct lk_command_line *line, char unix_add
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
     struct serving serving = {.cli = cli,
                               .password_file = lk_command_line_text(line, LK_OPTION_PASSWORD_FILE)};
-    struct lk_server_options options = {.ready = ready, .reload = reload, .context = &serving};
+    struct lk_server_options options = {
+        .ready = ready, .reload = reload, .stopping = stopping, .context = &serving};
     char unix_address[UNIX_BYTES];
+    const char *hosts[HOSTS_MAX];
     char *directory = NULL;
     lk_error error = {.outcome = LK_OK};
     lk_outcome outcome;
@@ -168,8 +205,11 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
         return lk_say_failure(cli, LK_UNSUPPORTED,
                               "a service of this version keeps a file of its own: --dir DIR");
     }
-    outcome = fill_options(line, unix_address, &options, &error);
+    options.alive_every_us = lk_serve_manager_beat_every_us();
+    options.alive = options.alive_every_us > 0 ? alive : NULL;
+    outcome = fill_options(line, unix_address, hosts, &options, &error);
     if (outcome == LK_OK && serving.password_file != NULL) {
+        lk_serve_password_warn(serving.password_file);
         outcome = lk_serve_password_read(serving.password_file, serving.password, &error);
         options.password = serving.password;
     }
@@ -180,8 +220,8 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
         serving.directory = directory;
     }
     if (outcome == LK_OK && options.is_insecure && options.password == NULL) {
-        (void)fputs("lk: WARNING: --insecure: whoever can reach this service can take, break and "
-                    "read every lock\n",
+        (void)fputs("lk: WARNING: --insecure: every client that can reach this service can take, "
+                    "break and read every lock\n",
                     cli->err);
     }
     if (outcome == LK_OK) {

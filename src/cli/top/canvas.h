@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A screen as a grid of cells, so that what is on it can be computed and looked at without any
- * terminal. Text from strangers is made visible (human.h) and cut between characters; what is put
- * outside the grid is not there.
+ * A screen as a grid of cells, so that its contents can be computed and tested without a terminal.
+ * Untrusted text is made visible (human.h) and cut between characters; cells outside the grid are
+ * dropped.
  */
 #ifndef LK_CLI_TOP_CANVAS_H
 #define LK_CLI_TOP_CANVAS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a cell is about. How that looks is the terminal's affair. */
+/* The meaning of a cell. The terminal chooses how to show it. */
 enum lk_look {
     LK_LOOK_PLAIN,
     LK_LOOK_STRONG,

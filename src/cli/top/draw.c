@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/entry.h"
-#include "cli/human.h"
+#include "cli/print/entry.h"
+#include "cli/print/human.h"
+#include "cli/print/width.h"
 #include "cli/top/view.h"
-#include "cli/width.h"
 
 enum {
     LINE_SIZE = 1024,
@@ -182,15 +182,15 @@ static enum lk_look look_of(const lk_entry *entry) {
     return entry->revoked ? LK_LOOK_REVOKED : LK_LOOK_HELD;
 }
 
-/* Whom it waits for, as "for ana, 2 more"; empty for what holds or is not explained. */
+/* Its blockers, as "for ana, 2 more"; empty for a holder, or if they were not read. */
 static void why_text(const struct lk_view *view, const lk_entry *entry, char *ret_text,
                      size_t size) {
-    const lk_blocker_info *nearest[LK_WAITS_NEAREST_MAX];
+    const lk_blocker_info *nearest[LK_WAIT_GRAPH_NEAREST_MAX];
     size_t unnamed = 0;
     size_t count = entry->held
                        ? 0
-                       : lk_waits_nearest(view->snapshot->waits, entry->ticket, entry->owner,
-                                          LK_WAITS_NEAREST_MAX, nearest, &unnamed);
+                       : lk_wait_graph_nearest(view->snapshot->waits, entry->ticket, entry->owner,
+                                               LK_WAIT_GRAPH_NEAREST_MAX, nearest, &unnamed);
 
     ret_text[0] = '\0';
     if (count > 1 || (count == 1 && unnamed > 0)) {
@@ -284,7 +284,7 @@ static void draw_list(struct lk_view *view, struct lk_canvas *canvas, int from, 
         (void)lk_canvas_put(canvas, from, 0, canvas->width, LK_LOOK_FAINT,
                             view->snapshot->listing->count > 0
                                 ? "nothing has this in path, owner or note"
-                                : "nobody holds anything or waits");
+                                : "no requests");
     }
     for (size_t i = 0; i < lines && view->first + i < view->row_count; i++) {
         const struct lk_view_row *row = &view->rows[view->first + i];

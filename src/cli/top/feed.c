@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One mutex guards what the two threads share. It is never held during a call to the store. News
- * are announced by an eventfd. After a failure the store is opened anew: what was at its place may
- * have been replaced. A file that is gone is not made again by looking at it.
+ * One mutex guards the state that the two threads share. It is never held during a call to the
+ * store. News are announced by an eventfd. After a failure the store is opened again, because it
+ * may have been replaced. A file that was removed is not created again by this.
  */
 #include "cli/top/feed.h"
 
@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/text.h"
-#include "cli/place.h"
+#include "cli/store_is_there.h"
 
 enum {
     PERIOD_US = 1000000,
@@ -45,7 +45,7 @@ struct lk_feed {
     bool is_asked; /* to read at once */
     bool is_ending;
     bool has_ended;
-    char path[PATH_SIZE]; /* what somebody looks at; empty: nothing */
+    char path[PATH_SIZE]; /* the selected path; empty: none */
     struct wanted_break wanted;
     struct lk_feed_news news;
 };
@@ -69,7 +69,7 @@ static lk_outcome ready_store(struct lk_feed *feed, lk_error *error) {
     if (feed->store != NULL) {
         return LK_OK;
     }
-    if (!lk_place_is_taken(feed->url)) {
+    if (!lk_store_is_there(feed->url)) {
         return lk_error_set(error, LK_UNAVAILABLE, "the store is not there any more");
     }
     return lk_open(feed->url, &feed->store, error);

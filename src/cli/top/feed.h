@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that reads the store about once a second, so that the screen never waits for it: a
- * store that is busy or away is told of, and tried again. Breaks go the same way.
+ * A thread that reads the store about once a second, so that the screen never waits for it. A store
+ * that is busy or unreachable is reported and retried. Breaks are made by the same thread.
  */
 #ifndef LK_CLI_TOP_FEED_H
 #define LK_CLI_TOP_FEED_H
@@ -38,7 +38,7 @@ void lk_feed_close(struct lk_feed *feed);
 int lk_feed_descriptor(const struct lk_feed *feed);
 void lk_feed_take(struct lk_feed *feed, struct lk_feed_news *ret_news);
 
-/* Reads at once; `path` (NULL: none) is what somebody looks at. */
+/* Reads at once; `path` (NULL: none) is the selected path. */
 void lk_feed_refresh(struct lk_feed *feed, const char *path);
 
 /* Asks for a break, and then reads. Copies what it needs. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/human.h"
+#include "cli/print/human.h"
 #include "cli/top/view.h"
 
 /* ---- typing ---------------------------------------------------------------------------------- */
@@ -71,8 +71,8 @@ static void ask_for_reason(struct lk_view *view, bool at_once) {
     }
     const struct lk_tree_node *node = &view->tree.nodes[row->node];
     if (node->entry_count == 0) {
-        lk_view_say(view, "nobody asks for %.*s itself: choose a request below it",
-                    (int)node->path_size, node->path);
+        lk_view_say(view, "no request is at %.*s itself: choose one below it", (int)node->path_size,
+                    node->path);
         return;
     }
     view->target = (struct lk_view_target){

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of details of one request, with all who are in its way (R20), and the page of help. */
+/* The page of details of one request, with all its blockers (R20), and the page of help. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/entry.h"
-#include "cli/human.h"
+#include "cli/print/entry.h"
+#include "cli/print/human.h"
 #include "cli/top/view.h"
 
 const char *lk_view_help_text(void) {
@@ -15,19 +15,19 @@ const char *lk_view_help_text(void) {
            "  home, g           the first line    end, G                the last line\n"
            "  left, right       fold, unfold; left again: to the path above\n"
            "  space             folds or unfolds a path\n"
-           "  enter             all about a request: its parts, whom it waits for, down to\n"
-           "                    the holders, and who waits for it; on a path: folds it\n"
+           "  enter             all about a request: its parts, its blockers down to the\n"
+           "                    holders, and its waiters; on a path: folds it\n"
            "  s                 sort by path, age, time left, waiters\n"
-           "  /                 show only what has a text in path, owner or note; esc: all\n"
-           "  b                 break: asks for a reason and once more. A lease passes on at\n"
+           "  /                 show only requests with a text in path, owner or note; esc: all\n"
+           "  b                 break: asks for a reason and a confirmation. A lease ends at\n"
            "                    the deadline its holder was last promised, a waiting request\n"
-           "                    leaves the line\n"
+           "                    is withdrawn\n"
            "  B                 break at once: unsafe unless the holder is known to be dead\n"
            "  r                 read the store now (it is read every second)\n"
            "  q                 quit\n"
            "\n"
-           "  At a path, holders come first and then those in line, in their order. A path\n"
-           "  without anybody is drawn for what is below it. A lock on a path covers all below.\n";
+           "  At a path, holders come first and then waiters, in queue order. A path without a\n"
+           "  request is drawn for those below it. A lock on a path covers all below.\n";
 }
 
 static bool is_it(const struct lk_view *view, uint64_t ticket, const char *owner) {
@@ -115,10 +115,10 @@ static void write_chain(FILE *out, const struct lk_view *view, bool drawn) {
 
 /* Whether it is among the nearest in the entry's way. */
 static bool is_waited_for(const struct lk_view *view, const lk_entry *entry) {
-    const lk_blocker_info *nearest[LK_WAITS_NEAREST_MAX];
+    const lk_blocker_info *nearest[LK_WAIT_GRAPH_NEAREST_MAX];
     size_t unnamed;
-    size_t count = lk_waits_nearest(view->snapshot->waits, entry->ticket, entry->owner,
-                                    LK_WAITS_NEAREST_MAX, nearest, &unnamed);
+    size_t count = lk_wait_graph_nearest(view->snapshot->waits, entry->ticket, entry->owner,
+                                         LK_WAIT_GRAPH_NEAREST_MAX, nearest, &unnamed);
 
     for (size_t i = 0; i < count; i++) {
         if (is_it(view, nearest[i]->ticket, nearest[i]->owner)) {

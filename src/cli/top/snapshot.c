@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One listing, and one explanation for each root in which somebody waits. */
+/* One listing, and one explanation for each root with a waiting request. */
 #include "cli/top/snapshot.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void add_root(struct roots *roots, const char *path) {
     roots->names[roots->count++][size] = '\0';
 }
 
-/* The listing is in the order of the tickets: those who wait longest come first. */
+/* The listing is in the order of the tickets: the longest waits come first. */
 static void find_roots(const lk_listing *listing, const char *path, struct roots *roots) {
     if (path != NULL && path[0] != '\0') {
         add_root(roots, path);
@@ -67,8 +67,8 @@ static lk_outcome explain(lk_store *store, const struct roots *roots, struct lk_
         snapshot->explanation_count += outcome == LK_OK ? 1 : 0;
     }
     if (outcome == LK_OK) {
-        snapshot->waits = lk_waits_new((const lk_listing *const *)snapshot->explanations,
-                                       snapshot->explanation_count);
+        snapshot->waits = lk_wait_graph_new((const lk_listing *const *)snapshot->explanations,
+                                            snapshot->explanation_count);
         if (snapshot->waits == NULL) {
             outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
         }
@@ -102,7 +102,7 @@ void lk_snapshot_free(struct lk_snapshot *snapshot) {
     if (snapshot == NULL) {
         return;
     }
-    lk_waits_free(snapshot->waits);
+    lk_wait_graph_free(snapshot->waits);
     for (size_t i = 0; i < snapshot->explanation_count; i++) {
         lk_listing_free(snapshot->explanations[i]);
     }

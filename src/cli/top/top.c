@@ -13,8 +13,8 @@
 
 #include "base/slice.h"
 #include "base/text.h"
-#include "cli/owner.h"
-#include "cli/say.h"
+#include "cli/parse/owner.h"
+#include "cli/print/say.h"
 #include "cli/top/feed.h"
 #include "cli/top/terminal.h"
 #include "cli/top/view.h"

@@ -195,7 +195,7 @@ static void join(struct lk_tree *tree, size_t parent) {
             tree->nodes[only].name_at = node->name_at;
             tree->nodes[only].parent = parent;
             tree->nodes[only].next = node->next;
-            node->first_child = LK_TREE_NONE; /* it is in nobody's list any more */
+            node->first_child = LK_TREE_NONE; /* it is in no list any more */
             *link = only;
             node = &tree->nodes[only];
             only = node->first_child;

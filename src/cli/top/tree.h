@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A listing as a tree of paths, in the order that somebody wants to see it in. Segments at which
- * nobody asks for anything and from which only one way leads on are drawn together with it
- * (`mydatabase/mytest`). Borrows the listing's entries.
+ * A listing as a tree of paths, in a chosen order. A segment without requests and with only one
+ * child is drawn together with that child (`mydatabase/mytest`). Borrows the listing's entries.
  */
 #ifndef LK_CLI_TOP_TREE_H
 #define LK_CLI_TOP_TREE_H
@@ -27,7 +26,7 @@ struct lk_tree_node {
     size_t path_size;
     size_t name_at; /* where in the path its own part of the name begins */
     size_t parent, first_child, next;
-    const lk_entry **entries; /* at exactly this path: holders first, then in line */
+    const lk_entry **entries; /* at exactly this path: holders first, then the queue */
     size_t entry_count;
     size_t held_count, waiting_count; /* at or below it */
     int64_t age_ms, left_ms;

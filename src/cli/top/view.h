@@ -72,7 +72,7 @@ struct lk_view_identity {
     uint64_t ticket;
 };
 
-/* What somebody is about to break. */
+/* The target of a break, before it is confirmed. */
 struct lk_view_target {
     struct lk_view_identity what;
     bool held;
@@ -117,7 +117,7 @@ void lk_view_take(struct lk_view *view, struct lk_snapshot *snapshot);
 /* The store could not be read; what was read last has this age. */
 void lk_view_fail(struct lk_view *view, const lk_error *error, int64_t stale_ms);
 
-/* What came of a break. */
+/* The result of a break. */
 void lk_view_broken(struct lk_view *view, lk_outcome outcome, size_t count, const char *text);
 
 enum lk_view_action lk_view_key(struct lk_view *view, uint32_t key);
@@ -127,7 +127,7 @@ void lk_view_draw(struct lk_view *view, struct lk_canvas *canvas);
 
 /* ---- between the files of the view ----------------------------------------------------------- */
 
-/* Makes tree and rows anew after order, filter, folds or snapshot have changed. */
+/* Builds tree and rows again after order, filter, folds or snapshot have changed. */
 void lk_view_rebuild(struct lk_view *view);
 
 /* NULL when there is no row. */

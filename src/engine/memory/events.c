@@ -61,7 +61,7 @@ struct keeping {
     int64_t at_unix_ms;
 };
 
-static bool keep_one(void *context, const struct lk_happening *happening) {
+static bool keep_one(void *context, const struct lk_event *step_event) {
     struct keeping *keeping = context;
     struct lk_memory_events *events = keeping->events;
     lk_watch_event event;
@@ -69,7 +69,7 @@ static bool keep_one(void *context, const struct lk_happening *happening) {
     events->last_sequence++;
     drop_oldest(events, bound_of(events) - 1);
     if (reserve_one(events)
-        && lk_watch_event_make(happening, events->last_sequence, keeping->at_unix_ms, &event)) {
+        && lk_watch_event_make(step_event, events->last_sequence, keeping->at_unix_ms, &event)) {
         *event_at(events, events->count) = event;
         events->count++;
     }
@@ -77,11 +77,11 @@ static bool keep_one(void *context, const struct lk_happening *happening) {
 }
 
 bool lk_memory_events_keep(struct lk_memory_events *events, const struct lk_model *model,
-                           const struct lk_effects *effects, const struct lk_event *event) {
-    struct keeping keeping = {events, event->times.wall_us / 1000};
+                           const struct lk_effects *effects, const struct lk_command *command) {
+    struct keeping keeping = {events, command->times.wall_us / 1000};
     uint64_t before = events->last_sequence;
 
-    (void)lk_happenings_of_step(model, effects, event, keep_one, &keeping);
+    (void)lk_events_of_step(model, effects, command, keep_one, &keeping);
     return events->last_sequence != before;
 }
 
@@ -120,47 +120,46 @@ static size_t first_behind(const struct lk_memory_events *events, uint64_t after
 
 /* Fills the answer; false: memory is exhausted. */
 static bool collect(const struct lk_memory_events *events, const struct lk_event_query *query,
-                    int64_t now_unix_ms, struct lk_happenings *happenings) {
+                    int64_t now_unix_ms, struct lk_event_page *page) {
     size_t i = first_behind(events, query->after);
 
-    for (; i < events->count && !lk_happenings_is_full(happenings, query); i++) {
+    for (; i < events->count && !lk_event_page_is_full(page, query); i++) {
         lk_watch_event copy;
         if (!lk_watch_event_copy(event_at(events, i), &copy)
-            || !lk_happenings_add(happenings, query, &copy)) {
+            || !lk_event_page_add(page, query, &copy)) {
             return false;
         }
     }
-    happenings->has_more = i < events->count;
-    return happenings->has_more
-           || lk_happenings_end(happenings, query, events->last_sequence, now_unix_ms);
+    page->has_more = i < events->count;
+    return page->has_more || lk_event_page_end(page, query, events->last_sequence, now_unix_ms);
 }
 
-lk_outcome lk_memory_events(struct lk_engine *engine, const struct lk_event_query *query,
-                            const struct lk_patience *patience,
-                            struct lk_happenings **ret_happenings, lk_error *error) {
+static lk_outcome read_events(struct lk_engine *engine, const struct lk_event_query *query,
+                              const struct lk_patience *patience, struct lk_event_page **ret_page,
+                              lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
-    struct lk_happenings *happenings = lk_happenings_new(query);
-    struct lk_event tick = {.kind = LK_EVENT_TICK};
+    struct lk_event_page *page = lk_event_page_new(query);
+    struct lk_command tick = {.kind = LK_COMMAND_TICK};
     bool is_complete = false;
 
     (void)patience; /* nothing here is waited for */
-    if (happenings != NULL) {
+    if (page != NULL) {
         pthread_mutex_lock(&store->mutex);
         lk_memory_events_mark(&store->events, store->time->now_us(store->time->context));
         (void)lk_memory_step(store, &tick);
-        is_complete = collect(&store->events, query, tick.times.wall_us / 1000, happenings);
+        is_complete = collect(&store->events, query, tick.times.wall_us / 1000, page);
         pthread_mutex_unlock(&store->mutex);
     }
     if (!is_complete) {
-        lk_happenings_free(happenings);
+        lk_event_page_free(page);
         return lk_error_set(error, LK_INTERNAL, "no memory for the events");
     }
-    *ret_happenings = happenings;
+    *ret_page = page;
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_memory_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
-                                  struct lk_waker *waker) {
+static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                               struct lk_waker *waker) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
     struct lk_waker own;
     lk_outcome outcome = LK_INTERNAL;
@@ -173,10 +172,12 @@ lk_outcome lk_memory_await_events(struct lk_engine *engine, uint64_t after, int6
     return outcome;
 }
 
+const struct lk_event_ops lk_memory_event_ops = {.read = read_events, .await = await_events};
+
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_memory_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
-                                lk_limits *ret_limits, lk_error *error) {
+static lk_outcome limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                             lk_limits *ret_limits, lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
 
     (void)patience;
@@ -186,8 +187,8 @@ lk_outcome lk_memory_limits_get(struct lk_engine *engine, const struct lk_patien
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_memory_limits_set(struct lk_engine *engine, const lk_limits *limits,
-                                const struct lk_patience *patience, lk_error *error) {
+static lk_outcome limits_set(struct lk_engine *engine, const lk_limits *limits,
+                             const struct lk_patience *patience, lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
 
     (void)patience;
@@ -201,3 +202,5 @@ lk_outcome lk_memory_limits_set(struct lk_engine *engine, const lk_limits *limit
     pthread_mutex_unlock(&store->mutex);
     return lk_error_clear(error, LK_OK);
 }
+
+const struct lk_limit_ops lk_memory_limit_ops = {.get = limits_get, .set = limits_set};

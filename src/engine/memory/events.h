@@ -8,7 +8,7 @@
 #ifndef LK_ENGINE_MEMORY_EVENTS_H
 #define LK_ENGINE_MEMORY_EVENTS_H
 
-#include "engine/happening.h"
+#include "engine/event.h"
 
 struct lk_memory_events {
     lk_watch_event *ring; /* `count` from `first` on, modulo the room */
@@ -30,10 +30,10 @@ static inline bool lk_memory_events_are_kept(const struct lk_memory_events *even
 
 /*
  * Keeps what the step has done; whether that was anything. Where memory is exhausted an event is
- * left out, and its number stays unused: who watches is told of a gap.
+ * left out, and its number stays unused: watchers get a gap.
  */
 bool lk_memory_events_keep(struct lk_memory_events *events, const struct lk_model *model,
-                           const struct lk_effects *effects, const struct lk_event *event);
+                           const struct lk_effects *effects, const struct lk_command *command);
 
 /* Marks the store as watched. What happened while it was not is a hole in the numbers. */
 void lk_memory_events_mark(struct lk_memory_events *events, int64_t now_us);
@@ -41,15 +41,8 @@ void lk_memory_events_mark(struct lk_memory_events *events, int64_t now_us);
 /* Keeps so many at all times from now on; 0: only while the store is watched. */
 void lk_memory_events_bound(struct lk_memory_events *events, size_t kept_max, int64_t now_us);
 
-/* Operations of the table. */
-lk_outcome lk_memory_events(struct lk_engine *engine, const struct lk_event_query *query,
-                            const struct lk_patience *patience,
-                            struct lk_happenings **ret_happenings, lk_error *error);
-lk_outcome lk_memory_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
-                                  struct lk_waker *waker);
-lk_outcome lk_memory_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
-                                lk_limits *ret_limits, lk_error *error);
-lk_outcome lk_memory_limits_set(struct lk_engine *engine, const lk_limits *limits,
-                                const struct lk_patience *patience, lk_error *error);
+/* Of the engine's table. */
+extern const struct lk_event_ops lk_memory_event_ops;
+extern const struct lk_limit_ops lk_memory_limit_ops;
 
 #endif

@@ -53,81 +53,12 @@ static void close_engine(struct lk_engine *engine) {
     free(engine);
 }
 
-/* ---- asks, renewals, releases ---------------------------------------------------------------- */
-
-/*
- * Steps and answers. Where memory for the answer is exhausted the step has taken effect all the
- * same, as with any answer that is lost; the next ask tells (R3).
- */
-static lk_outcome decide(struct lk_memory_store *store, struct lk_event *event, lk_result *result,
-                         struct lk_stand *ret_stand) {
-    const struct lk_effects *effects;
-    bool is_complete;
-
-    pthread_mutex_lock(&store->mutex);
-    effects = lk_memory_step(store, event);
-    is_complete = lk_result_from_effects(store->model, effects, &event->times, result);
-    if (ret_stand != NULL && effects->answer.outcome == LK_WAITING) {
-        struct lk_record record;
-
-        lk_model_record(store->model, effects->answer.request, &record);
-        ret_stand->id = record.id;
-        ret_stand->version = store->version;
-        ret_stand->in_the_way = effects->answer.in_the_way;
-    }
-    pthread_mutex_unlock(&store->mutex);
-    if (!is_complete) {
-        lk_result_clear(result);
-        return lk_result_fail(result, LK_INTERNAL, "no memory for the answer");
-    }
-    return result->outcome;
-}
-
-static lk_outcome ask(struct lk_engine *engine, const struct lk_ask *ask,
-                      const struct lk_patience *patience, lk_result *result,
-                      struct lk_stand *ret_stand) {
-    struct lk_event event = {.kind = LK_EVENT_ASK, .ask = *ask};
-
-    (void)patience;
-    return decide(lk_memory_store_of(engine), &event, result, ret_stand);
-}
-
-static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
-                        const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RENEW, .renew = *renew};
-
-    (void)patience;
-    return decide(lk_memory_store_of(engine), &event, result, NULL);
-}
-
-static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
-                          const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *release};
-
-    (void)patience;
-    return decide(lk_memory_store_of(engine), &event, result, NULL);
-}
-
-static lk_outcome await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                        struct lk_waker *waker) {
-    struct lk_waker own;
-    lk_outcome outcome = LK_INTERNAL;
-
-    waker = lk_waker_borrow(waker, &own);
-    if (waker != NULL) {
-        outcome = lk_memory_await(lk_memory_store_of(engine), stand, until_us, waker);
-        lk_waker_give_back(waker, &own);
-    }
-    return outcome;
-}
-
-/* ---- breaking, and its record ---------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 /* Writes down what a break ended or revoked. Returns false when memory is exhausted. */
 static bool keep_on_record(struct lk_memory_store *store, const struct lk_effects *effects,
-                           const struct lk_event *event, struct lk_slice by,
-                           struct lk_slice reason) {
-    const struct lk_path *path = &event->broken.path;
+                           const struct lk_command *command) {
+    const struct lk_break *broken = &command->broken;
     bool is_complete = true;
 
     for (size_t i = 0; i < effects->change_count; i++) {
@@ -139,14 +70,14 @@ static bool keep_on_record(struct lk_memory_store *store, const struct lk_effect
         }
         lk_model_record(store->model, change->request, &record);
         if (store->audit->count == LK_MEMORY_AUDIT_MAX) {
-            lk_audit_drop_oldest(store->audit);
+            lk_audit_drop_oldest(store->audit, 1);
         }
         is_complete = lk_audit_add(store->audit,
                                    &(struct lk_audit_row){
-                                       .at_unix_ms = event->times.wall_us / 1000,
-                                       .by = by,
-                                       .reason = reason,
-                                       .path = {.bytes = path->bytes, .size = path->size},
+                                       .at_unix_ms = command->times.wall_us / 1000,
+                                       .by = broken->by,
+                                       .reason = broken->reason,
+                                       .path = {broken->path.bytes, broken->path.size},
                                        .owner = record.owner,
                                        .note = record.note,
                                        .ticket = record.ticket,
@@ -157,29 +88,78 @@ static bool keep_on_record(struct lk_memory_store *store, const struct lk_effect
     return is_complete;
 }
 
-static lk_outcome break_(struct lk_engine *engine, const struct lk_break *broken,
-                         struct lk_slice by, struct lk_slice reason,
-                         const struct lk_patience *patience, size_t *ret_count,
-                         struct lk_error *error) {
-    struct lk_memory_store *store = lk_memory_store_of(engine);
-    struct lk_event event = {.kind = LK_EVENT_BREAK, .broken = *broken};
-    const struct lk_effects *effects;
-    lk_outcome outcome;
+/*
+ * What else a step leads to: the wait cursor of what is waited for, the record of what was broken.
+ */
+static void complete(struct lk_memory_store *store, const struct lk_effects *effects,
+                     const struct lk_command *command, struct lk_decision *decision) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        if (effects->answer.outcome == LK_WAITING) {
+            lk_memory_stand_of_ask(store, &effects->answer, &decision->cursor);
+        }
+        break;
+    case LK_COMMAND_TAKE:
+        if (effects->answer.outcome == LK_BUSY) {
+            lk_memory_cursor_of_take(store, &command->times, &decision->cursor);
+        }
+        break;
+    case LK_COMMAND_BREAK:
+        if (!keep_on_record(store, effects, command)) {
+            (void)lk_decision_fail(decision, LK_INTERNAL,
+                                   "broken, but no memory to keep it on record");
+        }
+        break;
+    case LK_COMMAND_RENEW:
+    case LK_COMMAND_RELEASE:
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_PUT:
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_FINISH:
+    case LK_COMMAND_UNPARK:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+}
 
-    (void)patience;
+/*
+ * Steps and answers. Where memory for the answer is exhausted the step has taken effect all the
+ * same, as with any answer that is lost; the next ask tells (R3).
+ */
+static lk_outcome decide(struct lk_engine *engine, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_command timed = *command;
+    const struct lk_effects *effects;
+
+    (void)patience; /* nothing here is waited for */
+    lk_decision_begin(ret_decision, command);
+    if (!lk_command_is_for_engines(command)) {
+        return lk_decision_refuse(ret_decision);
+    }
     pthread_mutex_lock(&store->mutex);
-    effects = lk_memory_step(store, &event);
-    outcome = effects->answer.outcome;
-    if (outcome != LK_OK) {
-        lk_error_set(error, outcome, "%s", effects->answer.text);
-    } else if (!keep_on_record(store, effects, &event, by, reason)) {
-        outcome = lk_error_set(error, LK_INTERNAL, "broken, but no memory to keep it on record");
-    } else {
-        *ret_count = effects->answer.broken;
+    effects = lk_memory_step(store, &timed);
+    if (lk_decision_from_effects(store->model, effects, &timed, ret_decision)) {
+        complete(store, effects, &timed, ret_decision);
     }
     pthread_mutex_unlock(&store->mutex);
+    return ret_decision->error.outcome;
+}
+
+static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                        int64_t until_us, struct lk_waker *waker) {
+    struct lk_waker own;
+    lk_outcome outcome = LK_INTERNAL;
+
+    waker = lk_waker_borrow(waker, &own);
+    if (waker != NULL) {
+        outcome = lk_memory_await(lk_memory_store_of(engine), cursor, until_us, waker);
+        lk_waker_give_back(waker, &own);
+    }
     return outcome;
 }
+
+/* ---- the record of breaks -------------------------------------------------------------------- */
 
 /* Copies those at or below `prefix` (NULL: all). Returns NULL when memory is exhausted. */
 static lk_audit *copy_audit(const lk_audit *kept, const struct lk_path *prefix) {
@@ -293,30 +273,18 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
 const struct lk_engine_ops lk_engine_memory = {
     .scheme = "mem",
     .title = "this process's memory, for tests",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE,
     .open = open_by_url,
     .close = close_engine,
-    .ask = ask,
-    .renew = renew,
-    .release = release,
+    .decide = decide,
     .await = await,
-    .break_ = break_,
     .list = list,
     .show = show,
     .audit = audit,
     .value_get = lk_memory_value_get,
-    .value_put = lk_memory_value_put,
-    .push = lk_memory_push,
-    .take = lk_memory_take,
-    .finish = lk_memory_finish,
-    .unpark = lk_memory_unpark,
     .items = lk_memory_items,
     .stats = lk_memory_stats,
-    .await_work = lk_memory_wait_for_work,
-    .events = lk_memory_events,
-    .await_events = lk_memory_await_events,
-    .limits_get = lk_memory_limits_get,
-    .limits_set = lk_memory_limits_set,
+    .events = &lk_memory_event_ops,
+    .limits = &lk_memory_limit_ops,
     .examine = examine,
 };

@@ -4,7 +4,7 @@
  *
  * `mem:` is a private store for each open; `mem:NAME` is shared by all opens of that name in this
  * process, and gone when the last of them is closed. This constructor is for tests, which bring a
- * clock or quotas of their own; everybody else comes through the table `lk_engine_memory`.
+ * clock or quotas of their own; all other callers use the table `lk_engine_memory`.
  */
 #ifndef LK_ENGINE_MEMORY_MEMORY_H
 #define LK_ENGINE_MEMORY_MEMORY_H

@@ -2,8 +2,8 @@
 /*
  * A store in memory.
  *
- * Nothing is decided by a clock of its own: what is overdue takes effect at the next step, and
- * whoever sleeps makes that step when a deadline comes. So a store that nobody asks costs nothing.
+ * Nothing is decided by a clock of its own: what is overdue takes effect at the next step, and a
+ * sleeping thread makes that step when a deadline comes. So a store that is not used costs nothing.
  * Lock order: register of names, store, waker. A step wakes only those whose own request changed,
  * or for whose queue there may be something to take.
  */
@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/text.h"
 
 /* The clock counts suspended time and a sleep does not: look again this often. */
@@ -133,7 +133,7 @@ static void wake_workers_for_lock(struct lk_memory_store *store, const struct lk
     store->work_version++;
     for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
          sleeper = sleeper->next) {
-        bool concerns = sleeper->queue != NULL && sleeper->heeds_every_end;
+        bool concerns = sleeper->queue != NULL && sleeper->wakes_at_every_end;
 
         for (size_t i = 0; sleeper->queue != NULL && !concerns && i < record->part_count; i++) {
             concerns = lk_path_related(sleeper->queue, &record->parts[i].path);
@@ -166,7 +166,7 @@ static void wake_watchers(struct lk_memory_store *store) {
     }
 }
 
-/* Somebody may wait for this very request. */
+/* A thread may wait for this very request. */
 static void heed_waiter(struct lk_memory_store *store, uint64_t id) {
     store->recent[store->version % LK_MEMORY_RECENT_MAX] = id;
     store->version++;
@@ -210,28 +210,29 @@ static void heed(struct lk_memory_store *store, const struct lk_change *change) 
     case LK_CHANGE_ITEM_DONE: /* its claim was released just before */
     case LK_CHANGE_ITEM_PARKED:
     case LK_CHANGE_QUEUE_COUNTED:
+    case LK_CHANGE_QUEUE_FORGOTTEN:
         break;
     }
 }
 
-const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_event *event) {
+const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_command *command) {
     const struct lk_effects *effects;
 
-    event->times.now_us = store->time->now_us(store->time->context);
-    event->times.wall_us = store->time->wall_us(store->time->context);
-    effects = lk_model_step(store->model, event);
+    command->times.now_us = store->time->now_us(store->time->context);
+    command->times.wall_us = store->time->wall_us(store->time->context);
+    effects = lk_model_step(store->model, command);
     for (size_t i = 0; i < effects->change_count; i++) {
         heed(store, &effects->changes[i]);
     }
-    if (lk_memory_events_are_kept(&store->events, event->times.now_us)
-        && lk_memory_events_keep(&store->events, store->model, effects, event)) {
+    if (lk_memory_events_are_kept(&store->events, command->times.now_us)
+        && lk_memory_events_keep(&store->events, store->model, effects, command)) {
         wake_watchers(store);
     }
     return effects;
 }
 
 struct lk_times lk_memory_lock(struct lk_memory_store *store) {
-    struct lk_event tick = {.kind = LK_EVENT_TICK};
+    struct lk_command tick = {.kind = LK_COMMAND_TICK};
 
     pthread_mutex_lock(&store->mutex);
     (void)lk_memory_step(store, &tick);
@@ -241,12 +242,12 @@ struct lk_times lk_memory_lock(struct lk_memory_store *store) {
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
 /* Whether the request was granted or ended, or may have been, since its asker looked. */
-static bool has_changed(const struct lk_memory_store *store, const struct lk_stand *stand) {
-    if (store->version - stand->version > LK_MEMORY_RECENT_MAX) {
+static bool has_changed(const struct lk_memory_store *store, const struct lk_wait_cursor *cursor) {
+    if (store->version - cursor->version > LK_MEMORY_RECENT_MAX) {
         return true;
     }
-    for (uint64_t number = stand->version; number != store->version; number++) {
-        if (store->recent[number % LK_MEMORY_RECENT_MAX] == stand->id) {
+    for (uint64_t number = cursor->version; number != store->version; number++) {
+        if (store->recent[number % LK_MEMORY_RECENT_MAX] == cursor->id) {
             return true;
         }
     }
@@ -279,7 +280,7 @@ static int64_t expire(struct lk_memory_store *store) {
     int64_t next_us = lk_model_next_deadline(store->model);
 
     if (next_us <= now_us) {
-        struct lk_event tick = {.kind = LK_EVENT_TICK};
+        struct lk_command tick = {.kind = LK_COMMAND_TICK};
 
         (void)lk_memory_step(store, &tick);
         now_us = tick.times.now_us;
@@ -289,7 +290,7 @@ static int64_t expire(struct lk_memory_store *store) {
 }
 
 /*
- * Sleeps until woken, or until the time is up. One who waits for work looks at `due_us` anyway, on
+ * Sleeps until woken, or until the time is up. A wait for work ends at `due_us` in any case, on
  * the store's clock. Called and left with the mutex held, which is free meanwhile.
  */
 static lk_outcome sleep_until_woken(struct lk_memory_store *store,
@@ -308,21 +309,30 @@ static lk_outcome sleep_until_woken(struct lk_memory_store *store,
             break;
         }
         pthread_mutex_unlock(&store->mutex);
-        is_thrown = lk_waker_sleep(sleeper->waker, lk_least(lk_least(quiet_us, due_in_us),
-                                                            lk_least(left_us, SLEEP_US_MAX)));
+        is_thrown = lk_waker_sleep(
+            sleeper->waker, lk_min(lk_min(quiet_us, due_in_us), lk_min(left_us, SLEEP_US_MAX)));
         pthread_mutex_lock(&store->mutex);
     }
     unlink_sleeper(store, sleeper);
     return is_thrown ? LK_CANCELLED : LK_OK;
 }
 
-lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
-                           int64_t until_us, struct lk_waker *waker) {
-    struct lk_memory_sleeper sleeper = {.id = stand->id, .waker = waker};
+/* ---- sleeping in line ------------------------------------------------------------------------ */
+
+void lk_memory_stand_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
+                            struct lk_wait_cursor *cursor) {
+    cursor->id = lk_model_request_id(store->model, answer->request);
+    cursor->version = store->version;
+    cursor->in_the_way = answer->in_the_way;
+}
+
+static lk_outcome await_grant(struct lk_memory_store *store, const struct lk_wait_cursor *cursor,
+                              int64_t until_us, struct lk_waker *waker) {
+    struct lk_memory_sleeper sleeper = {.id = cursor->id, .waker = waker};
     lk_outcome outcome = LK_OK;
 
     pthread_mutex_lock(&store->mutex);
-    if (!has_changed(store, stand)) {
+    if (!has_changed(store, cursor)) {
         outcome = sleep_until_woken(store, &sleeper, LK_NEVER, until_us);
     }
     pthread_mutex_unlock(&store->mutex);
@@ -331,23 +341,10 @@ lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand 
 
 /* ---- sleeping for work ----------------------------------------------------------------------- */
 
-struct lk_stand lk_memory_stand_of_take(const struct lk_memory_store *store,
-                                        const struct lk_times *times) {
-    return (struct lk_stand){.id = (uint64_t)times->now_us, .version = store->work_version};
-}
-
-struct needs_search {
-    const struct lk_model *model;
-    bool has_needs;
-};
-
-static bool search_needs(void *context, lk_item_ref item) {
-    struct needs_search *search = context;
-    struct lk_item_record record;
-
-    lk_model_item_record(search->model, item, &record);
-    search->has_needs = record.need_count > 0;
-    return !search->has_needs;
+void lk_memory_cursor_of_take(const struct lk_memory_store *store, const struct lk_times *times,
+                              struct lk_wait_cursor *cursor) {
+    cursor->version = store->work_version;
+    cursor->taken_us = times->now_us;
 }
 
 /*
@@ -355,27 +352,31 @@ static bool search_needs(void *context, lk_item_ref item) {
  * passed over because the queue is paused, and the end of that wakes.
  */
 static int64_t next_due(const struct lk_memory_store *store, const struct lk_path *queue,
-                        const struct lk_stand *stand) {
+                        const struct lk_wait_cursor *cursor) {
     int64_t due_us = lk_model_next_due(store->model, queue);
 
-    return due_us > (int64_t)stand->id ? due_us : LK_NEVER;
+    return due_us > cursor->taken_us ? due_us : LK_NEVER;
 }
 
-lk_outcome lk_memory_await_work(struct lk_memory_store *store, const struct lk_path *queue,
-                                const struct lk_stand *stand, int64_t until_us,
-                                struct lk_waker *waker) {
+static lk_outcome await_work(struct lk_memory_store *store, const struct lk_wait_cursor *cursor,
+                             int64_t until_us, struct lk_waker *waker) {
+    const struct lk_path *queue = &cursor->command->take.queue;
     struct lk_memory_sleeper sleeper = {.queue = queue, .waker = waker};
-    struct needs_search search = {.model = store->model};
     lk_outcome outcome = LK_OK;
 
     pthread_mutex_lock(&store->mutex);
-    if (store->work_version == stand->version) {
-        lk_model_each_item(store->model, queue, search_needs, &search);
-        sleeper.heeds_every_end = search.has_needs;
-        outcome = sleep_until_woken(store, &sleeper, next_due(store, queue, stand), until_us);
+    if (store->work_version == cursor->version) {
+        sleeper.wakes_at_every_end = lk_model_queue_has_needs(store->model, queue);
+        outcome = sleep_until_woken(store, &sleeper, next_due(store, queue, cursor), until_us);
     }
     pthread_mutex_unlock(&store->mutex);
     return outcome;
+}
+
+lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_wait_cursor *cursor,
+                           int64_t until_us, struct lk_waker *waker) {
+    return cursor->command->kind == LK_COMMAND_TAKE ? await_work(store, cursor, until_us, waker)
+                                                    : await_grant(store, cursor, until_us, waker);
 }
 
 /* ---- sleeping for events --------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store in memory: the model, those who sleep on it, and the record of breaks.
+ * A store in memory: the model, the threads that sleep on it, and the record of breaks.
  *
- * Every decision goes through lk_memory_step(), which wakes whoever it concerns. Shared by opens
- * of the same name, counted. Not known here: URLs, results, the table of operations.
+ * Every decision goes through lk_memory_step(), which wakes the threads that it concerns. Shared by
+ * opens of the same name, counted. Not known here: URLs, results, the table of operations.
  */
 #ifndef LK_ENGINE_MEMORY_STORE_H
 #define LK_ENGINE_MEMORY_STORE_H
@@ -16,13 +16,11 @@
 
 enum { LK_MEMORY_RECENT_MAX = 256 };
 
-/*
- * One blocked ask, one who waits for work, or one for events; lives on the sleeping thread's stack.
- */
+/* A wait for a grant, for work or for events; lives on the sleeping thread's stack. */
 struct lk_memory_sleeper {
     uint64_t id;                 /* of the request it waits for; 0: none */
     const struct lk_path *queue; /* the work it waits for; NULL: none */
-    bool heeds_every_end;        /* items of the queue need locks that may be anywhere */
+    bool wakes_at_every_end;     /* items of the queue need locks that may be anywhere */
     bool heeds_events;           /* any */
     struct lk_waker *waker;
     bool is_woken;
@@ -40,7 +38,7 @@ struct lk_memory_store {
     struct lk_memory_events events;
     /*
      * How many times a request was granted or ended, and the ids of the last of them (by number,
-     * modulo the room): so that whoever has asked can tell, before it sleeps, what it missed.
+     * modulo the room): so that a caller can tell, before it sleeps, what it missed.
      */
     uint64_t version;
     uint64_t recent[LK_MEMORY_RECENT_MAX];
@@ -69,25 +67,25 @@ void lk_memory_store_leave(struct lk_memory_store *store);
  * One step at the store's present time, with the mutex held: event->times is filled in here, and
  * stays readable for the answer.
  */
-const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_event *event);
+const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_command *command);
 
 /* Expires what is overdue and leaves the mutex held, so that what follows sees only the living. */
 struct lk_times lk_memory_lock(struct lk_memory_store *store);
 
+/*
+ * Fills the wait cursor of an ask that waits, or of a take that was BUSY at `times`. With the
+ * mutex.
+ */
+void lk_memory_stand_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
+                            struct lk_wait_cursor *cursor);
+void lk_memory_cursor_of_take(const struct lk_memory_store *store, const struct lk_times *times,
+                              struct lk_wait_cursor *cursor);
+
 /* Sleeps as the table's await() does; without the mutex. */
-lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_stand *stand,
+lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_wait_cursor *cursor,
                            int64_t until_us, struct lk_waker *waker);
 
-/* The stand of a take that was answered BUSY at `times`; with the mutex held. */
-struct lk_stand lk_memory_stand_of_take(const struct lk_memory_store *store,
-                                        const struct lk_times *times);
-
-/* Sleeps as the table's await_work() does; without the mutex. */
-lk_outcome lk_memory_await_work(struct lk_memory_store *store, const struct lk_path *queue,
-                                const struct lk_stand *stand, int64_t until_us,
-                                struct lk_waker *waker);
-
-/* Sleeps as the table's await_events() does; without the mutex. */
+/* Sleeps as the event table's await() does; without the mutex. */
 lk_outcome lk_memory_sleep_for_events(struct lk_memory_store *store, uint64_t after,
                                       int64_t until_us, struct lk_waker *waker);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections: making them, and one statement at a time on them. libmariadb's non-blocking calls
- * say what they wait for; the waiting itself is ours, and ends with the caller's patience even if
- * the server is stopped or the network silent.
+ * Connections: makes them, and runs one statement at a time on them. libmariadb's non-blocking
+ * calls report what they wait for. The wait itself is done here, so it ends with the caller's time
+ * budget even if the server is stopped or the network drops packets.
  */
 #include <errmsg.h>
 #include <fcntl.h>
@@ -19,14 +19,17 @@
 enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80000 };
 
 /*
- * Whatever the server's defaults are: decisions are made at READ COMMITTED, text is UTF-8 and its
- * bytes are what they are, an error is no warning, a human's lock ends in a try again. Where no
- * condition is kept (max_error_count, for which MySQL wants a privilege: found.c looks at it),
- * procedures do not find out that there is no row, and go on for ever; where notes are not,
- * whoever makes a store does not find out what was there before. A
- * session whose client is gone without a word, with its machine for instance, ends before long, and
- * with it what it has locked; MariaDB can tell one that is inside a transaction, and is quicker
- * there.
+ * Settings that do not depend on the server's defaults: decisions are made at READ COMMITTED, text
+ * is UTF-8 and compared by bytes, a failure is an error and not a warning, and a wait for a manual
+ * lock ends with a retry.
+ *
+ * If conditions are not kept (max_error_count, for which MySQL requires a privilege;
+ * schema_install.c checks it), procedures do not notice that there is no row, and loop for ever. If
+ * notes are not kept, the installer cannot tell what existed before.
+ *
+ * A session whose client vanishes without closing the connection, for instance because its machine
+ * fails, soon ends, and its locks with it. MariaDB can distinguish a session inside a transaction,
+ * and ends that one sooner.
  */
 static const char settings[] = "SET NAMES utf8mb4, autocommit = 1, completion_type = 0,"
                                " sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
@@ -40,8 +43,8 @@ static const char settings[] = "SET NAMES utf8mb4, autocommit = 1, completion_ty
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /*
- * Waits for what a non-blocking call has named, and says in *status what has come. LK_CANCELLED and
- * LK_UNAVAILABLE leave the call where it is: only closing ends it.
+ * Waits for what a non-blocking call has asked for, and returns in *status what is ready.
+ * LK_CANCELLED and LK_UNAVAILABLE leave the call pending: only closing the connection ends it.
  */
 static lk_outcome wait_for(struct lk_mysql_link *link, int *status,
                            const struct lk_patience *patience, lk_error *error) {
@@ -61,27 +64,30 @@ static lk_outcome wait_for(struct lk_mysql_link *link, int *status,
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static void set_ssl(const struct lk_mysql_place *place, MYSQL *mysql) {
+static void set_ssl(const struct lk_mysql_address *address, MYSQL *mysql) {
     static const my_bool yes = 1;
 
-    if (place->ssl_mode == LK_MYSQL_SSL_DISABLED) {
+    if (address->ssl_mode == LK_MYSQL_SSL_DISABLED) {
         return;
     }
-    (void)mysql_ssl_set(mysql, place->texts[LK_MYSQL_SSL_KEY], place->texts[LK_MYSQL_SSL_CERT],
-                        place->texts[LK_MYSQL_SSL_CA], place->texts[LK_MYSQL_SSL_CAPATH], NULL);
+    (void)mysql_ssl_set(mysql, address->texts[LK_MYSQL_SSL_KEY], address->texts[LK_MYSQL_SSL_CERT],
+                        address->texts[LK_MYSQL_SSL_CA], address->texts[LK_MYSQL_SSL_CAPATH], NULL);
     (void)mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &yes);
-    if (place->ssl_mode == LK_MYSQL_SSL_VERIFY_IDENTITY) {
+    if (address->ssl_mode == LK_MYSQL_SSL_VERIFY_IDENTITY) {
         (void)mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
     }
 }
 
-/* A server must not ask for this machine's files; one that is lost is found lost, not made anew. */
-static MYSQL *make_mysql(const struct lk_mysql_place *place) {
+/*
+ * The server may not request files of this machine. A lost connection is reported as lost; the
+ * library does not reconnect.
+ */
+static MYSQL *make_mysql(const struct lk_mysql_address *address) {
     static const unsigned no_files = 0;
     static const my_bool no = 0;
     MYSQL *mysql = mysql_init(NULL);
     unsigned protocol =
-        place->texts[LK_MYSQL_SOCKET] != NULL ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
+        address->texts[LK_MYSQL_SOCKET] != NULL ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
 
     if (mysql == NULL) {
         return NULL;
@@ -94,29 +100,29 @@ static MYSQL *make_mysql(const struct lk_mysql_place *place) {
     (void)mysql_options(mysql, MYSQL_OPT_RECONNECT, &no);
     (void)mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     (void)mysql_options(mysql, MYSQL_READ_DEFAULT_GROUP, "client");
-    if (place->texts[LK_MYSQL_SOCKET] != NULL || place->texts[LK_MYSQL_HOST] != NULL) {
-        (void)mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol); /* else as ~/.my.cnf has it */
+    if (address->texts[LK_MYSQL_SOCKET] != NULL || address->texts[LK_MYSQL_HOST] != NULL) {
+        (void)mysql_options(mysql, MYSQL_OPT_PROTOCOL, &protocol); /* else that of ~/.my.cnf */
     }
-    set_ssl(place, mysql);
+    set_ssl(address, mysql);
     return mysql;
 }
 
-/* Where nothing is verified, the library takes a server without TLS as well. */
-static lk_outcome check_ssl(const struct lk_mysql_place *place, MYSQL *mysql, lk_error *error) {
-    if (place->ssl_mode == LK_MYSQL_SSL_DISABLED || mysql_get_ssl_cipher(mysql) != NULL) {
+/* Without verification, the library also accepts a server that does not use TLS. */
+static lk_outcome check_ssl(const struct lk_mysql_address *address, MYSQL *mysql, lk_error *error) {
+    if (address->ssl_mode == LK_MYSQL_SSL_DISABLED || mysql_get_ssl_cipher(mysql) != NULL) {
         return LK_OK;
     }
     return lk_error_set(error, LK_UNAVAILABLE,
                         "MySQL: the server speaks no TLS, which ssl-mode demands; set it up there");
 }
 
-static lk_outcome reach(const struct lk_mysql_place *place, struct lk_mysql_link *link,
+static lk_outcome reach(const struct lk_mysql_address *address, struct lk_mysql_link *link,
                         const struct lk_patience *patience, lk_error *error) {
-    char *const *texts = place->texts;
+    char *const *texts = address->texts;
     MYSQL *reached = NULL;
     int status = mysql_real_connect_start(
         &reached, link->mysql, texts[LK_MYSQL_SOCKET] != NULL ? NULL : texts[LK_MYSQL_HOST],
-        texts[LK_MYSQL_USER], texts[LK_MYSQL_PASSWORD], texts[LK_MYSQL_DATABASE], place->port,
+        texts[LK_MYSQL_USER], texts[LK_MYSQL_PASSWORD], texts[LK_MYSQL_DATABASE], address->port,
         texts[LK_MYSQL_SOCKET], 0);
 
     while (status != 0) {
@@ -157,7 +163,7 @@ static lk_outcome set_up(struct lk_mysql_link *link, const struct lk_patience *p
     return outcome == LK_INTERNAL ? lk_mysql_explain(link->mysql, "", error) : outcome;
 }
 
-/* A program that is started keeps no connection of ours. */
+/* Programs that this process starts do not inherit the connection. */
 static void keep_from_children(MYSQL *mysql) {
     int descriptor = (int)mysql_get_socket(mysql);
     int flags = fcntl(descriptor, F_GETFD);
@@ -167,19 +173,20 @@ static void keep_from_children(MYSQL *mysql) {
     }
 }
 
-lk_outcome lk_mysql_connect(const struct lk_mysql_place *place, const struct lk_patience *patience,
-                            struct lk_mysql_link **ret_link, lk_error *error) {
+lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
+                            const struct lk_patience *patience, struct lk_mysql_link **ret_link,
+                            lk_error *error) {
     struct lk_mysql_link *link = calloc(1, sizeof *link);
     lk_outcome outcome;
 
-    if (link == NULL || (link->mysql = make_mysql(place)) == NULL) {
+    if (link == NULL || (link->mysql = make_mysql(address)) == NULL) {
         free(link);
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
-    outcome = reach(place, link, patience, error);
+    outcome = reach(address, link, patience, error);
     if (outcome == LK_OK) {
         keep_from_children(link->mysql);
-        outcome = check_ssl(place, link->mysql, error);
+        outcome = check_ssl(address, link->mysql, error);
     }
     if (outcome == LK_OK) {
         outcome = set_up(link, patience, error);
@@ -192,7 +199,7 @@ lk_outcome lk_mysql_connect(const struct lk_mysql_place *place, const struct lk_
     return LK_OK;
 }
 
-/* A farewell on a connection that is lost could block: there is none. */
+/* A lost connection is closed without a COM_QUIT, which could block. */
 void lk_mysql_disconnect(struct lk_mysql_link *link) {
     if (link->is_lost) {
         (void)shutdown((int)mysql_get_socket(link->mysql), SHUT_RDWR);
@@ -210,7 +217,7 @@ static lk_outcome lose(struct lk_mysql_link *link, lk_error *error) {
                         mysql_error(link->mysql));
 }
 
-/* An error of the client library itself leaves it unknown what is still to come. */
+/* After an error of the client library itself, it is unknown which results are still to come. */
 static lk_outcome refuse(struct lk_mysql_link *link, lk_error *error) {
     unsigned code = mysql_errno(link->mysql);
     bool is_own = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) || code >= CER_MIN_ERROR;
@@ -252,7 +259,7 @@ static lk_outcome store_result(struct lk_mysql_link *link, const struct lk_patie
     return LK_OK;
 }
 
-/* LK_NONE: there was none. */
+/* LK_NONE: there is no further result. */
 static lk_outcome next_result(struct lk_mysql_link *link, const struct lk_patience *patience,
                               lk_error *error) {
     int code = 0;
@@ -272,7 +279,7 @@ static lk_outcome next_result(struct lk_mysql_link *link, const struct lk_patien
     return code == 0 ? LK_OK : code < 0 ? LK_NONE : refuse(link, error);
 }
 
-/* A CALL answers with its rows, and then with how it ended. */
+/* A CALL answers with its rows, and then with its status. */
 lk_outcome lk_mysql_query(struct lk_mysql_link *link, struct lk_slice sql,
                           const struct lk_patience *patience, MYSQL_RES **ret_result,
                           lk_error *error) {

@@ -52,9 +52,9 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
 
     lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),
                    text_of(rows, USER_NAME));
-    lk_text_format(&text, "prefix: %s\nformat: %s\n", store->place.prefix, text_of(rows, FORMAT));
+    lk_text_format(&text, "prefix: %s\nformat: %s\n", store->address.prefix, text_of(rows, FORMAT));
     lk_text_format(&text, "server: %s\nssl-mode: %s\n", text_of(rows, VERSION),
-                   modes[store->place.ssl_mode]);
+                   modes[store->address.ssl_mode]);
     lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),
                    text_of(rows, OVERDUE));
     lk_text_format(&text, "wake-ups: none, waiters look, after up to 250 ms\n");
@@ -73,7 +73,7 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
 lk_outcome lk_mysql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                             lk_report **ret_report, struct lk_error *error) {
     struct lk_mysql *store = lk_mysql_of(engine);
-    char *sql = lk_sql_rename(question, "lk_", store->place.prefix);
+    char *sql = lk_sql_rename(question, "lk_", store->address.prefix);
     lk_outcome outcome =
         lk_procedures_examine(&store->common, sql, make_report, patience, ret_report, error);
 

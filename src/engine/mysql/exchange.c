@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One exchange with MySQL: a procedure called, and its rows.
+ * One exchange with MySQL: calls a procedure, and reads its rows.
  *
- * The call is one statement of SQL, so that it is one round trip on any connection: a prepared one
- * would be two on each that is new, and a pooler's trouble. No data can become SQL: text in quotes
- * is of printable ASCII without quote and backslash, which has one meaning in every sql_mode and
- * character set; all else goes as hexadecimal digits. So calls can be read in the server's logs.
+ * The call is one statement of SQL, so it takes one round trip on any connection. A prepared
+ * statement would take two on each new connection, and poolers handle it badly. No data can become
+ * SQL: quoted text is printable ASCII without quotes and backslashes, which has one meaning in
+ * every sql_mode and character set. Everything else is sent as hexadecimal digits. So calls are
+ * readable in the server's logs.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -58,7 +59,8 @@ char *lk_mysql_put_argument(char *end, enum lk_argument_kind kind, struct lk_sli
 }
 
 /* For free(). NULL: memory is exhausted. */
-static char *write_call(const char *prefix, const struct lk_call *call, size_t *ret_size) {
+static char *write_call(const char *prefix, const struct lk_procedure_call *call,
+                        size_t *ret_size) {
     const struct lk_arguments *arguments = call->arguments;
     size_t size = strlen("CALL ()") + strlen(prefix) + strlen(call->name);
     char *sql;
@@ -112,7 +114,7 @@ struct lk_rows *lk_mysql_rows(MYSQL_RES *result) {
     return rows;
 }
 
-/* What has come, or why nothing has. */
+/* Returns the result, or explains why there is none. */
 static enum lk_fate finish(lk_outcome outcome, MYSQL_RES *result, struct lk_rows **ret_rows,
                            lk_outcome *ret_outcome, lk_error *error) {
     struct lk_rows *rows;
@@ -136,7 +138,7 @@ enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate, unsign
     MYSQL_RES *result = NULL;
 
     if (fate == LK_FATE_UNKNOWN) {
-        return fate; /* with which it is closed */
+        return fate; /* the fate makes the caller close the connection */
     }
     if (lk_mysql_is_replica(code)) {
         return LK_FATE_CANCELLED;
@@ -149,9 +151,9 @@ enum lk_fate lk_mysql_undo(struct lk_mysql_link *link, enum lk_fate fate, unsign
 }
 
 /*
- * Procedures undo what they have begun, but not at every error: where stack or memory runs out, the
- * server looks for no handler. What was refused because it is missing may just be replaced by a
- * newer one.
+ * Procedures roll back what they have begun, but not after every error: when the stack or the
+ * memory is exhausted, the server calls no handler. A call that was refused because a procedure is
+ * missing may have met the moment at which a newer version replaces it.
  */
 static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            const struct lk_patience *patience, lk_outcome *ret_outcome,
@@ -160,7 +162,7 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
 
     atomic_store(&store->common.is_read_only, lk_mysql_is_replica(code));
-    *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
+    *ret_outcome = lk_mysql_explain(link->mysql, store->address.prefix, error);
     if (lk_mysql_is_hole(code) && lk_mysql_is_in_the_making(store, link, patience)) {
         fate = LK_FATE_CONFLICTED;
     }
@@ -168,8 +170,9 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
 }
 
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
-                             const struct lk_call *call, const struct lk_patience *patience,
-                             struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error) {
+                             const struct lk_procedure_call *call,
+                             const struct lk_patience *patience, struct lk_rows **ret_rows,
+                             lk_outcome *ret_outcome, lk_error *error) {
     struct lk_mysql *store = lk_mysql_of(&common->engine);
     MYSQL_RES *result = NULL;
     struct lk_slice sql = call->sql != NULL ? lk_slice_of(call->sql) : (struct lk_slice){NULL, 0};
@@ -177,7 +180,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     lk_outcome outcome;
 
     if (call->sql == NULL) {
-        made = write_call(store->place.prefix, call, &sql.size);
+        made = write_call(store->address.prefix, call, &sql.size);
         sql.bytes = made;
     }
     if (sql.bytes == NULL) {
@@ -199,7 +202,7 @@ static lk_outcome connect_to(struct lk_procedures *common, const struct lk_patie
                              void **ret_connection, lk_error *error) {
     struct lk_mysql_link *link = NULL;
     lk_outcome outcome =
-        lk_mysql_connect(&lk_mysql_of(&common->engine)->place, patience, &link, error);
+        lk_mysql_connect(&lk_mysql_of(&common->engine)->address, patience, &link, error);
 
     if (outcome == LK_OK) {
         *ret_connection = link;
@@ -207,7 +210,7 @@ static lk_outcome connect_to(struct lk_procedures *common, const struct lk_patie
     return outcome;
 }
 
-/* A server says nothing unasked, but that it is going. */
+/* On an idle connection a server sends nothing except that it closes it. */
 static bool is_alive(void *connection) {
     struct lk_mysql_link *link = connection;
     struct pollfd polled = {.fd = (int)mysql_get_socket(link->mysql), .events = POLLIN};

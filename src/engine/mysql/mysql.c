@@ -9,7 +9,7 @@
 
 static void free_store(struct lk_mysql *store) {
     lk_procedures_done(&store->common);
-    lk_mysql_place_done(&store->place);
+    lk_mysql_address_done(&store->address);
     free(store->known);
     free(store);
 }
@@ -24,7 +24,7 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         free(store);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_mysql_place_parse(rest, &store->place, error);
+    outcome = lk_mysql_address_parse(rest, &store->address, error);
     if (outcome == LK_OK) {
         outcome = lk_mysql_prepare(store, patience, error);
     }
@@ -44,7 +44,22 @@ static void close_engine(struct lk_engine *engine) {
     }
 }
 
+static const char *const file_options[] = {"socket",   "ssl-ca",  "ssl-capath",
+                                           "ssl-cert", "ssl-key", NULL};
+static const struct lk_url_files files = {.options = file_options};
+
+static const struct lk_event_ops event_ops = {
+    .read = lk_procedures_events,
+    .await = lk_mysql_await_events,
+};
+
+static const struct lk_table_ops table_ops = {
+    .check = lk_mysql_table_check,
+    LK_PROCEDURES_TABLE_OPERATIONS,
+};
+
 const struct lk_engine_ops lk_engine_mysql = {
+    .files = &files,
     .scheme = "mysql",
     .alias = "mariadb",
     .title = "a MySQL or MariaDB database",
@@ -52,8 +67,7 @@ const struct lk_engine_ops lk_engine_mysql = {
     .open = open_by_url,
     .close = close_engine,
     .await = lk_mysql_await,
-    .await_work = lk_mysql_await_work,
-    .await_events = lk_mysql_await_events,
-    .table_check = lk_mysql_table_check,
     .examine = lk_mysql_examine,
+    .events = &event_ops,
+    .table = &table_ops,
 };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids of rows and segments of paths (engine/row_id.h) as expressions of SQL. There is no function
- * of the store's for it: making one takes rights that making a procedure does not.
+ * Converts ids of rows to segments of paths (engine/row_id.h) and back, as SQL expressions. The
+ * store has no function for it, since creating a function requires privileges that creating a
+ * procedure does not.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/mysql/table.h"
 
-/* All that is encoded, '%' apart: in UTF-8, as hexadecimal digits. */
+/* Every character that is encoded, except '%': in UTF-8, as hexadecimal digits. */
 static const char *const special[] = {
     "2F",     "3F",     "7B",     "7D",     "01",     "02",     "03",     "04",     "05",
     "06",     "07",     "08",     "09",     "0A",     "0B",     "0C",     "0D",     "0E",
@@ -23,7 +24,7 @@ static const char *const special[] = {
 };
 enum { SPECIAL_COUNT = sizeof special / sizeof special[0] };
 
-/* %C2%A0 of C2A0. */
+/* Writes C2A0 as %C2%A0. */
 static void put_code(FILE *text, const char *digits) {
     for (; *digits != '\0'; digits += 2) {
         (void)fprintf(text, "%%%.2s", digits);
@@ -36,7 +37,7 @@ static void put_begin(FILE *text, size_t count) {
     }
 }
 
-/* '%' goes first, lest codes are encoded; and comes last. */
+/* '%' is encoded first, so that codes are not encoded again; it is decoded last. */
 static void put_encoding(FILE *text, const char *bytes) {
     put_begin(text, SPECIAL_COUNT + 1);
     (void)fprintf(text, "%s,'%%','%%25')", bytes);
@@ -68,9 +69,9 @@ static char *close_text(FILE *text, char **bytes) {
     return *bytes;
 }
 
-/* MySQL matches no bytes, but any of them are letters of latin1. */
-char *lk_mysql_encoded(const struct lk_mysql_shape *shape) {
-    char bytes[sizeof shape->column + 64];
+/* MySQL's regular expressions do not match bytes, but in latin1 each byte is a letter. */
+char *lk_mysql_encoded(const struct lk_mysql_table_info *info) {
+    char bytes[sizeof info->column + 64];
     char *made = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&made, &size);
@@ -78,11 +79,11 @@ char *lk_mysql_encoded(const struct lk_mysql_shape *shape) {
     if (text == NULL) {
         return NULL;
     }
-    if (shape->is_integer) {
-        (void)fprintf(text, "CAST(CAST(%s AS CHAR) AS BINARY)", shape->column);
+    if (info->is_integer) {
+        (void)fprintf(text, "CAST(CAST(%s AS CHAR) AS BINARY)", info->column);
         return close_text(text, &made);
     }
-    (void)snprintf(bytes, sizeof bytes, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", shape->column);
+    (void)snprintf(bytes, sizeof bytes, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", info->column);
     (void)fprintf(text,
                   "CASE WHEN CONVERT(%s USING latin1) REGEXP"
                   " '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*\\\\z' AND LENGTH(%s) <= 255 THEN %s"
@@ -96,7 +97,7 @@ char *lk_mysql_encoded(const struct lk_mysql_shape *shape) {
     return close_text(text, &made);
 }
 
-char *lk_mysql_decoded(const struct lk_mysql_shape *shape, const char *segment) {
+char *lk_mysql_decoded(const struct lk_mysql_table_info *info, const char *segment) {
     char *made = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&made, &size);
@@ -104,15 +105,15 @@ char *lk_mysql_decoded(const struct lk_mysql_shape *shape, const char *segment) 
     if (text == NULL) {
         return NULL;
     }
-    if (shape->is_integer) {
+    if (info->is_integer) {
         (void)fprintf(text,
                       "CASE WHEN CONVERT(%s USING latin1) REGEXP '^-?[0-9]{1,20}\\\\z'"
                       " THEN CAST(%s AS %s) END",
-                      segment, segment, shape->is_unsigned ? "UNSIGNED" : "SIGNED");
+                      segment, segment, info->is_unsigned ? "UNSIGNED" : "SIGNED");
         return close_text(text, &made);
     }
     (void)fprintf(text, "CONVERT(CONVERT(IF(LOCATE('%%', %s) = 0, %s, ", segment, segment);
     put_decoding(text, segment);
-    (void)fprintf(text, ") USING utf8mb4) USING %s) COLLATE %s", shape->charset, shape->collation);
+    (void)fprintf(text, ") USING utf8mb4) USING %s) COLLATE %s", info->charset, info->collation);
     return close_text(text, &made);
 }

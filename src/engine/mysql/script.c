@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking the script apart. It is our own: what it does not contain is not understood. */
+/*
+ * Splits the script into statements. Only the syntax that the project's own script uses is
+ * supported.
+ */
 #include "engine/mysql/script.h"
 
 #include <ctype.h>
 
-/* Takes a line off, with its end. */
+/* Removes a line, with its line end, and returns it. */
 static struct lk_slice next_line(struct lk_slice *text) {
     const char *end = memchr(text->bytes, '\n', text->size);
     size_t size = end != NULL ? (size_t)(end - text->bytes) + 1 : text->size;
@@ -21,7 +24,7 @@ static bool begins_with(struct lk_slice text, const char *word) {
     return text.size >= size && memcmp(text.bytes, word, size) == 0;
 }
 
-/* Blank, a comment, or for the client. */
+/* A blank line, a comment, or a line for the client. */
 static bool is_nothing(struct lk_slice line) {
     return line.size == 0 || line.bytes[0] == '\n' || begins_with(line, "--")
            || begins_with(line, "DELIMITER");

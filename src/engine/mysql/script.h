@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The SQL that makes a store, statement by statement. A statement ends in front of a line that is
- * nothing but `//`; lines that begin with DELIMITER are for the client `mysql` alone.
+ * The SQL that makes a store, statement by statement. A statement ends before a line that consists
+ * of `//`; lines that begin with DELIMITER are only for the client `mysql`.
  */
 #ifndef LK_ENGINE_MYSQL_SCRIPT_H
 #define LK_ENGINE_MYSQL_SCRIPT_H
@@ -10,12 +10,18 @@
 
 #include "base/slice.h"
 
-enum { LK_MYSQL_FORMAT = 2 };
+enum { LK_MYSQL_FORMAT = 3 };
 
-/* Takes the next statement off the script, without the comments before it. false: that was all. */
+/*
+ * Removes the next statement from the script, without the comments before it. Returns false at the
+ * end of the script.
+ */
 bool lk_mysql_script_next(struct lk_slice *script, struct lk_slice *ret_statement);
 
-/* "TABLE lk_roots", of a statement that creates it. false: it creates nothing. */
+/*
+ * "TABLE lk_roots", for a statement that creates it. Returns false if the statement creates
+ * nothing.
+ */
 bool lk_mysql_script_creates(struct lk_slice statement, struct lk_slice *ret_kind,
                              struct lk_slice *ret_name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements out of the owner's SQL (R17). What they are given is said in procedures/table.h. */
+/* Builds statements from the owner's SQL (R17). procedures/table.h describes their arguments. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,19 +7,19 @@
 #include "base/text.h"
 #include "engine/mysql/table.h"
 
-/* What all the texts are made of. */
+/* The pieces of all texts. */
 struct making {
     const char *prefix;
-    const struct lk_mysql_shape *shape;
+    const struct lk_mysql_table_info *info;
     struct lk_slice where;
     struct lk_slice order;
     char *own;  /* the row's id as a segment */
-    char *item; /* `FROM table WHERE` its row is that of lk_item.id, and fits */
-    char *row;  /* locks that of the item in hand */
-    char *fits; /* looks whether that of a claim still does */
+    char *item; /* `FROM table WHERE` for the row of lk_item.id, if it matches */
+    char *row;  /* locks the row of the current item */
+    char *fits; /* checks whether the row of a claim still matches */
 };
 
-/* The row of the item in hand, by its id in a variable. */
+/* The row of the current item, by its id in a variable. */
 static char *row_text(const struct making *making) {
     static const char row[] = "SELECT 1 INTO @%srow FROM %s WHERE %s = %s AND (\n%.*s\n) LIMIT 1"
                               " FOR UPDATE SKIP LOCKED";
@@ -28,9 +28,9 @@ static char *row_text(const struct making *making) {
     char *text = NULL;
 
     (void)snprintf(variable, sizeof variable, "@%sitem", making->prefix);
-    id = lk_mysql_decoded(making->shape, variable);
+    id = lk_mysql_decoded(making->info, variable);
     if (id != NULL) {
-        text = lk_text_make(row, making->prefix, making->shape->table, making->shape->column, id,
+        text = lk_text_make(row, making->prefix, making->info->table, making->info->column, id,
                             (int)making->where.size, making->where.bytes);
     }
     free(id);
@@ -40,18 +40,18 @@ static char *row_text(const struct making *making) {
 static char *fits_text(const struct making *making) {
     return lk_text_make(
         "SELECT COUNT(*) > 0 INTO @%sfits FROM %s WHERE %s = _utf8mb4 \1F AND (\n%.*s\n)",
-        making->prefix, making->shape->table, making->shape->column, (int)making->where.size,
+        making->prefix, making->info->table, making->info->column, (int)making->where.size,
         making->where.bytes);
 }
 
 static bool make_parts(struct making *making) {
-    const struct lk_mysql_shape *shape = making->shape;
-    char *id = lk_mysql_decoded(shape, "lk_item.id");
+    const struct lk_mysql_table_info *info = making->info;
+    char *id = lk_mysql_decoded(info, "lk_item.id");
 
-    making->own = lk_mysql_encoded(shape);
+    making->own = lk_mysql_encoded(info);
     if (making->own != NULL && id != NULL) {
         making->item = lk_text_make("FROM %s WHERE %s = %s AND %s = lk_item.id AND (\n%.*s\n)",
-                                    shape->table, shape->column, id, making->own,
+                                    info->table, info->column, id, making->own,
                                     (int)making->where.size, making->where.bytes);
     }
     free(id);
@@ -68,7 +68,7 @@ static char *find_text(const struct making *making) {
                                "  WHERE lk_done.queue = \1A AND lk_done.id = %s)"
                                " %s\n%.*s\n LIMIT \1B";
 
-    return lk_text_make(find, making->own, making->shape->table, (int)making->where.size,
+    return lk_text_make(find, making->own, making->info->table, (int)making->where.size,
                         making->where.bytes, making->own, making->prefix, making->own,
                         making->prefix, making->own, making->order.size > 0 ? "ORDER BY" : "",
                         (int)making->order.size, making->order.size > 0 ? making->order.bytes : "");
@@ -83,8 +83,8 @@ static char *marks_text(const struct making *making) {
 }
 
 /*
- * The first item that nobody else is taking and whose row fits, in their order, which a subquery
- * that counts leaves as it is; then its row. Each is locked by whoever has it in hand.
+ * Finds the first item that no other transaction is taking and whose row matches; then that row. A
+ * subquery that counts keeps the items in their order. Both are locked by this transaction.
  */
 static char *take_text(const struct making *making) {
     static const char take[] =
@@ -151,15 +151,15 @@ lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_sour
     if (source->done.size == 0) {
         return LK_OK;
     }
-    (void)snprintf(attempt, sizeof attempt, "@%sattempt", store->place.prefix);
+    (void)snprintf(attempt, sizeof attempt, "@%sattempt", store->address.prefix);
     outcome = lk_statement_make(source->done, &dialect, ret_done, error);
     if (outcome == LK_OK) {
-        ret_done->count = 0; /* what it is told is among the arguments already */
+        ret_done->count = 0; /* its parameters are among the arguments already */
     }
     return outcome;
 }
 
-static void make_texts(const struct making *making, struct lk_table *table) {
+static void make_texts(const struct making *making, struct lk_source_sql *table) {
     table->texts[LK_TABLE_FIND] = find_text(making);
     table->texts[LK_TABLE_MARKS] = marks_text(making);
     table->texts[LK_TABLE_RIPEN] = lk_text_make("CALL %stable_ripen(\1A, \1B)", making->prefix);
@@ -176,18 +176,18 @@ static void make_texts(const struct making *making, struct lk_table *table) {
 }
 
 lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_source *source,
-                               const struct lk_patience *patience, struct lk_table *ret_table,
+                               const struct lk_patience *patience, struct lk_source_sql *ret_table,
                                lk_error *error) {
     struct lk_mysql *store = lk_mysql_of(&common->engine);
-    struct lk_table table = {.done = {.text = NULL}};
-    struct lk_mysql_shape shape;
+    struct lk_source_sql table = {.done = {.text = NULL}};
+    struct lk_mysql_table_info info;
     struct making making = {
-        .prefix = store->place.prefix,
-        .shape = &shape,
+        .prefix = store->address.prefix,
+        .info = &info,
         .where = source->where.size > 0 ? source->where : lk_slice_of("TRUE"),
         .order = source->order,
     };
-    lk_outcome outcome = lk_mysql_shape_get(store, source, patience, &shape, error);
+    lk_outcome outcome = lk_mysql_table_info_get(store, source, patience, &info, error);
 
     if (outcome == LK_OK) {
         outcome = lk_mysql_done_make(store, source, &table.done, error);
@@ -195,7 +195,7 @@ lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_sou
     if (outcome == LK_OK && make_parts(&making)) {
         make_texts(&making, &table);
     }
-    if (outcome == LK_OK && !lk_table_is_whole(&table)) {
+    if (outcome == LK_OK && !lk_source_sql_is_whole(&table)) {
         outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     free(making.own);
@@ -203,7 +203,7 @@ lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_sou
     free(making.row);
     free(making.fits);
     if (outcome != LK_OK) {
-        lk_table_done(&table);
+        lk_source_sql_done(&table);
         return outcome;
     }
     *ret_table = table;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transactions of several statements, one round trip each, as the protocol has no other way. What
- * locks a root is a procedure that commits itself; a client that stops in the middle holds rows of
- * the owner's table, and an item, which others pass over.
+ * Transactions of several statements, with one round trip for each, because the protocol has no
+ * other way. A root is locked by a procedure that commits by itself. So a client that stops in the
+ * middle only holds rows of the owner's table and an item, which other takes skip.
  *
- * A step is one statement or several with LK_MYSQL_NEXT between, the last of which has its rows.
+ * A step is one statement, or several separated by LK_MYSQL_NEXT, of which the last has the rows.
  * LK_MYSQL_ARGUMENT and a letter stand for an argument.
  */
 #include <mysqld_error.h>
@@ -54,7 +54,7 @@ static lk_outcome run(struct lk_mysql_link *link, struct lk_slice text,
     lk_outcome outcome;
 
     if (sql == NULL) {
-        link->is_lost = true; /* with what was begun */
+        link->is_lost = true; /* the transaction that was begun is lost with it */
         return lk_error_set(error, LK_UNAVAILABLE, "no memory for a statement");
     }
     outcome = lk_mysql_query(link, (struct lk_slice){sql, size}, patience, ret_result, error);
@@ -85,7 +85,7 @@ static lk_outcome run_step(struct lk_mysql_link *link, const char *sql,
     return outcome;
 }
 
-/* A short way begins and commits in its own procedures. */
+/* The procedures of a short way begin and commit the transaction themselves. */
 static lk_outcome run_all(const struct lk_mysql *store, struct lk_mysql_link *link,
                           struct lk_transaction *transaction, const struct lk_patience *patience,
                           lk_error *error) {
@@ -93,7 +93,7 @@ static lk_outcome run_all(const struct lk_mysql *store, struct lk_mysql_link *li
     struct lk_rows *ignored = NULL;
     lk_outcome outcome = LK_OK;
 
-    (void)snprintf(begin, sizeof begin, "CALL %sbegin()", store->place.prefix);
+    (void)snprintf(begin, sizeof begin, "CALL %sbegin()", store->address.prefix);
     if (!transaction->is_short) {
         outcome = run_step(
             link, transaction->repeat == LK_READING ? "START TRANSACTION READ ONLY" : begin,
@@ -124,7 +124,7 @@ static bool is_denial(unsigned code) {
            || code == ER_PROCACCESS_DENIED_ERROR;
 }
 
-/* The server's own trouble: its means, its operators, others who were in the way. */
+/* Errors of the server itself: resources, operator intervention, concurrent transactions. */
 static bool is_of_server(MYSQL *mysql) {
     static const unsigned codes[] = {ER_DISK_FULL,        ER_RECORD_FILE_FULL,  ER_OUTOFMEMORY,
                                      ER_OUT_OF_RESOURCES, ER_OUT_OF_SORTMEMORY, ER_ERROR_ON_WRITE};
@@ -153,14 +153,14 @@ static void blame(struct lk_transaction *transaction, MYSQL *mysql) {
     (void)snprintf(transaction->words, sizeof transaction->words, "%s", mysql_error(mysql));
 }
 
-/* The server has refused a statement: what was done before is undone. */
+/* The server has refused a statement: what was done before is rolled back. */
 static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            struct lk_transaction *transaction, const struct lk_patience *patience,
                            lk_outcome *ret_outcome, lk_error *error) {
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
     unsigned code = mysql_errno(link->mysql);
 
-    *ret_outcome = lk_mysql_explain(link->mysql, store->place.prefix, error);
+    *ret_outcome = lk_mysql_explain(link->mysql, store->address.prefix, error);
     lk_transaction_done(transaction);
     blame(transaction, link->mysql);
     return lk_mysql_undo(link, fate, code, patience);

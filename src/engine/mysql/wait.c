@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting: a database of this kind wakes nobody, so a waiter looks, by a reading that locks
- * nothing, whether his request has changed: after a pause that grows, and the longer to begin with
- * the more are in his way. He asks again when the first of those is due, and after a second, which
- * is also how often a waiter looks for cycles that came to be unseen (R13).
+ * Waiting. A database of this kind has no notifications, so a waiter polls: a read that takes no
+ * locks checks whether its request has changed. The pause between polls grows, and its first length
+ * depends on the number of blockers. The waiter asks again when the earliest deadline of its
+ * blockers has passed, and after a second at the latest. That second is also how often a waiter
+ * searches for cycles that were not seen before (R13).
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "base/random.h"
 #include "engine/mysql/store.h"
 
 #define LOOK_MAX_US INT64_C(1000000)
-#define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
-#define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
-#define PAUSE_MIN_US INT64_C(4000)   /* for each that is in the way */
+#define LOOK_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
+#define LOOK_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
+#define PAUSE_MIN_US INT64_C(4000)   /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)
 
-/* A reading whose first column says whether to go on waiting; no row: no. */
+/* A probe query, whose first column says whether to go on waiting; no row: no. */
 struct sight {
     struct lk_procedures *store;
     const char *sql;
 };
 
-static int64_t first_pause_us(const struct lk_stand *stand) {
-    int64_t count = stand->in_the_way > 0 ? (int64_t)lk_least(64, (int64_t)stand->in_the_way) : 1;
+static int64_t first_pause_us(const struct lk_wait_cursor *cursor) {
+    int64_t count = cursor->in_the_way > 0 ? (int64_t)lk_min(64, (int64_t)cursor->in_the_way) : 1;
 
-    return lk_least(count * PAUSE_MIN_US, PAUSE_MAX_US);
+    return lk_min(count * PAUSE_MIN_US, PAUSE_MAX_US);
 }
 
-static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {
+static int64_t look_at_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
     int64_t look_us = lk_clock_now_us() + longest_us;
 
-    return stand->due_us > LK_NEVER / 2 ? look_us : lk_least(look_us, stand->due_us + LOOK_MIN_US);
+    return cursor->due_us > LK_NEVER / 2 ? look_us : lk_min(look_us, cursor->due_us + LOOK_MIN_US);
 }
 
-/* What cannot be seen may have changed: whoever asks again finds out. */
+/* If the state cannot be read, it may have changed: the next ask finds out. */
 static bool has_changed(const struct sight *sight, int64_t until_us, struct lk_waker *waker) {
     const struct lk_patience patience = {.until_us = until_us, .waker = waker};
     struct lk_rows *rows = NULL;
@@ -51,7 +52,7 @@ static bool has_changed(const struct sight *sight, int64_t until_us, struct lk_w
     return !is_as_before;
 }
 
-/* `sight` NULL: nothing can be seen but the time. */
+/* `sight` NULL: nothing can be polled, only the time ends the wait. */
 static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t until_us,
                         struct lk_waker *waker) {
     struct lk_random random = {lk_random_draw()};
@@ -64,13 +65,13 @@ static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t unt
         if (left_us <= 0) {
             return LK_OK;
         }
-        if (lk_waker_sleep(waker, lk_least(left_us, next_us))) {
+        if (lk_waker_sleep(waker, lk_min(left_us, next_us))) {
             return LK_CANCELLED;
         }
         if (next_us < left_us && has_changed(sight, until_us, waker)) {
             return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
         }
-        pause_us = lk_least(pause_us * 2, PAUSE_MAX_US);
+        pause_us = lk_min(pause_us * 2, PAUSE_MAX_US);
     }
 }
 
@@ -88,44 +89,47 @@ static lk_outcome watch_with(const struct sight *sight, int64_t pause_us, int64_
     return outcome;
 }
 
-lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                          struct lk_waker *waker) {
-    struct lk_mysql *store = lk_mysql_of(engine);
+static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
+                              int64_t until_us, struct lk_waker *waker) {
     char sql[160];
     const struct sight sight = {&store->common, sql};
 
-    if (lk_procedures_is_forked(&store->common, NULL)) {
-        return LK_INTERNAL;
-    }
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
-                   store->place.prefix, stand->id);
-    return watch_with(&sight, first_pause_us(stand),
-                      lk_least(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
+                   store->address.prefix, cursor->id);
+    return watch_with(&sight, first_pause_us(cursor),
+                      lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)), waker);
 }
 
-lk_outcome lk_mysql_await_work(struct lk_engine *engine, const struct lk_path *queue,
-                               const struct lk_stand *stand, int64_t until_us,
-                               struct lk_waker *waker) {
-    struct lk_mysql *store = lk_mysql_of(engine);
+static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
+                             int64_t until_us, struct lk_waker *waker) {
+    const struct lk_path *queue = &cursor->command->take.queue;
     char text[LK_MYSQL_LITERAL_MAX(LK_PATH_BYTES_MAX)];
     char sql[sizeof text + 160];
     const struct sight sight = {&store->common, sql};
-    bool has_held = stand->in_the_way != 0;
+    bool has_held = cursor->in_the_way != 0;
+
+    *lk_mysql_put_literal(text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
+                   store->address.prefix, text);
+    return watch_with(has_held ? NULL : &sight, PAUSE_MIN_US,
+                      lk_min(until_us, look_at_us(cursor, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
+                      waker);
+}
+
+lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                          int64_t until_us, struct lk_waker *waker) {
+    struct lk_mysql *store = lk_mysql_of(engine);
 
     if (lk_procedures_is_forked(&store->common, NULL)) {
         return LK_INTERNAL;
     }
-    *lk_mysql_put_literal(text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
-                   store->place.prefix, text);
-    return watch_with(has_held ? NULL : &sight, PAUSE_MIN_US,
-                      lk_least(until_us, look_at_us(stand, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
-                      waker);
+    return cursor->command->kind == LK_COMMAND_TAKE ? await_work(store, cursor, until_us, waker)
+                                                    : await_grant(store, cursor, until_us, waker);
 }
 
-/* Who follows events looks, too, and sees to it that what perishes is one. */
+/* A follower of events polls, too, and applies what is overdue, so that a perish is an event. */
 static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t until_us,
                          struct lk_waker *waker) {
     struct lk_random random = {lk_random_draw()};
@@ -138,15 +142,15 @@ static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t un
         int64_t left_us;
         lk_outcome outcome = lk_procedures_events_look(store, begun_us, waker, &last, &see_us);
 
-        left_us = lk_least(until_us, see_us) - lk_clock_now_us();
+        left_us = lk_min(until_us, see_us) - lk_clock_now_us();
         if (outcome != LK_OK || last != after || left_us <= 0) {
             return outcome;
         }
-        left_us = lk_least(left_us, lk_random_between(&random, pause_us / 2, pause_us));
+        left_us = lk_min(left_us, lk_random_between(&random, pause_us / 2, pause_us));
         if (lk_waker_sleep(waker, left_us)) {
             return LK_CANCELLED;
         }
-        pause_us = lk_least(pause_us * 2, PAUSE_MAX_US);
+        pause_us = lk_min(pause_us * 2, PAUSE_MAX_US);
     }
 }
 

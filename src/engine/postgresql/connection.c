@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections: making them, waiting for them, and what their errors mean. */
+/* Connections: makes them, waits for them, and explains their errors. */
 #include <ctype.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { SERVER_OLDEST = 130000 };
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* The last line of a message, but for libpq's guesses at the cause, and its advice. */
+/* The last line of a message that is neither advice nor libpq's guess at the cause. */
 static struct lk_slice last_line_of(const char *message) {
     const char *line = message;
 
@@ -24,7 +24,7 @@ static struct lk_slice last_line_of(const char *message) {
     return (struct lk_slice){line, strcspn(line, "\n")};
 }
 
-/* What a message says, without what libpq puts before the cause. */
+/* The message without the text that libpq puts before the cause. */
 static struct lk_slice cause_of(const char *message) {
     struct lk_slice line = last_line_of(message);
     static const char fatal[] = "FATAL:  ";
@@ -57,7 +57,7 @@ static lk_outcome refuse_url(lk_error *error) {
                         "in URLs");
 }
 
-/* What libpq says of a text that it cannot take apart repeats it, the password included. */
+/* If libpq cannot parse the URL, its message repeats it, including the password. */
 static lk_outcome check_url(const char *url, lk_error *error) {
     PQconninfoOption *options = PQconninfoParse(url, NULL);
 
@@ -68,7 +68,7 @@ static lk_outcome check_url(const char *url, lk_error *error) {
     return LK_OK;
 }
 
-/* libpq gives no code for what a server says before it lets anybody in, only its words. */
+/* For errors before the login is complete, libpq gives no code, only the server's message. */
 static lk_outcome explain_connection(const PGconn *connection, lk_error *error) {
     const char *message = PQerrorMessage(connection);
 
@@ -133,7 +133,7 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
     }
     if (lk_postgresql_has_code(result, "3F000 42P01 42883 42703 42704")) {
         return say(error, LK_UNAVAILABLE, message,
-                   "; the store is not there, or not whole: open it anew, or restore it");
+                   "; the store is missing or incomplete: open it again, or restore it");
     }
     if (lk_postgresql_has_code(result, "22021 22P05")) {
         return say(error, LK_INVALID, message, "; the database must be encoded as UTF8");
@@ -156,7 +156,7 @@ PGconn *lk_postgresql_begin(const char *url) {
     const char *const values[] = {url, "lockkeeper", "UTF8", NULL};
     PGconn *connection = PQconnectStartParams(names, values, 1);
 
-    /* Unless told, libpq writes them to stderr; a server that ends says so in one. */
+    /* By default libpq writes notices to stderr; a server that shuts down sends one. */
     (void)PQsetNoticeProcessor(connection, hear_no_notices, NULL);
     return connection;
 }
@@ -269,7 +269,7 @@ lk_outcome lk_postgresql_receive(PGconn *connection, const struct lk_patience *p
             break;
         }
         if (last == NULL || PQresultStatus(last) != PGRES_FATAL_ERROR) {
-            PQclear(last); /* of several, the first error is the one that tells */
+            PQclear(last); /* of several errors, the first one is the cause */
             last = result;
         } else {
             PQclear(result);

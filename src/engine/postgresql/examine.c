@@ -42,12 +42,12 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
 
     lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),
                    text_of(rows, USER_NAME));
-    lk_text_format(&text, "schema: %s\nformat: %s\n", store->place.schema, text_of(rows, FORMAT));
+    lk_text_format(&text, "schema: %s\nformat: %s\n", store->address.schema, text_of(rows, FORMAT));
     lk_text_format(&text, "server: PostgreSQL %s\n", text_of(rows, VERSION));
     lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),
                    text_of(rows, OVERDUE));
     lk_text_format(&text, "wake-ups: %s\n",
-                   store->place.listen_url != NULL ? "LISTEN" : "none, waiters look each second");
+                   store->address.listen_url != NULL ? "LISTEN" : "none, waiters look each second");
     lk_procedures_report_limits(&text, rows, LIMITS);
     if (!is_durable) {
         lk_text_format(&warnings, "fsync or synchronous_commit is off: a crash of the server may "
@@ -59,7 +59,7 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
 lk_outcome lk_postgresql_examine(struct lk_engine *engine, const struct lk_patience *patience,
                                  lk_report **ret_report, struct lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
-    char *sql = lk_sql_rename(question, LK_POSTGRESQL_WRITTEN_FOR, store->place.schema);
+    char *sql = lk_sql_rename(question, LK_POSTGRESQL_WRITTEN_FOR, store->address.schema);
     lk_outcome outcome =
         lk_procedures_examine(&store->common, sql, make_report, patience, ret_report, error);
 

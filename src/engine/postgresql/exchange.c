@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One exchange with PostgreSQL: a procedure called, or a function read from, and its rows. Bytes
- * go as they are and come as text; a list is an array.
+ * One exchange with PostgreSQL: calls a procedure, or selects from a function, and reads the rows.
+ * Bytes are sent in binary form and received as text; a list is an array.
  */
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/bytes.h"
-#include "engine/postgresql/named.h"
+#include "engine/postgresql/prepared.h"
 #include "engine/postgresql/store.h"
 
 enum { SQL_BYTES_MAX = 512 };
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
-/* A procedure decides and commits; a function reads. */
-static void write_call(char sql[SQL_BYTES_MAX], const char *schema, const struct lk_call *call) {
+/* A procedure decides and commits; a function only reads. */
+static void write_call(char sql[SQL_BYTES_MAX], const char *schema,
+                       const struct lk_procedure_call *call) {
     struct lk_text text = lk_text_in(sql, SQL_BYTES_MAX);
 
     lk_text_format(&text, "%s %s.%s(", call->repeat == LK_READING ? "SELECT * FROM" : "CALL",
@@ -27,9 +28,9 @@ static void write_call(char sql[SQL_BYTES_MAX], const char *schema, const struct
     lk_text_format(&text, ")");
 }
 
-/* By its name, unless that is empty. */
+/* Sends a prepared statement by its name, or, if the name is empty, the SQL itself. */
 static bool send_call(PGconn *connection, const char *name, const char *sql,
-                      const struct lk_call *call) {
+                      const struct lk_procedure_call *call) {
     const struct lk_arguments *arguments = call->arguments;
     const char *values[LK_ARGUMENTS_MAX];
     int lengths[LK_ARGUMENTS_MAX];
@@ -95,7 +96,7 @@ static lk_outcome take_answer(const struct lk_postgresql *store, PGresult *resul
     struct lk_rows *rows;
 
     if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
-        lk_outcome outcome = lk_postgresql_explain(result, store->place.schema, error);
+        lk_outcome outcome = lk_postgresql_explain(result, store->address.schema, error);
         PQclear(result);
         return outcome;
     }
@@ -108,17 +109,18 @@ static lk_outcome take_answer(const struct lk_postgresql *store, PGresult *resul
     return LK_OK;
 }
 
-/* Sends a call, and waits for what is answered. *ret_is_sent: it may have taken effect. */
+/* Sends a call, and waits for the answer. *ret_is_sent: the call may have taken effect. */
 static lk_outcome perform_call(struct lk_postgresql *store, PGconn *connection,
-                               const struct lk_call *call, const struct lk_patience *patience,
-                               bool *ret_is_sent, PGresult **ret_result, lk_error *error) {
+                               const struct lk_procedure_call *call,
+                               const struct lk_patience *patience, bool *ret_is_sent,
+                               PGresult **ret_result, lk_error *error) {
     char sql[SQL_BYTES_MAX];
     char name[LK_POSTGRESQL_NAME_MAX + 1];
     PGresult *result = NULL;
     lk_outcome outcome;
 
     *ret_is_sent = false;
-    write_call(sql, store->place.schema, call);
+    write_call(sql, store->address.schema, call);
     outcome = lk_postgresql_name(store, connection, call, sql, patience, name, error);
     if (outcome != LK_OK) {
         return outcome;
@@ -153,8 +155,9 @@ static lk_outcome perform_text(PGconn *connection, const char *sql,
 }
 
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
-                             const struct lk_call *call, const struct lk_patience *patience,
-                             struct lk_rows **ret_rows, lk_outcome *ret_outcome, lk_error *error) {
+                             const struct lk_procedure_call *call,
+                             const struct lk_patience *patience, struct lk_rows **ret_rows,
+                             lk_outcome *ret_outcome, lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(&common->engine);
     PGresult *result = NULL;
     bool is_conflict;
@@ -180,7 +183,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
 static lk_outcome connect_to(struct lk_procedures *common, const struct lk_patience *patience,
                              void **ret_connection, lk_error *error) {
     PGconn *connection = NULL;
-    lk_outcome outcome = lk_postgresql_connect(lk_postgresql_of(&common->engine)->place.url,
+    lk_outcome outcome = lk_postgresql_connect(lk_postgresql_of(&common->engine)->address.url,
                                                patience, &connection, error);
 
     if (outcome == LK_OK) {
@@ -198,11 +201,12 @@ static void disconnect(void *connection) {
 }
 
 static uint64_t version(struct lk_procedures *common) {
-    return lk_listener_version(&lk_postgresql_of(&common->engine)->listener);
+    return lk_postgresql_listener_version(&lk_postgresql_of(&common->engine)->listener);
 }
 
 const struct lk_database lk_postgresql_database = {
     .lists = LK_LISTS_ARRAYS,
+    .has_items = true,
     .connect = connect_to,
     .is_alive = is_alive,
     .disconnect = disconnect,

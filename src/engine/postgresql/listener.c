@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that listens, and those it wakes. */
+/* The thread that listens, and the waiters it wakes. */
 #include "engine/postgresql/listener.h"
 
 #include <errno.h>
@@ -14,17 +14,17 @@
 #include "base/clock.h"
 #include "engine/postgresql/store.h"
 
-enum { AGAIN_MS = 1000 /* after a connection that failed */, CONNECT_S = 10 };
+enum { AGAIN_MS = 1000 /* after a connection has failed */, CONNECT_S = 10 };
 
-struct lk_listener_wait {
+struct lk_postgresql_listener_wait {
     uint64_t key;
     bool is_woken;
     struct lk_waker *waker;
-    struct lk_listener_wait *next;
+    struct lk_postgresql_listener_wait *next;
 };
 
-uint64_t lk_listener_key(struct lk_slice text) {
-    uint64_t key = UINT64_C(14695981039346656037); /* FNV-1a: a false hit wakes in vain */
+uint64_t lk_postgresql_listener_key(struct lk_slice text) {
+    uint64_t key = UINT64_C(14695981039346656037); /* FNV-1a: a collision wakes in vain */
 
     for (size_t i = 0; i < text.size; i++) {
         key = (key ^ (unsigned char)text.bytes[i]) * UINT64_C(1099511628211);
@@ -34,9 +34,10 @@ uint64_t lk_listener_key(struct lk_slice text) {
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/* The mutex is held. `key` 0: everybody. */
-static void wake(struct lk_listener *listener, uint64_t key) {
-    for (struct lk_listener_wait *wait = listener->first; wait != NULL; wait = wait->next) {
+/* The mutex is held. `key` 0: wakes all waiters. */
+static void wake(struct lk_postgresql_listener *listener, uint64_t key) {
+    for (struct lk_postgresql_listener_wait *wait = listener->first; wait != NULL;
+         wait = wait->next) {
         if (key == 0 || wait->key == key) {
             wait->is_woken = true;
             lk_waker_nudge(wait->waker);
@@ -44,19 +45,19 @@ static void wake(struct lk_listener *listener, uint64_t key) {
     }
 }
 
-static void hear(struct lk_listener *listener, uint64_t key) {
+static void hear(struct lk_postgresql_listener *listener, uint64_t key) {
     pthread_mutex_lock(&listener->mutex);
-    listener->keys[listener->heard % LK_LISTENER_RECALLED] = key;
+    listener->keys[listener->heard % LK_POSTGRESQL_LISTENER_RECALLED] = key;
     listener->heard++;
-    if (listener->heard - listener->kept_from > LK_LISTENER_RECALLED) {
-        listener->kept_from = listener->heard - LK_LISTENER_RECALLED;
+    if (listener->heard - listener->kept_from > LK_POSTGRESQL_LISTENER_RECALLED) {
+        listener->kept_from = listener->heard - LK_POSTGRESQL_LISTENER_RECALLED;
     }
     wake(listener, key);
     pthread_mutex_unlock(&listener->mutex);
 }
 
-/* What came before is unknown: everybody looks for himself. */
-static void begin_anew(struct lk_listener *listener, bool is_listening) {
+/* Wake-ups may have been lost before this moment, so all waiters wake and query the store. */
+static void begin_anew(struct lk_postgresql_listener *listener, bool is_listening) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_listening = is_listening;
     listener->heard++;
@@ -67,7 +68,7 @@ static void begin_anew(struct lk_listener *listener, bool is_listening) {
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static bool is_ending(struct lk_listener *listener) {
+static bool is_ending(struct lk_postgresql_listener *listener) {
     bool ending;
 
     pthread_mutex_lock(&listener->mutex);
@@ -76,17 +77,18 @@ static bool is_ending(struct lk_listener *listener) {
     return ending;
 }
 
-/* Waits for the connection, for being ended, or for a time (-1: for ever). */
-static void rest(const struct lk_listener *listener, int socket, short events, int timeout_ms) {
+/* Waits for the connection, for the end of the listener, or for a time (-1: without limit). */
+static void rest(const struct lk_postgresql_listener *listener, int socket, short events,
+                 int timeout_ms) {
     struct pollfd polled[2] = {{.fd = listener->pipe[0], .events = POLLIN},
                                {.fd = socket, .events = events}};
 
     (void)poll(polled, socket >= 0 ? 2 : 1, timeout_ms);
 }
 
-/* Connects without blocking, so that ending does not wait for a host that does not answer. */
-static PGconn *connect_to(struct lk_listener *listener) {
-    PGconn *connection = lk_postgresql_begin(listener->place->listen_url);
+/* Connects without blocking, so that a host that does not answer cannot delay the end. */
+static PGconn *connect_to(struct lk_postgresql_listener *listener) {
+    PGconn *connection = lk_postgresql_begin(listener->address->listen_url);
     int64_t end_us = lk_clock_now_us() + CONNECT_S * INT64_C(1000000);
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
@@ -102,7 +104,7 @@ static PGconn *connect_to(struct lk_listener *listener) {
     return connection;
 }
 
-static bool begin_listening(const struct lk_listener *listener, PGconn *connection) {
+static bool begin_listening(const struct lk_postgresql_listener *listener, PGconn *connection) {
     char command[LK_POSTGRESQL_SCHEMA_MAX + 16];
     PGresult *result;
     bool is_done;
@@ -110,20 +112,20 @@ static bool begin_listening(const struct lk_listener *listener, PGconn *connecti
     if (connection == NULL || PQstatus(connection) != CONNECTION_OK) {
         return false;
     }
-    (void)snprintf(command, sizeof command, "LISTEN %s", listener->place->schema);
+    (void)snprintf(command, sizeof command, "LISTEN %s", listener->address->schema);
     result = PQexec(connection, command);
     is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
     return is_done;
 }
 
-/* Until the connection is lost or the listener ends. */
-static void listen_on(struct lk_listener *listener, PGconn *connection) {
+/* Reads notifications until the connection is lost or the listener ends. */
+static void listen_on(struct lk_postgresql_listener *listener, PGconn *connection) {
     while (PQstatus(connection) == CONNECTION_OK && !is_ending(listener)) {
         PGnotify *notification;
 
         while ((notification = PQnotifies(connection)) != NULL) {
-            hear(listener, lk_listener_key(lk_slice_of(notification->extra)));
+            hear(listener, lk_postgresql_listener_key(lk_slice_of(notification->extra)));
             PQfreemem(notification);
         }
         rest(listener, PQsocket(connection), POLLIN, -1);
@@ -132,7 +134,7 @@ static void listen_on(struct lk_listener *listener, PGconn *connection) {
 }
 
 static void *run(void *context) {
-    struct lk_listener *listener = context;
+    struct lk_postgresql_listener *listener = context;
 
     while (!is_ending(listener)) {
         PGconn *connection = connect_to(listener);
@@ -150,12 +152,12 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* The mutex is held. Signals are for the application's own threads. */
-static void begin(struct lk_listener *listener) {
+/* The mutex is held. The thread blocks all signals; they are for the application's threads. */
+static void begin(struct lk_postgresql_listener *listener) {
     sigset_t all;
     sigset_t former;
 
-    if (listener->is_begun || listener->place->listen_url == NULL) {
+    if (listener->is_begun || listener->address->listen_url == NULL) {
         return;
     }
     (void)sigfillset(&all);
@@ -166,8 +168,9 @@ static void begin(struct lk_listener *listener) {
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-bool lk_listener_init(struct lk_listener *listener, const struct lk_postgresql_place *place) {
-    listener->place = place;
+bool lk_postgresql_listener_init(struct lk_postgresql_listener *listener,
+                                 const struct lk_postgresql_address *address) {
+    listener->address = address;
     if (pipe2(listener->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
         return false;
     }
@@ -179,7 +182,7 @@ bool lk_listener_init(struct lk_listener *listener, const struct lk_postgresql_p
     return true;
 }
 
-void lk_listener_done(struct lk_listener *listener) {
+void lk_postgresql_listener_done(struct lk_postgresql_listener *listener) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_ending = true;
     pthread_mutex_unlock(&listener->mutex);
@@ -193,7 +196,7 @@ void lk_listener_done(struct lk_listener *listener) {
     (void)pthread_mutex_destroy(&listener->mutex);
 }
 
-uint64_t lk_listener_version(struct lk_listener *listener) {
+uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener) {
     uint64_t version;
 
     pthread_mutex_lock(&listener->mutex);
@@ -202,24 +205,26 @@ uint64_t lk_listener_version(struct lk_listener *listener) {
     return version;
 }
 
-/* The mutex is held. Whether something about this key may have come since `version`. */
-static bool may_have_come(const struct lk_listener *listener, uint64_t key, uint64_t version) {
+/* The mutex is held. Whether a wake-up of this key may have arrived since `version`. */
+static bool may_have_come(const struct lk_postgresql_listener *listener, uint64_t key,
+                          uint64_t version) {
     if (!listener->is_listening) {
-        return false; /* nothing comes: only time tells */
+        return false; /* no wake-ups arrive: only the time ends the sleep */
     }
     if (version < listener->kept_from) {
         return true;
     }
     for (uint64_t at = version; at < listener->heard; at++) {
-        if (listener->keys[at % LK_LISTENER_RECALLED] == key) {
+        if (listener->keys[at % LK_POSTGRESQL_LISTENER_RECALLED] == key) {
             return true;
         }
     }
     return false;
 }
 
-static void leave(struct lk_listener *listener, const struct lk_listener_wait *wait) {
-    struct lk_listener_wait **link = &listener->first;
+static void leave(struct lk_postgresql_listener *listener,
+                  const struct lk_postgresql_listener_wait *wait) {
+    struct lk_postgresql_listener_wait **link = &listener->first;
 
     while (*link != wait) {
         link = &(*link)->next;
@@ -227,10 +232,10 @@ static void leave(struct lk_listener *listener, const struct lk_listener_wait *w
     *link = wait->next;
 }
 
-bool lk_listener_sleep(struct lk_listener *listener, uint64_t key, uint64_t version,
-                       int64_t duration_us, struct lk_waker *waker) {
+bool lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener, uint64_t key,
+                                  uint64_t version, int64_t duration_us, struct lk_waker *waker) {
     int64_t end_us = lk_clock_now_us() + duration_us;
-    struct lk_listener_wait wait = {.key = key, .waker = waker};
+    struct lk_postgresql_listener_wait wait = {.key = key, .waker = waker};
     bool is_thrown = false;
 
     pthread_mutex_lock(&listener->mutex);

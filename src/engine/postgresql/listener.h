@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection and one thread for each store that listen for wake-ups (LISTEN), for whichever
- * waiters this process has. Begun with the first wait.
+ * One connection and one thread for each store, which listen for wake-ups (LISTEN) on behalf of all
+ * waiters of this process. Started with the first wait.
  *
- * A wake-up is a hint. Whoever misses one looks again by himself within a second; so a connection
- * that is away, or none at all (?listen=no, a pooler in between), costs promptness only.
+ * A wake-up is a hint. A waiter that misses one queries the store again within a second. So a
+ * connection that is lost, or that does not exist (?listen=no, or a pooler in between), costs
+ * latency only.
  */
 #ifndef LK_ENGINE_POSTGRESQL_LISTENER_H
 #define LK_ENGINE_POSTGRESQL_LISTENER_H
@@ -14,40 +15,47 @@
 #include <stdint.h>
 
 #include "base/waker.h"
-#include "engine/postgresql/place.h"
+#include "engine/postgresql/address.h"
 
-enum { LK_LISTENER_RECALLED = 1024 }; /* wake-ups remembered for those who are about to sleep */
+enum {
+    LK_POSTGRESQL_LISTENER_RECALLED = 1024
+}; /* wake-ups remembered for callers that are about to sleep */
 
-struct lk_listener_wait; /* one sleeper */
+struct lk_postgresql_listener_wait; /* one sleeping caller */
 
-struct lk_listener {
-    const struct lk_postgresql_place *place;
+struct lk_postgresql_listener {
+    const struct lk_postgresql_address *address;
     pthread_mutex_t mutex;
     pthread_t thread;
     bool is_begun;
     bool is_ending;
     bool is_listening;
-    int pipe[2];        /* written to: the thread looks up */
-    uint64_t heard;     /* wake-ups so far, and one for each new beginning */
+    int pipe[2];        /* a byte written here wakes the thread */
+    uint64_t heard;     /* wake-ups so far, plus one for each new connection */
     uint64_t kept_from; /* the first of them that is remembered */
-    uint64_t keys[LK_LISTENER_RECALLED];
-    struct lk_listener_wait *first;
+    uint64_t keys[LK_POSTGRESQL_LISTENER_RECALLED];
+    struct lk_postgresql_listener_wait *first;
 };
 
-bool lk_listener_init(struct lk_listener *listener, const struct lk_postgresql_place *place);
-void lk_listener_done(struct lk_listener *listener); /* nobody sleeps any more */
-
-/* How much has been heard; 0: nobody listens yet. Taken before an ask, given to the sleep. */
-uint64_t lk_listener_version(struct lk_listener *listener);
-
-/* The key of what a wake-up is about: its text. */
-uint64_t lk_listener_key(struct lk_slice text);
+bool lk_postgresql_listener_init(struct lk_postgresql_listener *listener,
+                                 const struct lk_postgresql_address *address);
+void lk_postgresql_listener_done(
+    struct lk_postgresql_listener *listener); /* no caller may sleep any more */
 
 /*
- * Sleeps until a wake-up of this key that came after `version`, for `duration_us` at most, or until
- * the waker is thrown; returns whether it is. Returns at once when something may have been missed.
+ * The number of wake-ups so far; 0: the listener is not started yet. Read before an ask, and given
+ * to the sleep.
  */
-bool lk_listener_sleep(struct lk_listener *listener, uint64_t key, uint64_t version,
-                       int64_t duration_us, struct lk_waker *waker);
+uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener);
+
+/* The key of a wake-up, made from its text. */
+uint64_t lk_postgresql_listener_key(struct lk_slice text);
+
+/*
+ * Sleeps until a wake-up of this key newer than `version`, for `duration_us` at most, or until the
+ * waker is thrown; returns whether it was. Returns at once if a wake-up may have been missed.
+ */
+bool lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener, uint64_t key,
+                                  uint64_t version, int64_t duration_us, struct lk_waker *waker);
 
 #endif

@@ -8,9 +8,9 @@
 #include "engine/postgresql/store.h"
 
 static void free_store(struct lk_postgresql *store) {
-    lk_postgresql_shapes_done(store);
+    lk_postgresql_table_infos_done(store);
     lk_procedures_done(&store->common);
-    lk_postgresql_place_done(&store->place);
+    lk_postgresql_address_done(&store->address);
     free(store);
 }
 
@@ -24,11 +24,11 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         free(store);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_postgresql_place_parse(rest, &store->place, error);
+    outcome = lk_postgresql_address_parse(rest, &store->address, error);
     if (outcome == LK_OK) {
         outcome = lk_postgresql_prepare(store, patience, error);
     }
-    if (outcome == LK_OK && !lk_listener_init(&store->listener, &store->place)) {
+    if (outcome == LK_OK && !lk_postgresql_listener_init(&store->listener, &store->address)) {
         outcome = lk_error_set(error, LK_INTERNAL, "the system has no more mutexes or pipes");
     }
     if (outcome != LK_OK) {
@@ -43,12 +43,27 @@ static void close_engine(struct lk_engine *engine) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
 
     if (!lk_procedures_is_forked(&store->common, NULL)) {
-        lk_listener_done(&store->listener);
+        lk_postgresql_listener_done(&store->listener);
         free_store(store);
     }
 }
 
+static const char *const file_options[] = {"passfile", "sslcert",   "sslkey", "sslrootcert",
+                                           "sslcrl",   "sslcrldir", NULL};
+static const struct lk_url_files files = {.options = file_options, .url_option = "listen"};
+
+static const struct lk_event_ops event_ops = {
+    .read = lk_procedures_events,
+    .await = lk_postgresql_await_events,
+};
+
+static const struct lk_table_ops table_ops = {
+    .check = lk_postgresql_table_check,
+    LK_PROCEDURES_TABLE_OPERATIONS,
+};
+
 const struct lk_engine_ops lk_engine_postgresql = {
+    .files = &files,
     .scheme = "postgresql",
     .alias = "postgres",
     .title = "a PostgreSQL database",
@@ -56,9 +71,7 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .open = open_by_url,
     .close = close_engine,
     .await = lk_postgresql_await,
-    .has_items = lk_procedures_has_items,
-    .await_work = lk_postgresql_await_work,
-    .await_events = lk_postgresql_await_events,
-    .table_check = lk_postgresql_table_check,
     .examine = lk_postgresql_examine,
+    .events = &event_ops,
+    .table = &table_ops,
 };

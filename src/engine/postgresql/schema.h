@@ -3,9 +3,9 @@
 #ifndef LK_ENGINE_POSTGRESQL_SCHEMA_H
 #define LK_ENGINE_POSTGRESQL_SCHEMA_H
 
-enum { LK_POSTGRESQL_FORMAT = 3 };
+enum { LK_POSTGRESQL_FORMAT = 4 };
 
-/* The schema's name, where the SQL is written for this one. */
+/* The schema's name in that text. */
 #define LK_POSTGRESQL_WRITTEN_FOR "lockkeeper"
 
 #endif

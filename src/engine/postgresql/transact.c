@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transactions in libpq's pipeline mode: one round trip. With a single Sync, so any pooler will do.
+ * Transactions in libpq's pipeline mode, in one round trip. There is a single Sync, so any pooler
+ * will do.
  *
- * All arguments are declared, so that none need be used: numbers bigint, all else text.
+ * The types of all arguments are declared, so that a statement need not use them all: bigint for
+ * numbers, text for everything else.
  */
 #include <stdio.h>
 
@@ -48,7 +50,7 @@ static bool send_all(const char *schema, PGconn *connection,
         is_sent = send_step(connection, &transaction->arguments, &transaction->steps[i]);
     }
     is_sent = is_sent && send_text(connection, "COMMIT");
-    if (is_sent && !is_reading && !transaction->is_short) { /* what is short owes nothing */
+    if (is_sent && !is_reading && !transaction->is_short) { /* a short way owes no flush */
         (void)snprintf(flush, sizeof flush, "SELECT %s.flush_what_is_owed()", schema);
         is_sent = send_text(connection, flush);
     }
@@ -57,7 +59,7 @@ static bool send_all(const char *schema, PGconn *connection,
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* Keeps a step's rows in their place, and the first error. `number` counts what was sent. */
+/* Keeps a step's rows, or the first error. `number` counts the statements that were sent. */
 static bool keep(struct lk_transaction *transaction, size_t number, PGresult *result,
                  PGresult **failure) {
     ExecStatusType status = PQresultStatus(result);
@@ -112,13 +114,13 @@ static lk_outcome receive_all(PGconn *connection, struct lk_transaction *transac
     return lk_postgresql_lose(connection, error);
 }
 
-/* Ends what an error has left open. */
+/* Rolls back the transaction that an error has left open. */
 static bool roll_back(struct lk_postgresql *store, PGconn *connection,
                       const struct lk_patience *patience) {
     PGresult *result = NULL;
 
     if (PQtransactionStatus(connection) != PQTRANS_IDLE
-        && lk_postgresql_execute(connection, "ROLLBACK", store->place.schema, patience, &result,
+        && lk_postgresql_execute(connection, "ROLLBACK", store->address.schema, patience, &result,
                                  NULL)
                == LK_OK) {
         PQclear(result);
@@ -132,13 +134,13 @@ static bool begins(const char *code, const char *with) {
     return strncmp(code, with, strlen(with)) == 0;
 }
 
-/* Errors of the server's own: of the connection, rollbacks, its means, its operators. */
+/* Errors of the server itself: connection, rollbacks, resources, operator intervention. */
 static bool is_of_server(const char *code) {
     return (begins(code, "08") && strcmp(code, "08P01") != 0) || begins(code, "40")
            || begins(code, "53") || begins(code, "58") || begins(code, "XX") || begins(code, "57P");
 }
 
-/* The codes that begin with LK are of sql/75_table.sql and 87_short_table.sql. */
+/* The codes that begin with LK are raised by sql/75_table.sql and 87_short_table.sql. */
 static enum lk_failure failure_of(const char *code) {
     if (strcmp(code, "LK001") == 0) {
         return LK_FAILURE_ENDED;
@@ -165,7 +167,7 @@ static void blame(struct lk_transaction *transaction, const PGresult *failure) {
     }
     transaction->failure = failure_of(code);
     if (strcmp(code, "08P01") == 0 || strcmp(code, "42P02") == 0) {
-        words = "it has parameters ($1) that nobody gives it";
+        words = "it has parameters ($1) without a value";
     }
     (void)snprintf(transaction->words, sizeof transaction->words, "%s", words);
 }
@@ -181,7 +183,7 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
     enum lk_fate fate = LK_FATE_ANSWERED;
 
     lk_transaction_done(transaction);
-    if (!send_all(store->place.schema, connection, transaction)) {
+    if (!send_all(store->address.schema, connection, transaction)) {
         *ret_outcome = lk_postgresql_lose(connection, error);
         return LK_FATE_UNKNOWN;
     }
@@ -193,13 +195,13 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
     }
     if (failure != NULL) {
         lk_transaction_done(transaction);
-        *ret_outcome = lk_postgresql_explain(failure, store->place.schema, error);
+        *ret_outcome = lk_postgresql_explain(failure, store->address.schema, error);
         blame(transaction, failure);
         fate = lk_postgresql_is_conflict(failure) ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
         PQclear(failure);
     }
     if (!roll_back(store, connection, patience)) {
-        /* Of no use any more; what failed has failed all the same. */
+        /* The connection is unusable; a failure remains a failure. */
         return fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
     }
     return fate;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting: asleep until the listener hears that this very request, or something below the queue's
- * root, has changed; and for no longer than until the first of those in the way is due, nor for
- * more than a second. That is also how often a waiter looks for cycles that came to be unseen
- * (R13), and what remains where nobody listens.
+ * Waiting. A waiter sleeps until the listener receives a wake-up for this very request, or for
+ * something below the queue's root. It sleeps no longer than until the earliest deadline of its
+ * blockers, and never more than a second. That second is also how often a waiter searches for
+ * cycles that were not seen before (R13), and the polling interval where there is no listener.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/least.h"
+#include "base/minmax.h"
 #include "engine/postgresql/store.h"
 
 #define LOOK_MAX_US INT64_C(1000000)
-#define LOOK_MIN_US INT64_C(2000)    /* behind a deadline, so that it is over for the server too */
-#define LOOK_HELD_US INT64_C(100000) /* items are there, and locks in their way: these may end */
+#define LOOK_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
+#define LOOK_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
 
 static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, uint64_t version,
                             int64_t until_us, struct lk_waker *waker) {
@@ -30,56 +30,60 @@ static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, u
     if (borrowed == NULL) {
         return LK_INTERNAL;
     }
-    is_thrown =
-        lk_listener_sleep(&store->listener, lk_listener_key(text), version, left_us, borrowed);
+    is_thrown = lk_postgresql_listener_sleep(&store->listener, lk_postgresql_listener_key(text),
+                                             version, left_us, borrowed);
     lk_waker_give_back(borrowed, &own);
     return is_thrown ? LK_CANCELLED : LK_OK;
 }
 
-static int64_t look_at_us(const struct lk_stand *stand, int64_t longest_us) {
+static int64_t look_at_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
     int64_t look_us = lk_clock_now_us() + longest_us;
 
-    return stand->due_us > LK_NEVER / 2 ? look_us : lk_least(look_us, stand->due_us + LOOK_MIN_US);
+    return cursor->due_us > LK_NEVER / 2 ? look_us : lk_min(look_us, cursor->due_us + LOOK_MIN_US);
 }
 
-lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_stand *stand,
-                               int64_t until_us, struct lk_waker *waker) {
-    struct lk_postgresql *store = lk_postgresql_of(engine);
+static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
+                              int64_t until_us, struct lk_waker *waker) {
     char text[24];
 
-    if (lk_procedures_is_forked(&store->common, NULL)) {
-        return LK_INTERNAL;
-    }
-    (void)snprintf(text, sizeof text, "%" PRIu64, stand->id);
-    return sleep_for(store, lk_slice_of(text), stand->version,
-                     lk_least(until_us, look_at_us(stand, LOOK_MAX_US)), waker);
+    (void)snprintf(text, sizeof text, "%" PRIu64, cursor->id);
+    return sleep_for(store, lk_slice_of(text), cursor->version,
+                     lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)), waker);
 }
 
-lk_outcome lk_postgresql_await_work(struct lk_engine *engine, const struct lk_path *queue,
-                                    const struct lk_stand *stand, int64_t until_us,
-                                    struct lk_waker *waker) {
-    struct lk_postgresql *store = lk_postgresql_of(engine);
-    struct lk_slice root = lk_path_root(queue);
+static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
+                             int64_t until_us, struct lk_waker *waker) {
+    struct lk_slice root = lk_path_root(&cursor->command->take.queue);
     char text[LK_SEGMENT_BYTES_MAX + 2];
 
-    if (lk_procedures_is_forked(&store->common, NULL)) {
-        return LK_INTERNAL;
-    }
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
     return sleep_for(
-        store, lk_slice_of(text), stand->version,
-        lk_least(until_us, look_at_us(stand, stand->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
+        store, lk_slice_of(text), cursor->version,
+        lk_min(until_us, look_at_us(cursor, cursor->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
         waker);
 }
 
-/* Whoever follows events is told of each, and sees to it that what perishes is one. */
+lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                               int64_t until_us, struct lk_waker *waker) {
+    struct lk_postgresql *store = lk_postgresql_of(engine);
+
+    if (lk_procedures_is_forked(&store->common, NULL)) {
+        return LK_INTERNAL;
+    }
+    return cursor->command->kind == LK_COMMAND_TAKE ? await_work(store, cursor, until_us, waker)
+                                                    : await_grant(store, cursor, until_us, waker);
+}
+
+/*
+ * A follower is woken for every event, and applies what is overdue, so that a perish is an event.
+ */
 lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                       struct lk_waker *waker) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
     int64_t begun_us = lk_clock_now_us();
 
     for (;;) {
-        uint64_t version = lk_listener_version(&store->listener);
+        uint64_t version = lk_postgresql_listener_version(&store->listener);
         uint64_t last = 0;
         int64_t see_us = LK_NEVER;
         int64_t now_us;
@@ -91,7 +95,7 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
             return outcome;
         }
         outcome = sleep_for(store, lk_slice_of("!"), version,
-                            lk_least(lk_least(until_us, see_us), now_us + LOOK_MAX_US), waker);
+                            lk_min(lk_min(until_us, see_us), now_us + LOOK_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

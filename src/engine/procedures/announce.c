@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Announcing the rows of a table (R17): looking in a transaction that can only read and has nobody
- * wait, then pushing some at a time.
+ * Announcing the rows of a table (R17). A read-only transaction, which makes no other transaction
+ * wait, finds the rows; they are then pushed in batches.
  *
- * What the look found may be old by the time that it is pushed. A row that is done meanwhile and
- * marked so is left out, under the lock of the queue's root; one that fits no more is dropped by
- * whoever would take it; and one that somebody else has pushed is a duplicate.
+ * A row found may have changed by the time that it is pushed. If it is done meanwhile and marked
+ * so, the push leaves it out, under the lock of the queue's root. If it no longer matches the
+ * condition, the next take that meets it drops its item. If another process has pushed it, the push
+ * is a duplicate.
  */
 #include <stdio.h>
 
@@ -14,8 +15,8 @@
 
 enum {
     PUSHED_TOGETHER = 128, /* in one transaction: their ids fit into one call */
-    READY_ENOUGH = 4096,   /* ready items: no more are looked for */
-    MARKS_LOOKED = 256,    /* marks looked at in a round */
+    READY_ENOUGH = 4096,   /* with so many ready items, no further rows are looked for */
+    MARKS_LOOKED = 256,    /* marks checked in a round */
 };
 
 _Static_assert(MARKS_LOOKED *(LK_SEGMENT_BYTES_MAX + 3) < LK_ARGUMENTS_BYTES - 2048,
@@ -25,7 +26,7 @@ struct round {
     struct lk_procedures *store;
     const struct lk_source *source;
     const struct lk_patience *patience;
-    struct lk_table table;
+    struct lk_source_sql table;
     struct lk_announcement result;
 };
 
@@ -34,8 +35,8 @@ static void begin_arguments(const struct round *round, struct lk_arguments *argu
     lk_arguments_add_path(arguments, &round->source->queue);
 }
 
-/* Runs one of the table's texts, which reads; *ret_rows for lk_rows_free(). */
-static lk_outcome read_rows(const struct round *round, enum lk_table_text text,
+/* Runs one of the table's reading statements; *ret_rows for lk_rows_free(). */
+static lk_outcome read_rows(const struct round *round, enum lk_source_text text,
                             struct lk_arguments *arguments, const char *what,
                             struct lk_rows **ret_rows, lk_error *error) {
     struct lk_transaction transaction = {
@@ -50,7 +51,7 @@ static lk_outcome read_rows(const struct round *round, enum lk_table_text text,
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* max 0: one row is enough to know. */
+/* max 0: only asks whether there is a row, for which one row is enough. */
 static lk_outcome find(struct round *round, size_t max, struct lk_rows **ret_rows,
                        lk_error *error) {
     struct lk_arguments arguments;
@@ -60,7 +61,7 @@ static lk_outcome find(struct round *round, size_t max, struct lk_rows **ret_row
     return read_rows(round, LK_TABLE_FIND, &arguments, "looking for rows failed", ret_rows, error);
 }
 
-/* Those from `from` on, as many as go together. */
+/* Pushes the rows from `from` on, as many as fit into one transaction. */
 static lk_outcome push_some(struct round *round, const struct lk_rows *rows, int from,
                             lk_error *error) {
     struct lk_slice ids[PUSHED_TOGETHER];
@@ -87,7 +88,7 @@ static lk_outcome push_some(struct round *round, const struct lk_rows *rows, int
 
 /* ---- marks ----------------------------------------------------------------------------------- */
 
-/* Some marks in each round, all of them in time. */
+/* Checks some marks in each round, so that all are checked over several rounds. */
 static lk_outcome look_at_marks(struct round *round, struct lk_rows **ret_rows, lk_error *error) {
     struct lk_procedures *store = round->store;
     struct lk_arguments arguments;
@@ -101,7 +102,7 @@ static lk_outcome look_at_marks(struct round *round, struct lk_rows **ret_rows, 
                      error);
 }
 
-/* From the beginning, next time, when these were the last. */
+/* Starts again from the first mark next time, if these were the last. */
 static void remember_mark(struct lk_procedures *store, const struct lk_rows *rows) {
     struct lk_slice last = {"", 0};
 
@@ -179,8 +180,8 @@ static lk_outcome push_all(struct round *round, size_t max, lk_error *error) {
 }
 
 /*
- * Whether there is enough is asked first, and by itself: a round that finds no row says that there
- * is none left to be announced, which may be the end of the work.
+ * A separate first statement asks whether there are enough ready items. A round that finds no row
+ * reports that none is left to be announced, which may be the end of the work.
  */
 static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
     lk_outcome outcome = max > 0 ? has_enough(round, error) : LK_OK;
@@ -203,7 +204,7 @@ lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct l
         return outcome;
     }
     outcome = perform(&round, max, error);
-    lk_table_done(&round.table);
+    lk_source_sql_done(&round.table);
     if (outcome == LK_OK) {
         *ret_announcement = round.result;
         (void)lk_error_clear(error, LK_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments, one behind the other in their block. */
+/* Appends arguments, one after the other, to one block. */
 #include "engine/procedures/arguments.h"
 
 #include <inttypes.h>

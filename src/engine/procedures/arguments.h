@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of one call, in text form, but for bytes, which go as they are. A list is one text:
- * in the form that the database's procedures
- * read; what stands in lists has neither white space nor control characters (R1).
+ * The arguments of one call, in text form; bytes are passed unchanged. A list is one text in the
+ * form that the database's procedures parse. The elements of lists contain neither white space nor
+ * control characters (R1).
  *
- * Everything is copied into one block, but for the bytes of values, which are borrowed. What does
- * not fit marks the whole as broken; the block is made for the largest request that there can be.
+ * Everything is copied into one block, except the bytes of values, which are borrowed. The block is
+ * sized for the largest possible request; an argument that does not fit marks the whole as broken.
  */
 #ifndef LK_ENGINE_PROCEDURES_ARGUMENTS_H
 #define LK_ENGINE_PROCEDURES_ARGUMENTS_H
@@ -15,8 +15,8 @@
 enum { LK_ARGUMENTS_MAX = 24, LK_ARGUMENTS_BYTES = 128 * 1024 };
 
 enum lk_list_form {
-    LK_LISTS_ARRAYS, /* as PostgreSQL has them, in and out */
-    LK_LISTS_WORDS,  /* words with a space between go in, JSON comes out */
+    LK_LISTS_ARRAYS, /* as PostgreSQL has them, in both directions */
+    LK_LISTS_WORDS,  /* separated by spaces in arguments, JSON in answers */
 };
 
 enum lk_argument_kind { LK_ARGUMENT_TEXT, LK_ARGUMENT_NUMBER, LK_ARGUMENT_BYTES };
@@ -28,7 +28,7 @@ struct lk_arguments {
     bool is_broken;
     int count;
     enum lk_argument_kind kinds[LK_ARGUMENTS_MAX];
-    struct lk_slice values[LK_ARGUMENTS_MAX]; /* 0 behind each but bytes; `bytes` NULL: NULL */
+    struct lk_slice values[LK_ARGUMENTS_MAX]; /* each but bytes ends with a 0; `bytes` NULL: NULL */
 };
 
 void lk_arguments_init(struct lk_arguments *arguments, enum lk_list_form lists);
@@ -41,22 +41,24 @@ void lk_arguments_add_integer(struct lk_arguments *arguments, int64_t number);
 void lk_arguments_add_boolean(struct lk_arguments *arguments, bool is_true);
 void lk_arguments_add_bytes(struct lk_arguments *arguments, struct lk_slice bytes); /* borrowed */
 
-/* Of parts: three lists, one argument each: paths, limits, units. */
+/* Adds parts as three lists, one argument each: paths, limits, units. */
 void lk_arguments_add_parts(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count);
-/* The paths alone, as a list; and as one text, in byte order, with a space between (R3). */
+/* Adds the paths alone: as a list, or as one text, in byte order and separated by spaces (R3). */
 void lk_arguments_add_paths(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count);
 void lk_arguments_add_identity(struct lk_arguments *arguments, const struct lk_part *parts,
                                size_t count);
-/* Their roots, each once, in byte order: the order in which they are locked. */
+/* Adds their roots, each once, in byte order, which is the order in which they are locked. */
 void lk_arguments_add_roots(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count);
-/* Texts as a list. */
+/* Adds texts as a list. */
 void lk_arguments_add_texts(struct lk_arguments *arguments, const struct lk_slice *texts,
                             size_t count);
-/* The path and all paths that contain it, for procedures that do not find these themselves: those
- * that read arrays. */
+/*
+ * Adds the path and all paths that contain it. For procedures that do not derive these themselves,
+ * which are those that read arrays.
+ */
 void lk_arguments_add_above(struct lk_arguments *arguments, const struct lk_path *path);
 void lk_arguments_add_root(struct lk_arguments *arguments, const struct lk_path *path);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call: a connection from the pool, one exchange; and what is tried again.
+ * One call: takes a connection from the pool, performs one exchange, and retries where that is
+ * safe.
  *
- * Tried again, within the patience: what was refused because of others (a deadlock of the
- * database's own locks, for instance), and connecting. What was sent and not answered may have
- * taken effect; it is sent again only where that is safe (R3), else the answer is UNAVAILABLE.
+ * Within the time budget, a call is retried if it was refused because of concurrent transactions
+ * (for instance a deadlock of the database's own locks) or if connecting failed. A call that was
+ * sent and not answered may have taken effect. It is sent again only where that is safe (R3);
+ * otherwise the outcome is UNAVAILABLE.
  */
 #include <unistd.h>
 
@@ -29,7 +31,10 @@ bool lk_procedures_init(struct lk_procedures *store, const struct lk_engine_ops 
     store->engine.ops = ops;
     store->database = database;
     store->process = getpid();
-    /* Of those who end but one thing each, one in so many sweeps: oftener than would just do. */
+    /*
+     * A process that ends a single lease would never reach SWEEP_EVERY. A random start makes one in
+     * so many of such processes sweep, more often than is strictly needed.
+     */
     store->calls = SWEEP_EVERY - 1 - lk_random_draw() % FIRST_SWEEP_MAX;
     return true;
 }
@@ -46,12 +51,15 @@ bool lk_procedures_is_forked(const struct lk_procedures *store, lk_error *error)
         return false;
     }
     (void)lk_error_set(error, LK_INTERNAL,
-                       "this store was opened before fork(); a child must open it anew");
+                       "this store was opened before fork(); a child must open it again");
     return true;
 }
 
-bool lk_procedures_is_read_only(struct lk_engine *engine) {
-    return atomic_load(&lk_procedures_of(engine)->is_read_only);
+void lk_procedures_status(struct lk_engine *engine, struct lk_engine_status *status) {
+    const struct lk_procedures *store = lk_procedures_of(engine);
+
+    status->is_read_only = atomic_load(&store->is_read_only);
+    status->interruptions = atomic_load(&store->interruptions);
 }
 
 uint64_t lk_procedures_version(struct lk_procedures *store) {
@@ -81,9 +89,10 @@ static void give_back(struct lk_procedures *store, void *connection) {
     }
 }
 
-/* An idle connection whose end the server has closed meanwhile says so when it is looked at. */
+/* Looks at an idle connection before its use, to notice that the server has closed it meanwhile. */
 static lk_outcome take_connection(struct lk_procedures *store, const struct lk_patience *patience,
                                   void **ret_connection, lk_error *error) {
+    lk_outcome outcome;
     void *connection;
 
     while ((connection = take_idle(store)) != NULL) {
@@ -91,16 +100,19 @@ static lk_outcome take_connection(struct lk_procedures *store, const struct lk_p
             *ret_connection = connection;
             return LK_OK;
         }
+        atomic_fetch_add(&store->interruptions, 1);
         store->database->disconnect(connection);
     }
-    return store->database->connect(store, patience, ret_connection, error);
+    outcome = store->database->connect(store, patience, ret_connection, error);
+    atomic_fetch_add(&store->interruptions, outcome == LK_UNAVAILABLE);
+    return outcome;
 }
 
 /* ---- one try --------------------------------------------------------------------------------- */
 
-/* What is sent: a call and where its rows go, or a transaction. */
+/* What is sent: a call with the place for its rows, or a transaction. */
 struct sending {
-    const struct lk_call *call;
+    const struct lk_procedure_call *call;
     struct lk_rows **ret_rows;
     struct lk_transaction *transaction;
     enum lk_repeat repeat;
@@ -131,6 +143,7 @@ static enum lk_fate try_once(struct lk_procedures *store, const struct sending *
     if (fate == LK_FATE_ANSWERED || fate == LK_FATE_CONFLICTED) {
         give_back(store, connection);
     } else {
+        atomic_fetch_add(&store->interruptions, fate != LK_FATE_CANCELLED);
         store->database->disconnect(connection);
     }
     return fate;
@@ -185,7 +198,7 @@ static lk_outcome perform(struct lk_procedures *store, const struct sending *sen
 lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enum lk_repeat repeat,
                               struct lk_arguments *arguments, const struct lk_patience *patience,
                               struct lk_rows **ret_rows, lk_error *error) {
-    const struct lk_call call = {.name = name, .repeat = repeat, .arguments = arguments};
+    const struct lk_procedure_call call = {.name = name, .repeat = repeat, .arguments = arguments};
     const struct sending sending = {.call = &call, .ret_rows = ret_rows, .repeat = repeat};
     lk_outcome outcome;
 
@@ -201,7 +214,7 @@ lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enu
 lk_outcome lk_procedures_ask_sql(struct lk_procedures *store, const char *sql,
                                  const struct lk_patience *patience, struct lk_rows **ret_rows,
                                  lk_error *error) {
-    const struct lk_call call = {.sql = sql, .repeat = LK_READING};
+    const struct lk_procedure_call call = {.sql = sql, .repeat = LK_READING};
     const struct sending sending = {.call = &call, .ret_rows = ret_rows, .repeat = LK_READING};
 
     return perform(store, &sending, patience, error);

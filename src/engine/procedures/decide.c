@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking, renewing, releasing, breaking, putting: one CALL each, and what it answered. */
+/* Decisions: one CALL each, and the decoding of its answer. Decisions about work are in work.c. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -12,7 +12,6 @@
 enum {
     CYCLE_MAX = 1024,
     BLOCKER_FIELDS = 6, /* path, owner, note, ticket, held, microseconds left */
-    BLOCKERS_MAX = 1024,
 };
 
 /* Columns of lk_ask(). */
@@ -43,12 +42,10 @@ static const char *const style_names[] = {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool fill_sentence(const struct lk_rows *rows, int column, lk_result *result) {
-    if (lk_row_is_null(rows, 0, column)) {
-        return true;
-    }
-    result->error = lk_text_copy(lk_row_text(rows, 0, column));
-    return result->error != NULL;
+/* Copies the row's outcome and sentence into the decision; returns the outcome. */
+static lk_outcome say(const struct lk_rows *rows, struct lk_decision *decision) {
+    return lk_error_set(&decision->error, lk_row_outcome(rows, 0, END_OUTCOME), "%s",
+                        lk_row_text(rows, 0, END_SENTENCE).bytes);
 }
 
 static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocker_info *info) {
@@ -72,9 +69,9 @@ static bool fill_blockers(const struct lk_rows *rows, lk_result *result) {
     if (lk_row_is_null(rows, 0, ASK_BLOCKERS)) {
         return true;
     }
-    fields = calloc(BLOCKERS_MAX * BLOCKER_FIELDS, sizeof *fields);
+    fields = calloc(LK_BLOCKERS_MAX * BLOCKER_FIELDS, sizeof *fields);
     if (fields == NULL
-        || !lk_row_list(rows, 0, ASK_BLOCKERS, fields, BLOCKERS_MAX * BLOCKER_FIELDS, &count,
+        || !lk_row_list(rows, 0, ASK_BLOCKERS, fields, LK_BLOCKERS_MAX * BLOCKER_FIELDS, &count,
                         &text)) {
         free(fields);
         return false;
@@ -134,112 +131,112 @@ static void fill_state(const struct lk_rows *rows, int first, lk_result *result)
 }
 
 static bool fill_asked(const struct lk_rows *rows, lk_result *result) {
-    result->outcome = lk_row_outcome(rows, 0, ASK_OUTCOME);
     fill_state(rows, ASK_TICKET, result);
     result->fixed = lk_row_boolean(rows, 0, ASK_FIXED);
     result->created = lk_row_boolean(rows, 0, ASK_CREATED);
     result->in_use = (uint64_t)lk_row_integer(rows, 0, ASK_IN_USE);
     result->position = (size_t)lk_row_integer(rows, 0, ASK_IN_THE_WAY);
-    return fill_sentence(rows, ASK_SENTENCE, result) && fill_blockers(rows, result)
-           && fill_cycle(rows, result) && fill_value(rows, result);
+    return fill_blockers(rows, result) && fill_cycle(rows, result) && fill_value(rows, result);
 }
 
-static lk_outcome fail_for_memory(lk_result *result) {
-    lk_result_clear(result);
-    return lk_result_fail(result, LK_INTERNAL, "memory is exhausted");
+lk_outcome lk_procedures_perform(struct lk_procedures *store, const char *name,
+                                 enum lk_repeat repeat, struct lk_arguments *arguments,
+                                 const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome =
+        lk_procedures_call(store, name, repeat, arguments, patience, &rows, &decision->error);
+
+    if (outcome == LK_OK) {
+        outcome = say(rows, decision);
+        lk_rows_free(rows);
+    }
+    return outcome;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_procedures_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                             const struct lk_patience *patience, lk_result *result,
-                             struct lk_stand *ret_stand) {
-    struct lk_procedures *store = lk_procedures_of(engine);
+static void add_ask(struct lk_arguments *arguments, const struct lk_ask *ask) {
+    lk_arguments_add_text(arguments, ask->owner);
+    lk_arguments_add_parts(arguments, ask->parts, ask->part_count);
+    lk_arguments_add_identity(arguments, ask->parts, ask->part_count);
+    lk_arguments_add_roots(arguments, ask->parts, ask->part_count);
+    lk_arguments_add_text(arguments, lk_slice_of(style_names[ask->style]));
+    lk_arguments_add_integer(arguments, ask->ttl_ms);
+    lk_arguments_add_integer(arguments, ask->until_us);
+    if (ask->note_given) {
+        lk_arguments_add_text(arguments, ask->note);
+    } else {
+        lk_arguments_add_null(arguments);
+    }
+    lk_arguments_add_integer(arguments, (int64_t)ask->blockers_max);
+    lk_arguments_add_boolean(arguments, ask->wants_value);
+    lk_arguments_add_above(arguments, &ask->parts[0].path);
+}
+
+static lk_outcome ask_for(struct lk_procedures *store, const struct lk_ask *ask,
+                          const struct lk_patience *patience, struct lk_decision *decision) {
     uint64_t version = lk_procedures_version(store);
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
-    lk_error error;
     bool is_whole;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
-    lk_arguments_add_text(&arguments, ask->owner);
-    lk_arguments_add_parts(&arguments, ask->parts, ask->part_count);
-    lk_arguments_add_identity(&arguments, ask->parts, ask->part_count);
-    lk_arguments_add_roots(&arguments, ask->parts, ask->part_count);
-    lk_arguments_add_text(&arguments, lk_slice_of(style_names[ask->style]));
-    lk_arguments_add_integer(&arguments, ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS);
-    lk_arguments_add_integer(&arguments, ask->until_us);
-    if (ask->note_given) {
-        lk_arguments_add_text(&arguments, ask->note);
-    } else {
-        lk_arguments_add_null(&arguments);
-    }
-    lk_arguments_add_integer(
-        &arguments, (int64_t)(ask->blockers_max < BLOCKERS_MAX ? ask->blockers_max : BLOCKERS_MAX));
-    lk_arguments_add_boolean(&arguments, ask->wants_value);
-    lk_arguments_add_above(&arguments, &ask->parts[0].path);
-    outcome =
-        lk_procedures_call(store, "lk_ask", LK_REPEATABLE, &arguments, patience, &rows, &error);
+    lk_arguments_init(&arguments, store->database->lists);
+    add_ask(&arguments, ask);
+    outcome = lk_procedures_call(store, "lk_ask", LK_REPEATABLE, &arguments, patience, &rows,
+                                 &decision->error);
     if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "%s", error.text);
+        return outcome;
     }
-    is_whole = fill_asked(rows, result);
-    if (is_whole && result->outcome == LK_WAITING) {
-        *ret_stand = (struct lk_stand){
-            .id = (uint64_t)lk_row_integer(rows, 0, ASK_REQUEST),
-            .version = version,
-            .in_the_way = result->position,
-            .due_us = lk_row_is_null(rows, 0, ASK_LOOK_US)
-                          ? LK_NEVER
-                          : lk_clock_now_us() + lk_row_integer(rows, 0, ASK_LOOK_US),
-        };
+    outcome = say(rows, decision);
+    is_whole = fill_asked(rows, &decision->result);
+    if (outcome == LK_WAITING) {
+        decision->cursor.id = (uint64_t)lk_row_integer(rows, 0, ASK_REQUEST);
+        decision->cursor.version = version;
+        decision->cursor.in_the_way = decision->result.position;
+        decision->cursor.due_us = lk_row_is_null(rows, 0, ASK_LOOK_US)
+                                      ? LK_NEVER
+                                      : lk_clock_now_us() + lk_row_integer(rows, 0, ASK_LOOK_US);
     }
     lk_rows_free(rows);
-    return is_whole ? result->outcome : fail_for_memory(result);
+    return is_whole ? outcome : lk_decision_fail(decision, LK_INTERNAL, "memory is exhausted");
 }
 
 /* ---- renewing and releasing ------------------------------------------------------------------ */
 
-lk_outcome lk_procedures_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                               const struct lk_patience *patience, lk_result *result) {
+static lk_outcome renew(struct lk_procedures *store, const struct lk_renew *renew,
+                        const struct lk_patience *patience, struct lk_decision *decision) {
     const struct lk_target *target = &renew->target;
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
-    lk_error error;
-    bool is_whole;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_text(&arguments, target->owner);
     lk_arguments_add_paths(&arguments, target->parts, target->part_count);
     lk_arguments_add_identity(&arguments, target->parts, target->part_count);
     lk_arguments_add_roots(&arguments, target->parts, target->part_count);
     lk_arguments_add_integer(&arguments, (int64_t)target->token);
     lk_arguments_add_integer(&arguments, renew->ttl_ms);
-    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_renew", LK_REPEATABLE, &arguments,
-                                 patience, &rows, &error);
+    outcome = lk_procedures_call(store, "lk_renew", LK_REPEATABLE, &arguments, patience, &rows,
+                                 &decision->error);
     if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "%s", error.text);
+        return outcome;
     }
-    result->outcome = lk_row_outcome(rows, 0, END_OUTCOME);
-    fill_state(rows, END_TICKET, result);
-    result->fixed = lk_row_boolean(rows, 0, END_FIXED);
-    is_whole = fill_sentence(rows, END_SENTENCE, result);
+    fill_state(rows, END_TICKET, &decision->result);
+    decision->result.fixed = lk_row_boolean(rows, 0, END_FIXED);
+    outcome = say(rows, decision);
     lk_rows_free(rows);
-    return is_whole ? result->outcome : fail_for_memory(result);
+    return outcome;
 }
 
-lk_outcome lk_procedures_release(struct lk_engine *engine, const struct lk_release *release,
-                                 const struct lk_patience *patience, lk_result *result) {
+static lk_outcome release(struct lk_procedures *store, const struct lk_release *release,
+                          const struct lk_patience *patience, struct lk_decision *decision) {
     const struct lk_target *target = &release->target;
     struct lk_arguments arguments;
-    struct lk_rows *rows = NULL;
-    lk_error error;
-    bool is_whole;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_text(&arguments, target->owner);
     lk_arguments_add_path(&arguments, &target->parts[0].path);
     lk_arguments_add_identity(&arguments, target->parts, target->part_count);
@@ -250,59 +247,50 @@ lk_outcome lk_procedures_release(struct lk_engine *engine, const struct lk_relea
     } else {
         lk_arguments_add_null(&arguments);
     }
-    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_release",
-                                 target->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments, patience,
-                                 &rows, &error);
-    if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "%s", error.text);
-    }
-    result->outcome = lk_row_outcome(rows, 0, END_OUTCOME);
-    result->expires_in_ms = -1;
-    is_whole = fill_sentence(rows, END_SENTENCE, result);
-    lk_rows_free(rows);
-    lk_procedures_sweep_sometimes(lk_procedures_of(engine));
-    return is_whole ? result->outcome : fail_for_memory(result);
-}
-
-/* ---- breaking and putting -------------------------------------------------------------------- */
-
-lk_outcome lk_procedures_break(struct lk_engine *engine, const struct lk_break *broken,
-                               struct lk_slice by, struct lk_slice reason,
-                               const struct lk_patience *patience, size_t *ret_count,
-                               struct lk_error *error) {
-    struct lk_arguments arguments;
-    struct lk_rows *rows = NULL;
-    lk_outcome outcome;
-
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
-    lk_arguments_add_path(&arguments, &broken->path);
-    lk_arguments_add_root(&arguments, &broken->path);
-    lk_arguments_add_text(&arguments, broken->owner);
-    lk_arguments_add_boolean(&arguments, broken->at_once);
-    lk_arguments_add_text(&arguments, by);
-    lk_arguments_add_text(&arguments, reason);
-    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_break", LK_ONCE, &arguments,
-                                 patience, &rows, error);
-    if (outcome == LK_OK) {
-        *ret_count = (size_t)lk_row_integer(rows, 0, 0);
-        lk_rows_free(rows);
-        (void)lk_error_clear(error, LK_OK);
+    outcome =
+        lk_procedures_perform(store, "lk_release", target->token != 0 ? LK_REPEATABLE : LK_ONCE,
+                              &arguments, patience, decision);
+    if (outcome == LK_OK || outcome == LK_LOST) {
+        lk_procedures_sweep_sometimes(store);
     }
     return outcome;
 }
 
-lk_outcome lk_procedures_value_put(struct lk_engine *engine, const struct lk_put *put,
-                                   const struct lk_patience *patience, lk_error *error) {
+/* ---- breaking and putting -------------------------------------------------------------------- */
+
+static lk_outcome break_all(struct lk_procedures *store, const struct lk_break *broken,
+                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
-    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
-        return lk_error_set(error, LK_INVALID,
-                            "R3: an owner has 1 to %d bytes, and a token needs one",
-                            LK_OWNER_BYTES_MAX);
+    lk_arguments_init(&arguments, store->database->lists);
+    lk_arguments_add_path(&arguments, &broken->path);
+    lk_arguments_add_root(&arguments, &broken->path);
+    lk_arguments_add_text(&arguments, broken->owner);
+    lk_arguments_add_boolean(&arguments, broken->at_once);
+    lk_arguments_add_text(&arguments, broken->by);
+    lk_arguments_add_text(&arguments, broken->reason);
+    outcome = lk_procedures_call(store, "lk_break", LK_ONCE, &arguments, patience, &rows,
+                                 &decision->error);
+    if (outcome == LK_OK) {
+        decision->broken = (size_t)lk_row_integer(rows, 0, 0);
+        lk_rows_free(rows);
+        (void)lk_error_clear(&decision->error, LK_OK);
     }
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    return outcome;
+}
+
+static lk_outcome put(struct lk_procedures *store, const struct lk_put *put,
+                      const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_arguments arguments;
+
+    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
+        return lk_decision_fail(decision, LK_INVALID,
+                                "R3: an owner has 1 to %d bytes, and a token needs one",
+                                LK_OWNER_BYTES_MAX);
+    }
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &put->path);
     lk_arguments_add_above(&arguments, &put->path);
     lk_arguments_add_root(&arguments, &put->path);
@@ -313,13 +301,43 @@ lk_outcome lk_procedures_value_put(struct lk_engine *engine, const struct lk_put
     } else {
         lk_arguments_add_bytes(&arguments, put->bytes);
     }
-    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_put", LK_ONCE, &arguments, patience,
-                                 &rows, error);
-    if (outcome != LK_OK) {
-        return outcome;
+    return lk_procedures_perform(store, "lk_put", LK_ONCE, &arguments, patience, decision);
+}
+
+/* ---- any command ----------------------------------------------------------------------------- */
+
+static lk_outcome decide(struct lk_procedures *store, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        return ask_for(store, &command->ask, patience, decision);
+    case LK_COMMAND_RENEW:
+        return renew(store, &command->renew, patience, decision);
+    case LK_COMMAND_RELEASE:
+        return release(store, &command->release, patience, decision);
+    case LK_COMMAND_BREAK:
+        return break_all(store, &command->broken, patience, decision);
+    case LK_COMMAND_PUT:
+        return put(store, &command->put, patience, decision);
+    case LK_COMMAND_PUSH:
+        return lk_procedures_push(store, &command->push, patience, decision);
+    case LK_COMMAND_TAKE:
+        return lk_procedures_take(store, &command->take, patience, decision);
+    case LK_COMMAND_FINISH:
+        return lk_procedures_finish(store, &command->finish, patience, decision);
+    case LK_COMMAND_UNPARK:
+        return lk_procedures_unpark(store, &command->unpark, patience, decision);
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_LEAVE:
+        break;
     }
-    outcome = lk_row_outcome(rows, 0, END_OUTCOME);
-    (void)lk_error_set(error, outcome, "%s", lk_row_text(rows, 0, END_SENTENCE).bytes);
-    lk_rows_free(rows);
-    return outcome;
+    return lk_decision_refuse(decision);
+}
+
+lk_outcome lk_procedures_decide(struct lk_engine *engine, const struct lk_command *command,
+                                const struct lk_patience *patience,
+                                struct lk_decision *ret_decision) {
+    lk_decision_begin(ret_decision, command);
+    return lk_decision_end(ret_decision,
+                           decide(lk_procedures_of(engine), command, patience, ret_decision));
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that have been kept (R21), and the bounds of a store (R22): rows, read and set. */
+/* Reads the events that are kept (R21); reads and sets the limits of a store (R22). */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/least.h"
-#include "engine/happening.h"
+#include "base/minmax.h"
+#include "engine/event.h"
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
 
@@ -33,17 +33,17 @@ enum { DUE_LAST, DUE_IN_US };
 /* Columns of lk_limits(). */
 enum { LIMIT_LIVE, LIMIT_OWNER, LIMIT_ROOT, LIMIT_WAITERS, LIMIT_EVENTS };
 
-enum { ROWS_MAX = 256 }; /* asked for at a time: a little more than anybody wants at once */
+enum { ROWS_MAX = 256 }; /* rows per query: slightly more than callers usually want at once */
 
 #define LOOK_PATIENCE_US INT64_C(10000000)
-#define LOOK_DUE_US INT64_C(50000) /* who follows leaves deadlines to those who wait for them */
+#define LOOK_DUE_US INT64_C(50000) /* a follower leaves deadlines to the waiters first */
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* false: no rule could have made it. */
+/* Returns false for a row that no rule could have produced. */
 static bool decode(const struct lk_rows *rows, int row, struct lk_part parts[LK_PARTS_MAX],
-                   struct lk_happening *ret_happening) {
-    struct lk_happening happening = {
+                   struct lk_event *ret_event) {
+    struct lk_event step_event = {
         .refusal = lk_row_text(rows, row, EVENT_REFUSAL).size > 0
                        ? lk_row_outcome(rows, row, EVENT_REFUSAL)
                        : LK_OK,
@@ -57,49 +57,49 @@ static bool decode(const struct lk_rows *rows, int row, struct lk_part parts[LK_
         .is_deletion = lk_row_boolean(rows, row, EVENT_IS_DELETION),
     };
 
-    if (!lk_watch_kind_parse(lk_row_text(rows, row, EVENT_NAME), &happening.kind)
+    if (!lk_watch_kind_parse(lk_row_text(rows, row, EVENT_NAME), &step_event.kind)
         || !lk_parts_read(lk_row_text(rows, row, EVENT_PARTS), parts, LK_PARTS_MAX,
-                          &happening.part_count)
-        || happening.part_count == 0) {
+                          &step_event.part_count)
+        || step_event.part_count == 0) {
         return false;
     }
-    *ret_happening = happening;
+    *ret_event = step_event;
     return true;
 }
 
 static lk_outcome collect(const struct lk_rows *rows, const struct lk_event_query *query,
-                          struct lk_happenings *happenings, lk_error *error) {
+                          struct lk_event_page *page, lk_error *error) {
     int count = rows->count > 0 && lk_row_is_null(rows, 0, EVENT_SEQUENCE) ? 0 : rows->count;
 
     for (int row = 0; row < count; row++) {
         struct lk_part parts[LK_PARTS_MAX];
-        struct lk_happening happening;
+        struct lk_event step_event;
         lk_watch_event event;
 
-        if (lk_happenings_is_full(happenings, query)) {
-            happenings->has_more = true;
+        if (lk_event_page_is_full(page, query)) {
+            page->has_more = true;
             return LK_OK;
         }
-        if (!decode(rows, row, parts, &happening)) {
+        if (!decode(rows, row, parts, &step_event)) {
             return lk_error_set(error, LK_UNAVAILABLE,
                                 "the store is damaged: an event that no rule could have made");
         }
-        if (!lk_watch_event_make(&happening, (uint64_t)lk_row_integer(rows, row, EVENT_SEQUENCE),
+        if (!lk_watch_event_make(&step_event, (uint64_t)lk_row_integer(rows, row, EVENT_SEQUENCE),
                                  lk_row_integer(rows, row, EVENT_AT_US) / 1000, &event)
-            || !lk_happenings_add(happenings, query, &event)) {
+            || !lk_event_page_add(page, query, &event)) {
             return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
         }
     }
-    happenings->has_more = count == ROWS_MAX;
-    if (!happenings->has_more
-        && !lk_happenings_end(happenings, query, (uint64_t)lk_row_integer(rows, 0, EVENT_LAST),
+    page->has_more = count == ROWS_MAX;
+    if (!page->has_more
+        && !lk_event_page_end(page, query, (uint64_t)lk_row_integer(rows, 0, EVENT_LAST),
                               lk_row_integer(rows, 0, EVENT_NOW_US) / 1000)) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     return LK_OK;
 }
 
-/* Who asks from now on wants the last number alone. */
+/* A caller that follows from now on needs only the last number. */
 static lk_outcome read_events(struct lk_procedures *store, const struct lk_event_query *query,
                               const struct lk_patience *patience, struct lk_rows **ret_rows,
                               lk_error *error) {
@@ -120,15 +120,15 @@ static lk_outcome read_events(struct lk_procedures *store, const struct lk_event
 }
 
 lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_query *query,
-                                const struct lk_patience *patience,
-                                struct lk_happenings **ret_happenings, lk_error *error) {
+                                const struct lk_patience *patience, struct lk_event_page **ret_page,
+                                lk_error *error) {
     struct lk_procedures *store = lk_procedures_of(engine);
-    struct lk_happenings *happenings = lk_happenings_new(query);
+    struct lk_event_page *page = lk_event_page_new(query);
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
-    if (happenings == NULL) {
+    if (page == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     lk_arguments_init(&arguments, store->database->lists);
@@ -140,14 +140,14 @@ lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_
         outcome = read_events(store, query, patience, &rows, error);
     }
     if (outcome == LK_OK) {
-        outcome = collect(rows, query, happenings, error);
+        outcome = collect(rows, query, page, error);
         lk_rows_free(rows);
     }
     if (outcome != LK_OK) {
-        lk_happenings_free(happenings);
+        lk_event_page_free(page);
         return outcome;
     }
-    *ret_happenings = happenings;
+    *ret_page = page;
     return lk_error_clear(error, LK_OK);
 }
 
@@ -171,7 +171,7 @@ lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_
         *ret_see_us = LK_NEVER;
         if (!lk_row_is_null(rows, 0, DUE_IN_US)) {
             int64_t due_us = lk_clock_now_us() + lk_row_integer(rows, 0, DUE_IN_US);
-            *ret_see_us = lk_greatest(due_us, begun_us) + LOOK_DUE_US;
+            *ret_see_us = lk_max(due_us, begun_us) + LOOK_DUE_US;
         }
     }
     lk_rows_free(rows);
@@ -180,8 +180,8 @@ lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_procedures_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
-                                    lk_limits *ret_limits, lk_error *error) {
+static lk_outcome limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                             lk_limits *ret_limits, lk_error *error) {
     struct lk_procedures *store = lk_procedures_of(engine);
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
@@ -210,8 +210,8 @@ static void add_limit(struct lk_arguments *arguments, uint64_t limit) {
     }
 }
 
-lk_outcome lk_procedures_limits_set(struct lk_engine *engine, const lk_limits *limits,
-                                    const struct lk_patience *patience, lk_error *error) {
+static lk_outcome limits_set(struct lk_engine *engine, const lk_limits *limits,
+                             const struct lk_patience *patience, lk_error *error) {
     struct lk_procedures *store = lk_procedures_of(engine);
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
@@ -228,3 +228,5 @@ lk_outcome lk_procedures_limits_set(struct lk_engine *engine, const lk_limits *l
     lk_rows_free(rows);
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
+
+const struct lk_limit_ops lk_procedures_limit_ops = {.get = limits_get, .set = limits_set};

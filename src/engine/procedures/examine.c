@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store is, for `lk doctor`. What is asked, each database says. */
+/* What a store is, for `lk doctor`. Each kind of database has its own question. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"

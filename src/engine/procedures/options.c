@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking a URL's options apart. */
+/* Parses the options of a URL. */
 #include "engine/procedures/options.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands behind the `?` of a store's URL: `name=value&...`. */
+/* The options after the `?` of a store's URL: `name=value&...`. */
 #ifndef LK_ENGINE_PROCEDURES_OPTIONS_H
 #define LK_ENGINE_PROCEDURES_OPTIONS_H
 
@@ -7,18 +7,18 @@
 
 #include "base/slice.h"
 
-/* One `name=value`, as it stands there. */
+/* One `name=value`, still encoded. */
 struct lk_url_option {
     struct lk_slice name;
     struct lk_slice value;
 };
 
-/* Takes the next one off `options`, which are not empty. */
+/* Removes the first option from `options`, which must not be empty, and returns it. */
 struct lk_url_option lk_url_option_next(struct lk_slice *options);
 
 bool lk_url_option_is(const struct lk_url_option *option, const char *name);
 
-/* Undoes %XX; for free(). NULL: not a text, or no memory. */
+/* Decodes %XX; for free(). NULL: not a text, or no memory. */
 char *lk_url_decode(struct lk_slice value);
 
 #endif

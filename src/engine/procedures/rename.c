@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another name in a text of SQL. */
+/* Replaces a name in SQL text. */
 #include "engine/procedures/rename.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The next place where it begins a word; NULL: there is none. */
+/* The next position where it begins a word; NULL: there is none. */
 static const char *find(const char *text, const char *from, const char *beginning) {
     const char *at = strstr(from, beginning);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading columns. What the procedures answer is trusted in form, but never in length. */
+/* Reads columns. The form of a procedure's answer is trusted, its length never is. */
 #include "engine/procedures/rows.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ lk_outcome lk_row_outcome(const struct lk_rows *rows, int row, int column) {
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits, or fewer: then what they are is no character. */
+/* Reads four hexadecimal digits; fewer give a value that is no character. */
 static uint32_t read_hex(const char *at) {
     char digits[5] = "";
 
@@ -111,9 +111,9 @@ static char *put_character(char *end, uint32_t character) {
 }
 
 /*
- * What stands behind a backslash, at *from, put at `end`; never longer than it was. JSON's words
- * for control characters are the only ones that databases write: what lies beyond 16 bits stands
- * for itself.
+ * Decodes the escape sequence after a backslash, at *from, into `end`; the result is never longer
+ * than the sequence. Databases escape only control characters in JSON; a character beyond 16 bits
+ * is written unescaped.
  */
 static char *unescape(enum lk_list_form form, char **from, char *end) {
     static const char letters[] = "bfnrt";
@@ -130,7 +130,7 @@ static char *unescape(enum lk_list_form form, char **from, char *end) {
     return end;
 }
 
-/* Unescapes one element in place; returns what is behind it. */
+/* Unescapes one element in place; returns the position after it. */
 static char *read_element(enum lk_list_form form, char *at, struct lk_slice *ret_element) {
     char *end = at;
     char *from = at;

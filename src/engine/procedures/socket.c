@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a socket and for whoever gives up, in one poll(). */
+/* Waits for a socket and for the waker in one poll(). */
 #include "engine/procedures/socket.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { LOOK_UP_MS = 50 /* where the system has no descriptor left for a waker */ };
+enum { LOOK_UP_MS = 50 /* polling interval where the system has no descriptor left for a waker */ };
 
 static int left_ms(const struct lk_patience *patience) {
     int64_t left = INT_MAX;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claiming rows of the owner's table, and ending such claims (R17).
+ * Claims rows of the owner's table, and ends such claims (R17).
  *
- * A take is one transaction: the owner's condition finds the row of the oldest ready item and locks
- * it, and behind that the store's procedure looks again, under the lock of the queue's root, if the
- * item may be claimed. Whoever holds the root's lock waits for no row, so nobody waits in a
- * circle. Items whose rows do not fit any more are dropped by who finds nothing better.
+ * A take is one transaction. The owner's condition finds the row of the oldest ready item and locks
+ * it. Then the store's procedure checks again, under the lock of the queue's root, whether the item
+ * may be claimed. A transaction that holds the root's lock never waits for a row, so there are no
+ * cycles of waits. A take that finds nothing to claim drops the items whose rows no longer match.
  *
- * The end of a claim that is done is one, too: is the claim held - the owner's statement - end the
- * claim, or undo it all.
+ * The end of a claim that is done is one transaction, too: it checks that the claim is held, runs
+ * the owner's statement, and ends the claim; or it rolls everything back.
  */
 #include "engine/procedures/table.h"
 
@@ -16,14 +16,15 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/reply.h"
 #include "engine/row_id.h"
 
 enum {
-    PORTION = 64,       /* items looked at in one transaction */
+    PORTION = 64,       /* items checked in one transaction */
     SHORT_ARGUMENTS = 8 /* of a take: up to the note */
 };
 
-/* Columns of a take, behind those of lk_take(). */
+/* Columns of a take, after those of lk_take(). */
 enum { TAKEN_LOOKED = 11, TAKEN_PORTION_END };
 
 static const char looking_failed[] = "looking at a row again failed";
@@ -34,16 +35,16 @@ struct taking {
     struct lk_procedures *store;
     const struct lk_take *take;
     const struct lk_patience *patience;
-    struct lk_table table;
-    int64_t behind;      /* items up to this one have been looked at */
+    struct lk_source_sql table;
+    int64_t behind;      /* items up to this one have been checked */
     int64_t wanted;      /* rows locked at a time */
-    int64_t looked;      /* of the last answer */
-    int64_t portion_end; /* likewise; 0: there was nothing to look at */
+    int64_t looked;      /* items checked, as of the last answer */
+    int64_t portion_end; /* of the last answer, too; 0: there were no items to check */
 };
 
-/* What a take asks for. */
+/* Adds the arguments of a take. */
 static void add_terms(const struct lk_take *take, struct lk_arguments *arguments) {
-    lk_arguments_add_integer(arguments, take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS);
+    lk_arguments_add_integer(arguments, take->ttl_ms);
     lk_arguments_add_integer(arguments, take->max_attempts);
     lk_arguments_add_integer(arguments, (int64_t)take->ask_number);
     lk_arguments_add_text(arguments, take->note_given ? take->note : (struct lk_slice){"", 0});
@@ -63,8 +64,7 @@ static void add_arguments(const struct taking *taking, struct lk_arguments *argu
     lk_arguments_add_integer(arguments, taking->wanted);
 }
 
-static lk_outcome take_once(struct taking *taking, lk_claim_info **ret_claim,
-                            struct lk_stand *ret_stand, lk_error *error) {
+static lk_outcome take_once(struct taking *taking, struct lk_decision *decision) {
     struct lk_transaction transaction = {
         .steps = {{taking->table.texts[LK_TABLE_RIPEN], 0, 2},
                   {taking->table.texts[LK_TABLE_TAKE], 0, 11}},
@@ -75,21 +75,25 @@ static lk_outcome take_once(struct taking *taking, lk_claim_info **ret_claim,
     lk_outcome outcome;
 
     add_arguments(taking, &transaction.arguments);
-    outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
+    outcome =
+        lk_procedures_transact(taking->store, &transaction, taking->patience, &decision->error);
     if (outcome == LK_OK) {
         const struct lk_rows *rows = transaction.rows[1];
 
-        outcome = lk_procedures_taken(rows, taking->take, version, ret_claim, ret_stand, error);
+        outcome = lk_procedures_taken(rows, taking->take, version, decision);
         taking->looked = lk_row_integer(rows, 0, TAKEN_LOOKED);
         taking->portion_end = lk_row_integer(rows, 0, TAKEN_PORTION_END);
     } else {
-        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
+        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, &decision->error);
     }
     lk_transaction_done(&transaction);
     return outcome;
 }
 
-/* Of so many items, those whose rows do not fit: none of them does, or could be locked. */
+/*
+ * Drops those of `items` items whose rows do not match. Called when no row matches or none could be
+ * locked.
+ */
 static lk_outcome drop(struct taking *taking, int64_t items, lk_error *error) {
     struct lk_transaction transaction = {
         .steps = {{taking->table.texts[LK_TABLE_DROP], 0, 4}},
@@ -112,11 +116,10 @@ static lk_outcome drop(struct taking *taking, int64_t items, lk_error *error) {
 }
 
 /*
- * The oldest ready item alone, where that is simple; *ret_claim stays NULL else. Its row may not
- * fit: then it would be the oldest for whoever comes next, too, and is dropped.
+ * Claims the oldest ready item, where that is simple; otherwise *ret_claim stays NULL. An item
+ * whose row does not match is dropped, because it would be the oldest for the next take, too.
  */
-static lk_outcome take_shortly(struct taking *taking, lk_claim_info **ret_claim,
-                               struct lk_stand *ret_stand, lk_error *error) {
+static lk_outcome take_shortly(struct taking *taking, struct lk_decision *decision) {
     struct lk_transaction transaction = {
         .steps = {{taking->table.texts[LK_TABLE_TAKE_SHORT], 0, SHORT_ARGUMENTS}},
         .step_count = 1,
@@ -128,31 +131,31 @@ static lk_outcome take_shortly(struct taking *taking, lk_claim_info **ret_claim,
     lk_outcome outcome;
 
     add_arguments(taking, &transaction.arguments);
-    outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
+    outcome =
+        lk_procedures_transact(taking->store, &transaction, taking->patience, &decision->error);
     if (outcome != LK_OK) {
-        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
+        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, &decision->error);
     } else if (lk_row_is_null(transaction.rows[0], 0, 0)) {
         is_unfit = !lk_row_is_null(transaction.rows[0], 0, TAKEN_LOOKED);
     } else {
-        outcome = lk_procedures_taken(transaction.rows[0], taking->take, version, ret_claim,
-                                      ret_stand, error);
+        outcome = lk_procedures_taken(transaction.rows[0], taking->take, version, decision);
     }
     lk_transaction_done(&transaction);
-    return outcome == LK_OK && is_unfit ? drop(taking, 1, error) : outcome;
+    return outcome == LK_OK && is_unfit ? drop(taking, 1, &decision->error) : outcome;
 }
 
 /*
- * Portion by portion. Where rows fit but none of those locked could be claimed (a lock by hand is
- * in the way, or what the work needs), more are locked in the same portion.
+ * Works through the items in portions. Rows may match while none of those locked could be claimed,
+ * because a manual lock or one that the work needs is in the way. Then more rows of the same
+ * portion are locked.
  */
-static lk_outcome take_any(struct taking *taking, lk_claim_info **ret_claim,
-                           struct lk_stand *ret_stand, lk_error *error) {
+static lk_outcome take_any(struct taking *taking, struct lk_decision *decision) {
     lk_outcome outcome;
 
     taking->wanted = 1;
-    outcome = take_shortly(taking, ret_claim, ret_stand, error);
+    outcome = take_shortly(taking, decision);
     while (outcome == LK_OK) {
-        outcome = take_once(taking, ret_claim, ret_stand, error);
+        outcome = take_once(taking, decision);
         if (outcome != LK_BUSY || taking->portion_end == 0) {
             return outcome;
         }
@@ -162,7 +165,7 @@ static lk_outcome take_any(struct taking *taking, lk_claim_info **ret_claim,
             continue;
         }
         if (taking->looked == 0) {
-            outcome = drop(taking, PORTION, error);
+            outcome = drop(taking, PORTION, &decision->error);
         }
         taking->behind = taking->portion_end;
         taking->wanted = 1;
@@ -180,28 +183,21 @@ static bool add_row_id(lk_claim_info *claim) {
     return claim->row_id != NULL;
 }
 
-lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_source *source,
-                                    const struct lk_take *take, const struct lk_patience *patience,
-                                    lk_claim_info **ret_claim, struct lk_stand *ret_stand,
-                                    lk_error *error) {
-    struct taking taking = {.store = lk_procedures_of(engine), .take = take, .patience = patience};
-    lk_claim_info *claim = NULL;
+static lk_outcome take(struct lk_procedures *store, const struct lk_source *source,
+                       const struct lk_take *take, const struct lk_patience *patience,
+                       struct lk_decision *decision) {
+    struct taking taking = {.store = store, .take = take, .patience = patience};
     lk_outcome outcome =
-        taking.store->database->table_open(taking.store, source, patience, &taking.table, error);
+        store->database->table_open(store, source, patience, &taking.table, &decision->error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = take_any(&taking, &claim, ret_stand, error);
-    lk_table_done(&taking.table);
-    if (outcome == LK_GRANTED && !add_row_id(claim)) {
-        lk_claim_free(claim);
-        return lk_error_set(error, LK_INTERNAL, "no memory for the claim");
-    }
-    if (outcome == LK_GRANTED) {
-        *ret_claim = claim;
-    }
-    return outcome;
+    outcome = take_any(&taking, decision);
+    lk_source_sql_done(&taking.table);
+    return outcome == LK_GRANTED && !add_row_id(decision->claim)
+               ? lk_decision_fail(decision, LK_INTERNAL, "no memory for the claim")
+               : outcome;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------- */
@@ -209,14 +205,14 @@ lk_outcome lk_procedures_table_take(struct lk_engine *engine, const struct lk_so
 struct finishing {
     struct lk_procedures *store;
     const struct lk_finish *finish;
-    const struct lk_take *take; /* in the same transaction, if it can be; NULL: none */
+    const struct lk_take *take; /* in the same transaction, if possible; NULL: none */
     const struct lk_patience *patience;
-    struct lk_table table;
+    struct lk_source_sql table;
     struct lk_row_id id;
-    lk_claim_info *claim; /* that it got */
+    lk_claim_info *claim; /* the claim that the take got */
 };
 
-/* One of what the owner's statement is told. The attempt is known to the step before it. */
+/* Adds one parameter of the owner's statement. The step before it knows the attempt. */
 static bool add_parameter(const struct finishing *finishing, enum lk_parameter which,
                           struct lk_arguments *arguments) {
     switch (which) {
@@ -237,15 +233,15 @@ static bool add_parameter(const struct finishing *finishing, enum lk_parameter w
 
 enum { CLAIM_ARGUMENTS = 5 };
 
-/* Of a take behind an end, which has said the queue, its root and the owner. */
+/* Adds a take after an end, whose arguments already contain the queue, its root and the owner. */
 static void add_take(const struct lk_take *take, struct lk_arguments *arguments) {
     lk_arguments_add_above(arguments, &take->queue);
     add_terms(take, arguments);
 }
 
 /*
- * Those of the claim, the row's id, those of a take; and what the owner's statement is told: from
- * there on.
+ * Adds the arguments of the claim, the row's id, those of a take, and the parameters of the owner's
+ * statement; returns where these begin.
  */
 static int add_finish(const struct finishing *finishing, struct lk_arguments *arguments) {
     const struct lk_finish *finish = finishing->finish;
@@ -269,7 +265,7 @@ static int add_finish(const struct finishing *finishing, struct lk_arguments *ar
     return told_from;
 }
 
-/* LK_NONE: this very call has ended the claim before (R3). */
+/* LK_NONE: the same call, sent before, has already ended the claim (R3). */
 static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome, lk_error *error) {
     switch (transaction->failure) {
     case LK_FAILURE_ENDED:
@@ -278,7 +274,7 @@ static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome
         return lk_error_set(error, LK_LOST, "%s", transaction->words);
     case LK_FAILURE_LONG:
         return LK_BUSY;
-    case LK_FAILURE_DENIED: /* which was allowed when it was looked at */
+    case LK_FAILURE_DENIED: /* it was allowed when it was checked */
         transaction->failure = LK_FAILURE_WRONG;
         break;
     default:
@@ -288,25 +284,30 @@ static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome
                                 error);
 }
 
-/* How the end is gone about. */
+/* How the end is performed. */
 enum way { SHORT, WHOLE, LOOK };
 
-/* The claim that the last step of a short way got. One that cannot be told perishes. */
+/*
+ * Keeps the claim that the last step of a short way got. A claim that cannot be reported perishes.
+ */
 static void keep_claim(struct finishing *finishing, const struct lk_rows *rows) {
-    struct lk_stand stand;
+    struct lk_decision taken;
 
-    if (finishing->take == NULL || lk_row_is_null(rows, 0, 0)
-        || lk_procedures_taken(rows, finishing->take, 0, &finishing->claim, &stand, NULL)
-               != LK_GRANTED) {
+    if (finishing->take == NULL || lk_row_is_null(rows, 0, 0)) {
         return;
     }
-    if (!add_row_id(finishing->claim)) {
-        lk_claim_free(finishing->claim);
-        finishing->claim = NULL;
+    lk_decision_begin(&taken, NULL);
+    if (lk_procedures_taken(rows, finishing->take, 0, &taken) == LK_GRANTED
+        && add_row_id(taken.claim)) {
+        finishing->claim = taken.claim;
+        taken.claim = NULL;
     }
+    lk_decision_done(&taken);
 }
 
-/* All steps; or the first one alone, which only looks. LK_BUSY: a short way does not get there. */
+/*
+ * Runs all steps, or only the first one, which only checks. LK_BUSY: not possible by a short way.
+ */
 static lk_outcome perform(struct finishing *finishing, enum way way, lk_error *error) {
     char *const *texts = finishing->table.texts;
     struct lk_transaction transaction = {.repeat = way == LOOK ? LK_READING : LK_REPEATABLE,
@@ -339,8 +340,8 @@ static lk_outcome perform(struct finishing *finishing, enum way way, lk_error *e
 }
 
 /*
- * A statement that fails may do so because this very call, sent before and not answered, has taken
- * effect meanwhile; or because the claim is lost and whoever has it now is done. So it is looked
+ * The statement may fail because the same call, sent before and not answered, has taken effect
+ * meanwhile; or because the claim is lost and its new holder has finished. So the claim is checked
  * once more.
  */
 static lk_outcome finish_done(struct finishing *finishing, lk_error *error) {
@@ -360,41 +361,73 @@ static lk_outcome finish_done(struct finishing *finishing, lk_error *error) {
     return outcome == LK_NONE ? LK_OK : outcome;
 }
 
-lk_outcome lk_procedures_table_finish_and_take(struct lk_engine *engine,
-                                               const struct lk_source *source,
-                                               const struct lk_finish *finish,
-                                               const struct lk_take *take,
-                                               const struct lk_patience *patience,
-                                               lk_claim_info **ret_claim, lk_error *error) {
+/* The decision contains the claim that was taken, if `next` is not NULL and the take succeeded. */
+static lk_outcome finish(struct lk_procedures *store, const struct lk_source *source,
+                         const struct lk_finish *finish, const struct lk_take *next,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
     struct finishing finishing = {
-        .store = lk_procedures_of(engine), .finish = finish, .take = take, .patience = patience};
+        .store = store, .finish = finish, .take = next, .patience = patience};
+    lk_error *error = &decision->error;
     lk_outcome outcome;
 
     if (finish->kind != LK_FINISH_DONE) {
-        return lk_procedures_finish(engine, finish, patience, error);
+        return lk_procedures_finish(store, finish, patience, decision);
     }
     if (!lk_row_id_decode(finish->id, &finishing.id)) {
         return lk_error_set(error, LK_LOST, "R17: the item is no row's");
     }
-    outcome = finishing.store->database->table_open(finishing.store, source, patience,
-                                                    &finishing.table, error);
+    outcome = store->database->table_open(store, source, patience, &finishing.table, error);
     if (outcome != LK_OK) {
         return outcome;
     }
     outcome = finish_done(&finishing, error);
-    lk_table_done(&finishing.table);
+    lk_source_sql_done(&finishing.table);
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_procedures_sweep_sometimes(finishing.store);
-    if (ret_claim != NULL) {
-        *ret_claim = finishing.claim;
-    }
+    lk_procedures_sweep_sometimes(store);
+    decision->claim = finishing.claim;
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_procedures_table_finish(struct lk_engine *engine, const struct lk_source *source,
-                                      const struct lk_finish *finish,
-                                      const struct lk_patience *patience, lk_error *error) {
-    return lk_procedures_table_finish_and_take(engine, source, finish, NULL, patience, NULL, error);
+lk_outcome lk_procedures_table_finish_and_take(struct lk_engine *engine,
+                                               const struct lk_source *source,
+                                               const struct lk_finish *ending,
+                                               const struct lk_take *next,
+                                               const struct lk_patience *patience,
+                                               struct lk_decision *ret_decision) {
+    lk_decision_begin(ret_decision, NULL);
+    return lk_decision_end(ret_decision, finish(lk_procedures_of(engine), source, ending, next,
+                                                patience, ret_decision));
+}
+
+static lk_outcome decide(struct lk_procedures *store, const struct lk_source *source,
+                         const struct lk_command *command, const struct lk_patience *patience,
+                         struct lk_decision *decision) {
+    switch (command->kind) {
+    case LK_COMMAND_TAKE:
+        return take(store, source, &command->take, patience, decision);
+    case LK_COMMAND_FINISH:
+        return finish(store, source, &command->finish, NULL, patience, decision);
+    case LK_COMMAND_ASK:
+    case LK_COMMAND_RENEW:
+    case LK_COMMAND_RELEASE:
+    case LK_COMMAND_BREAK:
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_PUT:
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_UNPARK:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+    return lk_decision_refuse(decision);
+}
+
+lk_outcome lk_procedures_table_decide(struct lk_engine *engine, const struct lk_source *source,
+                                      const struct lk_command *command,
+                                      const struct lk_patience *patience,
+                                      struct lk_decision *ret_decision) {
+    lk_decision_begin(ret_decision, command);
+    return lk_decision_end(
+        ret_decision, decide(lk_procedures_of(engine), source, command, patience, ret_decision));
 }

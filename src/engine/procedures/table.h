@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that lives in a table of the owner's (R17): what the kinds of databases make of it, for
- * table.c and announce.c, which know what is to be run and when.
+ * Work that lives in a table of the owner's (R17). The kinds of databases provide the statements;
+ * table.c and announce.c decide which of them run, and when.
  *
- * The owner's SQL is run in plain statements, with the connection's own rights, beside the store's
+ * The owner's SQL runs in plain statements, with the connection's own rights, beside the store's
  * procedures and never inside them.
  */
 #ifndef LK_ENGINE_PROCEDURES_TABLE_H
@@ -13,40 +13,40 @@
 #include "engine/statement.h"
 
 /*
- * The statements of a source, and what they are given. Segments are ids of rows as paths have them
- * (engine/row_id.h). A take answers, behind the columns of lk_take(), how many rows it has locked,
- * and the place of the last item that it looked at.
+ * The statements of a source, with their arguments. Segments are ids of rows as they appear in
+ * paths (engine/row_id.h). A take answers, after the columns of lk_take(), the number of rows it
+ * has locked and the number of the last item that it checked.
  */
-enum lk_table_text {
+enum lk_source_text {
     LK_TABLE_FIND,  /* rows to announce, as segments: queue, how many */
-    LK_TABLE_MARKS, /* marks, and whether their rows fit: queue, behind which one, how many */
-    LK_TABLE_RIPEN, /* makes ready what is due: queue, root */
+    LK_TABLE_MARKS, /* marks, and whether their rows match: queue, after which one, how many */
+    LK_TABLE_RIPEN, /* makes due items ready: queue, root */
     LK_TABLE_TAKE,  /* claims: queue, root, above, owner, ttl_ms, max_attempts, ask number, note,
-                       behind which place, items looked at, rows locked */
-    LK_TABLE_DROP,  /* items whose rows do not fit: queue, root, behind which place, items */
+                       after which item, items to check, rows to lock */
+    LK_TABLE_DROP,  /* items whose rows do not match: queue, root, after which item, items */
     LK_TABLE_BEGIN, /* before the owner's statement: queue, id, root, owner, token */
-    LK_TABLE_END,   /* behind it: the same, and the row's id */
+    LK_TABLE_END,   /* after it: the same, and the row's id */
 
-    /* Short ways, for what is simple. */
-    LK_TABLE_TAKE_SHORT, /* the arguments of a take up to the note; answers as it, with NULL as the
-                            outcome of what is not simple */
+    /* Short ways, for simple cases. */
+    LK_TABLE_TAKE_SHORT, /* the arguments of a take up to the note; the same answer, with NULL as
+                            the outcome of what is not simple */
     LK_TABLE_BEGIN_SHORT,
     LK_TABLE_END_SHORT,
     LK_TABLE_END_AND_TAKE_SHORT, /* an end's arguments; above, ttl_ms, max_attempts, ask number,
-                                    note of a take in the same transaction; answers as one */
+                                    note of a take in the same transaction; answers like a take */
     LK_TABLE_TEXTS
 };
 
-/* A source as its database has it. */
-struct lk_table {
+/* The statements of a source, in its database's SQL. */
+struct lk_source_sql {
     char *texts[LK_TABLE_TEXTS];
     struct lk_statement done; /* its text NULL: there is none */
 };
 
-void lk_table_done(struct lk_table *table);
+void lk_source_sql_done(struct lk_source_sql *table);
 
-/* Whether all texts have been made; else memory is exhausted. */
-bool lk_table_is_whole(const struct lk_table *table);
+/* Whether all texts have been made; if not, memory is exhausted. */
+bool lk_source_sql_is_whole(const struct lk_source_sql *table);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
@@ -54,49 +54,50 @@ enum { LK_STEPS_MAX = 4 };
 
 struct lk_step {
     const char *sql;
-    int first; /* its arguments, of the transaction's */
+    int first; /* index of its first argument among the transaction's */
     int count;
 };
 
-/* Why a transaction was undone. */
+/* Why a transaction was rolled back. */
 enum lk_failure {
-    LK_FAILURE_NONE,   /* it was not; or for reasons that are explained already */
-    LK_FAILURE_ENDED,  /* R3: this very call has ended the claim before */
+    LK_FAILURE_NONE,   /* it was not; or the reason is explained already */
+    LK_FAILURE_ENDED,  /* R3: the same call, sent before, has ended the claim */
     LK_FAILURE_LOST,   /* the claim is lost */
-    LK_FAILURE_DENIED, /* the owner's SQL: no right to do it */
+    LK_FAILURE_DENIED, /* the owner's SQL: permission denied */
     LK_FAILURE_WRONG,  /* the owner's SQL: anything else */
-    LK_FAILURE_LONG,   /* it was not as simple as a short way has it */
+    LK_FAILURE_LONG,   /* it was not simple enough for a short way */
 };
 
 /*
- * Several statements with one BEGIN and COMMIT, at READ COMMITTED; sent together where the database
- * can: one round trip, and no lock is held for a client that is slow or has stopped.
+ * Several statements between one BEGIN and COMMIT, at READ COMMITTED. They are sent together where
+ * the database supports it: this takes one round trip, and no lock is held while a client is slow
+ * or stopped.
  */
 struct lk_transaction {
     struct lk_step steps[LK_STEPS_MAX];
     size_t step_count;
-    enum lk_repeat repeat; /* LK_READING: it can do nothing else */
-    bool is_short;         /* it goes a short way */
+    enum lk_repeat repeat; /* LK_READING: the transaction is read-only */
+    bool is_short;         /* it uses a short way */
     struct lk_arguments arguments;
 
-    /* What it came to. */
+    /* The results. */
     struct lk_rows *rows[LK_STEPS_MAX];
     enum lk_failure failure;
-    char words[LK_ERROR_TEXT_MAX]; /* the database's, about the failure */
+    char words[LK_ERROR_TEXT_MAX]; /* the database's message about the failure */
 };
 
 void lk_transaction_done(struct lk_transaction *transaction);
 
 /*
- * What a failure means to the owner: LK_INVALID or LK_DENIED, with `what` failed and the words;
- * else the outcome, which is explained already.
+ * The meaning of a failure for the owner: LK_INVALID or LK_DENIED, with a sentence that names
+ * `what` and quotes the database's message. Otherwise the outcome, which is explained already.
  */
 lk_outcome lk_transaction_blame(const struct lk_transaction *transaction, const char *what,
                                 lk_outcome outcome, lk_error *error);
 
 /*
- * Runs one of a single step, for the rows that it answers: *ret_rows for lk_rows_free(). Ends the
- * transaction and, when it fails, blames `what`.
+ * Runs a transaction of a single step for its rows: *ret_rows for lk_rows_free(). Ends the
+ * transaction. If it fails, the sentence blames `what`.
  */
 lk_outcome lk_transaction_read(struct lk_procedures *store, struct lk_transaction *transaction,
                                const char *what, const struct lk_patience *patience,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables and transactions: their ends, and failures in words. */
+/* Tables and transactions: freeing them, and explaining failures. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "engine/procedures/table.h"
 
-void lk_table_done(struct lk_table *table) {
+void lk_source_sql_done(struct lk_source_sql *table) {
     for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
         free(table->texts[i]);
     }
     free(table->done.text);
 }
 
-bool lk_table_is_whole(const struct lk_table *table) {
+bool lk_source_sql_is_whole(const struct lk_source_sql *table) {
     for (size_t i = 0; i < LK_TABLE_TEXTS; i++) {
         if (table->texts[i] == NULL) {
             return false;

@@ -24,24 +24,7 @@ enum {
     TAKE_HAS_HELD,
 };
 
-/* A call whose only row begins with an outcome and a sentence. */
-static lk_outcome perform(struct lk_engine *engine, const char *name, enum lk_repeat repeat,
-                          struct lk_arguments *arguments, const struct lk_patience *patience,
-                          lk_error *error) {
-    struct lk_rows *rows = NULL;
-    lk_outcome outcome = lk_procedures_call(lk_procedures_of(engine), name, repeat, arguments,
-                                            patience, &rows, error);
-
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    outcome = lk_row_outcome(rows, 0, 0);
-    (void)lk_error_set(error, outcome, "%s", lk_row_text(rows, 0, 1).bytes);
-    lk_rows_free(rows);
-    return outcome;
-}
-
-/* R16: an id makes a path of its queue; the model's sentence, where it does not. */
+/* R16: the id must make a path below its queue; if it does not, the model gives the sentence. */
 static lk_outcome check_item(const struct lk_path *queue, struct lk_slice id, lk_error *error) {
     char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
     lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
@@ -89,9 +72,9 @@ static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
                : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
 }
 
-lk_outcome lk_procedures_push(struct lk_engine *engine, const struct lk_push *push,
-                              const struct lk_patience *patience, bool *ret_added,
-                              lk_error *error) {
+lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push *push,
+                              const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome = check_item(&push->queue, push->id, error);
@@ -109,7 +92,7 @@ lk_outcome lk_procedures_push(struct lk_engine *engine, const struct lk_push *pu
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &push->queue);
     lk_arguments_add_text(&arguments, push->id);
     lk_arguments_add_root(&arguments, &push->queue);
@@ -121,10 +104,9 @@ lk_outcome lk_procedures_push(struct lk_engine *engine, const struct lk_push *pu
     lk_arguments_add_integer(&arguments, push->delay_ms);
     lk_arguments_add_parts(&arguments, push->needs, push->need_count);
     lk_arguments_add_roots(&arguments, push->needs, push->need_count);
-    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_push", LK_ONCE, &arguments, patience,
-                                 &rows, error);
+    outcome = lk_procedures_call(store, "lk_push", LK_ONCE, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
-        *ret_added = lk_row_boolean(rows, 0, 0);
+        decision->is_added = lk_row_boolean(rows, 0, 0);
         lk_rows_free(rows);
         (void)lk_error_clear(error, LK_OK);
     }
@@ -155,64 +137,61 @@ static bool fill_claim(const struct lk_rows *rows, const struct lk_take *take,
 }
 
 lk_outcome lk_procedures_taken(const struct lk_rows *rows, const struct lk_take *take,
-                               uint64_t version, lk_claim_info **ret_claim,
-                               struct lk_stand *ret_stand, lk_error *error) {
+                               uint64_t version, struct lk_decision *decision) {
     lk_outcome outcome = lk_row_outcome(rows, 0, TAKE_OUTCOME);
     lk_claim_info *claim;
 
     if (outcome == LK_BUSY) {
-        *ret_stand = (struct lk_stand){
-            .version = version,
-            .in_the_way = lk_row_boolean(rows, 0, TAKE_HAS_HELD),
-            .due_us = lk_row_is_null(rows, 0, TAKE_LOOK_US)
-                          ? LK_NEVER
-                          : lk_clock_now_us() + lk_row_integer(rows, 0, TAKE_LOOK_US),
-        };
+        decision->cursor.version = version;
+        decision->cursor.in_the_way = lk_row_boolean(rows, 0, TAKE_HAS_HELD);
+        decision->cursor.due_us = lk_row_is_null(rows, 0, TAKE_LOOK_US)
+                                      ? LK_NEVER
+                                      : lk_clock_now_us() + lk_row_integer(rows, 0, TAKE_LOOK_US);
     }
     if (outcome != LK_GRANTED) {
-        return lk_error_set(error, outcome, "%s", lk_row_text(rows, 0, TAKE_SENTENCE).bytes);
+        return lk_error_set(&decision->error, outcome, "%s",
+                            lk_row_text(rows, 0, TAKE_SENTENCE).bytes);
     }
     claim = calloc(1, sizeof *claim);
     if (claim == NULL || !fill_claim(rows, take, claim)) {
         lk_claim_free(claim);
-        return lk_error_set(error, LK_INTERNAL, "no memory for the claim");
+        return lk_decision_fail(decision, LK_INTERNAL, "no memory for the claim");
     }
-    *ret_claim = claim;
-    return lk_error_clear(error, LK_GRANTED);
+    decision->claim = claim;
+    return lk_error_clear(&decision->error, LK_GRANTED);
 }
 
-lk_outcome lk_procedures_take(struct lk_engine *engine, const struct lk_take *take,
-                              const struct lk_patience *patience, lk_claim_info **ret_claim,
-                              struct lk_stand *ret_stand, lk_error *error) {
-    struct lk_procedures *store = lk_procedures_of(engine);
+lk_outcome lk_procedures_take(struct lk_procedures *store, const struct lk_take *take,
+                              const struct lk_patience *patience, struct lk_decision *decision) {
     uint64_t version = lk_procedures_version(store);
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome;
 
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &take->queue);
     lk_arguments_add_above(&arguments, &take->queue);
     lk_arguments_add_root(&arguments, &take->queue);
     lk_arguments_add_text(&arguments, take->owner);
-    lk_arguments_add_integer(&arguments, take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS);
+    lk_arguments_add_integer(&arguments, take->ttl_ms);
     lk_arguments_add_integer(&arguments, take->max_attempts);
     lk_arguments_add_integer(&arguments, (int64_t)take->ask_number);
     lk_arguments_add_text(&arguments, take->note_given ? take->note : (struct lk_slice){"", 0});
     outcome = lk_procedures_call(store, "lk_take", take->ask_number != 0 ? LK_REPEATABLE : LK_ONCE,
-                                 &arguments, patience, &rows, error);
+                                 &arguments, patience, &rows, &decision->error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = lk_procedures_taken(rows, take, version, ret_claim, ret_stand, error);
+    outcome = lk_procedures_taken(rows, take, version, decision);
     lk_rows_free(rows);
     return outcome;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------- */
 
-lk_outcome lk_procedures_finish(struct lk_engine *engine, const struct lk_finish *finish,
-                                const struct lk_patience *patience, lk_error *error) {
+lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_finish *finish,
+                                const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_arguments arguments;
     lk_outcome outcome = check_item(&finish->queue, finish->id, error);
 
@@ -222,7 +201,7 @@ lk_outcome lk_procedures_finish(struct lk_engine *engine, const struct lk_finish
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &finish->queue);
     lk_arguments_add_text(&arguments, finish->id);
     lk_arguments_add_root(&arguments, &finish->queue);
@@ -233,25 +212,27 @@ lk_outcome lk_procedures_finish(struct lk_engine *engine, const struct lk_finish
     } else {
         lk_arguments_add_integer(&arguments, finish->delay_ms);
     }
-    outcome = perform(engine, "lk_finish", finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
-                      patience, error);
+    outcome =
+        lk_procedures_perform(store, "lk_finish", finish->token != 0 ? LK_REPEATABLE : LK_ONCE,
+                              &arguments, patience, decision);
     if (outcome == LK_OK) {
-        lk_procedures_sweep_sometimes(lk_procedures_of(engine));
+        lk_procedures_sweep_sometimes(store);
     }
     return outcome;
 }
 
-lk_outcome lk_procedures_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
-                                const struct lk_patience *patience, lk_error *error) {
+lk_outcome lk_procedures_unpark(struct lk_procedures *store, const struct lk_unpark *unpark,
+                                const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_arguments arguments;
     lk_outcome outcome = check_item(&unpark->queue, unpark->id, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &unpark->queue);
     lk_arguments_add_text(&arguments, unpark->id);
     lk_arguments_add_root(&arguments, &unpark->queue);
-    return perform(engine, "lk_unpark", LK_ONCE, &arguments, patience, error);
+    return lk_procedures_perform(store, "lk_unpark", LK_ONCE, &arguments, patience, decision);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lk_results out of replies. */
+/* Decodes replies into decisions. */
 #include "engine/redis/answer.h"
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "engine/blockers.h"
 #include "engine/bytes.h"
@@ -59,17 +60,16 @@ bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_
 /* ---- results --------------------------------------------------------------------------------- */
 
 /*
- * lone.lua, fast_ask.lua: when it was granted, which is its ticket, too; or outcome, now, ticket,
- * and units in use where there are others'.
+ * lone.lua, fast_ask.lua: the time of the grant, which is also its ticket; or outcome, now, ticket,
+ * and the units in use if other holders have any.
  */
 static void read_short_grant(const redisReply *reply, const struct lk_ask *ask, lk_result *result) {
     bool is_number = reply->type == REDIS_REPLY_INTEGER;
 
-    result->outcome = LK_GRANTED;
     result->created = true;
     result->ticket = (uint64_t)(is_number ? reply->integer : lk_redis_integer_at(reply, 2));
     result->token = result->ticket;
-    result->ttl_ms = ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS;
+    result->ttl_ms = ask->ttl_ms;
     result->expires_in_ms = result->ttl_ms;
     result->in_use = reply->elements == SHORT_GRANT ? (uint64_t)lk_redis_integer_at(reply, 3)
                                                     : ask->parts[0].units;
@@ -77,7 +77,6 @@ static void read_short_grant(const redisReply *reply, const struct lk_ask *ask, 
 
 /* lone.lua: renewed, now, ticket, ttl. */
 static void read_short_renewal(const redisReply *reply, lk_result *result) {
-    result->outcome = LK_OK;
     result->ticket = (uint64_t)lk_redis_integer_at(reply, 2);
     result->token = result->ticket;
     result->ttl_ms = lk_redis_integer_at(reply, 3);
@@ -117,9 +116,7 @@ static bool read_whole(const redisReply *reply, lk_result *result) {
     int64_t now_us = lk_redis_integer_at(reply, LK_REDIS_NOW);
     int64_t deadline_us = lk_redis_integer_at(reply, LK_REDIS_DEADLINE);
     int64_t flags = lk_redis_integer_at(reply, LK_REDIS_FLAGS);
-    struct lk_slice text = lk_redis_text_at(reply, LK_REDIS_TEXT);
 
-    result->outcome = (lk_outcome)lk_redis_integer_at(reply, LK_REDIS_OUTCOME);
     result->created = (flags & 1) != 0;
     result->fixed = (flags & 2) != 0;
     result->ticket = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_TICKET);
@@ -129,33 +126,38 @@ static bool read_whole(const redisReply *reply, lk_result *result) {
         reply->elements <= LK_REDIS_DEADLINE || deadline_us < 0 ? -1 : left_ms(deadline_us, now_us);
     result->in_use = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_IN_USE);
     result->position = (size_t)lk_redis_integer_at(reply, LK_REDIS_POSITION);
-    if (text.size > 0) {
-        result->error = lk_text_copy(text);
-    }
-    return (text.size == 0 || result->error != NULL)
-           && lk_redis_blockers_read(lk_redis_array_at(reply, LK_REDIS_BLOCKERS), now_us,
-                                     &result->blockers, &result->blocker_count)
+    return lk_redis_blockers_read(lk_redis_array_at(reply, LK_REDIS_BLOCKERS), now_us,
+                                  &result->blockers, &result->blocker_count)
            && read_cycle(lk_redis_array_at(reply, LK_REDIS_CYCLE), result)
            && read_value(reply, result);
 }
 
-void lk_redis_answer_read(const redisReply *reply, lk_result *result) {
-    if (reply->type == REDIS_REPLY_INTEGER) {
-        result->outcome = LK_OK; /* a plain release, and when */
-        result->expires_in_ms = -1;
-    } else if (reply->elements == SHORT_RENEWAL) {
-        read_short_renewal(reply, result);
-    } else if (!read_whole(reply, result)) {
-        lk_result_clear(result);
-        (void)lk_result_fail(result, LK_INTERNAL, "no memory for the answer");
-    }
+lk_outcome lk_redis_outcome_read(const redisReply *reply, lk_error *error) {
+    struct lk_slice text = lk_redis_text_at(reply, LK_REDIS_TEXT);
+
+    return lk_error_set(error, (lk_outcome)lk_redis_integer_at(reply, LK_REDIS_OUTCOME), "%.*s",
+                        (int)text.size, text.bytes != NULL ? text.bytes : "");
 }
 
-void lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask, lk_result *result) {
+lk_outcome lk_redis_answer_read(const redisReply *reply, struct lk_decision *decision) {
+    if (reply->type == REDIS_REPLY_INTEGER) { /* a plain release, and its time */
+        return lk_error_clear(&decision->error, LK_OK);
+    }
+    if (reply->elements == SHORT_RENEWAL) {
+        read_short_renewal(reply, &decision->result);
+        return lk_error_clear(&decision->error, LK_OK);
+    }
+    return read_whole(reply, &decision->result)
+               ? lk_redis_outcome_read(reply, &decision->error)
+               : lk_decision_fail(decision, LK_INTERNAL, "no memory for the answer");
+}
+
+lk_outcome lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask,
+                               struct lk_decision *decision) {
     if (reply->type == REDIS_REPLY_INTEGER || reply->elements == SHORTEST_GRANT
         || reply->elements == SHORT_GRANT) {
-        read_short_grant(reply, ask, result);
-    } else {
-        lk_redis_answer_read(reply, result);
+        read_short_grant(reply, ask, &decision->result);
+        return lk_error_clear(&decision->error, LK_GRANTED);
     }
+    return lk_redis_answer_read(reply, decision);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The script's answers in the open. */
+/* Decodes the script's answers. */
 #ifndef LK_ENGINE_REDIS_ANSWER_H
 #define LK_ENGINE_REDIS_ANSWER_H
 
@@ -7,7 +7,7 @@
 
 #include "engine/engine.h"
 
-/* The elements of the answer to an ask, a renewal or a release, as ask.lua makes it. */
+/* The elements of the answer to an ask, a renewal or a release, in the order of ask.lua. */
 enum lk_redis_element {
     LK_REDIS_OUTCOME,
     LK_REDIS_NOW,
@@ -16,23 +16,32 @@ enum lk_redis_element {
     LK_REDIS_TICKET,
     LK_REDIS_TOKEN,
     LK_REDIS_TTL,
-    LK_REDIS_DEADLINE, /* -1: nothing lives */
+    LK_REDIS_DEADLINE, /* -1: there is no live lease */
     LK_REDIS_IN_USE,
     LK_REDIS_POSITION,
     LK_REDIS_ID,
-    LK_REDIS_DUE, /* when something in the way ends by itself, if nobody renews it */
+    LK_REDIS_DUE, /* when a blocker expires, unless it is renewed */
     LK_REDIS_VALUE,
     LK_REDIS_BLOCKERS,
     LK_REDIS_CYCLE,
 };
 
-/* Fills *result (cleared before). Where memory is exhausted it is LK_INTERNAL. */
-void lk_redis_answer_read(const redisReply *reply, lk_result *result);
+/*
+ * Reads the outcome and the sentence of any answer that is not in short form; returns the outcome.
+ */
+lk_outcome lk_redis_outcome_read(const redisReply *reply, lk_error *error);
 
-/* The same for an ask, whose plain grants are answered in short. */
-void lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask, lk_result *result);
+/* Fills an empty decision, and returns its outcome; LK_INTERNAL: memory is exhausted. */
+lk_outcome lk_redis_answer_read(const redisReply *reply, struct lk_decision *decision);
 
-/* Copies of blockers: path, owner, note, ticket, held and deadline each. false: no memory. */
+/* The same for an ask, whose plain grants are answered in short form. */
+lk_outcome lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask,
+                               struct lk_decision *decision);
+
+/*
+ * Copies blockers: path, owner, note, ticket, held and deadline each. Returns false when memory is
+ * exhausted.
+ */
 bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_info **ret_infos,
                             size_t *ret_count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calling the script. */
+/* Calls the script. */
 #include "engine/redis/call.h"
 
 #include <endian.h>
@@ -38,25 +38,48 @@ static void say_key(struct lk_redis_call *call, const char *suffix, char *room) 
     lk_redis_call_say(call, lk_slice_of(room));
 }
 
-/* EVALSHA sha 1 {root}:lk:h operation boot shift ...; in a cluster also {root}:lk:- */
-static void begin(const struct lk_redis *store, const char *operation, const struct lk_path *path,
-                  struct lk_redis_call *call) {
-    bool is_cluster = store->fleet.is_cluster;
+/* The smallest number that, as a hash tag, is in the slot. It makes the name of the floor's key. */
+static unsigned tag_in(struct lk_redis *store, unsigned slot) {
+    uint32_t tag = store->tags[slot];
+    char text[16];
 
+    if (tag == 0) {
+        do {
+            (void)snprintf(text, sizeof text, "%" PRIu32, tag++);
+        } while (lk_redis_slot_of(lk_slice_of(text)) != slot);
+        store->tags[slot] = tag;
+    }
+    return tag - 1;
+}
+
+/* Adds the keys: {root}:lk:h; in a cluster also {root}:lk:- and the slot's floor (opening.lua). */
+static void say_keys(struct lk_redis *store, struct lk_redis_call *call) {
+    bool is_cluster = store->topology.is_cluster;
+
+    lk_redis_call_say(call, lk_slice_of(is_cluster ? "3" : "1"));
+    say_key(call, "}:lk:h", call->key);
+    if (is_cluster) {
+        unsigned slot = lk_redis_slot_of(call->root);
+
+        say_key(call, "}:lk:-", call->absent);
+        (void)snprintf(call->floor, sizeof call->floor, "{%u}:lk:f", tag_in(store, slot));
+        lk_redis_call_say(call, lk_slice_of(call->floor));
+    }
+}
+
+/* EVALSHA sha COUNT KEY... operation boot shift ... */
+static void begin(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                  struct lk_redis_call *call) {
     call->words.count = 0;
     call->is_repeatable = false;
     call->grants = false;
     call->root = lk_path_root(path);
     lk_redis_call_say(call, lk_slice_of("EVALSHA"));
     lk_redis_call_say(call, lk_slice_of(lk_redis_script_sha));
-    lk_redis_call_say(call, lk_slice_of(is_cluster ? "2" : "1"));
-    say_key(call, "}:lk:h", call->key);
-    if (is_cluster) {
-        say_key(call, "}:lk:-", call->absent);
-    }
+    say_keys(store, call);
     lk_redis_call_say(call, lk_slice_of(operation));
     call->boot_at = call->words.count;
-    lk_redis_call_say(call, lk_slice_of("")); /* the link's */
+    lk_redis_call_say(call, lk_slice_of("")); /* set from the link */
     lk_redis_call_number(call, store->shift_us);
 }
 
@@ -66,10 +89,10 @@ void lk_redis_call_begin(struct lk_redis *store, const char *operation, const st
     begin(store, operation, path, call);
     call->channel[0] = '\0';
     if (is_attended) {
-        lk_redis_listener_channel(&store->listener, call->root, call->channel);
+        lk_redis_subscriber_channel(&store->subscriber, call->root, call->channel);
     }
     lk_redis_call_say(call, lk_slice_of(call->channel));
-    lk_redis_call_say(call, lk_slice_of(store->fleet.is_cluster ? "0" : "1"));
+    lk_redis_call_say(call, lk_slice_of(store->topology.is_cluster ? "0" : "1"));
 }
 
 /* ... ALONE STYLE NOTE_GIVEN BLOCKERS channel ... */
@@ -81,12 +104,13 @@ void lk_redis_call_begin_plain(struct lk_redis *store, const char *operation,
     begin(store, operation, path, call);
     call->channel[0] = '\0';
     if (ask != NULL && ask->style == LK_WAIT) {
-        lk_redis_listener_channel(&store->listener, call->root, call->channel);
+        lk_redis_subscriber_channel(&store->subscriber, call->root, call->channel);
     }
-    size = ask == NULL
-               ? snprintf(call->said, sizeof call->said, "%d000 ", !store->fleet.is_cluster)
-               : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s", !store->fleet.is_cluster,
-                          (int)ask->style, ask->note_given, ask->blockers_max, call->channel);
+    size =
+        ask == NULL
+            ? snprintf(call->said, sizeof call->said, "%d000 ", !store->topology.is_cluster)
+            : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s", !store->topology.is_cluster,
+                       (int)ask->style, ask->note_given, ask->blockers_max, call->channel);
     lk_redis_call_say(call, (struct lk_slice){call->said, (size_t)size});
 }
 
@@ -101,7 +125,7 @@ void lk_redis_call_say_identity(struct lk_redis_call *call, struct lk_slice owne
 /* struct.unpack('<BdI4I4') of the script. */
 void lk_redis_call_say_terms(struct lk_redis_call *call, const struct lk_ask *ask) {
     char *room = call->room[call->words.count];
-    double ttl_ms = ask->ttl_ms != 0 ? (double)ask->ttl_ms : LK_TTL_DEFAULT_MS;
+    double ttl_ms = (double)ask->ttl_ms;
     uint32_t limit = htole32(ask->parts[0].limit);
     uint32_t units = htole32(ask->parts[0].units);
     uint64_t bits;
@@ -138,16 +162,16 @@ const redisReply *lk_redis_array_at(const redisReply *reply, size_t index) {
                : &nothing;
 }
 
-/* ---- what a reply means ---------------------------------------------------------------------- */
+/* ---- meaning of replies ---------------------------------------------------------------------- */
 
 enum verdict {
-    VERDICT_ANSWER, /* the script's */
-    VERDICT_AGAIN,  /* at once: more had perished than one call sees to */
-    VERDICT_LOAD,   /* the server does not know the script */
-    VERDICT_MOVED,  /* the slot is elsewhere */
-    VERDICT_ASK,    /* ... for this time */
+    VERDICT_ANSWER, /* the script's answer */
+    VERDICT_AGAIN,  /* retry at once: more requests had perished than one call handles */
+    VERDICT_LOAD,   /* the server does not have the script */
+    VERDICT_MOVED,  /* MOVED: another node has the slot */
+    VERDICT_ASK,    /* ASK: another node has it for this call */
     VERDICT_LATER,  /* the server or the cluster is not ready */
-    VERDICT_ELSEWHERE /* it is the wrong server altogether */,
+    VERDICT_ELSEWHERE /* this server cannot serve the store */,
     VERDICT_FAILED,
 };
 
@@ -175,7 +199,7 @@ static enum verdict judge_error(const char *text, lk_outcome *ret_outcome) {
     }
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
         if (strstr(text, elsewhere[i]) != NULL) {
-            return VERDICT_ELSEWHERE; /* also where a script met it */
+            return VERDICT_ELSEWHERE; /* also when a script met the error */
         }
     }
     if (starts_with(text, "NOAUTH") || starts_with(text, "NOPERM") || starts_with(text, "WRONGP")
@@ -200,7 +224,7 @@ static enum verdict judge(const redisReply *reply, lk_outcome *ret_outcome) {
         return judge_error(reply->str, ret_outcome);
     }
     if (reply->type == REDIS_REPLY_INTEGER) {
-        return VERDICT_ANSWER; /* in short */
+        return VERDICT_ANSWER; /* in short form */
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2) {
         return VERDICT_FAILED;
@@ -214,14 +238,16 @@ struct attempt {
     struct lk_redis *store;
     struct lk_redis_call *call;
     const struct lk_patience *patience;
-    int asked_node; /* ASK: this time there; else LK_REDIS_NO_NODE */
+    int asked_node; /* node that ASK named, for the next try; else LK_REDIS_NO_NODE */
     int redirects;
     int64_t pause_us;
-    lk_error said; /* by a server that was not ready */
+    lk_error said; /* the error of a server that was not ready */
     bool has_said;
 };
 
-/* Sleeps a little before the next attempt. false: there is no time left, or the waker is thrown. */
+/*
+ * Sleeps briefly before the next attempt. Returns false if the time is up or the waker is thrown.
+ */
 static bool pause(struct attempt *attempt) {
     struct lk_random random = {lk_random_draw()};
     int64_t left_us = attempt->patience->until_us - lk_clock_now_us();
@@ -258,12 +284,12 @@ static lk_outcome load_script(struct attempt *attempt, struct lk_redis_link *lin
     return outcome;
 }
 
-/* ?replicas=N: the grant is told only when that many have it. */
+/* ?replicas=N: a grant is answered only after N replicas have it. */
 static lk_outcome await_replicas(struct attempt *attempt, struct lk_redis_link *link,
                                  lk_error *error) {
     int64_t left_us = attempt->patience->until_us - lk_clock_now_us();
     int64_t wait_us = left_us < REPLICAS_US_MAX ? left_us : REPLICAS_US_MAX;
-    int replicas = attempt->store->fleet.place.replicas;
+    int replicas = attempt->store->topology.target.replicas;
     char count[16];
     char time_ms[24];
     const char *const words[] = {"WAIT", count, time_ms};
@@ -303,20 +329,20 @@ static lk_outcome say_asking(struct attempt *attempt, struct lk_redis_link *link
 
 static lk_outcome take_link(struct attempt *attempt, struct lk_redis_link **ret_link,
                             lk_error *error) {
-    struct lk_redis_fleet *fleet = &attempt->store->fleet;
+    struct lk_redis_topology *topology = &attempt->store->topology;
 
     return attempt->asked_node != LK_REDIS_NO_NODE
-               ? lk_redis_fleet_take_node(fleet, attempt->asked_node, attempt->patience, ret_link,
-                                          error)
-               : lk_redis_fleet_take(fleet, lk_redis_slot_of(attempt->call->root),
-                                     attempt->patience, ret_link, error);
+               ? lk_redis_topology_take_node(topology, attempt->asked_node, attempt->patience,
+                                             ret_link, error)
+               : lk_redis_topology_take(topology, lk_redis_slot_of(attempt->call->root),
+                                        attempt->patience, ret_link, error);
 }
 
 static bool is_grant(const redisReply *reply) {
     return reply->type == REDIS_REPLY_INTEGER || lk_redis_integer_at(reply, 0) == LK_GRANTED;
 }
 
-/* Sends the call over the link. On anything but LK_OK the link is gone. */
+/* Sends the call over the link. On any outcome but LK_OK, the link is closed. */
 static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
                             redisReply **ret_reply, lk_error *error) {
     struct lk_redis_words *words = &attempt->call->words;
@@ -327,7 +353,7 @@ static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
     if (outcome == LK_OK) {
         outcome = lk_redis_exchange(link, words, attempt->patience, ret_reply, error);
     }
-    if (outcome == LK_OK && attempt->call->grants && attempt->store->fleet.place.replicas > 0
+    if (outcome == LK_OK && attempt->call->grants && attempt->store->topology.target.replicas > 0
         && is_grant(*ret_reply)) {
         outcome = await_replicas(attempt, link, error);
         if (outcome != LK_OK) {
@@ -336,15 +362,15 @@ static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
         }
     }
     if (outcome != LK_OK) {
-        lk_redis_fleet_drop(&attempt->store->fleet, link);
+        lk_redis_topology_drop(&attempt->store->topology, link);
     }
     return outcome;
 }
 
-/* What to do about a reply that is no answer. LK_OK: try again. */
+/* Handles a reply that is no answer. LK_OK: try again. */
 static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk_redis_link *link,
                         const redisReply *reply, lk_outcome failed, lk_error *error) {
-    struct lk_redis_fleet *fleet = &attempt->store->fleet;
+    struct lk_redis_topology *topology = &attempt->store->topology;
     const char *text = reply->str != NULL ? reply->str : "an answer that is none of the script's";
 
     switch (verdict) {
@@ -355,15 +381,15 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
     case VERDICT_MOVED:
     case VERDICT_ASK:
         attempt->asked_node =
-            lk_redis_fleet_redirect(fleet, reply->str, link, verdict == VERDICT_MOVED);
+            lk_redis_topology_redirect(topology, reply->str, link, verdict == VERDICT_MOVED);
         if (verdict == VERDICT_MOVED) {
             attempt->asked_node = LK_REDIS_NO_NODE;
-            lk_redis_fleet_doubt(fleet);
+            lk_redis_topology_mark_stale(topology, link->node);
         }
         return ++attempt->redirects < REDIRECTS_MAX || pause(attempt) ? LK_OK : LK_UNAVAILABLE;
     case VERDICT_ELSEWHERE:
     case VERDICT_LATER:
-        lk_redis_fleet_doubt(fleet);
+        lk_redis_topology_mark_stale(topology, link->node);
         (void)lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s", text);
         attempt->said = *error;
         attempt->has_said = true;
@@ -372,8 +398,8 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
         if (failed == LK_INTERNAL) {
             return lk_error_set(
                 error, failed,
-                "what stands in keys of {%.*s}:lk: is damaged, or not Lockkeeper's: "
-                "when nobody holds a lock there, delete them. The Redis server "
+                "what stands in keys of {%.*s}:lk: or {}:lk: is damaged, or not Lockkeeper's: "
+                "when no lock is held there, delete them. The Redis server "
                 "says: %.300s",
                 (int)attempt->call->root.size, attempt->call->root.bytes, text);
         }
@@ -381,7 +407,7 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
     }
 }
 
-/* One attempt. LK_WAITING: to be tried again. */
+/* Makes one attempt. LK_WAITING: try again. */
 static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_error *error) {
     struct lk_redis_link *link;
     redisReply *reply = NULL;
@@ -390,7 +416,6 @@ static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_e
     lk_outcome outcome = take_link(attempt, &link, error);
 
     if (outcome == LK_UNAVAILABLE) { /* nothing was sent */
-        lk_redis_fleet_doubt(&attempt->store->fleet);
         attempt->asked_node = LK_REDIS_NO_NODE;
         return pause(attempt) ? LK_WAITING : LK_UNAVAILABLE;
     }
@@ -407,13 +432,13 @@ static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_e
     }
     verdict = judge(reply, &failed);
     if (verdict == VERDICT_ANSWER) {
-        lk_redis_fleet_give(&attempt->store->fleet, link);
+        lk_redis_topology_give(&attempt->store->topology, link);
         *ret_reply = reply;
         return LK_OK;
     }
     outcome = react(attempt, verdict, link, reply, failed, error);
     freeReplyObject(reply);
-    lk_redis_fleet_give(&attempt->store->fleet, link);
+    lk_redis_topology_give(&attempt->store->topology, link);
     return outcome == LK_OK ? LK_WAITING : outcome;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking, renewing, releasing, breaking, and waiting in line: one call of the script each. */
+/* Decisions, one call of the script each; and waiting. Values are in values.c, work in work.c. */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/text.h"
 #include "engine/bytes.h"
 #include "engine/redis/answer.h"
@@ -11,14 +12,9 @@
 #include "engine/redis/operations.h"
 #include "engine/reply.h"
 
-#define DUE_SLACK_US INT64_C(1000)     /* so that a deadline has passed when it is looked at */
-#define DUE_PER_PLACE_US INT64_C(5000) /* who is further back leaves it to those in front */
+#define DUE_SLACK_US INT64_C(1000)     /* so that a deadline has passed when it is checked */
+#define DUE_PER_PLACE_US INT64_C(5000) /* waiters further back leave it to those in front */
 enum { DUE_PLACES_MAX = 20 };
-
-/* Makes an error of the call the result. */
-static lk_outcome fail(lk_result *result, const lk_error *error) {
-    return lk_result_fail(result, error->outcome, "%s", error->text);
-}
 
 static bool is_one_root(const struct lk_part *parts, size_t count) {
     for (size_t i = 1; i < count; i++) {
@@ -29,11 +25,11 @@ static bool is_one_root(const struct lk_part *parts, size_t count) {
     return true;
 }
 
-/* A cluster decides together only what is in one slot. */
+/* In a cluster, one decision can only cover paths in one slot. */
 static bool is_one_slot(const struct lk_redis *store, const struct lk_part *parts, size_t count) {
     unsigned slot = lk_redis_slot_of(lk_path_root(&parts[0].path));
 
-    if (!store->fleet.is_cluster || is_one_root(parts, count)) {
+    if (!store->topology.is_cluster || is_one_root(parts, count)) {
         return true;
     }
     for (size_t i = 1; i < count; i++) {
@@ -44,14 +40,14 @@ static bool is_one_slot(const struct lk_redis *store, const struct lk_part *part
     return true;
 }
 
-static lk_outcome refuse_slots(lk_result *result) {
-    return lk_result_fail(result, LK_UNSUPPORTED,
-                          "R14: the roots are in different slots of the cluster");
+static lk_outcome refuse_slots(struct lk_decision *decision) {
+    return lk_decision_fail(decision, LK_UNSUPPORTED,
+                            "R14: the roots are in different slots of the cluster");
 }
 
 /* ---- ask ------------------------------------------------------------------------------------- */
 
-/* What the script has a short form for: one path, and nothing out of the ordinary. */
+/* Whether the script has a short form for the ask: one path, and no unusual options. */
 static bool is_plain(const struct lk_ask *ask) {
     return ask->part_count == 1 && ask->until_us == 0 && !ask->wants_value && ask->batch.size == 0;
 }
@@ -88,7 +84,7 @@ static void say_ask(struct lk_redis_call *call, const struct lk_ask *ask) {
     lk_redis_call_say(call, ask->batch);
 }
 
-/* When, on this machine's clock, something in front may have ended by itself. */
+/* When, on this machine's clock, a request in front may have expired. */
 static int64_t due_here(const redisReply *reply, size_t places) {
     int64_t due_us = lk_redis_integer_at(reply, LK_REDIS_DUE);
     int64_t later_us =
@@ -98,23 +94,21 @@ static int64_t due_here(const redisReply *reply, size_t places) {
            + DUE_SLACK_US;
 }
 
-lk_outcome lk_redis_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                        const struct lk_patience *patience, lk_result *result,
-                        struct lk_stand *ret_stand) {
-    struct lk_redis *store = lk_redis_of(engine);
+static lk_outcome ask_for(struct lk_redis *store, const struct lk_ask *ask,
+                          const struct lk_patience *patience, struct lk_decision *decision) {
     bool is_attended = ask->style == LK_WAIT;
+    struct lk_wait_cursor *cursor = &decision->cursor;
     struct lk_redis_call call;
     redisReply *reply;
     uint64_t version = 0;
-    lk_error error;
     lk_outcome outcome;
 
     if (!is_one_slot(store, ask->parts, ask->part_count)) {
-        return refuse_slots(result);
+        return refuse_slots(decision);
     }
     if (is_attended) {
-        lk_redis_listener_start(&store->listener, lk_path_root(&ask->parts[0].path));
-        version = lk_redis_listener_version(&store->listener);
+        lk_redis_subscriber_start(&store->subscriber, lk_path_root(&ask->parts[0].path));
+        version = lk_redis_subscriber_version(&store->subscriber);
     }
     if (is_plain(ask)) {
         say_plain_ask(store, &call, ask);
@@ -124,27 +118,45 @@ lk_outcome lk_redis_ask(struct lk_engine *engine, const struct lk_ask *ask,
     }
     call.is_repeatable = true;
     call.grants = true;
-    outcome = lk_redis_call_make(store, &call, patience, &reply, &error);
+    outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
     if (outcome != LK_OK) {
-        return fail(result, &error);
+        return outcome;
     }
-    lk_redis_grant_read(reply, ask, result);
-    if (result->outcome == LK_WAITING) {
-        ret_stand->id = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_ID);
-        ret_stand->version = version;
-        ret_stand->in_the_way = result->position;
-        ret_stand->due_us = due_here(reply, result->position > 0 ? result->position - 1 : 0);
+    outcome = lk_redis_grant_read(reply, ask, decision);
+    if (outcome == LK_WAITING) {
+        size_t position = decision->result.position;
+
+        cursor->id = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_ID);
+        cursor->version = version;
+        cursor->in_the_way = position;
+        cursor->due_us = due_here(reply, position > 0 ? position - 1 : 0);
     }
     freeReplyObject(reply);
-    return result->outcome;
+    return outcome;
 }
 
-lk_outcome lk_redis_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                          struct lk_waker *waker) {
+bool lk_redis_may_have_forgotten(struct lk_engine *engine, uint64_t ticket,
+                                 const struct lk_part *parts, size_t part_count,
+                                 const struct lk_patience *patience) {
     struct lk_redis *store = lk_redis_of(engine);
+    struct lk_redis_call call;
+    redisReply *reply;
+    bool is_forgotten;
+    lk_error error;
 
-    until_us = stand->due_us < until_us ? stand->due_us : until_us;
-    return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, waker);
+    lk_redis_call_begin(store, "forgotten", &parts[0].path, false, &call);
+    lk_redis_call_number(&call, (int64_t)ticket);
+    lk_redis_call_number(&call, (int64_t)part_count);
+    for (size_t i = 0; i < part_count; i++) {
+        lk_redis_call_say(&call, (struct lk_slice){parts[i].path.bytes, parts[i].path.size});
+    }
+    call.is_repeatable = true;
+    if (lk_redis_call_make(store, &call, patience, &reply, &error) != LK_OK) {
+        return true;
+    }
+    is_forgotten = lk_redis_integer_at(reply, 2) != 0;
+    freeReplyObject(reply);
+    return is_forgotten;
 }
 
 /* ---- renew and release ----------------------------------------------------------------------- */
@@ -160,26 +172,24 @@ static void say_paths(struct lk_redis_call *call, const struct lk_target *target
 }
 
 static lk_outcome answer(struct lk_redis *store, struct lk_redis_call *call,
-                         const struct lk_patience *patience, lk_result *result) {
+                         const struct lk_patience *patience, struct lk_decision *decision) {
     redisReply *reply;
-    lk_error error;
+    lk_outcome outcome = lk_redis_call_make(store, call, patience, &reply, &decision->error);
 
-    if (lk_redis_call_make(store, call, patience, &reply, &error) != LK_OK) {
-        return fail(result, &error);
+    if (outcome == LK_OK) {
+        outcome = lk_redis_answer_read(reply, decision);
+        freeReplyObject(reply);
     }
-    lk_redis_answer_read(reply, result);
-    freeReplyObject(reply);
-    return result->outcome;
+    return outcome;
 }
 
-lk_outcome lk_redis_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                          const struct lk_patience *patience, lk_result *result) {
-    struct lk_redis *store = lk_redis_of(engine);
+static lk_outcome renew(struct lk_redis *store, const struct lk_renew *renew,
+                        const struct lk_patience *patience, struct lk_decision *decision) {
     const struct lk_target *target = &renew->target;
     struct lk_redis_call call;
 
     if (!is_one_slot(store, target->parts, target->part_count)) {
-        return refuse_slots(result);
+        return refuse_slots(decision);
     }
     if (is_plain_target(target)) {
         lk_redis_call_begin_plain(store, "n", &target->parts[0].path, NULL, &call);
@@ -194,17 +204,16 @@ lk_outcome lk_redis_renew(struct lk_engine *engine, const struct lk_renew *renew
         say_paths(&call, target);
     }
     call.is_repeatable = true;
-    return answer(store, &call, patience, result);
+    return answer(store, &call, patience, decision);
 }
 
-lk_outcome lk_redis_release(struct lk_engine *engine, const struct lk_release *release,
-                            const struct lk_patience *patience, lk_result *result) {
-    struct lk_redis *store = lk_redis_of(engine);
+static lk_outcome release(struct lk_redis *store, const struct lk_release *release,
+                          const struct lk_patience *patience, struct lk_decision *decision) {
     const struct lk_target *target = &release->target;
     struct lk_redis_call call;
 
     if (!is_one_slot(store, target->parts, target->part_count)) {
-        return refuse_slots(result);
+        return refuse_slots(decision);
     }
     if (is_plain_target(target) && !release->puts) {
         lk_redis_call_begin_plain(store, "r", &target->parts[0].path, NULL, &call);
@@ -218,16 +227,14 @@ lk_outcome lk_redis_release(struct lk_engine *engine, const struct lk_release *r
         lk_redis_call_say(&call, release->puts ? release->put : (struct lk_slice){NULL, 0});
         say_paths(&call, target);
     }
-    call.is_repeatable = target->token != 0; /* else a second one is LOST */
-    return answer(store, &call, patience, result);
+    call.is_repeatable = target->token != 0; /* without a token, a second release answers LOST */
+    return answer(store, &call, patience, decision);
 }
 
 /* ---- break ----------------------------------------------------------------------------------- */
 
-lk_outcome lk_redis_break(struct lk_engine *engine, const struct lk_break *broken,
-                          struct lk_slice by, struct lk_slice reason,
-                          const struct lk_patience *patience, size_t *ret_count, lk_error *error) {
-    struct lk_redis *store = lk_redis_of(engine);
+static lk_outcome break_all(struct lk_redis *store, const struct lk_break *broken,
+                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_redis_call call;
     redisReply *reply;
     lk_outcome outcome;
@@ -236,13 +243,61 @@ lk_outcome lk_redis_break(struct lk_engine *engine, const struct lk_break *broke
     lk_redis_call_say(&call, (struct lk_slice){broken->path.bytes, broken->path.size});
     lk_redis_call_say(&call, broken->owner);
     lk_redis_call_number(&call, broken->at_once);
-    lk_redis_call_say(&call, by);
-    lk_redis_call_say(&call, reason);
-    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    lk_redis_call_say(&call, broken->by);
+    lk_redis_call_say(&call, broken->reason);
+    outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    *ret_count = (size_t)lk_redis_integer_at(reply, 2);
+    decision->broken = (size_t)lk_redis_integer_at(reply, 2);
     freeReplyObject(reply);
-    return lk_error_clear(error, LK_OK);
+    return lk_error_clear(&decision->error, LK_OK);
+}
+
+/* ---- any command ----------------------------------------------------------------------------- */
+
+static lk_outcome decide(struct lk_redis *store, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        return ask_for(store, &command->ask, patience, decision);
+    case LK_COMMAND_RENEW:
+        return renew(store, &command->renew, patience, decision);
+    case LK_COMMAND_RELEASE:
+        return release(store, &command->release, patience, decision);
+    case LK_COMMAND_BREAK:
+        return break_all(store, &command->broken, patience, decision);
+    case LK_COMMAND_PUT:
+        return lk_redis_put(store, &command->put, patience, decision);
+    case LK_COMMAND_PUSH:
+        return lk_redis_push(store, &command->push, patience, decision);
+    case LK_COMMAND_TAKE:
+        return lk_redis_take(store, &command->take, patience, decision);
+    case LK_COMMAND_FINISH:
+        return lk_redis_finish(store, &command->finish, patience, decision);
+    case LK_COMMAND_UNPARK:
+        return lk_redis_unpark(store, &command->unpark, patience, decision);
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+    return lk_decision_refuse(decision);
+}
+
+lk_outcome lk_redis_decide(struct lk_engine *engine, const struct lk_command *command,
+                           const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    lk_decision_begin(ret_decision, command);
+    return lk_decision_end(ret_decision,
+                           decide(lk_redis_of(engine), command, patience, ret_decision));
+}
+
+lk_outcome lk_redis_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                          int64_t until_us, struct lk_waker *waker) {
+    struct lk_redis *store = lk_redis_of(engine);
+
+    until_us = cursor->command->kind == LK_COMMAND_TAKE
+                   ? lk_min(until_us, lk_redis_look_for_work_us(store, cursor))
+                   : lk_min(until_us, cursor->due_us);
+    return lk_redis_subscriber_sleep(&store->subscriber, cursor->id, cursor->version, until_us,
+                                     waker);
 }

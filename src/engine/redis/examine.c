@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `lk doctor` says of the servers. */
+/* What `lk doctor` reports about the servers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +57,13 @@ static void look_at_replication(struct examination *e, const redisReply *info, c
 
     lk_redis_field_read(info->str, "connected_slaves:", replicas, sizeof replicas);
     lk_text_format(&e->text, "replicas of %s: %s\n", whose, replicas);
-    if (strtol(replicas, NULL, 10) < e->store->fleet.place.replicas) {
+    if (strtol(replicas, NULL, 10) < e->store->topology.target.replicas) {
         lk_text_format(&e->warnings, "%s has fewer replicas than ?replicas=%d asks for\n", whose,
-                       e->store->fleet.place.replicas);
+                       e->store->topology.target.replicas);
     }
 }
 
-/* The server's clock, and how long it takes to ask for it. */
+/* Reads the server's clock, and measures how long that takes. */
 static lk_outcome look_at_clock(struct examination *e, struct lk_redis_link *link,
                                 lk_error *error) {
     static const char *const words[] = {"TIME"};
@@ -102,16 +102,16 @@ static lk_outcome look_at_info(struct examination *e, struct lk_redis_link *link
 }
 
 static lk_outcome look_at_node(struct examination *e, int node, lk_error *error) {
-    struct lk_redis_fleet *fleet = &e->store->fleet;
+    struct lk_redis_topology *topology = &e->store->topology;
     char whose[LK_REDIS_HOST_BYTES_MAX + 8];
     struct lk_redis_link *link;
-    lk_outcome outcome = lk_redis_fleet_take_node(fleet, node, e->patience, &link, error);
+    lk_outcome outcome = lk_redis_topology_take_node(topology, node, e->patience, &link, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    (void)snprintf(whose, sizeof whose, "%s:%d", fleet->nodes[node].address.host,
-                   fleet->nodes[node].address.port);
+    (void)snprintf(whose, sizeof whose, "%s:%d", topology->nodes[node].address.host,
+                   topology->nodes[node].address.port);
     outcome = look_at_info(e, link, "memory", whose, look_at_memory, error);
     if (outcome == LK_OK) {
         outcome = look_at_info(e, link, "persistence", whose, look_at_persistence, error);
@@ -123,27 +123,27 @@ static lk_outcome look_at_node(struct examination *e, int node, lk_error *error)
         outcome = look_at_clock(e, link, error);
     }
     if (outcome == LK_OK) {
-        lk_redis_fleet_give(fleet, link);
+        lk_redis_topology_give(topology, link);
     } else {
-        lk_redis_fleet_drop(fleet, link);
+        lk_redis_topology_drop(topology, link);
     }
     return outcome;
 }
 
 static lk_outcome look_at_all(struct examination *e, lk_error *error) {
     int nodes[LK_REDIS_NODES_MAX];
-    lk_outcome outcome = lk_redis_fleet_discover(&e->store->fleet, e->patience, error);
-    int count = lk_redis_fleet_masters(&e->store->fleet, nodes);
+    lk_outcome outcome = lk_redis_topology_discover(&e->store->topology, e->patience, error);
+    int count = lk_redis_topology_masters(&e->store->topology, nodes);
 
     if (outcome != LK_OK) {
         return outcome;
     }
     lk_text_format(&e->text, "servers: %d%s\n", count,
-                   e->store->fleet.is_cluster ? " masters of a cluster" : "");
+                   e->store->topology.is_cluster ? " masters of a cluster" : "");
     for (int i = 0; i < count && i < 8 && outcome == LK_OK; i++) {
         outcome = look_at_node(e, nodes[i], error);
     }
-    if (e->store->fleet.place.replicas == 0) {
+    if (e->store->topology.target.replicas == 0) {
         lk_text_format(&e->warnings, "Redis replicates asynchronously: a fail-over may forget a "
                                      "grant, and then two hold; fencing tokens still tell them "
                                      "apart (?replicas=N waits for N replicas)\n");

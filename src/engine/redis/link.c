@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, on hiredis; waiting is done here, so that it ends when it shall. */
+/* Connections, on hiredis. The waits are done here, so that they end with the time budget. */
 #include "engine/redis/link.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define CONNECT_US_MAX INT64_C(3000000) /* for one server: another one may be there */
-enum { SLICE_MS = 50 };                 /* how often a waker is looked at */
+#define CONNECT_US_MAX INT64_C(3000000) /* for one server: another one may be reachable */
+enum { SLICE_MS = 50 };                 /* how often a waker is checked */
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Until the socket is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: the time is up. */
+/* Waits until the socket is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: the time is up. */
 static lk_outcome wait_for(const redisContext *context, short events,
                            const struct lk_patience *patience) {
     struct pollfd socket = {.fd = context->fd, .events = events};
@@ -80,8 +80,8 @@ static lk_outcome send_all(struct lk_redis_link *link, const struct lk_patience 
 }
 
 /*
- * Until there may be something to read. A read waits a slice by itself (wait_in_calls()), which
- * saves a system call; it is not left to it when less than that is left.
+ * Waits until there may be data to read. A read waits for a slice by itself (wait_in_calls()),
+ * which saves a system call. If less time than a slice is left, this function polls instead.
  */
 static lk_outcome wait_for_more(const redisContext *context, const struct lk_patience *patience) {
     if (patience->until_us - lk_clock_now_us() <= SLICE_MS * INT64_C(1000)) {
@@ -149,7 +149,7 @@ bool lk_redis_link_is_sound(const struct lk_redis_link *link) {
 
 /* ---- greetings ------------------------------------------------------------------------------- */
 
-/* What a refused greeting means. */
+/* Explains a refused greeting. */
 static lk_outcome judge_refusal(const redisReply *reply, lk_error *error) {
     lk_outcome outcome = LK_UNAVAILABLE;
 
@@ -223,19 +223,20 @@ static lk_outcome look_at_server(struct lk_redis_link *link, const struct lk_pat
     return outcome;
 }
 
-static lk_outcome greet(struct lk_redis_link *link, const struct lk_redis_place *place,
+static lk_outcome greet(struct lk_redis_link *link, const struct lk_redis_target *target,
                         const struct lk_patience *patience, lk_error *error) {
-    const bool has_user = place->user[0] != '\0';
-    const char *const auth[] = {"AUTH", has_user ? place->user : place->password, place->password};
+    const bool has_user = target->user[0] != '\0';
+    const char *const auth[] = {"AUTH", has_user ? target->user : target->password,
+                                target->password};
     char database[16];
     const char *const choose[] = {"SELECT", database};
     lk_outcome outcome = LK_OK;
 
-    (void)snprintf(database, sizeof database, "%d", place->database);
-    if (place->password[0] != '\0') {
+    (void)snprintf(database, sizeof database, "%d", target->database);
+    if (target->password[0] != '\0') {
         outcome = greet_with(link, auth, has_user ? 3 : 2, patience, error);
     }
-    if (outcome == LK_OK && place->database != 0) {
+    if (outcome == LK_OK && target->database != 0) {
         outcome = greet_with(link, choose, 2, patience, error);
     }
     return outcome == LK_OK ? look_at_server(link, patience, error) : outcome;
@@ -243,7 +244,7 @@ static lk_outcome greet(struct lk_redis_link *link, const struct lk_redis_place 
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* From now on reads and writes wait a slice; then hiredis says, as before: try again later. */
+/* Makes reads and writes wait for a slice; after that, hiredis reports, as before, a retry. */
 static bool wait_in_calls(int socket) {
     const struct timeval slice = {.tv_usec = SLICE_MS * 1000};
     int flags = fcntl(socket, F_GETFL);
@@ -288,7 +289,7 @@ static lk_outcome connect_to(struct lk_redis_link *link, const struct lk_redis_a
     return outcome;
 }
 
-lk_outcome lk_redis_link_open(const struct lk_redis_place *place,
+lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
                               const struct lk_redis_address *address,
                               const struct lk_patience *patience, struct lk_redis_link **ret_link,
                               lk_error *error) {
@@ -304,7 +305,7 @@ lk_outcome lk_redis_link_open(const struct lk_redis_place *place,
     }
     outcome = connect_to(link, address, &bounded, error);
     if (outcome == LK_OK) {
-        outcome = greet(link, place, &bounded, error);
+        outcome = greet(link, target, &bounded, error);
     }
     if (outcome != LK_OK) {
         lk_redis_link_close(link);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection to one server: made, greeted (AUTH, SELECT, INFO), and asked one thing at a time.
+ * One connection to one server: it is opened, greeted (AUTH, SELECT, INFO), and carries one
+ * exchange at a time.
  *
- * Never waits longer than the patience that is passed in, and looks at its waker on the way. A link
- * on which an exchange has failed is of no use any more. Used by one thread at a time.
+ * No function waits longer than the time budget that is passed in, and each checks its waker
+ * meanwhile. A link on which an exchange has failed is unusable. Used by one thread at a time.
  */
 #ifndef LK_ENGINE_REDIS_LINK_H
 #define LK_ENGINE_REDIS_LINK_H
@@ -11,15 +12,15 @@
 #include <hiredis/hiredis.h>
 
 #include "engine/engine.h"
-#include "engine/redis/place.h"
+#include "engine/redis/target.h"
 
 enum { LK_REDIS_BOOT_BYTES = 16, LK_REDIS_ARGUMENTS_MAX = 128 };
 
 struct lk_redis_link {
     redisContext *context;
-    struct lk_redis_link *next;         /* in its node's list of idle ones */
-    int node;                           /* which it belongs to */
-    char boot[LK_REDIS_BOOT_BYTES + 1]; /* the server's run id: another one has been restarted */
+    struct lk_redis_link *next;         /* in its node's list of idle links */
+    int node;                           /* the node it is connected to */
+    char boot[LK_REDIS_BOOT_BYTES + 1]; /* the server's run id, which changes at a restart */
     bool is_cluster;
     int major; /* of the server's version */
     bool has_script;
@@ -41,15 +42,15 @@ static inline void lk_redis_say(struct lk_redis_words *words, struct lk_slice wo
  * LK_OK with *ret_link; LK_DENIED (name or password), LK_CANCELLED, LK_UNSUPPORTED (no such
  * database), or LK_UNAVAILABLE.
  */
-lk_outcome lk_redis_link_open(const struct lk_redis_place *place,
+lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
                               const struct lk_redis_address *address,
                               const struct lk_patience *patience, struct lk_redis_link **ret_link,
                               lk_error *error);
 void lk_redis_link_close(struct lk_redis_link *link); /* accepts NULL */
 
 /*
- * One command and its reply, which may be an error, for freeReplyObject(). LK_OK; LK_CANCELLED; or
- * LK_UNAVAILABLE: unknown whether it was carried out, the link is of no use any more.
+ * Sends one command and reads its reply, for freeReplyObject(); the reply may be an error. LK_OK;
+ * LK_CANCELLED; or LK_UNAVAILABLE: the command may have been carried out, and the link is unusable.
  */
 lk_outcome lk_redis_exchange(struct lk_redis_link *link, const struct lk_redis_words *words,
                              const struct lk_patience *patience, redisReply **ret_reply,
@@ -60,10 +61,13 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
                                   size_t count, const struct lk_patience *patience,
                                   redisReply **ret_reply, lk_error *error);
 
-/* Copies what stands behind `name`, which begins a line of INFO's text; "" when no line does. */
+/*
+ * Copies what follows `name` at the beginning of a line of INFO's text; "" if there is no such
+ * line.
+ */
 void lk_redis_field_read(const char *text, const char *name, char *ret_value, size_t capacity);
 
-/* Whether the connection is in a state in which an idle one has to be: open, and silent. */
+/* Whether the connection is in the state required of an idle one: open, with nothing to read. */
 bool lk_redis_link_is_sound(const struct lk_redis_link *link);
 
 #endif

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of engine.h, by the file that has them. */
+/* The operations of engine.h, by the file that implements them. */
 #ifndef LK_ENGINE_REDIS_OPERATIONS_H
 #define LK_ENGINE_REDIS_OPERATIONS_H
 
 #include "engine/engine.h"
 
+struct lk_redis; /* store.h */
+
 /* ---- decide.c ---- */
 
-lk_outcome lk_redis_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                        const struct lk_patience *patience, lk_result *result,
-                        struct lk_stand *ret_stand);
-lk_outcome lk_redis_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                          const struct lk_patience *patience, lk_result *result);
-lk_outcome lk_redis_release(struct lk_engine *engine, const struct lk_release *release,
-                            const struct lk_patience *patience, lk_result *result);
-lk_outcome lk_redis_break(struct lk_engine *engine, const struct lk_break *broken,
-                          struct lk_slice by, struct lk_slice reason,
-                          const struct lk_patience *patience, size_t *ret_count, lk_error *error);
-lk_outcome lk_redis_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                          struct lk_waker *waker);
+lk_outcome lk_redis_decide(struct lk_engine *engine, const struct lk_command *command,
+                           const struct lk_patience *patience, struct lk_decision *ret_decision);
+bool lk_redis_may_have_forgotten(struct lk_engine *engine, uint64_t ticket,
+                                 const struct lk_part *parts, size_t part_count,
+                                 const struct lk_patience *patience);
+lk_outcome lk_redis_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                          int64_t until_us, struct lk_waker *waker);
 
-/* ---- look.c ---- */
+/* ---- queries.c ---- */
 
 lk_outcome lk_redis_list(struct lk_engine *engine, const struct lk_path *prefix,
                          const struct lk_patience *patience, lk_listing **ret_listing,
@@ -37,29 +34,32 @@ lk_outcome lk_redis_audit(struct lk_engine *engine, const struct lk_path *prefix
 lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *path,
                               const struct lk_patience *patience, lk_value **ret_value,
                               lk_error *error);
-lk_outcome lk_redis_value_put(struct lk_engine *engine, const struct lk_put *put,
-                              const struct lk_patience *patience, lk_error *error);
+/* Called by lk_redis_decide(), with an empty decision. */
+lk_outcome lk_redis_put(struct lk_redis *store, const struct lk_put *put,
+                        const struct lk_patience *patience, struct lk_decision *decision);
 
-/* ---- work.c ---- */
+/* ---- work.c: likewise ---- */
 
-lk_outcome lk_redis_push(struct lk_engine *engine, const struct lk_push *push,
-                         const struct lk_patience *patience, bool *ret_added, lk_error *error);
-lk_outcome lk_redis_take(struct lk_engine *engine, const struct lk_take *take,
-                         const struct lk_patience *patience, lk_claim_info **ret_claim,
-                         struct lk_stand *ret_stand, lk_error *error);
-lk_outcome lk_redis_finish(struct lk_engine *engine, const struct lk_finish *finish,
-                           const struct lk_patience *patience, lk_error *error);
-lk_outcome lk_redis_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
-                           const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
+                         const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
+                         const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finish,
+                           const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpark,
+                           const struct lk_patience *patience, struct lk_decision *decision);
+
+/* When to query for work again after this take, even without a message. Subscribes. */
+int64_t lk_redis_look_for_work_us(struct lk_redis *store, const struct lk_wait_cursor *cursor);
+
+/* ---- work_queries.c ---- */
+
 lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
                           const struct lk_patience *patience, lk_item_list **ret_list,
                           lk_error *error);
 lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
-                          const struct lk_patience *patience, lk_queue_stats *ret_stats,
-                          lk_error *error);
-lk_outcome lk_redis_await_work(struct lk_engine *engine, const struct lk_path *queue,
-                               const struct lk_stand *stand, int64_t until_us,
-                               struct lk_waker *waker);
+                          enum lk_stats_depth depth, const struct lk_patience *patience,
+                          lk_queue_stats *ret_stats, lk_error *error);
 
 /* ---- examine.c ---- */
 

@@ -3,6 +3,7 @@
 #include "engine/redis/redis.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,43 +12,43 @@
 #include "engine/redis/operations.h"
 #include "engine/redis/store.h"
 
-static lk_outcome set_up(struct lk_redis *store, const struct lk_redis_place *place,
+static lk_outcome set_up(struct lk_redis *store, const struct lk_redis_target *target,
                          const struct lk_patience *patience, lk_error *error) {
-    lk_outcome outcome = lk_redis_fleet_init(&store->fleet, place, error);
+    lk_outcome outcome = lk_redis_topology_init(&store->topology, target, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
     (void)snprintf(store->name, sizeof store->name, "lk:e:%016" PRIx64 "%016" PRIx64,
                    lk_random_draw(), lk_random_draw());
-    if (!lk_redis_listener_init(&store->listener, &store->fleet, store->name)) {
-        lk_redis_fleet_done(&store->fleet);
+    if (!lk_redis_subscriber_init(&store->subscriber, &store->topology, store->name)) {
+        lk_redis_topology_done(&store->topology);
         return lk_error_set(error, LK_INTERNAL, "the system has no more of what threads need");
     }
-    outcome = lk_redis_fleet_discover(&store->fleet, patience, error);
+    outcome = lk_redis_topology_discover(&store->topology, patience, error);
     if (outcome != LK_OK) {
-        lk_redis_listener_done(&store->listener);
-        lk_redis_fleet_done(&store->fleet);
+        lk_redis_subscriber_done(&store->subscriber);
+        lk_redis_topology_done(&store->topology);
     }
     return outcome;
 }
 
 static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
                               struct lk_engine **ret_engine, lk_error *error) {
-    struct lk_redis_place *place = calloc(1, sizeof *place);
+    struct lk_redis_target *target = calloc(1, sizeof *target);
     struct lk_redis *store = calloc(1, sizeof *store);
     lk_outcome outcome = LK_INTERNAL;
 
-    if (place == NULL || store == NULL) {
+    if (target == NULL || store == NULL) {
         (void)lk_error_set(error, LK_INTERNAL, "no memory for a store");
     } else {
-        outcome = lk_redis_place_parse(rest, place, error);
+        outcome = lk_redis_target_parse(rest, target, error);
         if (outcome == LK_OK) {
             store->engine.ops = &lk_engine_redis;
-            outcome = set_up(store, place, patience, error);
+            outcome = set_up(store, target, patience, error);
         }
     }
-    free(place);
+    free(target);
     if (outcome != LK_OK) {
         free(store);
         return outcome;
@@ -59,20 +60,23 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
 static void close_engine(struct lk_engine *engine) {
     struct lk_redis *store = lk_redis_of(engine);
 
-    lk_redis_listener_done(&store->listener);
-    lk_redis_fleet_done(&store->fleet);
+    lk_redis_subscriber_done(&store->subscriber);
+    lk_redis_topology_done(&store->topology);
     free(store);
 }
 
-static unsigned capabilities_of(struct lk_engine *engine) {
-    unsigned all = engine->ops->capabilities;
-
-    return lk_redis_of(engine)->fleet.is_cluster ? all & ~(unsigned)LK_CAN_ROOTS : all;
+/* In a cluster, the slot. Without one, a single server decides everything. */
+static unsigned node_of(struct lk_engine *engine, struct lk_slice root) {
+    return lk_redis_of(engine)->topology.is_cluster ? lk_redis_slot_of(root) : 0;
 }
 
-/* The slot, in a cluster; one server decides everything. */
-static unsigned place_of(struct lk_engine *engine, struct lk_slice root) {
-    return lk_redis_of(engine)->fleet.is_cluster ? lk_redis_slot_of(root) : 0;
+static void tell_status(struct lk_engine *engine, struct lk_engine_status *status) {
+    struct lk_redis *store = lk_redis_of(engine);
+
+    status->interruptions = atomic_load(&store->topology.interruptions);
+    if (store->topology.is_cluster) {
+        status->capabilities &= ~(unsigned)LK_CAN_ROOTS;
+    }
 }
 
 void lk_redis_shift_clock(struct lk_engine *engine, int64_t by_us) {
@@ -86,29 +90,21 @@ int64_t lk_redis_last_now_us(const struct lk_engine *engine) {
 const struct lk_engine_ops lk_engine_redis = {
     .scheme = "redis",
     .title = "a Redis server or cluster",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST,
+    .capabilities =
+        LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
     .open = open_by_url,
     .close = close_engine,
-    .capabilities_of = capabilities_of,
-    .place_of = place_of,
-    .ask = lk_redis_ask,
-    .renew = lk_redis_renew,
-    .release = lk_redis_release,
+    .status = tell_status,
+    .node_of = node_of,
+    .may_have_forgotten = lk_redis_may_have_forgotten,
+    .decide = lk_redis_decide,
     .await = lk_redis_await,
-    .break_ = lk_redis_break,
     .list = lk_redis_list,
     .show = lk_redis_show,
     .audit = lk_redis_audit,
     .value_get = lk_redis_value_get,
-    .value_put = lk_redis_value_put,
-    .push = lk_redis_push,
-    .take = lk_redis_take,
-    .finish = lk_redis_finish,
-    .unpark = lk_redis_unpark,
     .items = lk_redis_items,
     .stats = lk_redis_stats,
-    .await_work = lk_redis_await_work,
     .examine = lk_redis_examine,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The script: the rules as the servers run them. Made by the build from the Lua files here. */
+/* The script: the rules as the servers run them. The build makes it from the Lua files. */
 #ifndef LK_ENGINE_REDIS_SCRIPT_H
 #define LK_ENGINE_REDIS_SCRIPT_H
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the engine know of a store. */
+/* The state of a store that the parts of the engine share. */
 #ifndef LK_ENGINE_REDIS_STORE_H
 #define LK_ENGINE_REDIS_STORE_H
 
-#include "engine/redis/fleet.h"
-#include "engine/redis/listener.h"
+#include "engine/redis/subscriber.h"
+#include "engine/redis/topology.h"
 
 struct lk_redis {
     struct lk_engine engine;
-    struct lk_redis_fleet fleet;
-    struct lk_redis_listener listener;
-    char name[LK_REDIS_NAME_BYTES_MAX + 1]; /* what the channels of this process begin with */
+    struct lk_redis_topology topology;
+    struct lk_redis_subscriber subscriber;
+    char name[LK_REDIS_NAME_BYTES_MAX + 1]; /* prefix of this process's channels */
+    _Atomic uint32_t tags[LK_REDIS_SLOTS];  /* of floors, + 1 (call.c); 0: not computed */
     _Atomic int64_t shift_us;               /* tests: added to the servers' clock */
     _Atomic int64_t last_now_us;            /* the servers' time at the last answer */
 };
 
 static inline struct lk_redis *lk_redis_of(struct lk_engine *engine) {
-    return (struct lk_redis *)engine; /* its first member */
+    return (struct lk_redis *)engine; /* the engine is its first member */
 }
 
 #endif

@@ -4,17 +4,11 @@
 
 #include "base/error.h"
 #include "engine/bytes.h"
+#include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
 
-enum { TEXT = 2, VALUE = 3, DOUBT = 4 };
-
-static lk_outcome say(const redisReply *reply, lk_error *error) {
-    struct lk_slice text = lk_redis_text_at(reply, TEXT);
-
-    return lk_error_set(error, (lk_outcome)lk_redis_integer_at(reply, 0), "%.*s", (int)text.size,
-                        text.bytes != NULL ? text.bytes : "");
-}
+enum { VALUE = 3, DOUBT = 4 };
 
 lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *path,
                               const struct lk_patience *patience, lk_value **ret_value,
@@ -31,7 +25,7 @@ lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *pa
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = say(reply, error);
+    outcome = lk_redis_outcome_read(reply, error);
     if (outcome == LK_OK) {
         struct lk_slice bytes = lk_redis_text_at(reply, VALUE);
         lk_value *value = calloc(1, sizeof *value);
@@ -52,9 +46,9 @@ lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *pa
     return outcome;
 }
 
-lk_outcome lk_redis_value_put(struct lk_engine *engine, const struct lk_put *put,
-                              const struct lk_patience *patience, lk_error *error) {
-    struct lk_redis *store = lk_redis_of(engine);
+lk_outcome lk_redis_put(struct lk_redis *store, const struct lk_put *put,
+                        const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_redis_call call;
     redisReply *reply;
     lk_outcome outcome;
@@ -76,7 +70,7 @@ lk_outcome lk_redis_value_put(struct lk_engine *engine, const struct lk_put *put
     lk_redis_call_say(&call, put->deletes ? (struct lk_slice){NULL, 0} : put->bytes);
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {
-        outcome = say(reply, error);
+        outcome = lk_redis_outcome_read(reply, error);
         freeReplyObject(reply);
     }
     return outcome;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work (R16): what is wrong with a call is said here, the rest is decided by the script. */
+/* Work (R16): invalid calls are refused here, everything else is decided by the script. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/text.h"
 #include "engine/bytes.h"
+#include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
 #include "engine/reply.h"
 
-#define WORK_LOOK_US INT64_C(250000) /* what ends in another root tells nobody */
+#define WORK_LOOK_US INT64_C(250000) /* an end under another root sends no message */
 #define WORK_LOOK_MIN_US INT64_C(20000)
-enum { TEXT = 2 };
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* QUEUE/ID as a path, in bytes of its own. */
+/* QUEUE/ID as a path, with its own storage. */
 struct item_path {
     struct lk_path path;
     char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
@@ -63,7 +64,7 @@ static lk_outcome check_needs(const struct lk_redis *store, const struct lk_push
     if (lk_parts_check(parts, push->need_count + 1, &cause) != LK_OK) {
         return lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
     }
-    for (size_t i = 0; store->fleet.is_cluster && i < push->need_count; i++) {
+    for (size_t i = 0; store->topology.is_cluster && i < push->need_count; i++) {
         if (lk_redis_slot_of(lk_path_root(&push->needs[i].path))
             != lk_redis_slot_of(lk_path_root(&push->queue))) {
             return lk_error_set(error, LK_UNSUPPORTED,
@@ -77,21 +78,14 @@ static void say_path(struct lk_redis_call *call, const struct lk_path *path) {
     lk_redis_call_say(call, (struct lk_slice){path->bytes, path->size});
 }
 
-static lk_outcome say(const redisReply *reply, lk_error *error) {
-    struct lk_slice text = lk_redis_text_at(reply, TEXT);
-
-    return lk_error_set(error, (lk_outcome)lk_redis_integer_at(reply, 0), "%.*s", (int)text.size,
-                        text.bytes != NULL ? text.bytes : "");
-}
-
-/* A call that is answered with an outcome and a sentence. */
+/* Makes a call that is answered with an outcome and a sentence. */
 static lk_outcome make_plain(struct lk_redis *store, struct lk_redis_call *call,
                              const struct lk_patience *patience, lk_error *error) {
     redisReply *reply;
     lk_outcome outcome = lk_redis_call_make(store, call, patience, &reply, error);
 
     if (outcome == LK_OK) {
-        outcome = say(reply, error);
+        outcome = lk_redis_outcome_read(reply, error);
         freeReplyObject(reply);
     }
     return outcome;
@@ -99,9 +93,9 @@ static lk_outcome make_plain(struct lk_redis *store, struct lk_redis_call *call,
 
 /* ---- push ------------------------------------------------------------------------------------ */
 
-lk_outcome lk_redis_push(struct lk_engine *engine, const struct lk_push *push,
-                         const struct lk_patience *patience, bool *ret_added, lk_error *error) {
-    struct lk_redis *store = lk_redis_of(engine);
+lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_redis_call call;
     struct item_path item;
     redisReply *reply;
@@ -133,8 +127,8 @@ lk_outcome lk_redis_push(struct lk_engine *engine, const struct lk_push *push,
     }
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {
-        *ret_added = lk_redis_integer_at(reply, 3) != 0;
-        outcome = say(reply, error);
+        decision->is_added = lk_redis_integer_at(reply, 3) != 0;
+        outcome = lk_redis_outcome_read(reply, error);
         freeReplyObject(reply);
     }
     return outcome;
@@ -142,7 +136,7 @@ lk_outcome lk_redis_push(struct lk_engine *engine, const struct lk_push *push,
 
 /* ---- take ------------------------------------------------------------------------------------ */
 
-/* The elements of a granted take, as work.lua makes it. */
+/* The elements of a granted take, in the order of work.lua. */
 enum taken {
     TAKEN_ID = 2,
     TAKEN_VALUE,
@@ -174,21 +168,21 @@ static bool fill_claim(const struct lk_take *take, const redisReply *reply, lk_c
 }
 
 static lk_outcome read_taken(const struct lk_take *take, const redisReply *reply,
-                             lk_claim_info **ret_claim, struct lk_stand *stand, lk_error *error) {
+                             struct lk_decision *decision) {
     lk_claim_info *claim;
 
     if (lk_redis_integer_at(reply, 0) != LK_GRANTED) {
-        stand->due_us = lk_clock_now_us() + lk_redis_integer_at(reply, 3)
-                        - lk_redis_integer_at(reply, 1) + 1000;
-        return say(reply, error);
+        decision->cursor.due_us = lk_clock_now_us() + lk_redis_integer_at(reply, 3)
+                                  - lk_redis_integer_at(reply, 1) + 1000;
+        return lk_redis_outcome_read(reply, &decision->error);
     }
     claim = calloc(1, sizeof *claim);
     if (claim == NULL || !fill_claim(take, reply, claim)) {
         lk_claim_free(claim);
-        return lk_error_set(error, LK_INTERNAL, "no memory for the claim");
+        return lk_decision_fail(decision, LK_INTERNAL, "no memory for the claim");
     }
-    *ret_claim = claim;
-    return lk_error_clear(error, LK_GRANTED);
+    decision->claim = claim;
+    return lk_error_clear(&decision->error, LK_GRANTED);
 }
 
 static lk_outcome check_take(const struct lk_take *take, lk_error *error) {
@@ -196,7 +190,7 @@ static lk_outcome check_take(const struct lk_take *take, lk_error *error) {
         return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
                             LK_OWNER_BYTES_MAX, take->owner.size);
     }
-    if (take->ttl_ms != 0 && (take->ttl_ms < LK_TTL_MIN_MS || take->ttl_ms > LK_TTL_MAX_MS)) {
+    if (take->ttl_ms < LK_TTL_MIN_MS || take->ttl_ms > LK_TTL_MAX_MS) {
         return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days, not %lld ms",
                             (long long)take->ttl_ms);
     }
@@ -209,21 +203,19 @@ static lk_outcome check_take(const struct lk_take *take, lk_error *error) {
     return LK_OK;
 }
 
-lk_outcome lk_redis_take(struct lk_engine *engine, const struct lk_take *take,
-                         const struct lk_patience *patience, lk_claim_info **ret_claim,
-                         struct lk_stand *ret_stand, lk_error *error) {
-    struct lk_redis *store = lk_redis_of(engine);
-    struct lk_stand stand = {
-        .id = lk_redis_queue_id((struct lk_slice){take->queue.bytes, take->queue.size})};
+lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_wait_cursor *cursor = &decision->cursor;
     char number[24];
     struct lk_redis_call call;
     redisReply *reply;
-    lk_outcome outcome = check_take(take, error);
+    lk_outcome outcome = check_take(take, &decision->error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    stand.version = lk_redis_listener_version(&store->listener);
+    cursor->id = lk_redis_queue_id((struct lk_slice){take->queue.bytes, take->queue.size});
+    cursor->version = lk_redis_subscriber_version(&store->subscriber);
     (void)snprintf(number, sizeof number, "%" PRIu64, take->ask_number);
     lk_redis_call_begin(store, "take", &take->queue, true, &call);
     say_path(&call, &take->queue);
@@ -234,36 +226,26 @@ lk_outcome lk_redis_take(struct lk_engine *engine, const struct lk_take *take,
     lk_redis_call_say(&call, take->note_given ? take->note : (struct lk_slice){NULL, 0});
     call.is_repeatable = take->ask_number != 0;
     call.grants = true;
-    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
     if (outcome == LK_OK) {
-        outcome = read_taken(take, reply, ret_claim, &stand, error);
-        if (outcome == LK_BUSY) {
-            *ret_stand = stand;
-        }
+        outcome = read_taken(take, reply, decision);
         freeReplyObject(reply);
     }
     return outcome;
 }
 
-lk_outcome lk_redis_await_work(struct lk_engine *engine, const struct lk_path *queue,
-                               const struct lk_stand *stand, int64_t until_us,
-                               struct lk_waker *waker) {
-    struct lk_redis *store = lk_redis_of(engine);
+int64_t lk_redis_look_for_work_us(struct lk_redis *store, const struct lk_wait_cursor *cursor) {
     int64_t now_us = lk_clock_now_us();
-    int64_t look_us = stand->due_us;
 
-    lk_redis_listener_start(&store->listener, lk_path_root(queue));
-    look_us = look_us < now_us + WORK_LOOK_US ? look_us : now_us + WORK_LOOK_US;
-    look_us = look_us > now_us + WORK_LOOK_MIN_US ? look_us : now_us + WORK_LOOK_MIN_US;
-    until_us = until_us < look_us ? until_us : look_us;
-    return lk_redis_listener_sleep(&store->listener, stand->id, stand->version, until_us, waker);
+    lk_redis_subscriber_start(&store->subscriber, lk_path_root(&cursor->command->take.queue));
+    return lk_max(lk_min(cursor->due_us, now_us + WORK_LOOK_US), now_us + WORK_LOOK_MIN_US);
 }
 
 /* ---- the end of a claim ---------------------------------------------------------------------- */
 
-lk_outcome lk_redis_finish(struct lk_engine *engine, const struct lk_finish *finish,
-                           const struct lk_patience *patience, lk_error *error) {
-    struct lk_redis *store = lk_redis_of(engine);
+lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finish,
+                           const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_redis_call call;
     struct item_path item;
     lk_outcome outcome = make_item_path(&finish->queue, finish->id, &item, error);
@@ -289,9 +271,9 @@ lk_outcome lk_redis_finish(struct lk_engine *engine, const struct lk_finish *fin
     return make_plain(store, &call, patience, error);
 }
 
-lk_outcome lk_redis_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
-                           const struct lk_patience *patience, lk_error *error) {
-    struct lk_redis *store = lk_redis_of(engine);
+lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpark,
+                           const struct lk_patience *patience, struct lk_decision *decision) {
+    lk_error *error = &decision->error;
     struct lk_redis_call call;
     struct item_path item;
     lk_outcome outcome = make_item_path(&unpark->queue, unpark->id, &item, error);

@@ -16,9 +16,13 @@ enum { REDIRECTS_MAX = 8 };
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
+void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status) {
+    status->interruptions = atomic_load(&lk_service_of(engine)->interruptions);
+}
+
 /* One that is free and still good; NULL: none. Sets where another one is to be made. */
 static struct lk_service_link *take_idle(struct lk_service *service,
-                                         struct lk_service_place *ret_place,
+                                         struct lk_service_address *ret_address,
                                          uint64_t *ret_generation) {
     struct lk_service_link *link = NULL;
     bool is_good = false;
@@ -31,32 +35,34 @@ static struct lk_service_link *take_idle(struct lk_service *service,
             service->idle = link->next;
             service->idle_count--;
         }
-        *ret_place = service->place;
+        *ret_address = service->address;
         *ret_generation = service->generation;
         pthread_mutex_unlock(&service->mutex);
         is_good =
             link == NULL || (link->generation == *ret_generation && lk_service_link_is_quiet(link));
+        atomic_fetch_add(&service->interruptions, !is_good);
     }
     return link;
 }
 
 static lk_outcome take_link(struct lk_service *service, const struct lk_patience *patience,
                             struct lk_service_link **ret_link, lk_error *error) {
-    struct lk_service_place place;
+    struct lk_service_address address;
     uint64_t generation;
     lk_outcome outcome;
 
-    *ret_link = take_idle(service, &place, &generation);
+    *ret_link = take_idle(service, &address, &generation);
     if (*ret_link != NULL) {
         return LK_OK;
     }
-    outcome = lk_service_link_open(&place, &service->login, patience, ret_link, error);
+    outcome = lk_service_link_open(&address, &service->login, patience, ret_link, error);
     if (outcome == LK_OK) {
         (*ret_link)->generation = generation;
     } else if (outcome == LK_UNAVAILABLE) {
+        atomic_fetch_add(&service->interruptions, 1);
         pthread_mutex_lock(&service->mutex);
         if (service->generation == generation) {
-            service->place = service->home; /* a leader that is gone: those at home know better */
+            service->address = service->home; /* a leader that is gone: those at home know better */
         }
         pthread_mutex_unlock(&service->mutex);
     }
@@ -95,6 +101,7 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
     }
     if (outcome != LK_OK) {
         lk_service_link_close(link);
+        atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
         return lk_error_set(error, outcome, "%s",
                             outcome == LK_UNAVAILABLE ? "the service did not answer"
                             : outcome == LK_INTERNAL  ? "the service answered no RESP, or too much"
@@ -163,17 +170,17 @@ static lk_outcome read_error(struct lk_slice text, lk_error *error) {
 
 /* `MOVED 0 host:port`. Whether that is what the error says, and it could be followed. */
 static bool follow(struct lk_service *service, struct lk_slice text) {
-    struct lk_service_place place;
+    struct lk_service_address address;
 
     if (!lk_slice_equal(first_word(&text), lk_slice_of("MOVED"))) {
         return false;
     }
     (void)first_word(&text);
-    if (lk_service_place_parse(text, &place, NULL) != LK_OK) {
+    if (lk_service_address_parse(text, &address, NULL) != LK_OK) {
         return false;
     }
     pthread_mutex_lock(&service->mutex);
-    service->place = place;
+    service->address = address;
     service->generation++;
     pthread_mutex_unlock(&service->mutex);
     return true;
@@ -204,7 +211,7 @@ static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) 
     }
     calling->is_repeated = calling->is_repeated || is_sent;
     if (calling->is_new && is_sent) {
-        calling->is_new = false; /* most likely the service was started anew, and is there */
+        calling->is_new = false; /* most likely the service was restarted, and is there */
         return lk_clock_now_us() < calling->patience->until_us;
     }
     paused =
@@ -241,7 +248,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
         outcome = attempt(service, request, patience, ret_answer, &is_sent, error);
         if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
             if (calling.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
-                is_sent = false; /* who sends us elsewhere has done nothing */
+                is_sent = false; /* a redirecting service has done nothing */
                 outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
                 calling.back_off_us = BACK_OFF_MIN_US;
                 continue;
@@ -290,33 +297,48 @@ struct plain {
     char *text;
 };
 
-static void read_status(struct lk_reader *reader, const struct lk_resp_value *value, void *record) {
-    struct plain *plain = record;
-
-    plain->outcome = lk_reader_outcome(reader, value);
-}
+static const struct lk_field plain_fields[] = {
+    {.name = "status", .kind = LK_FIELD_OUTCOME, .at = offsetof(struct plain, outcome)},
+    {.name = "error", .kind = LK_FIELD_TEXT, .at = offsetof(struct plain, text)},
+    {.name = NULL},
+};
+static const struct lk_form plain_form = {.fields = plain_fields};
 
 lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            lk_error *error) {
-    static const struct lk_field fields[] = {
-        {.name = "status", .kind = LK_FIELD_OTHER, .read = read_status},
-        {.name = "error", .kind = LK_FIELD_TEXT, .at = offsetof(struct plain, text)},
-        {.name = NULL},
-    };
     struct plain plain = {.outcome = LK_OK};
     struct lk_service_answer answer;
     lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
 
     if (outcome == LK_OK
         && (answer.head.kind == LK_RESP_MAP || answer.head.kind == LK_RESP_ARRAY)) {
-        lk_reader_read_map(&answer.reader, &answer.head, fields, &plain);
+        lk_reader_read_map(&answer.reader, &answer.head, &plain_form, &plain);
         outcome = lk_service_read_end(&answer.reader, error);
         if (outcome == LK_OK) {
             outcome =
                 lk_error_set(error, plain.outcome, "%s", plain.text != NULL ? plain.text : "");
         }
         free(plain.text);
+    }
+    lk_service_answer_done(&answer);
+    lk_words_done(words);
+    return outcome;
+}
+
+lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_words *words,
+                                      const struct lk_patience *patience, int64_t *ret_number,
+                                      lk_error *error) {
+    struct lk_service_answer answer;
+    lk_outcome outcome = lk_service_call(service, words, LK_SERVICE_ONCE, patience, &answer, error);
+
+    if (outcome == LK_OK) {
+        int64_t number = lk_reader_number(&answer.reader, &answer.head);
+
+        outcome = lk_service_read_end(&answer.reader, error);
+        if (outcome == LK_OK) {
+            *ret_number = number;
+        }
     }
     lk_service_answer_done(&answer);
     lk_words_done(words);

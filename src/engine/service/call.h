@@ -3,27 +3,29 @@
  * Calls to a service: a command there, its answer back, over one of a few connections.
  *
  * A connection that is free is used again, the last one first; there are as many as threads are at
- * it. What breaks is made anew within the caller's patience, and the command repeated where that
- * does no harm (R3). A service that says where its leader is is followed there.
+ * it. A broken connection is made again within the caller's patience, and the command repeated
+ * where that does no harm (R3). A service that says where its leader is is followed there.
  */
 #ifndef LK_ENGINE_SERVICE_CALL_H
 #define LK_ENGINE_SERVICE_CALL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
+#include "engine/service/command_builder.h"
 #include "engine/service/link.h"
 #include "engine/service/reader.h"
-#include "engine/service/words.h"
 
-enum { LK_SERVICE_IDLE_MAX = 64 }; /* connections kept though nobody uses them */
+enum { LK_SERVICE_IDLE_MAX = 64 }; /* idle connections that are kept */
 
 struct lk_service {
     struct lk_engine engine;
-    struct lk_service_place home; /* of the URL */
+    struct lk_service_address home; /* of the URL */
     struct lk_service_login login;
-    pthread_mutex_t mutex;         /* guards what follows */
-    struct lk_service_place place; /* where the leader was last known to be */
-    uint64_t generation;           /* of place: connections of another one are not used again */
+    _Atomic uint64_t interruptions;    /* connections that broke or could not be made */
+    pthread_mutex_t mutex;             /* guards what follows */
+    struct lk_service_address address; /* where the leader was last known to be */
+    uint64_t generation;               /* of place: connections of another one are not used again */
     struct lk_service_link *idle;
     size_t idle_count;
 };
@@ -64,13 +66,18 @@ void lk_service_answer_done(struct lk_service_answer *answer);
 lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
                             const struct lk_patience *patience);
 
+/* `status` of the engine. */
+void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status);
+
 /* For answers that are no more than an outcome: a plain reply, or a map with `status`. */
 lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            lk_error *error);
 
-/* Of a lk_blocker_info. */
-extern const struct lk_field lk_service_blocker_fields[];
+/* For answers that are a number, once: *ret_number is set on LK_OK. The words are ended. */
+lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_words *words,
+                                      const struct lk_patience *patience, int64_t *ret_number,
+                                      lk_error *error);
 
 /* What reading came to: LK_OK, or LK_INTERNAL and why in *error. */
 lk_outcome lk_service_read_end(const struct lk_reader *reader, lk_error *error);

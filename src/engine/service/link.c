@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/service/words.h"
+#include "engine/service/command_builder.h"
 
 #define NAP_US_MAX INT64_C(1000000) /* the clock counts suspended time and poll() does not */
 
@@ -157,13 +157,13 @@ bool lk_service_link_is_quiet(const struct lk_service_link *link) {
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* Returns an errno, 0 when connected; *ret_outcome says what a time that was over came to. */
-static int connect_to(int descriptor, const struct sockaddr *address, socklen_t size,
+static int connect_to(int descriptor, const struct sockaddr *socket_address, socklen_t size,
                       const struct lk_patience *patience, lk_outcome *ret_outcome) {
     int problem = 0;
     socklen_t problem_size = sizeof problem;
 
     *ret_outcome = LK_UNAVAILABLE;
-    if (connect(descriptor, address, size) == 0) {
+    if (connect(descriptor, socket_address, size) == 0) {
         return 0;
     }
     if (errno != EINPROGRESS) {
@@ -179,9 +179,10 @@ static int connect_to(int descriptor, const struct sockaddr *address, socklen_t 
 }
 
 /* A connected socket, or -1 with *ret_problem and *ret_outcome. */
-static int dial_one(const struct sockaddr *address, socklen_t size,
+static int dial_one(const struct sockaddr *socket_address, socklen_t size,
                     const struct lk_patience *patience, int *ret_problem, lk_outcome *ret_outcome) {
-    int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int descriptor =
+        socket(socket_address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int on = 1;
 
     if (descriptor < 0) {
@@ -189,42 +190,42 @@ static int dial_one(const struct sockaddr *address, socklen_t size,
         *ret_outcome = LK_UNAVAILABLE;
         return -1;
     }
-    *ret_problem = connect_to(descriptor, address, size, patience, ret_outcome);
+    *ret_problem = connect_to(descriptor, socket_address, size, patience, ret_outcome);
     if (*ret_problem != 0) {
         (void)close(descriptor);
         return -1;
     }
-    if (address->sa_family != AF_UNIX) {
+    if (socket_address->sa_family != AF_UNIX) {
         (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         (void)setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
     return descriptor;
 }
 
-static int dial_path(const struct lk_service_place *place, const struct lk_patience *patience,
+static int dial_path(const struct lk_service_address *address, const struct lk_patience *patience,
                      int *ret_problem, lk_outcome *ret_outcome) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un socket_address = {.sun_family = AF_UNIX};
 
-    memcpy(address.sun_path, place->host, strlen(place->host) + 1);
-    return dial_one((const struct sockaddr *)&address, sizeof address, patience, ret_problem,
-                    ret_outcome);
+    memcpy(socket_address.sun_path, address->host, strlen(address->host) + 1);
+    return dial_one((const struct sockaddr *)&socket_address, sizeof socket_address, patience,
+                    ret_problem, ret_outcome);
 }
 
 /* LK_OK with *ret_descriptor. */
-static lk_outcome dial(const struct lk_service_place *place, const struct lk_patience *patience,
+static lk_outcome dial(const struct lk_service_address *address, const struct lk_patience *patience,
                        int *ret_descriptor, lk_error *error) {
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
-    char name[LK_SERVICE_PLACE_TEXT_BYTES];
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
     struct addrinfo *found = NULL;
     lk_outcome outcome = LK_UNAVAILABLE;
     int problem = 0;
     int descriptor = -1;
 
-    lk_service_place_write(place, name);
-    if (place->is_local) {
-        descriptor = dial_path(place, patience, &problem, &outcome);
+    lk_service_address_write(address, name);
+    if (address->is_local) {
+        descriptor = dial_path(address, patience, &problem, &outcome);
     } else {
-        int status = getaddrinfo(place->host, place->port, &wanted, &found);
+        int status = getaddrinfo(address->host, address->port, &wanted, &found);
         if (status != 0) {
             return lk_error_set(error, LK_UNAVAILABLE, "%s: %s", name, gai_strerror(status));
         }
@@ -267,7 +268,7 @@ static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
     return lk_resp_cursor_next(ret_cursor, ret_head) ? LK_OK : LK_INTERNAL;
 }
 
-/* Whether the answer to HELLO names a service of ours; one that names nobody may be. */
+/* Whether the answer to HELLO names a service of ours; one without a name may be. */
 static bool is_service(struct lk_resp_cursor *cursor, const struct lk_resp_value *map) {
     struct lk_resp_value name;
     struct lk_resp_value value;
@@ -296,7 +297,7 @@ static lk_outcome explain_refusal(struct lk_slice text, lk_error *error) {
                         text.bytes);
 }
 
-/* For who does not know HELLO 3: version 2 of the protocol, where only the login is said. */
+/* For services without HELLO 3: version 2 of the protocol, where only the login is said. */
 static lk_outcome introduce_plainly(struct lk_service_link *link,
                                     const struct lk_service_login *login,
                                     const struct lk_patience *patience, lk_error *error) {
@@ -346,12 +347,12 @@ static lk_outcome introduce(struct lk_service_link *link, const struct lk_servic
                : lk_error_set(error, LK_UNSUPPORTED, "what answers there is no Lockkeeper service");
 }
 
-lk_outcome lk_service_link_open(const struct lk_service_place *place,
+lk_outcome lk_service_link_open(const struct lk_service_address *address,
                                 const struct lk_service_login *login,
                                 const struct lk_patience *patience,
                                 struct lk_service_link **ret_link, lk_error *error) {
     struct lk_service_link *link = calloc(1, sizeof *link);
-    char name[LK_SERVICE_PLACE_TEXT_BYTES];
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
     lk_outcome outcome;
 
     if (link == NULL) {
@@ -359,9 +360,9 @@ lk_outcome lk_service_link_open(const struct lk_service_place *place,
     }
     link->descriptor = -1;
     lk_error_clear(error, LK_OK);
-    outcome = dial(place, patience, &link->descriptor, error);
+    outcome = dial(address, patience, &link->descriptor, error);
     if (outcome == LK_OK) {
-        lk_service_place_write(place, name);
+        lk_service_address_write(address, name);
         outcome = introduce(link, login, patience, error);
         if (outcome == LK_UNAVAILABLE || outcome == LK_INTERNAL) {
             lk_error_set(error, outcome, "%s: %s", name,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection to a service: bytes there and whole replies back, within somebody's patience.
+ * One connection to a service: bytes there and whole replies back, within the caller's patience.
  *
  * Used by one thread at a time. What is said and what it means is left to others. After any outcome
- * but LK_OK the connection is good for nothing but to be closed: nobody knows where in the stream
+ * but LK_OK the connection is good for nothing but to be closed: it is unknown where in the stream
  * it stands.
  */
 #ifndef LK_ENGINE_SERVICE_LINK_H
@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "engine/engine.h"
-#include "engine/service/place.h"
+#include "engine/service/address.h"
 #include "wire/resp.h"
 
 #define LK_SERVICE_REPLY_BYTES_MAX ((size_t)256 << 20)
@@ -25,16 +25,16 @@ struct lk_service_link {
 };
 
 /*
- * Connects and says who we are. LK_OK with *ret_link; LK_UNAVAILABLE: nobody is there, or does not
- * answer in time; LK_CANCELLED; LK_DENIED: the login; LK_UNSUPPORTED: somebody else is there.
+ * Connects and logs in. LK_OK with *ret_link; LK_UNAVAILABLE: no server is there, or it does not
+ * answer in time; LK_CANCELLED; LK_DENIED: the login; LK_UNSUPPORTED: another server is there.
  */
-lk_outcome lk_service_link_open(const struct lk_service_place *place,
+lk_outcome lk_service_link_open(const struct lk_service_address *address,
                                 const struct lk_service_login *login,
                                 const struct lk_patience *patience,
                                 struct lk_service_link **ret_link, lk_error *error);
 void lk_service_link_close(struct lk_service_link *link); /* accepts NULL */
 
-/* Whether nothing has come that nobody asked for: else it was closed, or is out of step. */
+/* Whether nothing has come unasked: else it was closed, or is out of step. */
 bool lk_service_link_is_quiet(const struct lk_service_link *link);
 
 /* LK_OK: handed to the system; LK_UNAVAILABLE, LK_CANCELLED. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+
 static void read_page(const struct lk_paged *paged, struct lk_service_answer *answer, void *list,
                       char **cursor) {
     struct lk_reader *reader = &answer->reader;
@@ -25,17 +27,44 @@ static void read_page(const struct lk_paged *paged, struct lk_service_answer *an
     }
 }
 
-static lk_outcome ask_for_page(struct lk_service *service, const struct lk_paged *paged,
-                               const struct lk_path *path, const struct lk_patience *patience,
-                               void *list, char **cursor, lk_error *error) {
+/* The command as an older service knows it: what is too large for it, it cannot answer properly. */
+static lk_outcome ask_for_all(struct lk_service *service, const struct lk_paged *paged,
+                              const struct lk_path *path, const struct lk_patience *patience,
+                              void *list, lk_error *error) {
     struct lk_words words = {.count = 0};
     struct lk_service_answer answer;
     lk_outcome outcome;
 
     lk_words_add_text(&words, paged->command);
     paged->add_path(&words, path);
+    outcome = lk_service_call(service, &words, LK_SERVICE_AGAIN, patience, &answer, error);
+    if (outcome == LK_OK) {
+        paged->read(&answer.reader, &answer.head, list);
+        outcome = lk_service_read_end(&answer.reader, error);
+    }
+    if (answer.reader.is_damaged) {
+        outcome = lk_error_set(error, LK_UNSUPPORTED,
+                               "the service is of an older version, which cannot give so long an "
+                               "answer to %s: upgrade it",
+                               paged->command);
+    }
+    lk_service_answer_done(&answer);
+    lk_words_done(&words);
+    return outcome;
+}
+
+static lk_outcome ask_for_page(struct lk_service *service, const struct lk_paged *paged,
+                               const struct lk_path *path, const struct lk_patience *patience,
+                               void *list, char **cursor, lk_error *error) {
+    struct lk_words words = {.count = 0};
+    struct lk_service_answer answer;
+    bool is_first = *cursor == NULL;
+    lk_outcome outcome;
+
+    lk_words_add_text(&words, paged->command);
+    paged->add_path(&words, path);
     lk_words_add_number(&words, "COUNT", paged->count);
-    if (*cursor != NULL) {
+    if (!is_first) {
         lk_words_add_pair(&words, "CURSOR", lk_slice_of(*cursor));
     }
     outcome = lk_service_call(service, &words, LK_SERVICE_AGAIN, patience, &answer, error);
@@ -45,6 +74,11 @@ static lk_outcome ask_for_page(struct lk_service *service, const struct lk_paged
     }
     lk_service_answer_done(&answer);
     lk_words_done(&words);
+    if (outcome == LK_INVALID && is_first && paged->was_whole) {
+        *cursor = strdup("0");
+        return *cursor != NULL ? ask_for_all(service, paged, path, patience, list, error)
+                               : lk_error_set(error, LK_INTERNAL, "no memory for a cursor");
+    }
     return outcome;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long answers, asked for a page at a time: LIST, ITEMS. */
+/* Long answers, asked for a page at a time: LIST, SHOW, ITEMS, AUDIT. */
 #ifndef LK_ENGINE_SERVICE_PAGES_H
 #define LK_ENGINE_SERVICE_PAGES_H
 
@@ -8,7 +8,8 @@
 struct lk_paged {
     const char *command;
     void (*add_path)(struct lk_words *words, const struct lk_path *path);
-    int64_t count; /* of records, asked for at a time */
+    int64_t count;  /* of records, asked for at a time */
+    bool was_whole; /* a service of an older version knows no pages of it, and answers at once */
     /* Appends an array of maps to the list. */
     void (*read)(struct lk_reader *reader, const struct lk_resp_value *array, void *list);
 };

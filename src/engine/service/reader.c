@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "engine/bytes.h"
+#include "engine/event.h"
 
 /* ---- single values --------------------------------------------------------------------------- */
 
@@ -66,17 +67,27 @@ static uint64_t read_count(struct lk_reader *reader, const struct lk_resp_value 
     return (uint64_t)number;
 }
 
-lk_outcome lk_reader_outcome(struct lk_reader *reader, const struct lk_resp_value *value) {
-    for (int outcome = 0; is_text(value) && outcome < LK_OUTCOME_COUNT; outcome++) {
-        if (lk_slice_equal(value->text, lk_slice_of(lk_outcome_name((lk_outcome)outcome)))) {
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* A word of names that end in NULL, or are `count`; the count: it is none of them. */
+static size_t find_name(struct lk_slice word, const char *const *names, size_t count) {
+    size_t at = 0;
+
+    while (at < count && names[at] != NULL && !lk_slice_equal(word, lk_slice_of(names[at]))) {
+        at++;
+    }
+    return at < count && names[at] != NULL ? at : count;
+}
+
+static lk_outcome read_outcome(struct lk_reader *reader, struct lk_slice name) {
+    for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
+        if (lk_slice_equal(name, lk_slice_of(lk_outcome_name((lk_outcome)outcome)))) {
             return (lk_outcome)outcome;
         }
     }
     reader->is_damaged = true;
     return LK_INTERNAL;
 }
-
-/* ---- maps ------------------------------------------------------------------------------------ */
 
 static void read_text(struct lk_reader *reader, const struct lk_resp_value *value, char **text) {
     if (value->kind != LK_RESP_NULL) {
@@ -85,9 +96,55 @@ static void read_text(struct lk_reader *reader, const struct lk_resp_value *valu
     }
 }
 
-static void read_field(struct lk_reader *reader, const struct lk_resp_value *value,
-                       const struct lk_field *field, void *record) {
-    void *at = (char *)record + field->at;
+static void read_value(struct lk_reader *reader, const struct lk_resp_value *value, void **bytes,
+                       size_t *size) {
+    if (value->kind != LK_RESP_NULL && *bytes == NULL) {
+        *bytes = lk_reader_copy(reader, value);
+        *size = value->text.size;
+    }
+}
+
+/* Lists that share a count are as long as each other; where some are shorter, all are damaged. */
+static void read_texts(struct lk_reader *reader, const struct lk_resp_value *array, char ***texts,
+                       size_t *count) {
+    if (array->kind != LK_RESP_ARRAY || *texts != NULL || (*count != 0 && *count != array->count)) {
+        reader->is_damaged = true;
+        return;
+    }
+    if (array->count == 0) {
+        return;
+    }
+    /* A reply that was measured has at least a byte for each of them. */
+    *texts = calloc(array->count, sizeof **texts);
+    if (*texts == NULL) {
+        reader->is_out_of_memory = true;
+        return;
+    }
+    *count = array->count;
+    for (size_t i = 0; i < array->count && lk_reader_is_well(reader); i++) {
+        struct lk_resp_value value;
+
+        if (lk_resp_cursor_next(&reader->cursor, &value)) {
+            (*texts)[i] = lk_reader_copy(reader, &value);
+        } else {
+            reader->is_damaged = true;
+        }
+    }
+}
+
+static void read_records(struct lk_reader *reader, const struct lk_resp_value *array,
+                         const struct lk_form *form, void **items, size_t *count) {
+    struct lk_records records = {.items = *items, .count = *count};
+
+    lk_reader_read_maps(reader, array, form, &records);
+    *items = records.items;
+    *count = records.count;
+}
+
+/* A field of one value, which is read already. */
+static void read_single(struct lk_reader *reader, const struct lk_resp_value *value,
+                        const struct lk_field *field, void *at, size_t *count) {
+    size_t found;
 
     switch (field->kind) {
     case LK_FIELD_TEXT:
@@ -109,26 +166,80 @@ static void read_field(struct lk_reader *reader, const struct lk_resp_value *val
         *(bool *)at = lk_reader_number(reader, value) != 0;
         break;
     case LK_FIELD_WORD:
-        *(bool *)at = lk_slice_equal(value->text, lk_slice_of(field->word));
+        *(bool *)at = find_name(value->text, field->names, 1) == 0;
         break;
-    case LK_FIELD_OTHER:
-        field->read(reader, value, record);
-        return;
+    case LK_FIELD_NAME:
+        found = find_name(value->text, field->names, SIZE_MAX);
+        reader->is_damaged = reader->is_damaged || found == SIZE_MAX;
+        *(const char **)at = found != SIZE_MAX ? field->names[found] : NULL;
+        break;
+    case LK_FIELD_OUTCOME:
+        *(lk_outcome *)at = read_outcome(reader, value->text);
+        break;
+    case LK_FIELD_WATCH_KIND:
+        reader->is_damaged = reader->is_damaged || !lk_watch_kind_parse(value->text, at);
+        break;
+    case LK_FIELD_VALUE:
+        read_value(reader, value, at, count);
+        break;
+    case LK_FIELD_TEXTS:
+    case LK_FIELD_RECORDS:
+    case LK_FIELD_FIRST:
+    case LK_FIELD_INLINE:
+        break;
     }
-    lk_resp_cursor_skip(&reader->cursor, value);
 }
 
-static const struct lk_field *field_named(const struct lk_field *fields, struct lk_slice name) {
-    for (; fields->name != NULL; fields++) {
-        if (lk_slice_equal(lk_slice_of(fields->name), name)) {
-            return fields;
+static void read_field(struct lk_reader *reader, const struct lk_resp_value *value,
+                       const struct lk_field *field, void *record) {
+    void *at = (char *)record + field->at;
+    size_t *count = (size_t *)(void *)((char *)record + field->count_at);
+
+    if (field->kind == LK_FIELD_TEXTS) {
+        read_texts(reader, value, at, count);
+    } else if (field->kind == LK_FIELD_RECORDS) {
+        read_records(reader, value, field->of, at, count);
+    } else {
+        read_single(reader, value, field, at, count);
+        lk_resp_cursor_skip(&reader->cursor, value);
+    }
+}
+
+/* The field, and in *record the struct that it stands in; NULL: there is none. */
+static const struct lk_field *find_field(const struct lk_form *form, struct lk_slice name,
+                                         void **record) {
+    for (const struct lk_field *field = form->fields; field->name != NULL; field++) {
+        const struct lk_field *found = NULL;
+        void *inner = (char *)*record + field->at;
+
+        if (field->kind == LK_FIELD_INLINE) {
+            found = find_field(field->of, name, &inner);
+            *record = found != NULL ? inner : *record;
+        } else if (lk_slice_equal(lk_slice_of(field->name), name)) {
+            found = field;
+        }
+        if (found != NULL) {
+            return found;
         }
     }
     return NULL;
 }
 
+static bool has_needed(const struct lk_form *form, const void *record) {
+    for (const struct lk_field *field = form->fields; field->name != NULL; field++) {
+        if ((field->when == LK_FIELD_NEEDED && lk_field_is_empty(field, record))
+            || (field->kind == LK_FIELD_INLINE
+                && !has_needed(field->of, (const char *)record + field->at))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
 void lk_reader_read_map(struct lk_reader *reader, const struct lk_resp_value *map,
-                        const struct lk_field *fields, void *record) {
+                        const struct lk_form *form, void *record) {
     struct lk_resp_value name;
     struct lk_resp_value value;
     size_t left = map->kind == LK_RESP_MAP ? map->count : map->count / 2;
@@ -139,24 +250,25 @@ void lk_reader_read_map(struct lk_reader *reader, const struct lk_resp_value *ma
     }
     while (left-- > 0 && lk_reader_is_well(reader)) {
         const struct lk_field *field;
+        void *inner = record;
 
         if (!lk_resp_cursor_next(&reader->cursor, &name) || !is_text(&name)
             || !lk_resp_cursor_next(&reader->cursor, &value)) {
             reader->is_damaged = true;
             return;
         }
-        field = field_named(fields, name.text);
+        field = find_field(form, name.text, &inner);
         if (field != NULL) {
-            read_field(reader, &value, field, record);
+            read_field(reader, &value, field, inner);
         } else {
             lk_resp_cursor_skip(&reader->cursor, &value);
         }
     }
+    reader->is_damaged = reader->is_damaged || !has_needed(form, record);
 }
 
 void lk_reader_read_maps(struct lk_reader *reader, const struct lk_resp_value *array,
-                         const struct lk_field *fields, const void *blank, size_t size,
-                         struct lk_records *records) {
+                         const struct lk_form *form, struct lk_records *records) {
     char *items;
 
     if (array->kind != LK_RESP_ARRAY) {
@@ -167,7 +279,7 @@ void lk_reader_read_maps(struct lk_reader *reader, const struct lk_resp_value *a
         return;
     }
     /* A reply that was measured has at least a byte for each of them. */
-    items = reallocarray(records->items, records->count + array->count, size);
+    items = reallocarray(records->items, records->count + array->count, form->size);
     if (items == NULL) {
         reader->is_out_of_memory = true;
         return;
@@ -175,47 +287,14 @@ void lk_reader_read_maps(struct lk_reader *reader, const struct lk_resp_value *a
     records->items = items;
     for (size_t i = 0; i < array->count && lk_reader_is_well(reader); i++) {
         struct lk_resp_value map;
-        void *record = items + records->count * size;
+        void *record = items + records->count * form->size;
 
-        memcpy(record, blank, size);
+        memcpy(record, form->blank, form->size);
         records->count++;
         if (!lk_resp_cursor_next(&reader->cursor, &map)) {
             reader->is_damaged = true;
             return;
         }
-        lk_reader_read_map(reader, &map, fields, record);
-    }
-}
-
-void lk_reader_read_texts(struct lk_reader *reader, const struct lk_resp_value *array,
-                          char ***ret_texts, size_t *ret_count) {
-    char **texts;
-
-    if (array->kind != LK_RESP_ARRAY || *ret_texts != NULL) {
-        reader->is_damaged = true;
-        return;
-    }
-    if (array->count == 0) {
-        return;
-    }
-    texts = calloc(array->count, sizeof *texts);
-    if (texts == NULL) {
-        reader->is_out_of_memory = true;
-        return;
-    }
-    *ret_texts = texts;
-    *ret_count = 0;
-    while (*ret_count < array->count) {
-        struct lk_resp_value value;
-
-        if (!lk_resp_cursor_next(&reader->cursor, &value)) {
-            reader->is_damaged = true;
-            return;
-        }
-        texts[*ret_count] = lk_reader_copy(reader, &value);
-        if (texts[*ret_count] == NULL) {
-            return;
-        }
-        (*ret_count)++;
+        lk_reader_read_map(reader, &map, form, record);
     }
 }

@@ -18,7 +18,7 @@ static void service_free(struct lk_service *service) {
     free(service);
 }
 
-/* The first connection is made at once: who names a service that is not there is told so. */
+/* The first connection is made at once: a service that is not there is reported then. */
 static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest, bool is_local,
                                const struct lk_patience *patience, struct lk_engine **ret_engine,
                                struct lk_error *error) {
@@ -32,7 +32,7 @@ static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice 
     service->engine.ops = ops;
     outcome = lk_service_url_parse(rest, is_local, &service->home, &service->login, error);
     if (outcome == LK_OK) {
-        service->place = service->home;
+        service->address = service->home;
         outcome =
             lk_service_link_open(&service->home, &service->login, patience, &service->idle, error);
     }
@@ -70,23 +70,24 @@ static void close_service(struct lk_engine *engine) {
 }
 
 #define SERVICE_CAPABILITIES                                                                       \
-    (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE               \
-     | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS                \
+    (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST             \
      | LK_TAKES_IN_AWAIT)
 
 /* All schemes differ in their opening only. */
 #define SERVICE_OPERATIONS                                                                         \
-    .capabilities = SERVICE_CAPABILITIES, .close = close_service, .ask = lk_service_ask,           \
-    .renew = lk_service_renew, .release = lk_service_release, .await = lk_service_await,           \
-    .break_ = lk_service_break, .list = lk_service_list, .show = lk_service_show,                  \
-    .audit = lk_service_audit, .value_get = lk_service_value_get,                                  \
-    .value_put = lk_service_value_put, .push = lk_service_push, .take = lk_service_take,           \
-    .finish = lk_service_finish, .unpark = lk_service_unpark, .items = lk_service_items,           \
-    .stats = lk_service_stats, .await_work = lk_service_await_work, .events = lk_service_events,   \
-    .await_events = lk_service_await_events, .limits_get = lk_service_limits_get,                  \
-    .limits_set = lk_service_limits_set, .examine = lk_service_examine
+    .capabilities = SERVICE_CAPABILITIES, .close = close_service, .status = lk_service_status,     \
+    .decide = lk_service_decide, .await = lk_service_await, .list = lk_service_list,               \
+    .show = lk_service_show, .audit = lk_service_audit, .value_get = lk_service_value_get,         \
+    .items = lk_service_items, .stats = lk_service_stats, .examine = lk_service_examine,           \
+    .events = &lk_service_event_ops, .limits = &lk_service_limit_ops
+
+static const char *const file_options[] = {"password-file", NULL};
+static const struct lk_url_files named_files = {.options = file_options};
+static const struct lk_url_files socket_files = {
+    .is_path = true, .is_encoded = true, .options = file_options};
 
 const struct lk_engine_ops lk_engine_service = {
+    .files = &named_files,
     .scheme = "lk",
     .title = "a Lockkeeper service",
     .open = open_by_name,
@@ -94,6 +95,7 @@ const struct lk_engine_ops lk_engine_service = {
 };
 
 const struct lk_engine_ops lk_engine_service_unix = {
+    .files = &socket_files,
     .scheme = "lk+unix",
     .title = "a Lockkeeper service of this machine",
     .open = open_by_path,

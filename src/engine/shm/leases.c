@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks, renewals and releases of this process's own permits. */
+/* Decisions: asks, renewals and releases of this process's own permits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static struct lk_shm_lease **find(struct lk_shm_engine *shm, struct lk_slice own
     return lease;
 }
 
-/* A permit lives as long as its process: its deadline is as far away as one can be. */
+/* A permit lives as long as its process: its deadline is as far away as one can be. Renewals only
+ * look whether the region is still there. */
 static void describe(struct lk_shm_engine *shm, const struct lk_shm_lease *lease,
                      lk_result *result) {
     uint32_t in_use = lease->permit.ordinal;
@@ -37,55 +38,61 @@ static void describe(struct lk_shm_engine *shm, const struct lk_shm_lease *lease
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static lk_outcome check(const struct lk_ask *ask, lk_result *result) {
+static lk_outcome check(const struct lk_ask *ask, struct lk_decision *decision) {
     if (ask->part_count != 1) {
-        return lk_result_fail(result, LK_UNSUPPORTED,
-                              "a store of shm: takes one part at a time, without a batch");
+        return lk_decision_fail(decision, LK_UNSUPPORTED,
+                                "a store of shm: takes one part at a time, without a batch");
     }
     if (ask->parts[0].path.size > LK_CANAL_KEY_BYTES_MAX) {
-        return lk_result_fail(result, LK_UNSUPPORTED, "a path in shm: has at most %d bytes",
-                              LK_CANAL_KEY_BYTES_MAX);
+        return lk_decision_fail(decision, LK_UNSUPPORTED, "a path in shm: has at most %d bytes",
+                                LK_CANAL_KEY_BYTES_MAX);
     }
     if (ask->until_us != 0) {
-        return lk_result_fail(result, LK_UNSUPPORTED,
-                              "a store of shm: knows no deadlines: a lease ends with its process");
+        return lk_decision_fail(
+            decision, LK_UNSUPPORTED,
+            "a store of shm: knows no deadlines: a lease ends with its process");
     }
     return LK_OK;
 }
 
 /* R9: another limit is never stronger, and applies from now on; units stay what they are. */
 static lk_outcome ask_again(struct lk_shm_engine *shm, struct lk_shm_lease *lease,
-                            const struct lk_part *part, lk_result *result) {
+                            const struct lk_part *part, struct lk_decision *decision) {
     if (part->units != lease->units) {
-        return lk_result_fail(result, LK_UNSUPPORTED,
-                              "a store of shm: cannot change the units of a lease");
+        return lk_decision_fail(decision, LK_UNSUPPORTED,
+                                "a store of shm: cannot change the units of a lease");
     }
     lease->limit = part->limit;
-    describe(shm, lease, result);
-    return result->outcome = LK_GRANTED;
+    describe(shm, lease, &decision->result);
+    return decision->error.outcome = LK_GRANTED;
 }
 
 static lk_outcome refuse(struct lk_shm_engine *shm, const struct lk_ask *ask,
-                         lk_canal_status status, lk_result *result) {
+                         lk_canal_status status, struct lk_decision *decision) {
     switch (status) {
     case LK_CANAL_FULL:
-        if (!lk_shm_name_holders(shm, &ask->parts[0].path, ask->blockers_max, result)) {
-            return lk_result_fail(result, LK_INTERNAL, "no memory for the answer");
+        if (!lk_shm_name_holders(shm, &ask->parts[0].path, ask->blockers_max, &decision->result)) {
+            return lk_decision_fail(decision, LK_INTERNAL, "no memory for the answer");
         }
-        result->expires_in_ms = ask->style == LK_TRY ? -1 : 0; /* it stands in no line */
-        return result->outcome = ask->style == LK_TRY ? LK_BUSY : LK_WAITING;
+        decision->result.expires_in_ms = ask->style == LK_TRY ? -1 : 0; /* it stands in no line */
+        return decision->error.outcome = ask->style == LK_TRY ? LK_BUSY : LK_WAITING;
     case LK_CANAL_NO_ROOM:
-        return lk_result_fail(result, LK_FULL,
-                              "the region has no room for one more key, holder or permit");
+        return lk_decision_fail(decision, LK_FULL,
+                                "the region has no room for one more key, holder or permit");
     case LK_CANAL_LEFT:
-        return lk_result_fail(result, LK_INTERNAL, "the store was opened before a fork()");
+        return lk_decision_fail(decision, LK_INTERNAL, "the store was opened before a fork()");
+    case LK_CANAL_GONE:
+        return lk_decision_fail(
+            decision, LK_UNAVAILABLE,
+            "the region's file was removed or replaced: what this process holds "
+            "there must end before it takes anything new");
     case LK_CANAL_INVALID:
-        return lk_result_fail(result, LK_UNSUPPORTED,
-                              "a store of shm: counts up to %d units of a path",
-                              LK_CANAL_COUNT_MAX);
+        return lk_decision_fail(decision, LK_UNSUPPORTED,
+                                "a store of shm: counts up to %d units of a path",
+                                LK_CANAL_COUNT_MAX);
     default:
-        return lk_result_fail(result, LK_UNAVAILABLE, "the region: %s",
-                              lk_canal_status_name(status));
+        return lk_decision_fail(decision, LK_UNAVAILABLE, "the region: %s",
+                                lk_canal_status_name(status));
     }
 }
 
@@ -120,25 +127,25 @@ static lk_canal_status acquire(struct lk_shm_engine *shm, const struct lk_ask *a
         lk_canal_leave(lease->holder);
         return status;
     }
-    /* R4: drawn after the grant, so after every draw for who held before. */
+    /* R4: drawn after the grant, so after every draw of earlier holders. */
     lease->token = lk_canal_draw(shm->canal);
     (void)lk_canal_mark(lease->holder, &lease->permit, lease->token);
     return LK_CANAL_OK;
 }
 
 static lk_outcome ask_anew(struct lk_shm_engine *shm, const struct lk_ask *ask,
-                           struct lk_shm_lease **at, lk_result *result) {
+                           struct lk_shm_lease **at, struct lk_decision *decision) {
     const struct lk_part *part = &ask->parts[0];
     struct lk_shm_lease *lease = calloc(1, sizeof *lease);
     lk_canal_status status;
 
     if (lease == NULL) {
-        return lk_result_fail(result, LK_INTERNAL, "no memory for a lease");
+        return lk_decision_fail(decision, LK_INTERNAL, "no memory for a lease");
     }
     status = acquire(shm, ask, lease);
     if (status != LK_CANAL_OK) {
         free(lease);
-        return refuse(shm, ask, status, result);
+        return refuse(shm, ask, status, decision);
     }
     lease->limit = part->limit;
     lease->units = part->units;
@@ -147,29 +154,44 @@ static lk_outcome ask_anew(struct lk_shm_engine *shm, const struct lk_ask *ask,
     memcpy(lease->owner, ask->owner.bytes, ask->owner.size);
     memcpy(lease->path, part->path.bytes, part->path.size);
     *at = lease;
-    describe(shm, lease, result);
-    result->created = true;
-    return result->outcome = LK_GRANTED;
+    describe(shm, lease, &decision->result);
+    decision->result.created = true;
+    return decision->error.outcome = LK_GRANTED;
 }
 
-lk_outcome lk_shm_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                      const struct lk_patience *patience, lk_result *result,
-                      struct lk_stand *ret_stand) {
-    struct lk_shm_engine *shm = lk_shm_of(engine);
-    lk_outcome outcome = check(ask, result);
+/*
+ * The region's file may have been removed or replaced: processes that open its name then count in
+ * another region. One that holds nothing goes there, too; one that does takes nothing more.
+ */
+static lk_outcome follow_name(struct lk_shm_engine *shm, const struct lk_ask *ask,
+                              struct lk_decision *decision) {
+    struct lk_error error;
+    lk_outcome outcome;
+
+    if (!lk_canal_is_gone(shm->canal)) {
+        return LK_OK;
+    }
+    if (shm->leases != NULL) {
+        return refuse(shm, ask, LK_CANAL_GONE, decision);
+    }
+    outcome = lk_shm_open_again(shm, &error);
+    return outcome == LK_OK ? LK_OK : lk_decision_fail(decision, outcome, "%s", error.text);
+}
+
+static lk_outcome ask_for(struct lk_shm_engine *shm, const struct lk_ask *ask,
+                          struct lk_decision *decision) {
+    lk_outcome outcome = check(ask, decision);
     struct lk_shm_lease **at;
 
-    (void)patience;
-    (void)ret_stand;
+    if (outcome == LK_OK) {
+        outcome = follow_name(shm, ask, decision);
+    }
     if (outcome != LK_OK) {
         return outcome;
     }
-    (void)pthread_mutex_lock(&shm->mutex);
     at = find(shm, ask->owner, &ask->parts[0].path);
-    outcome =
-        *at != NULL ? ask_again(shm, *at, &ask->parts[0], result) : ask_anew(shm, ask, at, result);
-    (void)pthread_mutex_unlock(&shm->mutex);
-    return outcome;
+    return *at != NULL ? ask_again(shm, *at, &ask->parts[0], decision)
+                       : ask_anew(shm, ask, at, decision);
 }
 
 /* ---- afterwards ------------------------------------------------------------------------------ */
@@ -186,41 +208,82 @@ static struct lk_shm_lease **find_target(struct lk_shm_engine *shm,
     return at;
 }
 
-static lk_outcome lost(lk_result *result) {
-    return lk_result_fail(
-        result, LK_LOST, "this process holds no such lease; of a store of shm: each holds its own");
+static lk_outcome lost(struct lk_decision *decision) {
+    return lk_decision_fail(
+        decision, LK_LOST,
+        "this process holds no such lease; of a store of shm: each holds its own");
 }
 
-lk_outcome lk_shm_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                        const struct lk_patience *patience, lk_result *result) {
-    struct lk_shm_engine *shm = lk_shm_of(engine);
-    struct lk_shm_lease **at;
-
-    (void)patience;
-    (void)pthread_mutex_lock(&shm->mutex);
-    at = find_target(shm, &renew->target);
-    if (at != NULL) {
-        describe(shm, *at, result);
-    }
-    (void)pthread_mutex_unlock(&shm->mutex);
-    return at != NULL ? LK_OK : lost(result);
+static lk_outcome gone(struct lk_decision *decision) {
+    return lk_decision_fail(decision, LK_LOST,
+                            "the region's file was removed or replaced: processes that came later "
+                            "do not count this lease");
 }
 
-lk_outcome lk_shm_release(struct lk_engine *engine, const struct lk_release *release,
-                          const struct lk_patience *patience, lk_result *result) {
-    struct lk_shm_engine *shm = lk_shm_of(engine);
-    struct lk_shm_lease **at;
+static lk_outcome renew(struct lk_shm_engine *shm, const struct lk_renew *renew,
+                        struct lk_decision *decision) {
+    struct lk_shm_lease **at = find_target(shm, &renew->target);
 
-    (void)patience;
-    (void)pthread_mutex_lock(&shm->mutex);
-    at = find_target(shm, &release->target);
-    if (at != NULL) {
-        struct lk_shm_lease *lease = *at;
-
-        *at = lease->next;
-        lk_canal_leave(lease->holder);
-        free(lease);
+    if (at == NULL) {
+        return lost(decision);
     }
+    if (lk_canal_is_gone(shm->canal)) {
+        return gone(decision);
+    }
+    describe(shm, *at, &decision->result);
+    return LK_OK;
+}
+
+static lk_outcome release(struct lk_shm_engine *shm, const struct lk_release *release,
+                          struct lk_decision *decision) {
+    struct lk_shm_lease **at = find_target(shm, &release->target);
+    struct lk_shm_lease *lease;
+    lk_outcome outcome;
+
+    if (at == NULL) {
+        return lost(decision);
+    }
+    lease = *at;
+    outcome = lk_canal_is_gone(shm->canal) ? gone(decision) : LK_OK;
+    *at = lease->next;
+    lk_canal_leave(lease->holder);
+    free(lease);
+    return outcome;
+}
+
+/* ---- any command ----------------------------------------------------------------------------- */
+
+static lk_outcome decide(struct lk_shm_engine *shm, const struct lk_command *command,
+                         struct lk_decision *decision) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        return ask_for(shm, &command->ask, decision);
+    case LK_COMMAND_RENEW:
+        return renew(shm, &command->renew, decision);
+    case LK_COMMAND_RELEASE:
+        return release(shm, &command->release, decision);
+    case LK_COMMAND_BREAK:
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_PUT:
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_TAKE:
+    case LK_COMMAND_FINISH:
+    case LK_COMMAND_UNPARK:
+    case LK_COMMAND_LEAVE:
+        break; /* what this engine cannot is not asked for */
+    }
+    return lk_decision_refuse(decision);
+}
+
+lk_outcome lk_shm_decide(struct lk_engine *engine, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    struct lk_shm_engine *shm = lk_shm_of(engine);
+    lk_outcome outcome;
+
+    (void)patience; /* nothing here is waited for */
+    lk_decision_begin(ret_decision, command);
+    (void)pthread_mutex_lock(&shm->mutex);
+    outcome = decide(shm, command, ret_decision);
     (void)pthread_mutex_unlock(&shm->mutex);
-    return at != NULL ? LK_OK : lost(result);
+    return outcome;
 }

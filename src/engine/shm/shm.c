@@ -4,30 +4,31 @@
 
 #include "base/clock.h"
 
-/* Releases of others wake nobody here: who waits looks again, that often at least. */
+/* Releases of other processes wake no waiter here: waiters look again, that often at least. */
 #define NAP_US INT64_C(5000)
 
-static lk_outcome await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                        struct lk_waker *waker) {
+static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                        int64_t until_us, struct lk_waker *waker) {
     int64_t left_us = until_us - lk_clock_now_us();
 
     (void)engine;
-    (void)stand;
+    (void)cursor;
     if (left_us > NAP_US) {
         left_us = NAP_US;
     }
     return left_us > 0 && lk_waker_sleep(waker, left_us) ? LK_CANCELLED : LK_OK;
 }
 
+static const struct lk_url_files files = {.is_path = true, .needs_slash = true};
+
 const struct lk_engine_ops lk_engine_shm = {
+    .files = &files,
     .scheme = "shm",
     .title = "limits in this machine's memory",
     .capabilities = LK_CAN_RETRY | LK_BINDS_TO_PROCESS,
     .open = lk_shm_open,
     .close = lk_shm_close,
-    .ask = lk_shm_ask,
-    .renew = lk_shm_renew,
-    .release = lk_shm_release,
+    .decide = lk_shm_decide,
     .await = await,
     .list = lk_shm_list,
     .show = lk_shm_show,

@@ -5,9 +5,9 @@
  *
  * A lease here is a permit: bound to the process that took it (R18), without a deadline. Each is
  * held by a holder of its own in the region, which carries owner and note for listings. Only this
- * process can release or renew what it holds, so who asks from another is told that.
+ * process can release or renew what it holds, and a call from another process is told so.
  *
- * Nobody stands in line: a blocked wait asks again, a few milliseconds apart.
+ * There is no queue: a blocked wait asks again, a few milliseconds apart.
  */
 #ifndef LK_ENGINE_SHM_SHM_H
 #define LK_ENGINE_SHM_SHM_H
@@ -34,7 +34,8 @@ struct lk_shm_lease {
 struct lk_shm_engine {
     struct lk_engine engine;
     lk_canal *canal;
-    pthread_mutex_t mutex; /* guards the leases; held while the region is asked, which is brief */
+    lk_canal_options options; /* it was opened with them */
+    pthread_mutex_t mutex; /* guards all of this; held while the region is asked, which is brief */
     struct lk_shm_lease *leases;
     char name[LK_CANAL_NAME_BYTES_MAX + 1];
 };
@@ -43,24 +44,26 @@ static inline struct lk_shm_engine *lk_shm_of(struct lk_engine *engine) {
     return (struct lk_shm_engine *)engine; /* its first member */
 }
 
-/* ---- place.c --------------------------------------------------------------------------------- */
+/*
+ * ---- address.c ---------------------------------------------------------------------------------
+ */
 
 /* Opens what the URL's rest names. */
 lk_outcome lk_shm_open(struct lk_slice rest, const struct lk_patience *patience,
                        struct lk_engine **ret_engine, struct lk_error *error);
 void lk_shm_close(struct lk_engine *engine);
 
-/* ---- leases.c: asks, renewals, releases ------------------------------------------------------ */
+/* After the region's file was removed or replaced: opens the name again. Nothing may be held. */
+lk_outcome lk_shm_open_again(struct lk_shm_engine *shm, struct lk_error *error);
 
-lk_outcome lk_shm_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                      const struct lk_patience *patience, lk_result *result,
-                      struct lk_stand *ret_stand);
-lk_outcome lk_shm_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                        const struct lk_patience *patience, lk_result *result);
-lk_outcome lk_shm_release(struct lk_engine *engine, const struct lk_release *release,
-                          const struct lk_patience *patience, lk_result *result);
+/* ---- leases.c -------------------------------------------------------------------------------- */
 
-/* ---- look.c ---------------------------------------------------------------------------------- */
+lk_outcome lk_shm_decide(struct lk_engine *engine, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *ret_decision);
+
+/*
+ * ---- queries.c ----------------------------------------------------------------------------------
+ */
 
 lk_outcome lk_shm_list(struct lk_engine *engine, const struct lk_path *prefix,
                        const struct lk_patience *patience, lk_listing **ret_listing,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Announcing the rows of a table (R17): looking without a lock, then pushing in short turns.
+ * Announcing the rows of a table (R17): looking without a lock, then pushing in short transactions.
  *
- * The look may be long, but it keeps nobody from writing. What it found may be old by the time that
- * it is pushed, so each row is looked at again under the lock of the turn that pushes it: one that
- * does not fit any more, or is done, is left alone, and one that somebody else has pushed is a
- * duplicate, counted and harmless.
+ * The look may be long, but it blocks no writer. What it found may be old by the time that
+ * it is pushed, so each row is looked at again under the lock of the transaction that pushes it:
+ * one that does not fit any more, or is done, is left alone, and one that another client has pushed
+ * is a duplicate, counted and harmless.
  */
 #include "base/error.h"
+#include "engine/sqlite/change_watch.h"
 #include "engine/sqlite/decide.h"
-#include "engine/sqlite/lookout.h"
 #include "engine/sqlite/source.h"
 #include "sql/done_rows.h"
 
 enum {
-    PUSHED_TOGETHER = 64, /* in one turn */
+    PUSHED_TOGETHER = 64, /* in one transaction */
     READY_ENOUGH = 4096,  /* ready items: no more are looked for */
     MARKS_LOOKED = 256,   /* marks looked at in a round */
 };
@@ -76,11 +76,12 @@ static int look_for_rows(struct round *round, size_t max) {
                : lk_sqlite_source_find(store, round->source, max > 0 ? max : 1, &round->found);
 }
 
-/* A turn that writes nothing, and so has nobody wait. */
+/* A transaction that writes nothing, and so blocks no other. */
 static lk_outcome look(struct round *round, size_t max, lk_error *error) {
     struct lk_sqlite *store = round->store;
-    struct lk_sqlite_turn turn;
-    lk_outcome outcome = lk_sqlite_turn_begin(store, LK_SQLITE_READ, round->patience, &turn, error);
+    struct lk_sqlite_transaction transaction;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, round->patience, &transaction, error);
     int code;
 
     if (outcome != LK_OK) {
@@ -88,7 +89,7 @@ static lk_outcome look(struct round *round, size_t max, lk_error *error) {
     }
     code = lk_sqlite_source_get(store, round->text, &round->source);
     if (code == SQLITE_OK) {
-        code = lk_sqlite_turn_version(&turn, &round->result.version);
+        code = lk_sqlite_transaction_version(&transaction, &round->result.version);
     }
     if (code == SQLITE_OK) {
         code = look_for_rows(round, max);
@@ -97,28 +98,30 @@ static lk_outcome look(struct round *round, size_t max, lk_error *error) {
         code = look_at_marks(round);
     }
     round->result.found = round->found.item_count;
-    return lk_sqlite_source_end(&turn, round->source, code, error);
+    return lk_sqlite_source_end(&transaction, round->source, code, error);
 }
 
 /* ---- pushing --------------------------------------------------------------------------------- */
 
-static int push_row(struct round *round, struct lk_sqlite_turn *turn, struct lk_slice id) {
-    struct lk_event event = {.kind = LK_EVENT_PUSH,
-                             .push = {.queue = round->text->queue, .id = id}};
-    struct lk_neighbourhood hood;
+static int push_row(struct round *round, struct lk_sqlite_transaction *transaction,
+                    struct lk_slice id) {
+    struct lk_command command = {.kind = LK_COMMAND_PUSH,
+                                 .push = {.queue = round->text->queue, .id = id}};
+    struct lk_closure closure;
     const struct lk_effects *effects;
-    int code = lk_sqlite_decide(turn, &event, &hood, &effects);
+    int code = lk_sqlite_step(transaction, &command, &closure, &effects);
 
     if (code == SQLITE_OK && effects->answer.outcome == LK_OK) {
         round->result.pushed += effects->answer.created;
         round->result.duplicates += !effects->answer.created;
     }
-    lk_neighbourhood_done(&hood);
+    lk_closure_done(&closure);
     return code;
 }
 
 /* The second look, and the push. */
-static int announce_row(struct round *round, struct lk_sqlite_turn *turn, struct lk_slice id) {
+static int announce_row(struct round *round, struct lk_sqlite_transaction *transaction,
+                        struct lk_slice id) {
     bool fits = false;
     bool is_done = false;
     int code = lk_sqlite_source_fits(round->store, round->source, id, &fits);
@@ -126,7 +129,7 @@ static int announce_row(struct round *round, struct lk_sqlite_turn *turn, struct
     if (code == SQLITE_OK) {
         code = lk_sql_done_row_find(&round->store->sql, queue_of(round), id, &is_done);
     }
-    return code == SQLITE_OK && fits && !is_done ? push_row(round, turn, id) : code;
+    return code == SQLITE_OK && fits && !is_done ? push_row(round, transaction, id) : code;
 }
 
 static int forget_mark(struct round *round, struct lk_slice id) {
@@ -145,9 +148,9 @@ static lk_outcome write_some(struct round *round, size_t from, lk_error *error) 
     size_t rows = round->found.item_count;
     size_t all = rows + round->unfit.item_count;
     size_t end = all - from < PUSHED_TOGETHER ? all : from + PUSHED_TOGETHER;
-    struct lk_sqlite_turn turn;
-    lk_outcome outcome =
-        lk_sqlite_turn_begin(round->store, LK_SQLITE_WRITE, round->patience, &turn, error);
+    struct lk_sqlite_transaction transaction;
+    lk_outcome outcome = lk_sqlite_transaction_begin(round->store, LK_SQLITE_WRITE, round->patience,
+                                                     &transaction, error);
     int code;
 
     if (outcome != LK_OK) {
@@ -156,10 +159,10 @@ static lk_outcome write_some(struct round *round, size_t from, lk_error *error) 
     /* Another thread may have used the store meanwhile, for other tables. */
     code = lk_sqlite_source_get(round->store, round->text, &round->source);
     for (size_t i = from; i < end && code == SQLITE_OK; i++) {
-        code = i < rows ? announce_row(round, &turn, lk_set_at(&round->found, i))
+        code = i < rows ? announce_row(round, &transaction, lk_set_at(&round->found, i))
                         : forget_mark(round, lk_set_at(&round->unfit, i - rows));
     }
-    return lk_sqlite_source_end(&turn, round->source, code, error);
+    return lk_sqlite_source_end(&transaction, round->source, code, error);
 }
 
 static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
@@ -192,8 +195,9 @@ lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_sourc
                                  const struct lk_patience *patience, lk_error *error) {
     struct lk_sqlite *store = lk_sqlite_of(engine);
     struct lk_sqlite_source *source = NULL;
-    struct lk_sqlite_turn turn;
-    lk_outcome outcome = lk_sqlite_turn_begin(store, LK_SQLITE_READ, patience, &turn, error);
+    struct lk_sqlite_transaction transaction;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
 
     int code;
 
@@ -201,14 +205,14 @@ lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_sourc
         return outcome;
     }
     code = lk_sqlite_source_get(store, text, &source);
-    return lk_sqlite_source_end(&turn, source, code, error);
+    return lk_sqlite_source_end(&transaction, source, code, error);
 }
 
 lk_outcome lk_sqlite_table_await(struct lk_engine *engine, uint64_t version, int64_t until_us,
                                  struct lk_waker *waker) {
-    struct lk_lookout waiting =
-        lk_lookout_make_from(version, lk_sqlite_of(engine), NULL, LOOK_US, LOOK_US);
-    lk_outcome outcome = lk_lookout_glance(&waiting);
+    struct lk_change_watch waiting =
+        lk_change_watch_make_from(version, lk_sqlite_of(engine), NULL, LOOK_US, LOOK_US);
+    lk_outcome outcome = lk_change_watch_glance(&waiting);
 
-    return outcome == LK_OK ? lk_lookout_keep(&waiting, until_us, waker) : outcome;
+    return outcome == LK_OK ? lk_change_watch_keep(&waiting, until_us, waker) : outcome;
 }

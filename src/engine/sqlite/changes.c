@@ -23,50 +23,50 @@ static bool has_drawn(enum lk_change_kind kind) {
 }
 
 /* Whether the request's parts may differ from the rows: it is new, or it is what was asked for. */
-static bool has_new_parts(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+static bool has_new_parts(const struct lk_closure *closure, const struct lk_effects *effects,
                           lk_ref request, uint64_t id) {
-    return request == effects->answer.request || !lk_neighbourhood_has(hood, id);
+    return request == effects->answer.request || !lk_closure_has(closure, id);
 }
 
-static int write_request(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+static int write_request(const struct lk_closure *closure, const struct lk_effects *effects,
                          lk_ref request, const struct lk_times *times) {
-    struct lk_sql *sql = &hood->store->sql;
-    const struct lk_record *record = &hood->store->request.record;
+    struct lk_sql *sql = &closure->store->sql;
+    const struct lk_record *record = &closure->store->request.record;
     int code;
 
     if (record->state == LK_STATE_ENDED) {
-        return lk_neighbourhood_has(hood, record->id) ? lk_sql_request_delete(sql, record->id)
-                                                      : SQLITE_OK;
+        return lk_closure_has(closure, record->id) ? lk_sql_request_delete(sql, record->id)
+                                                   : SQLITE_OK;
     }
     code = lk_sql_request_save(sql, record, times->wall_us + record->deadline_us - times->now_us,
                                false, false);
-    if (code == SQLITE_OK && has_new_parts(hood, effects, request, record->id)) {
+    if (code == SQLITE_OK && has_new_parts(closure, effects, request, record->id)) {
         code = lk_sql_parts_save(sql, record);
     }
     return code;
 }
 
 /* What became of a request; `is_last`: and of it nothing else behind this. */
-static int write_request_change(const struct lk_neighbourhood *hood,
-                                const struct lk_effects *effects, const struct lk_change *change,
-                                bool is_last, const struct lk_times *times) {
-    struct lk_record *record = &hood->store->request.record;
+static int write_request_change(const struct lk_closure *closure, const struct lk_effects *effects,
+                                const struct lk_change *change, bool is_last,
+                                const struct lk_times *times) {
+    struct lk_record *record = &closure->store->request.record;
     int code = SQLITE_OK;
 
-    lk_model_record(hood->model, change->request, record);
+    lk_model_record(closure->model, change->request, record);
     if (has_drawn(change->kind)) {
-        code = write_draws(&hood->store->sql, record);
+        code = write_draws(&closure->store->sql, record);
     }
-    return code == SQLITE_OK && is_last ? write_request(hood, effects, change->request, times)
+    return code == SQLITE_OK && is_last ? write_request(closure, effects, change->request, times)
                                         : code;
 }
 
-static int write_value_change(const struct lk_neighbourhood *hood, const struct lk_change *change) {
-    struct lk_sql *sql = &hood->store->sql;
+static int write_value_change(const struct lk_closure *closure, const struct lk_change *change) {
+    struct lk_sql *sql = &closure->store->sql;
     struct lk_value_record record;
     struct lk_slice path;
 
-    lk_model_value_record(hood->model, change->value, &record);
+    lk_model_value_record(closure->model, change->value, &record);
     path = lk_slice_of(record.path);
     switch (change->kind) {
     case LK_CHANGE_VALUE_DELETED:
@@ -79,38 +79,41 @@ static int write_value_change(const struct lk_neighbourhood *hood, const struct 
 }
 
 /* A push draws (R4), as its place in the queue. */
-static int write_pushed(const struct lk_neighbourhood *hood, const struct lk_item_record *record,
+static int write_pushed(const struct lk_closure *closure, const struct lk_item_record *record,
                         int64_t due_unix_us) {
-    struct lk_sql *sql = &hood->store->sql;
+    struct lk_sql *sql = &closure->store->sql;
     int code = lk_sql_item_add(sql, record, due_unix_us);
 
     return code == SQLITE_OK ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
                              : code;
 }
 
-static int write_item_change(const struct lk_neighbourhood *hood, const struct lk_change *change,
+static int write_item_change(const struct lk_closure *closure, const struct lk_change *change,
                              const struct lk_times *times) {
-    struct lk_item_record *record = &hood->store->item.record;
+    struct lk_item_record *record = &closure->store->item.record;
     int64_t due_unix_us;
 
-    lk_model_item_record(hood->model, change->item, record);
+    lk_model_item_record(closure->model, change->item, record);
     due_unix_us = times->wall_us + record->due_us - times->now_us;
     switch (change->kind) {
     case LK_CHANGE_ITEM_PUSHED:
-        return write_pushed(hood, record, due_unix_us);
+        return write_pushed(closure, record, due_unix_us);
     case LK_CHANGE_ITEM_DONE:
-        return lk_sql_item_delete(&hood->store->sql, record);
+        return lk_sql_item_delete(&closure->store->sql, record);
     default:
-        return lk_sql_item_save(&hood->store->sql, record, due_unix_us);
+        return lk_sql_item_save(&closure->store->sql, record, due_unix_us);
     }
 }
 
-static int write_queue_change(const struct lk_neighbourhood *hood, const struct lk_change *change) {
+static int write_queue_change(const struct lk_closure *closure, const struct lk_change *change) {
     char path[LK_PATH_BYTES_MAX + 1];
     struct lk_queue_counts counts;
 
-    lk_model_queue_record(hood->model, change->queue, path, &counts);
-    return lk_sql_queue_save(&hood->store->sql, lk_slice_of(path), &counts);
+    lk_model_queue_record(closure->model, change->queue, path, &counts);
+    if (change->kind == LK_CHANGE_QUEUE_FORGOTTEN) {
+        return lk_sql_queue_delete(&closure->store->sql, lk_slice_of(path));
+    }
+    return lk_sql_queue_save(&closure->store->sql, lk_slice_of(path), &counts);
 }
 
 static bool is_of_request(const struct lk_change *change) {
@@ -125,7 +128,7 @@ static bool is_followed(const struct lk_effects *effects, size_t index) {
            && change[1].request == change->request;
 }
 
-int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+int lk_changes_write(const struct lk_closure *closure, const struct lk_effects *effects,
                      const struct lk_times *times) {
     int code = SQLITE_OK;
 
@@ -133,19 +136,19 @@ int lk_changes_write(const struct lk_neighbourhood *hood, const struct lk_effect
         const struct lk_change *change = &effects->changes[i];
 
         if (is_of_request(change)) {
-            code = write_request_change(hood, effects, change, !is_followed(effects, i), times);
+            code = write_request_change(closure, effects, change, !is_followed(effects, i), times);
         } else if (change->kind <= LK_CHANGE_VALUE_DOUBTED) {
-            code = write_value_change(hood, change);
+            code = write_value_change(closure, change);
         } else if (change->kind < LK_CHANGE_QUEUE_COUNTED) {
-            code = write_item_change(hood, change, times);
+            code = write_item_change(closure, change, times);
         } else {
-            code = write_queue_change(hood, change);
+            code = write_queue_change(closure, change);
         }
     }
     return code;
 }
 
-int lk_changes_remember(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
+int lk_changes_remember(const struct lk_closure *closure, const struct lk_effects *effects,
                         const struct lk_target *target, int64_t now_us) {
     const struct lk_answer *answer = &effects->answer;
 
@@ -153,23 +156,24 @@ int lk_changes_remember(const struct lk_neighbourhood *hood, const struct lk_eff
         || (answer->request == 0 && answer->item == 0)) {
         return SQLITE_OK;
     }
-    return lk_sql_ended_save(&hood->store->sql, target, now_us);
+    return lk_sql_ended_save(&closure->store->sql, target, now_us);
 }
 
-int lk_changes_mark_format(const struct lk_sqlite_turn *turn, const struct lk_event *event) {
-    bool is_news =
-        event->kind == LK_EVENT_PUSH || (event->kind == LK_EVENT_ASK && event->ask.wants_value);
+int lk_changes_mark_format(const struct lk_sqlite_transaction *transaction,
+                           const struct lk_command *command) {
+    bool is_news = command->kind == LK_COMMAND_PUSH
+                   || (command->kind == LK_COMMAND_ASK && command->ask.wants_value);
 
-    if (!is_news || turn->meta.writable_from >= LK_SQL_FORMAT_OF_WORK) {
+    if (!is_news || transaction->meta.writable_from >= LK_SQL_FORMAT_OF_WORK) {
         return SQLITE_OK;
     }
-    return lk_sql_meta_raise_writable(&turn->store->sql, LK_SQL_FORMAT_OF_WORK);
+    return lk_sql_meta_raise_writable(&transaction->store->sql, LK_SQL_FORMAT_OF_WORK);
 }
 
-int lk_changes_record(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
-                      const struct lk_event *event, struct lk_slice by, struct lk_slice reason) {
-    struct lk_record *record = &hood->store->request.record;
-    const struct lk_path *path = &event->broken.path;
+int lk_changes_record(const struct lk_closure *closure, const struct lk_effects *effects,
+                      const struct lk_command *command) {
+    struct lk_record *record = &closure->store->request.record;
+    const struct lk_break *broken = &command->broken;
     int code = SQLITE_OK;
 
     for (size_t i = 0; i < effects->change_count && code == SQLITE_OK; i++) {
@@ -179,40 +183,42 @@ int lk_changes_record(const struct lk_neighbourhood *hood, const struct lk_effec
         if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
             continue;
         }
-        lk_model_record(hood->model, change->request, record);
+        lk_model_record(closure->model, change->request, record);
         audit = (struct lk_sql_audit){
-            .at_unix_us = event->times.wall_us,
-            .by = by,
-            .reason = reason,
-            .path = {path->bytes, path->size},
+            .at_unix_us = command->times.wall_us,
+            .by = broken->by,
+            .reason = broken->reason,
+            .path = {broken->path.bytes, broken->path.size},
             .owner = record->owner,
             .note = record->note,
             .ticket = record->ticket,
             .token = record->token,
         };
-        code = lk_sql_audit_save(&hood->store->sql, &audit, LK_SQLITE_AUDIT_MAX);
+        code = lk_sql_audit_save(&closure->store->sql, &audit, LK_SQLITE_AUDIT_MAX);
     }
     return code;
 }
 
-int lk_changes_upkeep(struct lk_sqlite_turn *turn, uint64_t draw) {
-    struct lk_sql *sql = &turn->store->sql;
-    int64_t before_us = turn->times.wall_us - LK_SQLITE_ROOT_IDLE_US;
+int lk_changes_upkeep(struct lk_sqlite_transaction *transaction, uint64_t draw) {
+    struct lk_sql *sql = &transaction->store->sql;
+    int64_t before_us = transaction->times.wall_us - LK_SQLITE_ROOT_IDLE_US;
     int code;
 
     if (draw % LK_SQLITE_SWEEP_EVERY != 0) {
         return SQLITE_OK;
     }
-    code = lk_sql_ended_sweep(sql, turn->times.now_us - LK_ENDED_MEMORY_US, LK_SQLITE_SWEEP_ENDED);
+    code = lk_sql_ended_sweep(sql, transaction->times.now_us - LK_ENDED_MEMORY_US,
+                              LK_SQLITE_SWEEP_ENDED);
     if (code == SQLITE_OK) {
-        code = lk_sqlite_events_upkeep(turn);
+        code = lk_sqlite_events_upkeep(transaction);
     }
     if (code != SQLITE_OK || draw % LK_SQLITE_UPKEEP_EVERY != 0) {
         return code;
     }
     code = lk_sql_ended_bound(sql, LK_SQLITE_ENDED_MAX);
     if (code == SQLITE_OK && before_us > 0) {
-        code = lk_sql_roots_sweep(sql, &turn->meta, (uint64_t)before_us, LK_SQLITE_UPKEEP_ROOTS);
+        code = lk_sql_roots_sweep(sql, &transaction->meta, (uint64_t)before_us,
+                                  LK_SQLITE_UPKEEP_ROOTS);
     }
     return code;
 }

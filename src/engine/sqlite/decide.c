@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking, renewing, releasing, breaking: one turn each.
+ * Decisions: one transaction each.
  *
- *     begin  -  load the neighbourhood  -  step  -  write what changed  -  commit  -  answer
+ *     begin  -  load the closure  -  step  -  write what changed  -  commit  -  answer
  *
  * The answer is made before the commit, so that nothing can fail after it, and given after it, so
  * that nobody hears of what a power cut could undo. A refused try changes nothing, and its commit
@@ -10,203 +10,239 @@
  */
 #include "engine/sqlite/decide.h"
 
-#include "base/error.h"
 #include "engine/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/events.h"
+#include "engine/sqlite/source.h"
+#include "sql/done_rows.h"
 
 /* R3: tells the model when the token that this release names ended, if it did. */
-static int load_ended(struct lk_neighbourhood *hood, const struct lk_target *target) {
+static int load_ended(struct lk_closure *closure, const struct lk_target *target) {
     int64_t ended_us = 0;
     int code;
 
     if (target->token == 0) {
         return SQLITE_OK;
     }
-    code = lk_sql_ended_load(&hood->store->sql, target, &ended_us);
+    code = lk_sql_ended_load(&closure->store->sql, target, &ended_us);
     if (code == SQLITE_EMPTY) {
         return SQLITE_OK;
     }
-    if (code == SQLITE_OK && lk_model_restore_ended(hood->model, target, ended_us) == LK_INTERNAL) {
+    if (code == SQLITE_OK
+        && lk_model_restore_ended(closure->model, target, ended_us) == LK_INTERNAL) {
         code = SQLITE_NOMEM;
     }
     return code;
 }
 
-int lk_sqlite_write(struct lk_sqlite_turn *turn, const struct lk_event *event,
-                    const struct lk_neighbourhood *hood, const struct lk_effects *effects) {
-    int code = lk_changes_write(hood, effects, &turn->times);
+int lk_sqlite_write(struct lk_sqlite_transaction *transaction, const struct lk_command *command,
+                    const struct lk_closure *closure, const struct lk_effects *effects) {
+    int code = lk_changes_write(closure, effects, &transaction->times);
 
     if (code == SQLITE_OK) {
-        code = lk_sqlite_events_keep(turn, hood->model, effects, event);
+        code = lk_sqlite_events_keep(transaction, closure->model, effects, command);
     }
     if (code == SQLITE_OK && effects->change_count > 0) {
-        code = lk_changes_mark_format(turn, event);
+        code = lk_changes_mark_format(transaction, command);
     }
     if (code == SQLITE_OK && effects->change_count > 0) {
-        code = lk_changes_upkeep(turn, lk_random_next(&turn->store->random));
+        code = lk_changes_upkeep(transaction, lk_random_next(&transaction->store->random));
     }
     return code;
 }
 
-int lk_sqlite_sweep(struct lk_sqlite_turn *turn, const struct lk_path *queue) {
-    const struct lk_event tick = {.kind = LK_EVENT_TICK, .times = turn->times};
-    struct lk_neighbourhood hood;
-    int code =
-        lk_neighbourhood_load_overdue(&hood, turn, &tick, queue, turn->store->options.overdue_max);
+int lk_sqlite_sweep(struct lk_sqlite_transaction *transaction, const struct lk_path *queue) {
+    const struct lk_command tick = {.kind = LK_COMMAND_TICK, .times = transaction->times};
+    struct lk_closure closure;
+    int code = lk_closure_load_overdue(&closure, transaction, &tick, queue,
+                                       transaction->store->options.overdue_max);
 
-    if (code == SQLITE_OK && hood.requests.item_count > 0) {
-        const struct lk_effects *effects = lk_model_step(hood.model, &tick);
-        code = lk_changes_write(&hood, effects, &turn->times);
+    if (code == SQLITE_OK && closure.requests.item_count > 0) {
+        const struct lk_effects *effects = lk_model_step(closure.model, &tick);
+        code = lk_changes_write(&closure, effects, &transaction->times);
         if (code == SQLITE_OK) {
-            code = lk_sqlite_events_keep(turn, hood.model, effects, &tick);
+            code = lk_sqlite_events_keep(transaction, closure.model, effects, &tick);
         }
     }
-    lk_neighbourhood_done(&hood);
+    lk_closure_done(&closure);
     return code;
 }
 
 /* R3: whom and what a release or the end of a claim names; else NULL. `part` is room. */
-static const struct lk_target *target_of(const struct lk_event *event,
-                                         const struct lk_neighbourhood *hood, struct lk_part *part,
+static const struct lk_target *target_of(const struct lk_command *command,
+                                         const struct lk_closure *closure, struct lk_part *part,
                                          struct lk_target *target) {
-    if (event->kind == LK_EVENT_RELEASE) {
-        return &event->release.target;
+    if (command->kind == LK_COMMAND_RELEASE) {
+        return &command->release.target;
     }
-    if (event->kind != LK_EVENT_FINISH || hood->item.size == 0) {
+    if (command->kind != LK_COMMAND_FINISH || closure->item.size == 0) {
         return NULL;
     }
-    *part = (struct lk_part){.path = hood->item, .mode = LK_EXCLUSIVE};
-    *target = (struct lk_target){
-        .owner = event->finish.owner, .parts = part, .part_count = 1, .token = event->finish.token};
+    *part = (struct lk_part){.path = closure->item, .mode = LK_EXCLUSIVE};
+    *target = (struct lk_target){.owner = command->finish.owner,
+                                 .parts = part,
+                                 .part_count = 1,
+                                 .token = command->finish.token};
     return target;
 }
 
-int lk_sqlite_decide(struct lk_sqlite_turn *turn, struct lk_event *event,
-                     struct lk_neighbourhood *hood, const struct lk_effects **ret_effects) {
+int lk_sqlite_step(struct lk_sqlite_transaction *transaction, struct lk_command *command,
+                   struct lk_closure *closure, const struct lk_effects **ret_effects) {
     const struct lk_effects *effects;
     const struct lk_target *target;
     struct lk_target room;
     struct lk_part part;
     int code;
 
-    event->times = turn->times;
-    code = lk_neighbourhood_load(hood, turn, event, NULL);
-    target = target_of(event, hood, &part, &room);
+    command->times = transaction->times;
+    code = lk_closure_load(closure, transaction, command, NULL);
+    target = target_of(command, closure, &part, &room);
     if (code == SQLITE_OK && target != NULL) {
-        code = load_ended(hood, target);
+        code = load_ended(closure, target);
     }
-    if (code == SQLITE_OK && event->kind == LK_EVENT_ASK) {
-        code = lk_neighbourhood_count(hood, &turn->meta.quotas, event->ask.owner);
+    if (code == SQLITE_OK && command->kind == LK_COMMAND_ASK) {
+        code = lk_closure_count(closure, &transaction->meta.quotas, command->ask.owner);
     }
     if (code != SQLITE_OK) {
         return code;
     }
-    effects = lk_model_step(hood->model, event);
-    code = lk_sqlite_write(turn, event, hood, effects);
+    effects = lk_model_step(closure->model, command);
+    code = lk_sqlite_write(transaction, command, closure, effects);
     if (code == SQLITE_OK && target != NULL) {
-        code = lk_changes_remember(hood, effects, target, turn->times.now_us);
+        code = lk_changes_remember(closure, effects, target, transaction->times.now_us);
     }
     *ret_effects = effects;
     return code;
 }
 
-/* Where a waiting request stands, for lk_sqlite_await(). */
-static void fill_stand(const struct lk_neighbourhood *hood, const struct lk_effects *effects,
-                       struct lk_stand *stand) {
-    lk_model_record(hood->model, effects->answer.request, &hood->store->request.record);
-    stand->id = hood->store->request.record.id;
-    stand->version = 0;
-    stand->in_the_way = effects->answer.in_the_way;
-}
+/* ---- a table of the owner's (R17) ------------------------------------------------------------ */
 
-/* A whole turn that ends in an lk_result. `stand` may be NULL. */
-static lk_outcome answer(struct lk_engine *engine, struct lk_event *event,
-                         const struct lk_patience *patience, lk_result *result,
-                         struct lk_stand *stand) {
-    struct lk_sqlite_turn turn;
-    struct lk_neighbourhood hood;
-    const struct lk_effects *effects;
-    struct lk_stand found = {.id = 0};
-    lk_error error;
-    bool is_complete;
+/* What goes with the end of a claim: the owner's statement, and a mark where the row still fits. */
+static int complete(struct lk_sqlite_source *source, const struct lk_closure *closure,
+                    const struct lk_effects *effects, const struct lk_finish *finish) {
+    struct lk_sqlite *store = closure->store;
+    const struct lk_slice queue = {finish->queue.bytes, finish->queue.size};
+    struct lk_item_record *record = &store->item.record;
+    bool fits = false;
     int code;
-    lk_outcome outcome =
-        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, &error);
 
-    if (outcome != LK_OK) {
-        return lk_result_fail(result, outcome, "%s", error.text);
-    }
-    code = lk_sqlite_decide(&turn, event, &hood, &effects);
+    lk_model_item_record(closure->model, effects->answer.item, record);
+    const struct lk_sqlite_completion completion = {.id = finish->id,
+                                                    .owner = finish->owner,
+                                                    .token = finish->token,
+                                                    .attempt = record->attempts};
+    code = lk_sqlite_source_complete(store, source, &completion);
     if (code == SQLITE_OK) {
-        is_complete = lk_result_from_effects(hood.model, effects, &turn.times, result);
-        code = is_complete ? SQLITE_OK : SQLITE_NOMEM;
-        if (effects->answer.outcome == LK_WAITING) {
-            fill_stand(&hood, effects, &found);
-        }
+        code = lk_sqlite_source_fits(store, source, finish->id, &fits);
     }
-    outcome = lk_sqlite_turn_end(&turn, code, &error);
-    lk_neighbourhood_done(&hood);
-    if (outcome != LK_OK) {
-        lk_result_clear(result);
-        return lk_result_fail(result, outcome, "%s", error.text);
+    return code == SQLITE_OK && fits ? lk_sql_done_row_add(&store->sql, queue, finish->id) : code;
+}
+
+/* R3: a repetition finds the claim ended, and the statement has run. */
+static bool ends_now(const struct lk_effects *effects, const struct lk_finish *finish) {
+    return effects->answer.outcome == LK_OK && effects->answer.item != 0
+           && finish->kind == LK_FINISH_DONE;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* Where a waiting request stands, for lk_sqlite_await(). */
+static void fill_cursor(const struct lk_closure *closure, const struct lk_effects *effects,
+                        struct lk_wait_cursor *cursor) {
+    cursor->id = lk_model_request_id(closure->model, effects->answer.request);
+    cursor->in_the_way = effects->answer.in_the_way;
+}
+
+/* The decision, and what is written besides what changed. Returns SQLite's code. */
+static int answer(struct lk_sqlite_source *source, const struct lk_closure *closure,
+                  const struct lk_effects *effects, const struct lk_command *command,
+                  struct lk_decision *decision) {
+    if (!lk_decision_from_effects(closure->model, effects, command, decision)) {
+        return SQLITE_NOMEM;
     }
-    if (stand != NULL && result->outcome == LK_WAITING) {
-        *stand = found;
+    if (command->kind == LK_COMMAND_ASK && effects->answer.outcome == LK_WAITING) {
+        fill_cursor(closure, effects, &decision->cursor);
+    } else if (command->kind == LK_COMMAND_BREAK) {
+        return lk_changes_record(closure, effects, command);
+    } else if (command->kind == LK_COMMAND_FINISH && source != NULL
+               && ends_now(effects, &command->finish)) {
+        return complete(source, closure, effects, &command->finish);
     }
-    return result->outcome;
+    return SQLITE_OK;
 }
 
-lk_outcome lk_sqlite_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                         const struct lk_patience *patience, lk_result *result,
-                         struct lk_stand *ret_stand) {
-    struct lk_event event = {.kind = LK_EVENT_ASK, .ask = *ask};
+lk_outcome lk_sqlite_conclude(struct lk_sqlite_transaction *transaction,
+                              struct lk_sqlite_source *source, int code,
+                              struct lk_decision *decision) {
+    lk_error error;
+    lk_outcome outcome = lk_sqlite_source_end(transaction, source, code, &error);
 
-    return answer(engine, &event, patience, result, ret_stand);
+    return outcome == LK_OK ? decision->error.outcome
+                            : lk_decision_fail(decision, outcome, "%s", error.text);
 }
 
-lk_outcome lk_sqlite_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                           const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RENEW, .renew = *renew};
-
-    return answer(engine, &event, patience, result, NULL);
-}
-
-lk_outcome lk_sqlite_release(struct lk_engine *engine, const struct lk_release *release,
-                             const struct lk_patience *patience, lk_result *result) {
-    struct lk_event event = {.kind = LK_EVENT_RELEASE, .release = *release};
-
-    return answer(engine, &event, patience, result, NULL);
-}
-
-lk_outcome lk_sqlite_break(struct lk_engine *engine, const struct lk_break *broken,
-                           struct lk_slice by, struct lk_slice reason,
-                           const struct lk_patience *patience, size_t *ret_count,
-                           struct lk_error *error) {
-    struct lk_event event = {.kind = LK_EVENT_BREAK, .broken = *broken};
-    struct lk_sqlite_turn turn;
-    struct lk_neighbourhood hood;
+/* A whole transaction, which loads all that its command can be about. */
+static lk_outcome decide(struct lk_sqlite *store, const struct lk_source *text,
+                         const struct lk_command *command, const struct lk_patience *patience,
+                         struct lk_decision *decision) {
+    struct lk_command timed = *command;
+    struct lk_sqlite_source *source = NULL;
+    struct lk_sqlite_transaction transaction;
+    struct lk_closure closure = {.model = NULL};
     const struct lk_effects *effects;
-    size_t count = 0;
-    lk_outcome decided = LK_OK;
-    int code;
-    lk_outcome outcome =
-        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, error);
+    int code = SQLITE_OK;
+    lk_outcome outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction,
+                                                     &decision->error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = lk_sqlite_decide(&turn, &event, &hood, &effects);
+    if (text != NULL) {
+        code = lk_sqlite_source_get(store, text, &source);
+    }
     if (code == SQLITE_OK) {
-        decided = effects->answer.outcome;
-        count = effects->answer.broken;
-        (void)lk_error_set(error, decided, "%s", effects->answer.text);
-        code = lk_changes_record(&hood, effects, &event, by, reason);
+        code = lk_sqlite_step(&transaction, &timed, &closure, &effects);
     }
-    outcome = lk_sqlite_turn_end(&turn, code, error);
-    lk_neighbourhood_done(&hood);
-    if (outcome == LK_OK && decided == LK_OK) {
-        *ret_count = count;
+    if (code == SQLITE_OK) {
+        code = answer(source, &closure, effects, &timed, decision);
     }
-    return outcome == LK_OK ? decided : outcome;
+    outcome = lk_sqlite_conclude(&transaction, source, code, decision);
+    lk_closure_done(&closure);
+    return outcome;
+}
+
+static lk_outcome decide_by_kind(struct lk_sqlite *store, const struct lk_source *source,
+                                 const struct lk_command *command,
+                                 const struct lk_patience *patience, struct lk_decision *decision) {
+    switch (command->kind) {
+    case LK_COMMAND_TAKE:
+        return lk_sqlite_take(store, source, command, patience, decision);
+    case LK_COMMAND_ASK:
+    case LK_COMMAND_RENEW:
+    case LK_COMMAND_RELEASE:
+    case LK_COMMAND_BREAK:
+    case LK_COMMAND_PUT:
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_FINISH:
+    case LK_COMMAND_UNPARK:
+        return decide(store, source, command, patience, decision);
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+    return lk_decision_refuse(decision);
+}
+
+lk_outcome lk_sqlite_table_decide(struct lk_engine *engine, const struct lk_source *source,
+                                  const struct lk_command *command,
+                                  const struct lk_patience *patience,
+                                  struct lk_decision *ret_decision) {
+    lk_decision_begin(ret_decision, command);
+    return lk_decision_end(ret_decision, decide_by_kind(lk_sqlite_of(engine), source, command,
+                                                        patience, ret_decision));
+}
+
+lk_outcome lk_sqlite_decide(struct lk_engine *engine, const struct lk_command *command,
+                            const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    return lk_sqlite_table_decide(engine, NULL, command, patience, ret_decision);
 }

@@ -1,25 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One decision inside a turn: load the neighbourhood, step, write what changed. */
+/* One decision inside a transaction: load the closure, step, write what changed. */
 #ifndef LK_ENGINE_SQLITE_DECIDE_H
 #define LK_ENGINE_SQLITE_DECIDE_H
 
-#include "engine/sqlite/neighbourhood.h"
+#include "engine/sqlite/closure.h"
 
 /*
- * Loads, decides and writes. *ret_effects is the neighbourhood's model's. Returns SQLite's code;
- * lk_neighbourhood_done() in any case.
+ * Loads, decides and writes. *ret_effects is the closure's model's. Returns SQLite's code;
+ * lk_closure_done() in any case.
  */
-int lk_sqlite_decide(struct lk_sqlite_turn *turn, struct lk_event *event,
-                     struct lk_neighbourhood *hood, const struct lk_effects **ret_effects);
+int lk_sqlite_step(struct lk_sqlite_transaction *transaction, struct lk_command *command,
+                   struct lk_closure *closure, const struct lk_effects **ret_effects);
 
 /* The last of these three alone: everything that a step of this event changed. */
-int lk_sqlite_write(struct lk_sqlite_turn *turn, const struct lk_event *event,
-                    const struct lk_neighbourhood *hood, const struct lk_effects *effects);
+int lk_sqlite_write(struct lk_sqlite_transaction *transaction, const struct lk_command *command,
+                    const struct lk_closure *closure, const struct lk_effects *effects);
 
 /*
  * Lets take effect what is overdue: of a queue's claims all (NULL: of none), elsewhere some.
  * Returns SQLite's code.
  */
-int lk_sqlite_sweep(struct lk_sqlite_turn *turn, const struct lk_path *queue);
+int lk_sqlite_sweep(struct lk_sqlite_transaction *transaction, const struct lk_path *queue);
+
+struct lk_sqlite_source;
+
+/*
+ * Ends the transaction (source NULL: without one) and returns the decision's outcome; or, where
+ * nothing was committed, makes it the decision and returns why.
+ */
+lk_outcome lk_sqlite_conclude(struct lk_sqlite_transaction *transaction,
+                              struct lk_sqlite_source *source, int code,
+                              struct lk_decision *decision);
+
+/* take.c: a take, of which the decision is empty. */
+lk_outcome lk_sqlite_take(struct lk_sqlite *store, const struct lk_source *text,
+                          const struct lk_command *command, const struct lk_patience *patience,
+                          struct lk_decision *decision);
 
 #endif

@@ -1,84 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events as rows, written in the turn of the decision that they tell of. */
+/* Events as rows, written in the transaction of the decision that they tell of. */
 #include "engine/sqlite/events.h"
 
 struct keeping {
-    struct lk_sqlite_turn *turn;
+    struct lk_sqlite_transaction *transaction;
     int count;
     int code;
 };
 
-static bool keep_one(void *context, const struct lk_happening *happening) {
+static bool keep_one(void *context, const struct lk_event *step_event) {
     struct keeping *keeping = context;
-    struct lk_sqlite_turn *turn = keeping->turn;
+    struct lk_sqlite_transaction *transaction = keeping->transaction;
     char parts[LK_SQL_EVENT_PARTS_MAX];
     const struct lk_sql_event event = {
-        .sequence = turn->meta.last_event + 1,
-        .at_unix_us = turn->times.wall_us,
-        .event = lk_slice_of(lk_watch_kind_name(happening->kind)),
+        .sequence = transaction->meta.last_event + 1,
+        .at_unix_us = transaction->times.wall_us,
+        .event = lk_slice_of(lk_watch_kind_name(step_event->kind)),
         .refusal =
-            lk_slice_of(happening->refusal != LK_OK ? lk_outcome_name(happening->refusal) : ""),
-        .parts = {parts, lk_parts_write(happening->parts, happening->part_count, parts)},
-        .owner = happening->owner,
-        .note = happening->note,
-        .ticket = happening->ticket,
-        .token = happening->token,
-        .attempt = happening->attempt,
-        .is_of_item = happening->is_of_item,
-        .is_deletion = happening->is_deletion,
+            lk_slice_of(step_event->refusal != LK_OK ? lk_outcome_name(step_event->refusal) : ""),
+        .parts = {parts, lk_parts_write(step_event->parts, step_event->part_count, parts)},
+        .owner = step_event->owner,
+        .note = step_event->note,
+        .ticket = step_event->ticket,
+        .token = step_event->token,
+        .attempt = step_event->attempt,
+        .is_of_item = step_event->is_of_item,
+        .is_deletion = step_event->is_deletion,
     };
 
-    keeping->code = lk_sql_event_add(&turn->store->sql, &event);
+    keeping->code = lk_sql_event_add(&transaction->store->sql, &event);
     if (keeping->code == SQLITE_OK) {
-        turn->meta.last_event++;
+        transaction->meta.last_event++;
         keeping->count++;
     }
     return keeping->code == SQLITE_OK;
 }
 
 /* Twice as many go as came, so that it ends however many there were. */
-static int forget_old(struct lk_sqlite_turn *turn, int count) {
-    uint64_t kept_max =
-        turn->meta.events_max > 0 ? turn->meta.events_max : (uint64_t)LK_WATCHED_EVENTS_MAX;
+static int forget_old(struct lk_sqlite_transaction *transaction, int count) {
+    uint64_t kept_max = transaction->meta.events_max > 0 ? transaction->meta.events_max
+                                                         : (uint64_t)LK_WATCHED_EVENTS_MAX;
 
-    if (turn->meta.last_event <= kept_max) {
+    if (transaction->meta.last_event <= kept_max) {
         return SQLITE_OK;
     }
-    return lk_sql_events_forget(&turn->store->sql, turn->meta.last_event - kept_max, 2 * count);
+    return lk_sql_events_forget(&transaction->store->sql, transaction->meta.last_event - kept_max,
+                                2 * count);
 }
 
-int lk_sqlite_events_keep(struct lk_sqlite_turn *turn, const struct lk_model *model,
-                          const struct lk_effects *effects, const struct lk_event *event) {
-    struct keeping keeping = {.turn = turn, .code = SQLITE_OK};
+int lk_sqlite_events_keep(struct lk_sqlite_transaction *transaction, const struct lk_model *model,
+                          const struct lk_effects *effects, const struct lk_command *command) {
+    struct keeping keeping = {.transaction = transaction, .code = SQLITE_OK};
 
-    if (!lk_sqlite_events_are_kept(turn)) {
+    if (!lk_sqlite_events_are_kept(transaction)) {
         return SQLITE_OK;
     }
-    (void)lk_happenings_of_step(model, effects, event, keep_one, &keeping);
+    (void)lk_events_of_step(model, effects, command, keep_one, &keeping);
     if (keeping.code == SQLITE_OK && keeping.count > 0) {
-        keeping.code = lk_sql_events_set_last(&turn->store->sql, turn->meta.last_event);
+        keeping.code =
+            lk_sql_events_set_last(&transaction->store->sql, transaction->meta.last_event);
     }
     if (keeping.code == SQLITE_OK && keeping.count > 0) {
-        keeping.code = forget_old(turn, keeping.count);
+        keeping.code = forget_old(transaction, keeping.count);
     }
     return keeping.code;
 }
 
-int lk_sqlite_events_begin(struct lk_sqlite_turn *turn) {
-    if (lk_sqlite_events_are_kept(turn)) {
+int lk_sqlite_events_begin(struct lk_sqlite_transaction *transaction) {
+    if (lk_sqlite_events_are_kept(transaction)) {
         return SQLITE_OK;
     }
-    turn->meta.last_event++;
-    return lk_sql_events_set_last(&turn->store->sql, turn->meta.last_event);
+    transaction->meta.last_event++;
+    return lk_sql_events_set_last(&transaction->store->sql, transaction->meta.last_event);
 }
 
-int lk_sqlite_events_upkeep(struct lk_sqlite_turn *turn) {
-    bool is_recent = turn->meta.watched_until_us > turn->times.now_us - LK_SQLITE_EVENTS_LINGER_US;
+int lk_sqlite_events_upkeep(struct lk_sqlite_transaction *transaction) {
+    bool is_recent =
+        transaction->meta.watched_until_us > transaction->times.now_us - LK_SQLITE_EVENTS_LINGER_US;
 
-    if (turn->meta.last_event == 0 || is_recent || lk_sqlite_events_are_kept(turn)) {
+    if (transaction->meta.last_event == 0 || is_recent || lk_sqlite_events_are_kept(transaction)) {
         return SQLITE_OK;
     }
-    return lk_sql_events_forget(&turn->store->sql, turn->meta.last_event, LK_SQLITE_SWEEP_EVENTS);
+    return lk_sql_events_forget(&transaction->store->sql, transaction->meta.last_event,
+                                LK_SQLITE_SWEEP_EVENTS);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -94,8 +98,8 @@ static bool parse_outcome(struct lk_slice name, lk_outcome *ret_outcome) {
 }
 
 bool lk_sqlite_event_read(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
-                          struct lk_happening *ret_happening) {
-    struct lk_happening happening = {
+                          struct lk_event *ret_event) {
+    struct lk_event step_event = {
         .refusal = LK_OK,
         .parts = parts,
         .owner = row->owner,
@@ -107,12 +111,12 @@ bool lk_sqlite_event_read(const struct lk_sql_event *row, struct lk_part parts[L
         .is_deletion = row->is_deletion,
     };
 
-    if (!lk_watch_kind_parse(row->event, &happening.kind)
-        || !parse_outcome(row->refusal, &happening.refusal)
-        || !lk_parts_read(row->parts, parts, LK_PARTS_MAX, &happening.part_count)
-        || happening.part_count == 0) {
+    if (!lk_watch_kind_parse(row->event, &step_event.kind)
+        || !parse_outcome(row->refusal, &step_event.refusal)
+        || !lk_parts_read(row->parts, parts, LK_PARTS_MAX, &step_event.part_count)
+        || step_event.part_count == 0) {
         return false;
     }
-    *ret_happening = happening;
+    *ret_event = step_event;
     return true;
 }

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping events (R21): in the turn that decides, as rows, while somebody wants to know. */
+/* Keeping events (R21): in the transaction that decides, as rows, while the store is watched. */
 #ifndef LK_ENGINE_SQLITE_EVENTS_H
 #define LK_ENGINE_SQLITE_EVENTS_H
 
-#include "engine/happening.h"
+#include "engine/event.h"
 #include "engine/sqlite/store.h"
 #include "sql/events.h"
 
-/* A mark that lies further ahead than anybody sets one is no mark. */
-static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_turn *turn) {
-    int64_t until_us = turn->meta.watched_until_us;
+/* A mark that lies further ahead than one is ever set is no mark. */
+static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_transaction *transaction) {
+    int64_t until_us = transaction->meta.watched_until_us;
 
-    return until_us > turn->times.now_us && until_us - turn->times.now_us <= LK_WATCHED_US;
+    return until_us > transaction->times.now_us
+           && until_us - transaction->times.now_us <= LK_WATCHED_US;
 }
 
-/* Whether what this turn decides is kept: by bound, or because the store is watched. */
-static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_turn *turn) {
-    return turn->meta.events_max > 0 || lk_sqlite_events_are_watched(turn);
+/* Whether what this transaction decides is kept: by bound, or because the store is watched. */
+static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_transaction *transaction) {
+    return transaction->meta.events_max > 0 || lk_sqlite_events_are_watched(transaction);
 }
 
-/* Reads a row, of any origin, which the happening borrows. false: no rule could have made it. */
+/* Reads a row, of any origin, which the event borrows. false: no rule could have made it. */
 bool lk_sqlite_event_read(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
-                          struct lk_happening *ret_happening);
+                          struct lk_event *ret_event);
 
 /* Keeps what the step did, if events are kept. Returns SQLite's code. */
-int lk_sqlite_events_keep(struct lk_sqlite_turn *turn, const struct lk_model *model,
-                          const struct lk_effects *effects, const struct lk_event *event);
+int lk_sqlite_events_keep(struct lk_sqlite_transaction *transaction, const struct lk_model *model,
+                          const struct lk_effects *effects, const struct lk_command *command);
 
 /*
  * From here on events are kept, while they were not before: a number is left out, so that whoever
  * has seen the last event finds a hole behind it.
  */
-int lk_sqlite_events_begin(struct lk_sqlite_turn *turn);
+int lk_sqlite_events_begin(struct lk_sqlite_transaction *transaction);
 
-/* Forgets what nobody watches any more, a bounded number at a time. */
-int lk_sqlite_events_upkeep(struct lk_sqlite_turn *turn);
+/* Forgets what is not watched any more, a bounded number at a time. */
+int lk_sqlite_events_upkeep(struct lk_sqlite_transaction *transaction);
 
 #endif

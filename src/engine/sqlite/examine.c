@@ -81,7 +81,7 @@ static int64_t size_beside(const struct lk_sqlite *store, const char *suffix, mo
     char path[PATH_MAX + 8];
     struct stat status;
 
-    (void)snprintf(path, sizeof path, "%s%s", store->place.path, suffix);
+    (void)snprintf(path, sizeof path, "%s%s", store->address.path, suffix);
     if (stat(path, &status) != 0) {
         return 0;
     }
@@ -99,8 +99,8 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
     lk_text_format(text, "sqlite: %s\n", sqlite3_libversion());
     lk_text_format(text, "journal mode: %s\n", findings->journal_mode);
     lk_text_format(text, "durability: %s\n",
-                   store->place.is_relaxed ? "relaxed (a power cut may undo the last moments)"
-                                           : "full (what is answered survives a power cut)");
+                   store->address.is_relaxed ? "relaxed (a power cut may undo the last moments)"
+                                             : "full (what is answered survives a power cut)");
     lk_text_format(text, "file size: %lld bytes, write-ahead log %lld\n",
                    (long long)size_beside(store, "", &mode), (long long)findings->wal_bytes);
     lk_text_format(text, "live requests: %lld\n", (long long)findings->live);
@@ -112,7 +112,7 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
                    (mode & (S_IRWXG | S_IRWXO)) == 0
                        ? "one user of this machine (a store is per user by default; for several, "
                          "name one that all may write)"
-                       : "whoever the file's rights let in");
+                       : "all users that the file's permissions allow");
 }
 
 static void write_warnings(const struct lk_sqlite *store, const struct findings *findings,
@@ -134,13 +134,13 @@ static void write_warnings(const struct lk_sqlite *store, const struct findings 
     }
 }
 
-static int find_out(struct lk_sqlite_turn *turn, struct findings *findings) {
-    struct lk_sqlite *store = turn->store;
+static int find_out(struct lk_sqlite_transaction *transaction, struct findings *findings) {
+    struct lk_sqlite *store = transaction->store;
     mode_t mode = 0;
-    int code = count_live(&store->sql, turn->times.now_us, &findings->live);
+    int code = count_live(&store->sql, transaction->times.now_us, &findings->live);
 
-    findings->meta = turn->meta;
-    findings->is_watched = lk_sqlite_events_are_watched(turn);
+    findings->meta = transaction->meta;
+    findings->is_watched = lk_sqlite_events_are_watched(transaction);
     findings->wal_bytes = size_beside(store, "-wal", &mode);
     if (code == SQLITE_OK) {
         code = count_kept(&store->sql, findings);
@@ -168,18 +168,19 @@ lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience 
                              lk_report **ret_report, struct lk_error *error) {
     struct lk_sqlite *store = lk_sqlite_of(engine);
     struct findings findings = {.live = 0};
-    struct lk_sqlite_turn turn;
+    struct lk_sqlite_transaction transaction;
     lk_report *report;
     int64_t begun_us = lk_clock_now_us();
     int code;
-    /* A writing turn, so that the round trip is that of an ask; nothing is written in it. */
-    lk_outcome outcome = lk_sqlite_turn_begin(store, LK_SQLITE_WRITE, patience, &turn, error);
+    /* A writing transaction, so that the round trip is that of an ask; nothing is written in it. */
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = find_out(&turn, &findings);
-    outcome = lk_sqlite_turn_end(&turn, code, error);
+    code = find_out(&transaction, &findings);
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
     if (outcome != LK_OK) {
         return outcome;
     }

@@ -2,21 +2,21 @@
 /*
  * Bounds (R22): set in the row about the store, and counted by SQL, no further than they reach.
  *
- * A neighbourhood has all who wait at the paths that matter (S1). What else the bounds count lives
- * mostly elsewhere: it is counted in the rows, less what the neighbourhood has of it, and the model
+ * A closure has all waiters at the paths that matter (S1). What else the bounds count lives
+ * mostly elsewhere: it is counted in the rows, less what the closure has of it, and the model
  * is told. What is overdue counts nowhere, swept or not (R11).
  */
 #include "base/error.h"
 #include "engine/reply.h"
+#include "engine/sqlite/closure.h"
 #include "engine/sqlite/events.h"
-#include "engine/sqlite/neighbourhood.h"
 #include "sql/counts.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* What the neighbourhood has of those that live. */
+/* What the closure has of those that live. */
 struct tally {
-    struct lk_neighbourhood *hood;
+    struct lk_closure *closure;
     struct lk_slice owner;
     uint64_t live;
     uint64_t owned;
@@ -24,10 +24,10 @@ struct tally {
 
 static bool tally_one(void *context, lk_ref request) {
     struct tally *tally = context;
-    struct lk_record *record = &tally->hood->store->request.record;
+    struct lk_record *record = &tally->closure->store->request.record;
 
-    lk_model_record(tally->hood->model, request, record);
-    if (record->deadline_us > tally->hood->now_us) {
+    lk_model_record(tally->closure->model, request, record);
+    if (record->deadline_us > tally->closure->now_us) {
         tally->live++;
         tally->owned += lk_slice_equal(record->owner, tally->owner);
     }
@@ -35,29 +35,29 @@ static bool tally_one(void *context, lk_ref request) {
 }
 
 static int count_all(struct tally *tally, const struct lk_quotas *quotas) {
-    struct lk_neighbourhood *hood = tally->hood;
-    struct lk_sql *sql = &hood->store->sql;
+    struct lk_closure *closure = tally->closure;
+    struct lk_sql *sql = &closure->store->sql;
     uint64_t live = tally->live;
     uint64_t owned = tally->owned;
     int code = SQLITE_OK;
 
     if (quotas->live_max != 0) {
-        code = lk_sql_count_live(sql, hood->now_us, quotas->live_max, &live);
+        code = lk_sql_count_live(sql, closure->now_us, quotas->live_max, &live);
     }
     if (code == SQLITE_OK && quotas->live_per_owner_max != 0) {
-        code = lk_sql_count_owned(sql, tally->owner, hood->now_us,
+        code = lk_sql_count_owned(sql, tally->owner, closure->now_us,
                                   quotas->live_per_owner_max + tally->owned, &owned);
     }
     if (code == SQLITE_OK) {
         /* The count of all is kept in a row: rows are hostile. */
-        lk_model_restore_elsewhere(hood->model, live > tally->live ? live - tally->live : 0,
+        lk_model_restore_elsewhere(closure->model, live > tally->live ? live - tally->live : 0,
                                    owned - tally->owned);
     }
     return code;
 }
 
-static int count_root(struct lk_neighbourhood *hood, struct lk_slice root, uint64_t max) {
-    struct tally tally = {.hood = hood};
+static int count_root(struct lk_closure *closure, struct lk_slice root, uint64_t max) {
+    struct tally tally = {.closure = closure};
     struct lk_path path;
     uint64_t live = 0;
     int code;
@@ -65,42 +65,44 @@ static int count_root(struct lk_neighbourhood *hood, struct lk_slice root, uint6
     if (lk_path_parse(root, &path, NULL) != LK_OK) {
         return SQLITE_OK; /* rows are hostile: nothing can be asked for there */
     }
-    lk_model_each_below(hood->model, &path, tally_one, &tally);
-    code = lk_sql_count_rooted(&hood->store->sql, root, hood->now_us, max + tally.live, &live);
+    lk_model_each_below(closure->model, &path, tally_one, &tally);
+    code =
+        lk_sql_count_rooted(&closure->store->sql, root, closure->now_us, max + tally.live, &live);
     if (code == SQLITE_OK
-        && lk_model_restore_root_elsewhere(hood->model, root, live - tally.live) != LK_OK) {
+        && lk_model_restore_root_elsewhere(closure->model, root, live - tally.live) != LK_OK) {
         code = SQLITE_NOMEM;
     }
     return code;
 }
 
-int lk_neighbourhood_count(struct lk_neighbourhood *hood, const struct lk_quotas *quotas,
-                           struct lk_slice owner) {
-    struct tally tally = {.hood = hood, .owner = owner};
+int lk_closure_count(struct lk_closure *closure, const struct lk_quotas *quotas,
+                     struct lk_slice owner) {
+    struct tally tally = {.closure = closure, .owner = owner};
     int code = SQLITE_OK;
 
     if ((quotas->live_max | quotas->live_per_owner_max) != 0) {
-        lk_model_each(hood->model, tally_one, &tally);
+        lk_model_each(closure->model, tally_one, &tally);
         code = count_all(&tally, quotas);
     }
     for (size_t i = 0;
-         quotas->live_per_root_max != 0 && i < hood->roots.item_count && code == SQLITE_OK; i++) {
-        code = count_root(hood, lk_set_at(&hood->roots, i), quotas->live_per_root_max);
+         quotas->live_per_root_max != 0 && i < closure->roots.item_count && code == SQLITE_OK;
+         i++) {
+        code = count_root(closure, lk_set_at(&closure->roots, i), quotas->live_per_root_max);
     }
     return code;
 }
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-lk_outcome lk_sqlite_limits_get(struct lk_engine *engine, const struct lk_patience *patience,
-                                lk_limits *ret_limits, lk_error *error) {
-    struct lk_sqlite_turn turn;
-    lk_outcome outcome =
-        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_READ, patience, &turn, error);
+static lk_outcome limits_get(struct lk_engine *engine, const struct lk_patience *patience,
+                             lk_limits *ret_limits, lk_error *error) {
+    struct lk_sqlite_transaction transaction;
+    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_READ, patience,
+                                                     &transaction, error);
 
     if (outcome == LK_OK) {
-        struct lk_sql_meta meta = turn.meta;
-        outcome = lk_sqlite_turn_end(&turn, SQLITE_OK, error);
+        struct lk_sql_meta meta = transaction.meta;
+        outcome = lk_sqlite_transaction_end(&transaction, SQLITE_OK, error);
         if (outcome == LK_OK) {
             lk_limits_from_quotas(&meta.quotas, meta.events_max, ret_limits);
         }
@@ -110,39 +112,42 @@ lk_outcome lk_sqlite_limits_get(struct lk_engine *engine, const struct lk_patien
 
 /*
  * Events that are to be kept at all times are a promise that programs of former formats would
- * break: they must not write any more. Watching alone locks nobody out.
+ * break: they must not write any more. Watching alone excludes no program.
  */
-static int set_events(struct lk_sqlite_turn *turn, uint64_t events) {
-    struct lk_sql *sql = &turn->store->sql;
+static int set_events(struct lk_sqlite_transaction *transaction, uint64_t events) {
+    struct lk_sql *sql = &transaction->store->sql;
     int code = SQLITE_OK;
 
     if (events > 0) {
-        code = lk_sqlite_events_begin(turn);
+        code = lk_sqlite_events_begin(transaction);
         if (code == SQLITE_OK) {
             code = lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_EVENTS);
         }
     }
-    turn->meta.events_max = events;
+    transaction->meta.events_max = events;
     return code;
 }
 
-lk_outcome lk_sqlite_limits_set(struct lk_engine *engine, const lk_limits *limits,
-                                const struct lk_patience *patience, lk_error *error) {
-    struct lk_sqlite_turn turn;
+static lk_outcome limits_set(struct lk_engine *engine, const lk_limits *limits,
+                             const struct lk_patience *patience, lk_error *error) {
+    struct lk_sqlite_transaction transaction;
     int code = SQLITE_OK;
-    lk_outcome outcome =
-        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, error);
+    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE,
+                                                     patience, &transaction, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_limits_into_quotas(limits, &turn.meta.quotas);
+    lk_limits_into_quotas(limits, &transaction.meta.quotas);
     if (limits->events != LK_LIMIT_AS_IS) {
-        code = set_events(&turn, limits->events);
+        code = set_events(&transaction, limits->events);
     }
     if (code == SQLITE_OK) {
-        code = lk_sql_quotas_save(&turn.store->sql, &turn.meta.quotas, turn.meta.events_max);
+        code = lk_sql_quotas_save(&transaction.store->sql, &transaction.meta.quotas,
+                                  transaction.meta.events_max);
     }
-    outcome = lk_sqlite_turn_end(&turn, code, error);
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
+
+const struct lk_limit_ops lk_sqlite_limit_ops = {.get = limits_get, .set = limits_set};

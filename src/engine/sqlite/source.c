@@ -179,8 +179,8 @@ int lk_sqlite_source_complete(struct lk_sqlite *store, struct lk_sqlite_source *
     return finish(source->done, code);
 }
 
-lk_outcome lk_sqlite_source_end(struct lk_sqlite_turn *turn, struct lk_sqlite_source *source,
-                                int code, lk_error *error) {
+lk_outcome lk_sqlite_source_end(struct lk_sqlite_transaction *transaction,
+                                struct lk_sqlite_source *source, int code, lk_error *error) {
     char complaint[LK_ERROR_TEXT_MAX] = "";
     lk_outcome outcome;
 
@@ -188,7 +188,7 @@ lk_outcome lk_sqlite_source_end(struct lk_sqlite_turn *turn, struct lk_sqlite_so
         memcpy(complaint, source->complaint, sizeof complaint);
         source->complaint[0] = '\0';
     }
-    outcome = lk_sqlite_turn_end(turn, code, error);
+    outcome = lk_sqlite_transaction_end(transaction, code, error);
     if (complaint[0] != '\0' && outcome != LK_OK) {
         outcome = lk_error_set(error, LK_INVALID, "%s", complaint);
     }

@@ -5,7 +5,8 @@
  *
  * Whatever the owner wrote is prepared and run under guard: nothing but the statement for what is
  * done may write, and that neither to the store's own tables nor to the schema, the transaction or
- * the connection. It is a guard against accidents: who can name SQL here can open the file anyway.
+ * the connection. It is a guard against accidents: a caller that can name SQL here can open the
+ * file.
  *
  * Functions return SQLite's codes. Where one of the owner's statements is to blame, `complaint`
  * says so, and lk_sqlite_source_end() makes LK_INVALID of it.
@@ -48,8 +49,8 @@ struct lk_sqlite_sources {
 };
 
 /*
- * The source with its statements, in a turn; prepared anew only where its text is new. Owned by
- * the store.
+ * The source with its statements, in a transaction; prepared again only where its text is new.
+ * Owned by the store.
  */
 int lk_sqlite_source_get(struct lk_sqlite *store, const struct lk_source *text,
                          struct lk_sqlite_source **ret_source);
@@ -78,10 +79,10 @@ int lk_sqlite_source_complete(struct lk_sqlite *store, struct lk_sqlite_source *
                               const struct lk_sqlite_completion *completion);
 
 /*
- * lk_sqlite_turn_end(), but LK_INVALID and the complaint where one of the owner's statements has
- * failed. `source` may be NULL.
+ * lk_sqlite_transaction_end(), but LK_INVALID and the complaint where one of the owner's statements
+ * has failed. `source` may be NULL.
  */
-lk_outcome lk_sqlite_source_end(struct lk_sqlite_turn *turn, struct lk_sqlite_source *source,
-                                int code, lk_error *error);
+lk_outcome lk_sqlite_source_end(struct lk_sqlite_transaction *transaction,
+                                struct lk_sqlite_source *source, int code, lk_error *error);
 
 #endif

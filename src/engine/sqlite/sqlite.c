@@ -9,7 +9,7 @@
 
 #include "base/critical.h"
 #include "base/error.h"
-#include "engine/sqlite/forks.h"
+#include "engine/sqlite/fork_guard.h"
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
 
@@ -85,7 +85,7 @@ static lk_outcome refuse_name(const struct lk_sqlite *store, const char *name, l
     return lk_error_set(error, LK_INVALID,
                         "this database has a table, view or index '%s' of its own, which is a name "
                         "that a store needs; nothing was changed: %s",
-                        name, store->place.path);
+                        name, store->address.path);
 }
 
 /*
@@ -101,12 +101,12 @@ static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *
 
     if (code == SQLITE_OK) {
         code = lk_sql_integer(sql,
-                              store->place.is_shared
+                              store->address.is_shared
                                   ? "SELECT count(*) FROM sqlite_schema WHERE name = 'lk_locks'"
                                   : "SELECT count(*) FROM sqlite_schema",
                               &count);
     }
-    if (code == SQLITE_OK && count == 0 && store->place.is_shared) {
+    if (code == SQLITE_OK && count == 0 && store->address.is_shared) {
         code = lk_sql_format_clash(sql, name);
         if (code == SQLITE_OK && name[0] != '\0') {
             *ret_code = SQLITE_OK;
@@ -122,9 +122,9 @@ static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *
 
 /* Whether there are a store's tables in the file. */
 static int look_for_tables(struct lk_sqlite *store, int64_t *ret_count) {
-    /* In a database that is shared, a table of such a common name may be anybody's. */
+    /* In a database that is shared, a table of such a common name may be any program's. */
     return lk_sql_integer(&store->sql,
-                          store->place.is_shared
+                          store->address.is_shared
                               ? "SELECT count(*) FROM sqlite_schema WHERE name = 'lk_locks'"
                               : "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'",
                           ret_count);
@@ -152,14 +152,14 @@ static int set_up_connection(struct lk_sqlite *store) {
     int code = lk_sql_execute(sql, "PRAGMA journal_mode = WAL");
 
     if (code == SQLITE_OK) {
-        code = lk_sql_execute(sql, store->place.is_relaxed ? "PRAGMA synchronous = NORMAL"
-                                                           : "PRAGMA synchronous = FULL");
+        code = lk_sql_execute(sql, store->address.is_relaxed ? "PRAGMA synchronous = NORMAL"
+                                                             : "PRAGMA synchronous = FULL");
     }
     if (code == SQLITE_OK) {
         /* A decision changes a dozen pages: what is flushed now and then must not count. */
         code = sqlite3_wal_autocheckpoint(sql->handle, LK_SQLITE_CHECKPOINT_PAGES);
     }
-    if (code == SQLITE_OK && store->place.is_shared) {
+    if (code == SQLITE_OK && store->address.is_shared) {
         /* What the owner's statements write keeps to the owner's rules. */
         code = lk_sql_execute(sql, "PRAGMA foreign_keys = ON");
     }
@@ -238,13 +238,13 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
 
 /* The mutex is held. */
 static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
-    lk_outcome outcome = lk_sqlite_place_prepare(&store->place, error);
+    lk_outcome outcome = lk_sqlite_address_prepare(&store->address, error);
     int code;
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = lk_sql_open(&store->sql, store->place.path, SQLITE_OPEN_READWRITE);
+    code = lk_sql_open(&store->sql, store->address.path, SQLITE_OPEN_READWRITE);
     if (code != SQLITE_OK) {
         return lk_sql_explain(&store->sql, code, error);
     }
@@ -256,11 +256,11 @@ static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
 
 static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *patience,
                              lk_error *error) {
-    struct lk_sqlite_turn turn;
+    struct lk_sqlite_transaction transaction;
     lk_outcome outcome = set_boot_id(store, error);
 
     if (outcome == LK_OK) {
-        outcome = lk_sqlite_forks_add(store, error);
+        outcome = lk_sqlite_fork_guard_add(store, error);
     }
     if (outcome == LK_OK) {
         pthread_mutex_lock(&store->mutex);
@@ -272,9 +272,9 @@ static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *
     }
     if (outcome == LK_OK) {
         /* What a first look can find, is found now: another boot, rows out of their mind. */
-        outcome = lk_sqlite_turn_begin(store, LK_SQLITE_READ, patience, &turn, error);
+        outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
     }
-    return outcome == LK_OK ? lk_sqlite_turn_end(&turn, SQLITE_OK, error) : outcome;
+    return outcome == LK_OK ? lk_sqlite_transaction_end(&transaction, SQLITE_OK, error) : outcome;
 }
 
 static void free_store(struct lk_sqlite *store) {
@@ -282,7 +282,7 @@ static void free_store(struct lk_sqlite *store) {
     lk_sqlite_sources_done(store->sources);
     lk_sql_close(&store->sql);
     pthread_mutex_unlock(&store->mutex);
-    lk_sqlite_forks_remove(store);
+    lk_sqlite_fork_guard_remove(store);
     (void)pthread_mutex_destroy(&store->mutex);
     free(store);
 }
@@ -296,7 +296,7 @@ lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *
     if (store == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_sqlite_place_parse(rest, &store->place, error);
+    outcome = lk_sqlite_address_parse(rest, &store->address, error);
     if (outcome != LK_OK) {
         free(store);
         return outcome;
@@ -335,44 +335,38 @@ static void close_engine(struct lk_engine *engine) {
     }
 }
 
-static bool is_gone(struct lk_engine *engine) {
-    return atomic_load(&lk_sqlite_of(engine)->is_gone);
+static void tell_status(struct lk_engine *engine, struct lk_engine_status *status) {
+    status->is_gone = atomic_load(&lk_sqlite_of(engine)->is_gone);
 }
 
+static const struct lk_url_files files = {.is_path = true};
+
+static const struct lk_table_ops table_ops = {
+    .check = lk_sqlite_table_check,
+    .announce = lk_sqlite_table_announce,
+    .decide = lk_sqlite_table_decide,
+    .await = lk_sqlite_table_await,
+};
+
 const struct lk_engine_ops lk_engine_sqlite = {
+    .files = &files,
     .scheme = "sqlite",
     .title = "a file on this machine, without a server",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_PERSIST | LK_CAN_EVENTS | LK_CAN_LIMITS
-                    | LK_CAN_TABLE,
+    .capabilities =
+        LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
     .open = open_by_url,
     .close = close_engine,
-    .is_gone = is_gone,
-    .ask = lk_sqlite_ask,
-    .renew = lk_sqlite_renew,
-    .release = lk_sqlite_release,
+    .status = tell_status,
+    .decide = lk_sqlite_decide,
     .await = lk_sqlite_await,
-    .break_ = lk_sqlite_break,
     .list = lk_sqlite_list,
     .show = lk_sqlite_show,
     .audit = lk_sqlite_audit,
     .value_get = lk_sqlite_value_get,
-    .value_put = lk_sqlite_value_put,
-    .push = lk_sqlite_push,
-    .take = lk_sqlite_take,
-    .finish = lk_sqlite_finish,
-    .unpark = lk_sqlite_unpark,
     .items = lk_sqlite_items,
     .stats = lk_sqlite_stats,
-    .await_work = lk_sqlite_await_work,
-    .events = lk_sqlite_events,
-    .await_events = lk_sqlite_await_events,
-    .limits_get = lk_sqlite_limits_get,
-    .limits_set = lk_sqlite_limits_set,
-    .table_check = lk_sqlite_table_check,
-    .table_announce = lk_sqlite_table_announce,
-    .table_take = lk_sqlite_table_take,
-    .table_finish = lk_sqlite_table_finish,
-    .table_await = lk_sqlite_table_await,
     .examine = lk_sqlite_examine,
+    .events = &lk_sqlite_event_ops,
+    .limits = &lk_sqlite_limit_ops,
+    .table = &table_ops,
 };

@@ -2,10 +2,10 @@
 /*
  * The engine `sqlite:PATH`: a file, and every process of the machine straight at it.
  *
- * Each call is one short transaction: the neighbourhood of the ask is loaded into a model, the
+ * Each call is one short transaction: the closure of the ask is loaded into a model, the
  * model decides by one step, and what it changed is written as rows (decide.c is the place to
  * begin reading). This constructor is for tests, which bring a clock, a boot or bounds of their
- * own; everybody else comes through the table `lk_engine_sqlite`.
+ * own; all other callers use the table `lk_engine_sqlite`.
  */
 #ifndef LK_ENGINE_SQLITE_SQLITE_H
 #define LK_ENGINE_SQLITE_SQLITE_H

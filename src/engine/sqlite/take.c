@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking an item out of a queue (R16), in one turn:
+ * Taking an item out of a queue (R16), in one transaction:
  *
  *     sweep what is overdue  -  make ready what is due  -  load candidates  -  step  -  write
  *
@@ -31,14 +31,14 @@
 
 enum {
     PORTION_FIRST = 1,
-    DROPPED_MAX = 256, /* items whose row does not fit any more, in one turn */
+    DROPPED_MAX = 256, /* items whose row does not fit any more, in one transaction */
 };
 
 /* What one take goes through. */
 struct taking {
-    struct lk_sqlite_turn *turn;
-    struct lk_event event;
-    struct lk_neighbourhood hood;
+    struct lk_sqlite_transaction *transaction;
+    struct lk_command command;
+    struct lk_closure closure;
     const struct lk_effects *effects; /* of the last step */
     uint64_t sequence;                /* of the last item that was looked at */
     size_t room;                      /* for candidates in this portion */
@@ -52,7 +52,7 @@ struct taking {
 };
 
 static struct lk_slice queue_of(const struct taking *taking) {
-    const struct lk_path *queue = &taking->event.take.queue;
+    const struct lk_path *queue = &taking->command.take.queue;
 
     return (struct lk_slice){queue->bytes, queue->size};
 }
@@ -60,18 +60,18 @@ static struct lk_slice queue_of(const struct taking *taking) {
 /* ---- before ---------------------------------------------------------------------------------- */
 
 static int prepare(struct taking *taking) {
-    int code = lk_sqlite_sweep(taking->turn, &taking->event.take.queue);
+    int code = lk_sqlite_sweep(taking->transaction, &taking->command.take.queue);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_items_ripen(&taking->turn->store->sql, queue_of(taking),
-                                  taking->turn->times.now_us);
+        code = lk_sql_items_ripen(&taking->transaction->store->sql, queue_of(taking),
+                                  taking->transaction->times.now_us);
     }
     return code;
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* R17: the second look, under the lock of this turn. An item without its row is dropped. */
+/* R17: the second look, under the lock of this transaction. An item without its row is dropped. */
 static int look_again(struct taking *taking, const struct lk_sql_item *item, bool *ret_fits) {
     bool is_new;
     int code;
@@ -80,7 +80,8 @@ static int look_again(struct taking *taking, const struct lk_sql_item *item, boo
     if (taking->source == NULL) {
         return SQLITE_OK;
     }
-    code = lk_sqlite_source_fits(taking->turn->store, taking->source, item->record.id, ret_fits);
+    code = lk_sqlite_source_fits(taking->transaction->store, taking->source, item->record.id,
+                                 ret_fits);
     if (code == SQLITE_OK && !*ret_fits) {
         code = lk_set_add(&taking->dropped, item->record.id, &is_new) ? SQLITE_OK : SQLITE_NOMEM;
     }
@@ -110,18 +111,18 @@ static int add_candidate(void *context, const struct lk_sql_item *item) {
     if (item->needs.size > 0 && !lk_set_add(&taking->needs, item->needs, &is_new)) {
         return SQLITE_NOMEM;
     }
-    return lk_neighbourhood_add_candidate(&taking->hood, item);
+    return lk_closure_add_candidate(&taking->closure, item);
 }
 
 static int load_portion(struct taking *taking, size_t size) {
-    struct lk_sqlite *store = taking->turn->store;
+    struct lk_sqlite *store = taking->transaction->store;
     int code;
 
     taking->room = size;
     taking->has_more = false;
     code = lk_sql_items_each_ready(&store->sql, queue_of(taking), taking->sequence, &store->item,
                                    add_candidate, taking);
-    return code == SQLITE_OK ? lk_neighbourhood_follow(&taking->hood) : code;
+    return code == SQLITE_OK ? lk_closure_follow(&taking->closure) : code;
 }
 
 /* ---- what is in the way ---------------------------------------------------------------------- */
@@ -158,9 +159,9 @@ static bool look_at(void *context, lk_ref request) {
 static bool has_conflict(const struct taking *taking, const struct lk_part *part,
                          bool at_or_above) {
     struct search search = {
-        .model = taking->hood.model,
-        .record = &taking->turn->store->request.record,
-        .owner = taking->event.take.owner,
+        .model = taking->closure.model,
+        .record = &taking->transaction->store->request.record,
+        .owner = taking->command.take.owner,
         .part = part,
         .at_or_above = at_or_above,
     };
@@ -171,7 +172,7 @@ static bool has_conflict(const struct taking *taking, const struct lk_part *part
 
 /* Whether the queue is paused: something is in the way of every item. */
 static bool is_paused(const struct taking *taking) {
-    const struct lk_part part = {.path = taking->event.take.queue, .mode = LK_EXCLUSIVE};
+    const struct lk_part part = {.path = taking->command.take.queue, .mode = LK_EXCLUSIVE};
 
     return has_conflict(taking, &part, true);
 }
@@ -187,7 +188,7 @@ static bool is_refused(const struct taking *taking, struct lk_slice text) {
         const struct lk_part *need = &needs[i];
         refused =
             (need->limit != 0
-             && lk_model_units_held(taking->hood.model, &need->path) + need->units > need->limit)
+             && lk_model_units_held(taking->closure.model, &need->path) + need->units > need->limit)
             || has_conflict(taking, need, false);
     }
     return refused;
@@ -208,18 +209,19 @@ static int note_refused(struct taking *taking) {
 
 /* One portion and one step. *ret_again: nothing was claimed, and there is more to look at. */
 static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
-    struct lk_sqlite_turn *turn = taking->turn;
+    struct lk_sqlite_transaction *transaction = taking->transaction;
     int code = load_portion(taking, size);
 
     *ret_again = false;
     if (code == SQLITE_OK) {
-        code = lk_neighbourhood_count(&taking->hood, &turn->meta.quotas, taking->event.take.owner);
+        code = lk_closure_count(&taking->closure, &transaction->meta.quotas,
+                                taking->command.take.owner);
     }
     if (code != SQLITE_OK) {
         return code;
     }
-    taking->effects = lk_model_step(taking->hood.model, &taking->event);
-    code = lk_sqlite_write(turn, &taking->event, &taking->hood, taking->effects);
+    taking->effects = lk_model_step(taking->closure.model, &taking->command);
+    code = lk_sqlite_write(transaction, &taking->command, &taking->closure, taking->effects);
     if (code != SQLITE_OK || taking->effects->answer.outcome != LK_BUSY || !taking->has_more
         || taking->has_dropped_enough || is_paused(taking)) {
         return code;
@@ -228,14 +230,14 @@ static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
     return note_refused(taking);
 }
 
-/* They are ready and nobody's: nothing hangs on them. */
+/* They are ready and unclaimed: nothing hangs on them. */
 static int drop(struct taking *taking) {
-    struct lk_item_record record = {.queue = taking->event.take.queue};
+    struct lk_item_record record = {.queue = taking->command.take.queue};
     int code = SQLITE_OK;
 
     for (size_t i = 0; i < taking->dropped.item_count && code == SQLITE_OK; i++) {
         record.id = lk_set_at(&taking->dropped, i);
-        code = lk_sql_item_delete(&taking->turn->store->sql, &record);
+        code = lk_sql_item_delete(&taking->transaction->store->sql, &record);
     }
     return code;
 }
@@ -244,10 +246,10 @@ static int decide(struct taking *taking) {
     bool again = true;
     int code;
 
-    taking->event.times = taking->turn->times;
+    taking->command.times = taking->transaction->times;
     code = prepare(taking);
     if (code == SQLITE_OK) {
-        code = lk_neighbourhood_load(&taking->hood, taking->turn, &taking->event, NULL);
+        code = lk_closure_load(&taking->closure, taking->transaction, &taking->command, NULL);
     }
     for (size_t size = PORTION_FIRST; code == SQLITE_OK && again; size *= 2) {
         code = try_portion(taking, size, &again);
@@ -276,132 +278,91 @@ static int add_row_id(const struct taking *taking, lk_claim_info *claim) {
     return claim->row_id != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* What was claimed, with the item's value, which the model did not need. */
-static int make_claim(const struct taking *taking, lk_claim_info **ret_claim, lk_error *error) {
-    struct lk_sql *sql = &taking->turn->store->sql;
-    lk_claim_info *claim = NULL;
-    int code;
+/* The item's value, which the model did not need, and its row's id. */
+static int complete_claim(const struct taking *taking, lk_claim_info *claim) {
+    struct lk_sql *sql = &taking->transaction->store->sql;
+    int code =
+        lk_sql_item_value_load(sql, queue_of(taking), lk_slice_of(claim->id), copy_value, claim);
 
-    if (lk_claim_from_effects(taking->hood.model, taking->effects, &taking->turn->times, &claim,
-                              error)
-        != LK_GRANTED) {
-        return SQLITE_NOMEM;
-    }
-    code = lk_sql_item_value_load(sql, queue_of(taking), lk_slice_of(claim->id), copy_value, claim);
-    if (code == SQLITE_OK || code == SQLITE_EMPTY) {
-        code = add_row_id(taking, claim);
-    }
-    if (code != SQLITE_OK) {
-        lk_claim_free(claim);
-        return code;
-    }
-    *ret_claim = claim;
-    return SQLITE_OK;
+    return code == SQLITE_OK || code == SQLITE_EMPTY ? add_row_id(taking, claim) : code;
 }
 
 /* When it is worth to come again, for lk_sqlite_await_work(). */
-static int fill_stand(const struct taking *taking, struct lk_stand *stand) {
+static int fill_cursor(const struct taking *taking, struct lk_wait_cursor *cursor) {
     struct lk_sql_queue_look look = {.has_ready = false};
-    int64_t deadline_us = lk_model_next_deadline(taking->hood.model);
-    int code = lk_sql_queue_look(&taking->turn->store->sql, queue_of(taking), &look);
+    int64_t deadline_us = lk_model_next_deadline(taking->closure.model);
+    int code = lk_sql_queue_look(&taking->transaction->store->sql, queue_of(taking), &look);
 
     if (code == SQLITE_OK) {
-        code = lk_sqlite_turn_version(taking->turn, &stand->version);
+        code = lk_sqlite_transaction_version(taking->transaction, &cursor->version);
     }
-    stand->id = 0;
-    stand->in_the_way = look.has_ready;
-    stand->due_us = look.next_due_us < deadline_us ? look.next_due_us : deadline_us;
+    cursor->in_the_way = look.has_ready;
+    cursor->due_us = look.next_due_us < deadline_us ? look.next_due_us : deadline_us;
     return code;
 }
 
 static void done(struct taking *taking) {
-    lk_neighbourhood_done(&taking->hood);
+    lk_closure_done(&taking->closure);
     lk_set_done(&taking->needs);
     lk_set_done(&taking->refused);
     lk_set_done(&taking->dropped);
 }
 
-/* What the turn came to, for the caller. */
-struct taken {
-    lk_outcome outcome;
-    lk_claim_info *claim;
-    struct lk_stand stand;
-};
-
-static int perform(struct taking *taking, const struct lk_source *text, struct taken *taken,
-                   lk_error *error) {
+static int perform(struct taking *taking, const struct lk_source *text,
+                   struct lk_decision *decision) {
     int code = SQLITE_OK;
 
     if (text != NULL) {
-        code = lk_sqlite_source_get(taking->turn->store, text, &taking->source);
+        code = lk_sqlite_source_get(taking->transaction->store, text, &taking->source);
     }
     if (code == SQLITE_OK) {
         code = decide(taking);
     }
-    if (code == SQLITE_OK) {
-        taken->outcome = taking->effects->answer.outcome;
-        (void)lk_error_set(error, taken->outcome, "%s", taking->effects->answer.text);
-        if (taken->outcome == LK_GRANTED) {
-            code = make_claim(taking, &taken->claim, error);
-        } else if (taken->outcome == LK_BUSY) {
-            code = fill_stand(taking, &taken->stand);
-        }
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (!lk_decision_from_effects(taking->closure.model, taking->effects, &taking->command,
+                                  decision)) {
+        return SQLITE_NOMEM;
+    }
+    if (decision->claim != NULL) {
+        code = complete_claim(taking, decision->claim);
+    } else if (decision->error.outcome == LK_BUSY) {
+        code = fill_cursor(taking, &decision->cursor);
     }
     return code;
 }
 
-/* One turn. *ret_again: many items were dropped, nothing was claimed, and there are more. */
-static lk_outcome take_once(struct lk_engine *engine, const struct lk_source *text,
-                            const struct lk_take *take, const struct lk_patience *patience,
-                            struct taken *taken, bool *ret_again, lk_error *error) {
-    struct lk_sqlite_turn turn;
-    struct taking taking = {.turn = &turn, .event = {.kind = LK_EVENT_TAKE, .take = *take}};
+/* One transaction. *ret_again: many items were dropped, nothing was claimed, and there are more. */
+static lk_outcome take_once(struct lk_sqlite *store, const struct lk_source *text,
+                            const struct lk_command *command, const struct lk_patience *patience,
+                            struct lk_decision *decision, bool *ret_again) {
+    struct lk_sqlite_transaction transaction;
+    struct taking taking = {.transaction = &transaction, .command = *command};
     int code;
-    lk_outcome outcome =
-        lk_sqlite_turn_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE, patience, &turn, error);
+    lk_outcome outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction,
+                                                     &decision->error);
 
+    *ret_again = false;
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = perform(&taking, text, taken, error);
-    outcome = lk_sqlite_source_end(&turn, taking.source, code, error);
-    *ret_again = taken->outcome == LK_BUSY && taking.has_dropped_enough;
+    code = perform(&taking, text, decision);
+    outcome = lk_sqlite_conclude(&transaction, taking.source, code, decision);
+    *ret_again = outcome == LK_BUSY && taking.has_dropped_enough;
     done(&taking);
     return outcome;
 }
 
-static lk_outcome take_from(struct lk_engine *engine, const struct lk_source *text,
-                            const struct lk_take *take, const struct lk_patience *patience,
-                            lk_claim_info **ret_claim, struct lk_stand *ret_stand,
-                            lk_error *error) {
-    struct taken taken = {.outcome = LK_OK};
+lk_outcome lk_sqlite_take(struct lk_sqlite *store, const struct lk_source *text,
+                          const struct lk_command *command, const struct lk_patience *patience,
+                          struct lk_decision *decision) {
     bool again = false;
     lk_outcome outcome;
 
     do {
-        outcome = take_once(engine, text, take, patience, &taken, &again, error);
-    } while (outcome == LK_OK && again);
-    if (outcome != LK_OK) {
-        lk_claim_free(taken.claim);
-        return outcome;
-    }
-    if (taken.outcome == LK_GRANTED) {
-        *ret_claim = taken.claim;
-    } else if (taken.outcome == LK_BUSY) {
-        *ret_stand = taken.stand;
-    }
-    return taken.outcome;
-}
-
-lk_outcome lk_sqlite_take(struct lk_engine *engine, const struct lk_take *take,
-                          const struct lk_patience *patience, lk_claim_info **ret_claim,
-                          struct lk_stand *ret_stand, lk_error *error) {
-    return take_from(engine, NULL, take, patience, ret_claim, ret_stand, error);
-}
-
-lk_outcome lk_sqlite_table_take(struct lk_engine *engine, const struct lk_source *source,
-                                const struct lk_take *take, const struct lk_patience *patience,
-                                lk_claim_info **ret_claim, struct lk_stand *ret_stand,
-                                lk_error *error) {
-    return take_from(engine, source, take, patience, ret_claim, ret_stand, error);
+        lk_decision_begin(decision, command);
+        outcome = take_once(store, text, command, patience, decision, &again);
+    } while (again);
+    return outcome;
 }

@@ -23,17 +23,27 @@ enum {
     PART_MAX = 40,
     LINE_MAX_BYTES = 400,
     HOLD_MAX_US = 4000,
+    LONG_HOLD_MAX_US = 500000,
     WAIT_MAX_MS = 120,
     TTL_MIN_MS = 150, /* short, so that what the killed leave does not stand still for long */
-    TTL_SPREAD_MS = 250
+    TTL_SPREAD_MS = 250,
+    LONG_TTL_SPREAD_MS = 1500,
 };
 
-/* The sets of paths that are asked for: trees, neighbours, a pool, and requests over two roots. */
+/*
+ * The sets of paths that are asked for: one that is always shared, trees, neighbours, a pool, and
+ * requests over two roots. The first is for histories with restarts: each ask there draws a number
+ * at once, which a restart may forget.
+ */
 static const char *const menu[][PARTS_MAX] = {
-    {"r", NULL},    {"r/a", NULL}, {"r/b", NULL},     {"r/a/x", NULL}, {"pool/p", NULL},
-    {"pool", NULL}, {"t", NULL},   {"r/a", "pool/p"}, {"r/b", "t"},
+    {"s", NULL},      {"r", NULL},    {"r/a", NULL}, {"r/b", NULL},     {"r/a/x", NULL},
+    {"pool/p", NULL}, {"pool", NULL}, {"t", NULL},   {"r/a", "pool/p"}, {"r/b", "t"},
 };
-enum { MENU_SIZE = sizeof menu / sizeof menu[0], OVER_TWO_ROOTS = 2 /* the last ones */ };
+enum {
+    MENU_SIZE = sizeof menu / sizeof menu[0],
+    ALWAYS_SHARED = 1, /* the first ones */
+    OVER_TWO_ROOTS = 2 /* the last ones */
+};
 
 static const char *const styles[] = {"try", "queue", "wait"};
 
@@ -82,6 +92,7 @@ static void log_answer(struct actor *actor, lk_outcome outcome, const lk_result 
                         result != NULL ? result->ticket : 0, result != NULL ? result->token : 0,
                         result != NULL && result->created);
     write_line(actor, line, (size_t)size);
+    atomic_fetch_add(&actor->field->answers, 1);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -104,7 +115,7 @@ struct play {
 static void choose_part(struct actor *actor, const char *path, char ret_text[PART_MAX]) {
     bool is_pool = strcmp(path, "pool/p") == 0;
     bool is_pools_root = strcmp(path, "pool") == 0;
-    uint64_t dice = draw(actor, 100);
+    uint64_t dice = strcmp(path, "s") == 0 ? 0 : draw(actor, 100);
     if (is_pool && dice < 85) {
         uint64_t units = 1 + draw(actor, 2);
         snprintf(ret_text, PART_MAX, "%s?limit=%" PRIu64 "&units=%" PRIu64, path,
@@ -128,7 +139,9 @@ static void choose_parts(struct actor *actor, size_t item, struct parts *ret_par
 static lk_request make_request(struct actor *actor, const struct parts *parts) {
     lk_request request = lk_request_init(parts->pointers, parts->count);
     request.owner = actor->owner;
-    request.ttl_ms = TTL_MIN_MS + (int64_t)draw(actor, TTL_SPREAD_MS);
+    bool is_long = actor->outlasts && draw(actor, 2) == 0;
+    request.ttl_ms =
+        TTL_MIN_MS + (int64_t)draw(actor, is_long ? LONG_TTL_SPREAD_MS : TTL_SPREAD_MS);
     return request;
 }
 
@@ -197,6 +210,15 @@ static void renew_or_release(struct play *play, size_t item, bool renew) {
     }
 }
 
+/* An item to ask for. */
+static size_t choose_item(struct actor *actor) {
+    if (actor->outlasts && draw(actor, 3) == 0) {
+        return 0;
+    }
+    size_t last = actor->one_root ? OVER_TWO_ROOTS : 0;
+    return ALWAYS_SHARED + draw(actor, MENU_SIZE - ALWAYS_SHARED - last);
+}
+
 /* The item the actor has something of, from a random place on. */
 static size_t choose_own(struct play *play) {
     size_t item = draw(play->actor, MENU_SIZE);
@@ -210,7 +232,7 @@ static void move(struct play *play) {
     struct actor *actor = play->actor;
     uint64_t dice = draw(actor, 100);
     if (play->count == 0 || (play->count < actor->requests_max && dice < 30)) {
-        ask(play, draw(actor, actor->one_root ? MENU_SIZE - OVER_TWO_ROOTS : MENU_SIZE), true);
+        ask(play, choose_item(actor), true);
         return;
     }
     size_t item = choose_own(play);
@@ -235,9 +257,12 @@ static void move(struct play *play) {
 
 void actor_play(struct actor *actor) {
     struct play play = {.actor = actor};
-    while (actor_now_us() < actor->until_us && (actor->stop == NULL || !atomic_load(actor->stop))) {
+    while (actor_now_us() < atomic_load(&actor->field->until_us)
+           && (actor->stop == NULL || !atomic_load(actor->stop))) {
         move(&play);
-        struct timespec work = {.tv_nsec = (long)draw(actor, HOLD_MAX_US) * 1000};
+        bool is_long = actor->outlasts && draw(actor, 5) == 0;
+        uint64_t hold_us = draw(actor, is_long ? LONG_HOLD_MAX_US : HOLD_MAX_US);
+        struct timespec work = {.tv_nsec = (long)hold_us * 1000};
         nanosleep(&work, NULL); /* what a holder holds a lease for */
     }
 }

@@ -11,22 +11,29 @@
 
 enum { ACTOR_OWNER_MAX = 32 };
 
+/* What all actors of a history have in common, be they threads or processes. */
+struct actor_field {
+    _Atomic int64_t until_us; /* of actor_now_us() */
+    atomic_ulong answers;
+};
+
 struct actor {
     lk_store *store;
     char owner[ACTOR_OWNER_MAX];
     int log; /* a file of its own, appended to; a line is one write(), so that kills cut cleanly */
     uint64_t random;
-    int64_t until_us;      /* of actor_now_us() */
+    struct actor_field *field;
     atomic_bool *stop;     /* NULL: none. Set: leave everything as it is */
     unsigned requests_max; /* how many it may have at once */
     unsigned long calls;
+    bool outlasts; /* some leases are long enough to outlast a restart of the store */
     bool one_root; /* nothing over several roots: the store draws for each of them (R14) */
 };
 
 /* The clock of all logs: one for the whole machine. */
 int64_t actor_now_us(void);
 
-/* Plays until `until_us` or told to stop; what is held then is left to perish. */
+/* Plays until the field's `until_us` or told to stop; what is held then is left to perish. */
 void actor_play(struct actor *actor);
 
 /* One wait for an exclusive lease and its release, written down as any other. */

@@ -152,6 +152,23 @@ static bool arrivals_conflict(const struct arrival *a, const struct arrival *b) 
 }
 
 /*
+ * Whether the grant to `later` may be undone, and the one to `earlier` come from the state that the
+ * store went on from: there it stood in line again, though it may have left it before that grant.
+ */
+static bool may_be_apart(const struct sightings *sightings, const struct arrival *earlier,
+                         const struct arrival *later) {
+    for (size_t i = 0; i < sightings->restart_count; i++) {
+        const struct restart *restart = &sightings->restarts[i];
+        if (sighting_forgets(restart) && later->granted_us >= restart->kept_us
+            && later->grant_called_us <= restart->back_us
+            && earlier->granted_us > restart->gone_us) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
  * Both were granted, and a ticket is kept as long as the request lives: so the one with the smaller
  * ticket stood in line from its arrival to its grant, and whoever conflicts came behind it.
  */
@@ -164,8 +181,8 @@ static void compare_order(const struct sightings *sightings, struct tally *tally
         for (size_t j = 0; j < sightings->arrival_count; j++) {
             const struct arrival *earlier = &sightings->arrivals[j];
             if (earlier->token == 0 || !earlier->same_parts || earlier->ticket >= later->ticket
-                || strcmp(earlier->owner, later->owner) == 0
-                || !arrivals_conflict(earlier, later)) {
+                || strcmp(earlier->owner, later->owner) == 0 || !arrivals_conflict(earlier, later)
+                || may_be_apart(sightings, earlier, later)) {
                 continue;
             }
             tally->arrivals++;
@@ -301,12 +318,20 @@ static void print_tally(const struct sightings *sightings, const struct tally *t
            count_outcomes(sightings, LK_DEADLOCK));
     printf("# judged: %zu pairs of holds, %zu sums of units, %zu pairs in line, %zu draws\n",
            tally->pairs, tally->sums, tally->arrivals, tally->draws);
+    if (sightings->restart_count > 0) {
+        printf("# %zu restarts: %zu leases stood through one, %zu longer than they had promised\n",
+               sightings->restart_count, sightings->stood_count, sightings->graced_count);
+    }
     printf("# %zu violations\n", found_of(tally, sightings, NULL));
 }
 
 /* A history in which nothing could be judged shows nothing. */
 static bool says_something(const struct tally *tally) {
-    return tally->pairs > 0 && tally->arrivals > 0 && tally->draws > 0;
+    bool is_enough = tally->pairs > 0 && tally->arrivals > 0 && tally->draws > 0;
+    if (!is_enough) {
+        printf("# too little happened: nothing was tested\n");
+    }
+    return is_enough;
 }
 
 int main(int argc, char **argv) {

@@ -4,12 +4,18 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history [--one-root] [--slow] STORE_URL CHECKER [LK [--kill]]
+ *     history [--one-root] [--slow] [--silent] [--restarts PROGRAM] STORE_URL CHECKER [LK [--kill]]
  *
  * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
  * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
  * mid-air. --slow: the store's connections take long to make; all takes SLOW times as long.
- * LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is.
+ * --silent: some processes are stopped for longer than their leases last, in the middle of anything
+ * and with their connections open, and then go on. --restarts: a fail-over, or a backup that is
+ * restored, at random moments while all go on, by `PROGRAM --restart MS URL`: what happens in the
+ * last MS milliseconds before the store goes is to be lost, and what is printed, a line that begins
+ * with "restart" (sightings_read.c), is for the checker.
+ * LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is. On a machine so busy
+ * that there is little to judge by then, it goes on until there is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,15 +35,21 @@
 
 #include "../../service/launch.h"
 #include "actor.h"
+#include "client/store.h"
 #include "engine/engine.h"
-#include "keeper/store.h"
 
 enum {
     ACTORS = 8,
     DURATION_MS = 4000, /* at 100 percent */
     DURATION_MIN_MS = 1500,
+    DURATION_MAX_MS = 60000, /* for these many answers */
+    ANSWERS_MIN = 300,
     KILL_EVERY_MS = 150, /* about */
+    SILENT_MAX_MS = 900, /* the longest ttl is 400 */
     SLOW = 3,
+    LAST_RESTART_MS = 800, /* at least before the end of the history */
+    LOST_MIN_MS = 60,
+    LOST_SPREAD_MS = 200,
     CLOSE_WAIT_MS = 60000,
     OPEN_ATTEMPTS = 400,
     OPEN_PAUSE_MS = 25,
@@ -50,15 +63,20 @@ struct history {
     char url[URL_MAX];
     bool processes;
     bool one_root;
+    bool silences; /* processes only */
+    unsigned silenced;
     int64_t pace;     /* what takes so many times as long */
     lk_store *shared; /* threads only */
     uint64_t random;
-    int64_t until_us;
+    struct actor_field *field; /* in shared memory */
     unsigned incarnations;
     unsigned kills;
     struct service service;
     bool kills_service;
     unsigned service_kills;
+    const char *restarter; /* NULL: none */
+    pid_t restarting;      /* 0: it does not run */
+    unsigned restarts;
     int restart_log;
     struct slot {
         pid_t process;
@@ -66,6 +84,7 @@ struct history {
         atomic_bool stop;
         struct actor actor;
         unsigned requests_max;
+        int64_t silent_until_us; /* 0: it is not stopped */
     } slots[ACTORS];
 };
 
@@ -94,9 +113,10 @@ static void actor_prepare(struct history *history, struct slot *slot) {
     struct actor *actor = &slot->actor;
     unsigned number = history->incarnations++;
     *actor = (struct actor){.random = draw(history, UINT64_MAX),
-                            .until_us = history->until_us,
+                            .field = history->field,
                             .requests_max = slot->requests_max,
                             .one_root = history->one_root,
+                            .outlasts = history->restarter != NULL,
                             .store = history->shared};
     snprintf(actor->owner, sizeof actor->owner, "actor%u", number);
     snprintf(path, sizeof path, "%s/%u.log", history->folder, number);
@@ -161,6 +181,7 @@ static void actor_end(struct history *history, struct slot *slot, bool kill_it) 
         if (kill_it) {
             kill(slot->process, SIGKILL);
         }
+        slot->silent_until_us = 0;
         if (waitpid(slot->process, &status, 0) < 0) {
             give_up("waiting for an actor");
         }
@@ -215,24 +236,113 @@ static void restart_service(struct history *history) {
     history->service_kills++;
 }
 
+/* ---- restarts by a program ------------------------------------------------------------------- */
+
+static void begin_restart(struct history *history) {
+    char lost_ms[24];
+    snprintf(lost_ms, sizeof lost_ms, "%" PRIu64, LOST_MIN_MS + draw(history, LOST_SPREAD_MS));
+    fflush(stdout);
+    history->restarting = fork();
+    if (history->restarting < 0) {
+        give_up("no process");
+    }
+    if (history->restarting == 0) {
+        if (dup2(history->restart_log, STDOUT_FILENO) >= 0) {
+            execl(history->restarter, history->restarter, "--restart", lost_ms, history->url,
+                  (char *)NULL);
+        }
+        give_up(history->restarter);
+    }
+}
+
+/* Looks whether the program has ended, or waits until it has. */
+static void end_restart(struct history *history, int options) {
+    int status = 0;
+    if (history->restarting == 0
+        || waitpid(history->restarting, &status, options) != history->restarting) {
+        return;
+    }
+    if (status != 0) {
+        fprintf(stderr, "history: %s ended with status %#x\n", history->restarter,
+                (unsigned)status);
+        exit(1);
+    }
+    history->restarting = 0;
+    history->restarts++;
+}
+
+/* Begins the next one now and then, in time for something to come after it. */
+static void consider_restart(struct history *history) {
+    int64_t left_us = atomic_load(&history->field->until_us) - actor_now_us();
+    if (history->restarting != 0) {
+        end_restart(history, WNOHANG);
+    } else if (history->restarter != NULL && left_us > LAST_RESTART_MS * 1000 * history->pace
+               && draw(history, 2) == 0) {
+        begin_restart(history);
+    }
+}
+
 /* ---- the history ----------------------------------------------------------------------------- */
 
+/* A process that is there and says nothing: its peer is told nothing either. */
+static void silence(struct history *history, struct slot *slot) {
+    if (slot->silent_until_us == 0 && kill(slot->process, SIGSTOP) == 0) {
+        slot->silent_until_us =
+            actor_now_us() + (int64_t)draw(history, SILENT_MAX_MS * 1000) * history->pace;
+        history->silenced++;
+    }
+}
+
+/* Lets those go on whose time has come; `all`: everyone. */
+static void end_silences(struct history *history, bool all) {
+    for (unsigned i = 0; i < ACTORS; i++) {
+        struct slot *slot = &history->slots[i];
+        if (slot->silent_until_us != 0 && (all || slot->silent_until_us <= actor_now_us())) {
+            kill(slot->process, SIGCONT);
+            slot->silent_until_us = 0;
+        }
+    }
+}
+
+static bool is_over(const struct history *history) {
+    return actor_now_us() >= atomic_load(&history->field->until_us);
+}
+
+/* Puts the end off, before actors come to it, while too little has been answered. */
+static void prolong(struct history *history, int64_t last_us) {
+    int64_t soon_us = actor_now_us() + INT64_C(2000) * KILL_EVERY_MS * history->pace;
+
+    if (soon_us >= atomic_load(&history->field->until_us) && soon_us < last_us
+        && atomic_load(&history->field->answers) < ANSWERS_MIN) {
+        atomic_store(&history->field->until_us, soon_us + INT64_C(1000) * DURATION_MIN_MS);
+    }
+}
+
 static void play(struct history *history) {
+    int64_t last_us = actor_now_us() + INT64_C(1000) * DURATION_MAX_MS;
+
     for (unsigned i = 0; i < ACTORS; i++) {
         /* Most have one request at a time, so that the order of grants can be told from outside. */
         history->slots[i].requests_max = i % 4 == 3 ? 3 : 1;
         actor_start(history, &history->slots[i]);
     }
-    while (actor_now_us() < history->until_us) {
+    while (!is_over(history)) {
         struct slot *victim = &history->slots[draw(history, ACTORS)];
         sleep_ms((KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS)) * history->pace);
+        end_silences(history, false);
+        consider_restart(history);
+        prolong(history, last_us);
         if (history->kills_service && draw(history, 2) == 0) {
             restart_service(history);
-        } else if (actor_now_us() < history->until_us) {
+        } else if (history->silences && draw(history, 3) != 0) {
+            silence(history, victim);
+        } else if (!is_over(history) && (history->restarter == NULL || draw(history, 3) == 0)) {
             actor_end(history, victim, true);
             actor_start(history, victim);
         }
     }
+    end_silences(history, true);
+    end_restart(history, 0);
     for (unsigned i = 0; i < ACTORS; i++) {
         actor_end(history, &history->slots[i], false);
     }
@@ -269,7 +379,7 @@ static bool check(const struct history *history, char *checker) {
         snprintf(paths[i], sizeof paths[i], "%s/%u.log", history->folder, i);
         arguments[i + 1] = paths[i];
     }
-    if (history->kills_service) {
+    if (history->restart_log >= 0) {
         snprintf(restarts, sizeof restarts, "%s/%s", history->folder, restart_log_name);
         arguments[count + 1] = restarts;
     }
@@ -313,9 +423,11 @@ static bool outlives_its_users(const char *url) {
 
 static int64_t duration_ms(const struct history *history) {
     const char *given = getenv("LK_TEST_SCALE");
-    long percent = given != NULL ? strtol(given, NULL, 10) : 100;
+    long percent =
+        (history->restarter != NULL ? 2 : 1) * (given != NULL ? strtol(given, NULL, 10) : 100);
     int64_t scaled = (int64_t)DURATION_MS * percent / 100;
-    return (scaled > DURATION_MIN_MS ? scaled : DURATION_MIN_MS) * history->pace;
+    int64_t least = history->restarter != NULL ? DURATION_MS : DURATION_MIN_MS;
+    return (scaled > least ? scaled : least) * history->pace;
 }
 
 static uint64_t seed(void) {
@@ -337,15 +449,44 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
+/* The options, up to the first word that is none. Returns how many words they are. */
+static int read_options(struct history *history, int argc, char **argv) {
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--restarts") == 0 && at + 1 < argc) {
+            history->restarter = argv[++at];
+            continue;
+        }
+        history->one_root = history->one_root || strcmp(argv[at], "--one-root") == 0;
+        history->silences = history->silences || strcmp(argv[at], "--silent") == 0;
+        history->pace = strcmp(argv[at], "--slow") == 0 ? SLOW : history->pace;
+    }
+    return at - 1;
+}
+
+static void print_figures(const struct history *history) {
+    printf("# %u %s, %u of them killed, %u times one stopped for a while\n",
+           history->incarnations - 1, history->processes ? "processes" : "threads", history->kills,
+           history->silenced);
+    if (history->kills_service) {
+        printf("# the service was killed %u times\n", history->service_kills);
+    }
+    if (history->restarter != NULL) {
+        printf("# %u restarts that forget\n", history->restarts);
+    }
+}
+
 int main(int argc, char **argv) {
     static struct history history;
     history.pace = 1;
-    for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
-        history.one_root = history.one_root || strcmp(argv[1], "--one-root") == 0;
-        history.pace = strcmp(argv[1], "--slow") == 0 ? SLOW : history.pace;
-    }
+    history.restart_log = -1;
+    int options = read_options(&history, argc, argv);
+    argc -= options;
+    argv += options;
     if (argc < 3 || argc > 5 || (argc == 5 && strcmp(argv[4], "--kill") != 0)) {
-        fputs("usage: history [--one-root] [--slow] STORE_URL CHECKER [LK [--kill]]\n", stderr);
+        fputs("usage: history [--one-root] [--slow] [--silent] [--restarts PROGRAM] STORE_URL"
+              " CHECKER [LK [--kill]]\n",
+              stderr);
         return 2;
     }
     const char *temporary = getenv("TMPDIR");
@@ -354,11 +495,17 @@ int main(int argc, char **argv) {
     if (mkdtemp(history.folder) == NULL) {
         give_up(history.folder);
     }
+    history.field = mmap(NULL, sizeof *history.field, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (history.field == MAP_FAILED) {
+        give_up("no shared memory");
+    }
     history.random = seed();
     history.processes = outlives_its_users(argv[1]);
+    history.silences = history.silences && history.processes;
     url_make(&history, argv[1]);
     history.kills_service = argc == 5;
-    if (history.kills_service) {
+    if (history.kills_service || history.restarter != NULL) {
         open_restart_log(&history);
     }
     if (argc > 3) {
@@ -366,19 +513,17 @@ int main(int argc, char **argv) {
     }
     lk_close(open_store(&history)); /* made before the first is killed over it */
     history.shared = history.processes ? NULL : open_store(&history);
-    history.until_us = actor_now_us() + duration_ms(&history) * 1000;
+    atomic_store(&history.field->until_us, actor_now_us() + duration_ms(&history) * 1000);
     play(&history);
     bool free_at_the_end = close_roots(&history);
-    printf("# %u %s, %u of them killed\n", history.incarnations - 1,
-           history.processes ? "processes" : "threads", history.kills);
-    if (history.kills_service) {
-        printf("# the service was killed %u times\n", history.service_kills);
-    }
+    print_figures(&history);
     service_end(&history.service, SIGTERM);
     bool right = check(&history, argv[2]);
     printf("1..2\n%s 1 - every root is free at the end\n%s 2 - what was seen keeps the rules\n",
            free_at_the_end ? "ok" : "not ok", right ? "ok" : "not ok");
-    if (right && free_at_the_end) {
+    if (history.restarter != NULL && history.restarts == 0) {
+        printf("# there was no restart: nothing was tested\n");
+    } else if (right && free_at_the_end) {
         nftw(history.folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         return 0;
     }

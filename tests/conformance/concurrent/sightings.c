@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crossing.h"
+
 static bool contains(const char *outer, const char *inner) {
     size_t size = strlen(outer);
     return strncmp(outer, inner, size) == 0 && (inner[size] == '/' || inner[size] == '\0');
@@ -18,22 +20,6 @@ static bool contains(const char *outer, const char *inner) {
 bool sighting_parts_conflict(const struct sighting_part *a, const struct sighting_part *b) {
     return (!a->shared || !b->shared) && (contains(a->path, b->path) || contains(b->path, a->path));
 }
-
-/* What is known of the request that is being followed. */
-struct followed {
-    bool held; /* certainly, from `from_us` on, until `deadline_us` at least */
-    int64_t from_us;
-    int64_t deadline_us;
-    int64_t longest_us;   /* the latest deadline that it can have */
-    int64_t asked_us;     /* of the first call about it */
-    bool may_stand;       /* an ask about it was not answered, and may have put it there */
-    int64_t ungranted_us; /* it had no token yet when a call that began then was decided */
-    uint64_t ticket;
-    uint64_t token;
-    struct sighting_part parts[SIGHTING_PARTS_MAX];
-    struct sighting_part drawn_for[SIGHTING_PARTS_MAX];
-    struct arrival *arrival; /* NULL: not waiting for its first grant */
-};
 
 /* Nobody knows whether it took effect. */
 static bool is_unanswered(const struct call *call) {
@@ -48,12 +34,26 @@ static int64_t greatest(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+static bool same_request(const struct call *a, const struct call *b) {
+    if (a->part_count != b->part_count || strcmp(a->owner, b->owner) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < a->part_count; i++) {
+        if (strcmp(a->parts[i].path, b->parts[i].path) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- what is put down ------------------------------------------------------------------------ */
 
-/* The certain hold ends here at the latest, or goes on with other parts or another token. */
-static void put_hold(struct sightings *sightings, const struct call *call,
-                     struct followed *followed, int64_t to_us) {
+void followed_put_hold(struct sightings *sightings, const struct call *call,
+                       const struct followed *followed, int64_t to_us) {
     to_us = least(to_us, followed->deadline_us);
+    if (followed->forgotten_us != 0) {
+        to_us = least(to_us, followed->forgotten_us);
+    }
     if (!followed->held || to_us <= followed->from_us) {
         return;
     }
@@ -67,8 +67,30 @@ static void put_hold(struct sightings *sightings, const struct call *call,
     memcpy(hold->drawn_for, followed->drawn_for, sizeof hold->drawn_for);
 }
 
+/* Whether the number was told of this request already, before a restart that forgets. */
+static bool was_told(const struct sightings *sightings, const struct call *call, uint64_t value) {
+    int64_t forgotten_us = 0; /* what was called before may have been told before */
+    for (size_t i = 0; i < sightings->restart_count; i++) {
+        const struct restart *restart = &sightings->restarts[i];
+        if (sighting_forgets(restart) && call->ended_us > restart->gone_us) {
+            forgotten_us = restart->back_us;
+        }
+    }
+    for (size_t i = sightings->draw_count; forgotten_us != 0 && i > 0; i--) {
+        const struct drawn *drawn = &sightings->draws[i - 1];
+        if (drawn->value == value && drawn->seen->called_us <= forgotten_us
+            && same_request(drawn->seen, call)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void put_draws(struct sightings *sightings, const struct call *call, uint64_t value,
                       int64_t not_before_us) {
+    if (was_told(sightings, call, value)) {
+        return;
+    }
     for (size_t i = 0; i < call->part_count; i++) {
         struct drawn *drawn = &sightings->draws[sightings->draw_count];
         *drawn = (struct drawn){.value = value,
@@ -87,15 +109,15 @@ static int64_t outlived(const struct sightings *sightings, int64_t deadline_us) 
     int64_t latest_us = deadline_us;
     for (size_t i = 0; i < sightings->restart_count; i++) {
         const struct restart *restart = &sightings->restarts[i];
-        if (restart->gone_us <= deadline_us) {
+        if ((sighting_forgets(restart) ? restart->kept_us : restart->gone_us) <= deadline_us) {
             latest_us = greatest(latest_us, restart->back_us + sightings->ttl_max_us);
         }
     }
     return latest_us;
 }
 
-static void put_presence(struct sightings *sightings, const struct call *call,
-                         const struct followed *followed, int64_t to_us) {
+void followed_put_presence(struct sightings *sightings, const struct call *call,
+                           const struct followed *followed, int64_t to_us) {
     if (followed->ticket != 0 || followed->may_stand) {
         sightings->presences[sightings->presence_count++] =
             (struct presence){.owner = call->owner,
@@ -113,8 +135,7 @@ static void told_early(struct sightings *sightings, const struct call *call, con
 
 /* ---- one call -------------------------------------------------------------------------------- */
 
-/* While an ask that may convert is under way, only the weaker of both modes is certain. */
-static void weaken(struct followed *followed, const struct call *call) {
+void followed_weaken(struct followed *followed, const struct call *call) {
     for (size_t i = 0; i < call->part_count; i++) {
         struct sighting_part *held = &followed->parts[i];
         held->shared = held->shared || call->parts[i].shared;
@@ -131,11 +152,22 @@ static bool same_modes(const struct sighting_part *a, const struct sighting_part
     return true;
 }
 
+/*
+ * Whether the lease must live still when the call is answered. A call that sets a deadline may be
+ * sent twice, as answers can be slow or lost (R3): the second time comes behind the deadline that
+ * the first has set.
+ */
+static bool is_promised(const struct followed *followed, const struct call *call) {
+    int64_t set_us = call->verb == VERB_RELEASE ? SIGHTING_NEVER : call->called_us + call->ttl_us;
+    return followed->held && !followed->disputed
+           && least(followed->deadline_us, set_us) > call->answered_us;
+}
+
 /* The request is not the one that was followed any more, or is none. */
 static void begin_anew(struct sightings *sightings, const struct call *call,
                        struct followed *followed) {
     int64_t put_there_us = followed->may_stand ? followed->asked_us : 0;
-    put_presence(sightings, call, followed, call->answered_us);
+    followed_put_presence(sightings, call, followed, call->answered_us);
     *followed = (struct followed){.asked_us = call->created ? call->called_us : put_there_us,
                                   /* An answer that was lost put it there, nobody knows when. */
                                   .ungranted_us = call->created ? call->called_us : 0};
@@ -146,13 +178,13 @@ static void see_ticket(struct sightings *sightings, const struct call *call,
     if (call->ticket == followed->ticket) {
         return;
     }
-    if (call->created || followed->ticket == 0) {
+    if (call->created || followed->ticket == 0 || followed->disputed) {
         begin_anew(sightings, call, followed);
     } else if (followed->arrival != NULL) {
         followed->arrival->same_parts = false; /* a stronger ask in line drew a new one, R9 */
     }
-    /* Granted in line at some moment before this call: for what it had asked for by then. */
-    bool granted_unseen = !call->created && call->token != 0 && call->token != call->ticket;
+    /* Granted at some moment before this call: for what it had asked for by then. */
+    bool granted_unseen = !call->created && call->token != 0;
     followed->ticket = call->ticket;
     /* A refused ask may have drawn it in line already, and said nothing of it. */
     put_draws(sightings, call, call->ticket, followed->ungranted_us);
@@ -171,13 +203,15 @@ static void see_grant(struct sightings *sightings, const struct call *call,
     bool drawn_for_these = followed->arrival == NULL || followed->arrival->same_parts;
     if (followed->arrival != NULL) {
         followed->arrival->token = call->token;
+        followed->arrival->grant_called_us = call->called_us;
         followed->arrival->granted_us = call->answered_us;
         followed->arrival = NULL;
     }
     if (call->token != followed->token) {
         if (call->token != call->ticket) {
             put_draws(sightings, call, call->token,
-                      followed->token != 0 ? call->called_us : followed->ungranted_us);
+                      followed->token != 0 && !followed->disputed ? call->called_us
+                                                                  : followed->ungranted_us);
         }
         memset(followed->drawn_for, 0, sizeof followed->drawn_for);
         if (drawn_for_these) {
@@ -189,22 +223,27 @@ static void see_grant(struct sightings *sightings, const struct call *call,
     followed->held = true;
     followed->from_us = call->answered_us;
     followed->deadline_us = call->called_us + call->ttl_us;
+    followed->refreshed_us = call->called_us;
+    followed->ttl_us = call->ttl_us;
+    followed->disputed = false;
 }
 
 static void see_ask(struct sightings *sightings, const struct call *call,
                     struct followed *followed) {
-    bool promised = followed->held && followed->deadline_us > call->answered_us;
+    bool promised = is_promised(followed, call);
     int64_t asked_deadline_us = call->called_us + call->ttl_us;
     struct followed before = *followed;
-    put_hold(sightings, call, followed, call->called_us);
+    followed_put_hold(sightings, call, followed, call->called_us);
     if (followed->held) {
         followed->from_us = greatest(call->called_us, followed->from_us);
-        weaken(followed, call);
+        followed_weaken(followed, call);
     }
     if (is_unanswered(call)) {
         followed->deadline_us = least(followed->deadline_us, asked_deadline_us);
-        put_hold(sightings, call, followed, SIGHTING_NEVER);
+        followed_put_hold(sightings, call, followed, SIGHTING_NEVER);
         followed->held = false;
+        followed->disputed = true;
+        followed->ungranted_us = 0;
         followed->longest_us = SIGHTING_NEVER;
         followed->arrival = NULL;
         if (followed->ticket == 0 && !followed->may_stand) {
@@ -222,7 +261,7 @@ static void see_ask(struct sightings *sightings, const struct call *call,
         if (promised && call->created) {
             told_early(sightings, call, "a lease was made anew");
         }
-        put_hold(sightings, call, followed, least(call->answered_us, asked_deadline_us));
+        followed_put_hold(sightings, call, followed, least(call->answered_us, asked_deadline_us));
         see_ticket(sightings, call, followed);
         see_grant(sightings, call, followed);
         followed->longest_us = call->answered_us + call->ttl_us;
@@ -233,6 +272,7 @@ static void see_ask(struct sightings *sightings, const struct call *call,
         }
         see_ticket(sightings, call, followed);
         followed->held = false;
+        followed->disputed = false;
         followed->token = 0;
         followed->ungranted_us = call->called_us;
         followed->longest_us = call->answered_us + call->ttl_us;
@@ -255,10 +295,11 @@ static void see_ask(struct sightings *sightings, const struct call *call,
     }
     /* Refused: a lease is as it was; its deadline may have been moved. */
     if (followed->held) {
-        put_hold(sightings, call, followed, least(call->answered_us, asked_deadline_us));
+        followed_put_hold(sightings, call, followed, least(call->answered_us, asked_deadline_us));
         memcpy(followed->parts, before.parts, sizeof followed->parts);
         followed->from_us = greatest(call->answered_us, before.from_us);
         followed->deadline_us = least(before.deadline_us, asked_deadline_us);
+        followed->ttl_us = least(before.ttl_us, call->ttl_us);
     }
     followed->longest_us = greatest(followed->longest_us, call->answered_us + call->ttl_us);
 }
@@ -266,33 +307,36 @@ static void see_ask(struct sightings *sightings, const struct call *call,
 static void see_renewal(struct sightings *sightings, const struct call *call,
                         struct followed *followed) {
     int64_t renewed_us = call->called_us + call->ttl_us;
-    bool promised = followed->held && followed->deadline_us > call->answered_us;
+    bool promised = is_promised(followed, call);
     if (is_unanswered(call)) {
         followed->deadline_us = least(followed->deadline_us, renewed_us);
+        followed->ttl_us = least(followed->ttl_us, call->ttl_us);
         followed->longest_us = SIGHTING_NEVER;
         return;
     }
     if (call->outcome == LK_OK) {
         followed->deadline_us = renewed_us;
+        followed->refreshed_us = call->called_us;
+        followed->ttl_us = call->ttl_us;
         followed->longest_us = call->answered_us + call->ttl_us;
     } else {
         if (promised) {
             told_early(sightings, call, "a renewal was refused");
         }
-        put_hold(sightings, call, followed, call->called_us);
+        followed_put_hold(sightings, call, followed, call->called_us);
         followed->held = false;
     }
 }
 
 static void see_release(struct sightings *sightings, const struct call *call,
                         struct followed *followed) {
-    bool promised = followed->held && followed->deadline_us > call->answered_us;
+    bool promised = is_promised(followed, call);
     if (!is_unanswered(call) && call->outcome != LK_OK && promised) {
         told_early(sightings, call, "a release was refused");
     }
-    put_hold(sightings, call, followed, call->called_us);
-    put_presence(sightings, call, followed,
-                 call->outcome == LK_OK ? call->answered_us : SIGHTING_NEVER);
+    followed_put_hold(sightings, call, followed, call->called_us);
+    followed_put_presence(sightings, call, followed,
+                          call->outcome == LK_OK ? call->answered_us : SIGHTING_NEVER);
     if (is_unanswered(call)) { /* it may be there still, with the numbers that it had */
         followed->held = false;
         followed->arrival = NULL;
@@ -304,24 +348,33 @@ static void see_release(struct sightings *sightings, const struct call *call,
 
 /* ---- all calls ------------------------------------------------------------------------------- */
 
-static bool same_request(const struct call *a, const struct call *b) {
-    if (a->part_count != b->part_count || strcmp(a->owner, b->owner) != 0) {
-        return false;
+/*
+ * The restart may have come between the decision and the answer: the numbers were drawn, and
+ * nothing else is certain. They were drawn by this call if the store cannot have come back with
+ * an earlier request for the same paths.
+ */
+static void see_doubtful(struct sightings *sightings, const struct call *call,
+                         const struct followed *followed) {
+    if (call->answered_us == SIGHTING_NEVER || call->verb != VERB_ASK) {
+        return;
     }
-    for (size_t i = 0; i < a->part_count; i++) {
-        if (strcmp(a->parts[i].path, b->parts[i].path) != 0) {
-            return false;
-        }
+    bool is_drawn_here = call->created && followed->ticket == 0 && !followed->may_stand;
+    int64_t not_before_us = is_drawn_here ? call->called_us : 0;
+    if (call->ticket != 0) {
+        put_draws(sightings, call, call->ticket, not_before_us);
     }
-    return true;
+    if (call->token != 0 && call->token != call->ticket) {
+        put_draws(sightings, call, call->token, not_before_us);
+    }
 }
 
 /* Follows the request of calls[first] through all later calls of its owner. */
 static void follow(struct sightings *sightings, size_t first, bool *seen) {
     struct followed followed = {0};
+    struct crossing crossing = {0};
     const struct call *last = &sightings->calls[first];
     for (size_t i = first; i < sightings->call_count; i++) {
-        const struct call *call = &sightings->calls[i];
+        struct call *call = &sightings->calls[i];
         if (strcmp(call->owner, last->owner) != 0) {
             break;
         }
@@ -330,6 +383,10 @@ static void follow(struct sightings *sightings, size_t first, bool *seen) {
         }
         seen[i] = true;
         last = call;
+        if (crossing_before(sightings, &crossing, call, &followed)) {
+            see_doubtful(sightings, call, &followed);
+            call->answered_us = SIGHTING_NEVER;
+        }
         switch (call->verb) {
         case VERB_ASK:
             see_ask(sightings, call, &followed);
@@ -341,9 +398,11 @@ static void follow(struct sightings *sightings, size_t first, bool *seen) {
             see_release(sightings, call, &followed);
             break;
         }
+        crossing_after(sightings, &crossing, call, &followed);
     }
-    put_hold(sightings, last, &followed, SIGHTING_NEVER);
-    put_presence(sightings, last, &followed, SIGHTING_NEVER);
+    crossing_end(sightings, &crossing, last, &followed);
+    followed_put_hold(sightings, last, &followed, SIGHTING_NEVER);
+    followed_put_presence(sightings, last, &followed, SIGHTING_NEVER);
 }
 
 static void *take(size_t count, size_t size) {
@@ -359,10 +418,10 @@ void sightings_derive(struct sightings *sightings) {
     size_t calls = sightings->call_count;
     bool *seen = take(calls, sizeof *seen);
     /* No call puts down more than these; an arrival or two more for the last of a request. */
-    sightings->holds = take(4 * calls, sizeof *sightings->holds);
+    sightings->holds = take(5 * calls, sizeof *sightings->holds);
     sightings->draws = take(2 * SIGHTING_PARTS_MAX * calls, sizeof *sightings->draws);
     sightings->arrivals = take(calls, sizeof *sightings->arrivals);
-    sightings->presences = take(2 * calls, sizeof *sightings->presences);
+    sightings->presences = take(3 * calls, sizeof *sightings->presences);
     for (size_t i = 0; i < calls; i++) {
         sightings->ttl_max_us = greatest(sightings->ttl_max_us, sightings->calls[i].ttl_us);
     }

@@ -17,6 +17,7 @@ enum {
     SIGHTING_PARTS_MAX = 4,
     SIGHTING_PATH_MAX = 32,
     SIGHTING_OWNER_MAX = 32,
+    SIGHTING_ROOTS_MAX = 64,
 };
 
 #define SIGHTING_NEVER INT64_MAX /* the instant of an answer that did not come */
@@ -34,6 +35,7 @@ struct call {
     unsigned long number;
     int64_t called_us;
     int64_t answered_us; /* SIGHTING_NEVER: unknown whether it took effect */
+    int64_t ended_us;    /* when it returned, whatever it said; SIGHTING_NEVER: it did not */
     char owner[SIGHTING_OWNER_MAX];
     enum sighting_verb verb;
     int64_t ttl_us;
@@ -75,6 +77,7 @@ struct arrival {
     uint64_t ticket;
     uint64_t token; /* of its first grant; 0: none was seen */
     int64_t called_us;
+    int64_t grant_called_us; /* when the call began that was told of the grant */
     int64_t granted_us;
     bool same_parts; /* no ask before the grant named other modes */
     struct sighting_part parts[SIGHTING_PARTS_MAX];
@@ -89,10 +92,24 @@ struct presence {
     int64_t to_us;
 };
 
-/* The store was away, and has come back: what lived then may live longer for it, once (R11). */
+/*
+ * The store was away and has come back: what lived then lives longer for it, once (R11). A call
+ * that ended before `gone_us` was decided before the restart, one that began after `back_us` behind
+ * it.
+ *
+ * A restart that forgets (a fail-over to a replica that had not received everything, a restored
+ * backup) goes on from an earlier state. That state has all that was answered before `kept_us` and
+ * nothing that was called after `taken_us`. So the effects of calls that were answered later may be
+ * undone, until the store is back. Nothing else may: no number is drawn twice (R4), and what that
+ * state has stands.
+ */
 struct restart {
     int64_t gone_us;
     int64_t back_us;
+    int64_t kept_us; /* SIGHTING_NEVER: nothing is forgotten */
+    int64_t taken_us;
+    bool unnoticed; /* the store does not know of it, and gives nothing a longer life */
+    char roots[SIGHTING_ROOTS_MAX]; /* that went, each between blanks; empty: all */
 };
 
 struct sightings {
@@ -108,17 +125,25 @@ struct sightings {
     size_t presence_count;
     struct restart *restarts;
     size_t restart_count;
-    int64_t ttl_max_us; /* of any call */
-    size_t lost_early;  /* told as lost, or gone, while it was promised */
+    int64_t ttl_max_us;  /* of any call */
+    size_t stood_count;  /* leases that certainly lived behind a restart */
+    size_t graced_count; /* of these, those that it gave a longer life */
+    size_t lost_early;   /* told as lost, or gone, while it was promised */
 };
 
-/* Reads one log and appends its calls and restarts. False, with a line on stderr: it is none. */
+/*
+ * Reads one log and appends its calls and its restarts, which are in one log, in their order.
+ * False, with a line on stderr: it is no log.
+ */
 bool sightings_read(struct sightings *sightings, const char *path);
 
 /* Works out all the rest from the calls. Prints what was lost early. */
 void sightings_derive(struct sightings *sightings);
 
 void sightings_free(struct sightings *sightings);
+
+/* Whether the store came back from it with an earlier state. */
+bool sighting_forgets(const struct restart *restart);
 
 /* R5 and R6 for parts of different owners. */
 bool sighting_parts_conflict(const struct sighting_part *a, const struct sighting_part *b);

@@ -45,7 +45,7 @@ static bool read_call(char *line, struct call *ret_call) {
     char verb[16];
     int64_t ttl_ms;
     int used = 0;
-    struct call call = {.answered_us = SIGHTING_NEVER};
+    struct call call = {.answered_us = SIGHTING_NEVER, .ended_us = SIGHTING_NEVER};
     if (sscanf(line, "call %lu %" SCNd64 " %31s %15s %*s %" SCNd64 "%n", &call.number,
                &call.called_us, call.owner, verb, &ttl_ms, &used)
         != 5) {
@@ -83,11 +83,12 @@ static bool read_answer(const char *line, struct call *call) {
     if (sscanf(line, "answer %lu %" SCNd64 " %23s %" SCNu64 " %" SCNu64 " %d", &number,
                &answered_us, name, &call->ticket, &call->token, &created)
             != 6
-        || number != call->number || call->answered_us != SIGHTING_NEVER
+        || number != call->number || call->ended_us != SIGHTING_NEVER
         || answered_us < call->called_us || !outcome_of(name, &call->outcome)) {
         return false;
     }
     call->created = created != 0;
+    call->ended_us = answered_us;
     if (call->outcome != LK_UNAVAILABLE) {
         call->answered_us = answered_us;
     }
@@ -107,8 +108,28 @@ static struct call *add_call(struct sightings *sightings) {
     return &sightings->calls[sightings->call_count];
 }
 
-/* When the store went, and when it was back. */
-static bool read_restart(const char *line, struct sightings *sightings) {
+/* ["unnoticed"] ["of" ROOT...], what may come behind the instants. */
+static bool read_restart_words(char *words, struct restart *restart) {
+    bool names_roots = false;
+    for (char *word = strtok_r(NULL, " \n", &words); word != NULL;
+         word = strtok_r(NULL, " \n", &words)) {
+        size_t size = strlen(restart->roots);
+        if (names_roots && size + strlen(word) + 2 < sizeof restart->roots) {
+            snprintf(restart->roots + size, sizeof restart->roots - size,
+                     size == 0 ? " %s " : "%s ", word);
+        } else if (!names_roots && strcmp(word, "of") == 0) {
+            names_roots = true;
+        } else if (!names_roots && strcmp(word, "unnoticed") == 0) {
+            restart->unnoticed = true;
+        } else {
+            return false;
+        }
+    }
+    return names_roots == (restart->roots[0] != '\0');
+}
+
+/* GONE BACK, and if it forgets KEPT TAKEN and words: of one after the last one was over. */
+static bool read_restart(char *line, struct sightings *sightings) {
     size_t count = sightings->restart_count;
     struct restart *restarts = realloc(sightings->restarts, (count + 1) * sizeof *restarts);
     if (restarts == NULL) {
@@ -117,9 +138,22 @@ static bool read_restart(const char *line, struct sightings *sightings) {
     }
     sightings->restarts = restarts;
     sightings->restart_count++;
-    return sscanf(line, "restart %" SCNd64 " %" SCNd64, &restarts[count].gone_us,
-                  &restarts[count].back_us)
-           == 2;
+    struct restart *restart = &restarts[count];
+    int used = 0;
+    *restart = (struct restart){0};
+    int instants =
+        sscanf(line, "restart %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &restart->gone_us,
+               &restart->back_us, &restart->kept_us, &restart->taken_us, &used);
+    if (instants == 2) {
+        restart->kept_us = SIGHTING_NEVER;
+        restart->taken_us = restart->gone_us;
+    } else if (instants != 4 || !read_restart_words(line + used, restart)) {
+        return false;
+    }
+    int64_t first_us = sighting_forgets(restart) ? restart->kept_us : restart->gone_us;
+    return first_us <= restart->taken_us && restart->taken_us <= restart->gone_us
+           && restart->gone_us <= restart->back_us
+           && (count == 0 || first_us > restarts[count - 1].back_us);
 }
 
 bool sightings_read(struct sightings *sightings, const char *path) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "engine/reply.h"
 #include "http.h"
 
@@ -19,28 +20,39 @@ static void read_result(struct http_reader *reader, const json_t *json, lk_resul
     result->in_doubt = http_read_flag(reader, json, "in_doubt");
     result->cycle = http_read_texts(reader, json, "cycle", &result->cycle_count);
     result->blockers = http_read_blockers(reader, json, &result->blocker_count);
-    result->error = http_read_text(reader, json, "error");
+}
+
+/* The sentence is the body's own. */
+static lk_outcome read_decision(const json_t *json, lk_outcome outcome,
+                                struct lk_decision *decision) {
+    struct http_reader reader = {.is_damaged = false};
+    char *text = http_read_text(&reader, json, "error");
+
+    read_result(&reader, json, &decision->result);
+    (void)lk_error_set(&decision->error, outcome, "%s", text != NULL ? text : "");
+    free(text);
+    if (reader.is_damaged) {
+        lk_error error;
+
+        (void)http_read_end(&reader, &error);
+        return lk_decision_fail(decision, error.outcome, "%s", error.text);
+    }
+    return outcome;
 }
 
 static lk_outcome call_for_result(struct lk_engine *engine, const char *route, json_t *body,
-                                  const struct lk_patience *patience, lk_result *result) {
+                                  const struct lk_patience *patience,
+                                  struct lk_decision *decision) {
     struct http_call call = {
         .method = "POST", .target = http_target(route, NULL, ""), .body = body};
-    struct http_reader reader = {.is_damaged = false};
     struct http_answer answer;
-    lk_error error;
+    lk_outcome outcome = http_exchange(engine, &call, patience, &answer, &decision->error);
 
-    result->outcome = http_exchange(engine, &call, patience, &answer, &error);
-    if (answer.json != NULL) {
-        read_result(&reader, answer.json, result);
-    }
-    if (reader.is_damaged || answer.json == NULL || result->outcome == LK_INTERNAL) {
-        lk_outcome outcome = reader.is_damaged ? http_read_end(&reader, &error) : error.outcome;
-        lk_result_clear(result);
-        (void)lk_result_fail(result, outcome, "%s", error.text);
+    if (answer.json != NULL && outcome != LK_INTERNAL) {
+        outcome = read_decision(answer.json, outcome, decision);
     }
     http_answer_done(&answer);
-    return result->outcome;
+    return outcome;
 }
 
 static json_t *body_of_ask(const struct lk_ask *ask, const char *mode, size_t blockers_max) {
@@ -65,34 +77,15 @@ static json_t *body_of_ask(const struct lk_ask *ask, const char *mode, size_t bl
 }
 
 /* LK_WAIT asks to be put in line; await() is what blocks. */
-lk_outcome http_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                    const struct lk_patience *patience, lk_result *result,
-                    struct lk_stand *ret_stand) {
+static lk_outcome ask_for(struct lk_engine *engine, const struct lk_ask *ask,
+                          const struct lk_patience *patience, struct lk_decision *decision) {
     const char *mode = ask->style == LK_TRY ? "try" : "queue";
     lk_outcome outcome = call_for_result(
-        engine, "/v1/acquire", body_of_ask(ask, mode, ask->blockers_max), patience, result);
+        engine, "/v1/acquire", body_of_ask(ask, mode, ask->blockers_max), patience, decision);
 
-    if (outcome == LK_WAITING && ret_stand != NULL) {
-        *ret_stand =
-            (struct lk_stand){.id = result->ticket, .in_the_way = result->position, .ask = ask};
-    }
+    decision->cursor.id = decision->result.ticket;
+    decision->cursor.in_the_way = decision->result.position;
     return outcome;
-}
-
-/* A long poll. What it came to is told by the next ask. */
-lk_outcome http_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                      struct lk_waker *waker) {
-    int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
-    struct http_call call = {.method = "POST"};
-
-    if (left_ms <= 0) {
-        return LK_OK;
-    }
-    call.target = http_target("/v1/acquire", NULL, "");
-    call.body = body_of_ask(stand->ask, "wait", 0);
-    http_add(call.body, "wait", json_integer(left_ms));
-    http_add(call.body, "ticket", json_integer((json_int_t)stand->id));
-    return http_block(engine, &call, until_us, waker);
 }
 
 static json_t *body_of_target(const struct lk_target *target) {
@@ -104,20 +97,69 @@ static json_t *body_of_target(const struct lk_target *target) {
     return body;
 }
 
-lk_outcome http_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                      const struct lk_patience *patience, lk_result *result) {
+static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
+                        const struct lk_patience *patience, struct lk_decision *decision) {
     json_t *body = body_of_target(&renew->target);
 
     http_add_number(body, "ttl", renew->ttl_ms);
-    return call_for_result(engine, "/v1/renew", body, patience, result);
+    return call_for_result(engine, "/v1/renew", body, patience, decision);
 }
 
-lk_outcome http_release(struct lk_engine *engine, const struct lk_release *release,
-                        const struct lk_patience *patience, lk_result *result) {
+static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
+                          const struct lk_patience *patience, struct lk_decision *decision) {
     json_t *body = body_of_target(&release->target);
 
     if (release->puts) {
         http_add_value(body, "put", release->put);
     }
-    return call_for_result(engine, "/v1/release", body, patience, result);
+    return call_for_result(engine, "/v1/release", body, patience, decision);
+}
+
+lk_outcome http_decide(struct lk_engine *engine, const struct lk_command *command,
+                       const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    lk_decision_begin(ret_decision, command);
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        return ask_for(engine, &command->ask, patience, ret_decision);
+    case LK_COMMAND_RENEW:
+        return renew(engine, &command->renew, patience, ret_decision);
+    case LK_COMMAND_RELEASE:
+        return release(engine, &command->release, patience, ret_decision);
+    case LK_COMMAND_BREAK:
+        return http_break(engine, &command->broken, patience, ret_decision);
+    case LK_COMMAND_PUT:
+        return http_put(engine, &command->put, patience, ret_decision);
+    case LK_COMMAND_PUSH:
+        return http_push(engine, &command->push, patience, ret_decision);
+    case LK_COMMAND_TAKE:
+        return http_take(engine, &command->take, patience, ret_decision);
+    case LK_COMMAND_FINISH:
+        return http_finish(engine, &command->finish, patience, ret_decision);
+    case LK_COMMAND_UNPARK:
+        return http_unpark(engine, &command->unpark, patience, ret_decision);
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+    return lk_decision_refuse(ret_decision);
+}
+
+/* A long poll. What it came to is told by the next ask; a take's item is found by its number. */
+lk_outcome http_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                      int64_t until_us, struct lk_waker *waker) {
+    bool is_take = cursor->command->kind == LK_COMMAND_TAKE;
+    int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
+    struct http_call call = {.method = "POST"};
+
+    if (left_ms <= 0) {
+        return LK_OK;
+    }
+    call.target = http_target(is_take ? "/v1/claim" : "/v1/acquire", NULL, "");
+    call.body = is_take ? http_body_of_take(&cursor->command->take)
+                        : body_of_ask(&cursor->command->ask, "wait", 0);
+    http_add(call.body, "wait", json_integer(left_ms));
+    if (!is_take) {
+        http_add(call.body, "ticket", json_integer((json_int_t)cursor->id));
+    }
+    return http_block(engine, &call, until_us, waker);
 }

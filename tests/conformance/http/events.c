@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/happening.h"
+#include "engine/event.h"
 #include "http.h"
 
 enum {
@@ -222,7 +222,7 @@ static bool read_event(const struct fields *fields, uint64_t id, lk_watch_event 
 }
 
 /* The first event of what is unread, which may be no more than an id. */
-static bool take_event(struct http_stream *stream, struct lk_happenings *happenings) {
+static bool take_event(struct http_stream *stream, struct lk_event_page *page) {
     struct fields fields = {.id.size = 0};
     size_t size = read_fields(stream, &fields);
     bool is_well = true;
@@ -232,12 +232,12 @@ static bool take_event(struct http_stream *stream, struct lk_happenings *happeni
         stream->has_position = true;
     }
     if (fields.data.size > 0) {
-        is_well = fields.id.size > 0
-                  && read_event(&fields, stream->position, &happenings->events[happenings->count]);
-        happenings->count += is_well;
+        is_well =
+            fields.id.size > 0 && read_event(&fields, stream->position, &page->events[page->count]);
+        page->count += is_well;
     }
     lk_buffer_consume(&stream->unread, size);
-    happenings->last = stream->position;
+    page->last = stream->position;
     return is_well;
 }
 
@@ -271,15 +271,14 @@ static lk_outcome open_stream(struct http_store *store, const struct lk_event_qu
 }
 
 lk_outcome http_events(struct lk_engine *engine, const struct lk_event_query *query,
-                       const struct lk_patience *patience, struct lk_happenings **ret_happenings,
+                       const struct lk_patience *patience, struct lk_event_page **ret_page,
                        lk_error *error) {
     struct http_store *store = http_store_of(engine);
-    struct lk_happenings *happenings = lk_happenings_new(query);
+    struct lk_event_page *page = lk_event_page_new(query);
     lk_outcome outcome = LK_OK;
 
     pthread_mutex_lock(&store->following);
-    if (happenings == NULL
-        || (happenings->events = calloc(query->max, sizeof *happenings->events)) == NULL) {
+    if (page == NULL || (page->events = calloc(query->max, sizeof *page->events)) == NULL) {
         outcome = lk_error_set(error, LK_INTERNAL, "no memory for events");
     } else if (!continues(store->stream, query)) {
         outcome = open_stream(store, query, patience, error);
@@ -287,17 +286,17 @@ lk_outcome http_events(struct lk_engine *engine, const struct lk_event_query *qu
     if (outcome == LK_OK) {
         pump(store->stream);
     }
-    while (outcome == LK_OK && has_whole_event(store->stream) && happenings->count < query->max) {
-        if (!take_event(store->stream, happenings)) {
+    while (outcome == LK_OK && has_whole_event(store->stream) && page->count < query->max) {
+        if (!take_event(store->stream, page)) {
             outcome = lk_error_set(error, LK_INTERNAL, "an event that is not of its shape");
         }
     }
     if (outcome == LK_OK) {
-        happenings->has_more = has_whole_event(store->stream);
-        store->stream->is_left = happenings->count == 0;
-        *ret_happenings = happenings;
+        page->has_more = has_whole_event(store->stream);
+        store->stream->is_left = page->count == 0;
+        *ret_page = page;
     } else {
-        lk_happenings_free(happenings);
+        lk_event_page_free(page);
     }
     pthread_mutex_unlock(&store->following);
     return outcome;

@@ -124,18 +124,26 @@ void http_add_value(json_t *body, const char *name, struct lk_slice bytes);
 
 /* ---- the operations ---- */
 
-lk_outcome http_ask(struct lk_engine *engine, const struct lk_ask *ask,
-                    const struct lk_patience *patience, lk_result *result,
-                    struct lk_stand *ret_stand);
-lk_outcome http_renew(struct lk_engine *engine, const struct lk_renew *renew,
-                      const struct lk_patience *patience, lk_result *result);
-lk_outcome http_release(struct lk_engine *engine, const struct lk_release *release,
-                        const struct lk_patience *patience, lk_result *result);
-lk_outcome http_await(struct lk_engine *engine, const struct lk_stand *stand, int64_t until_us,
-                      struct lk_waker *waker);
-lk_outcome http_break(struct lk_engine *engine, const struct lk_break *broken, struct lk_slice by,
-                      struct lk_slice reason, const struct lk_patience *patience, size_t *ret_count,
-                      lk_error *error);
+lk_outcome http_decide(struct lk_engine *engine, const struct lk_command *command,
+                       const struct lk_patience *patience, struct lk_decision *ret_decision);
+lk_outcome http_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
+                      int64_t until_us, struct lk_waker *waker);
+
+/* Of http_decide(), into an empty decision. */
+lk_outcome http_break(struct lk_engine *engine, const struct lk_break *broken,
+                      const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome http_put(struct lk_engine *engine, const struct lk_put *put,
+                    const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome http_push(struct lk_engine *engine, const struct lk_push *push,
+                     const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome http_take(struct lk_engine *engine, const struct lk_take *take,
+                     const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome http_finish(struct lk_engine *engine, const struct lk_finish *finish,
+                       const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome http_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
+                       const struct lk_patience *patience, struct lk_decision *decision);
+json_t *http_body_of_take(const struct lk_take *take);
+
 lk_outcome http_list(struct lk_engine *engine, const struct lk_path *prefix,
                      const struct lk_patience *patience, lk_listing **ret_listing, lk_error *error);
 lk_outcome http_show(struct lk_engine *engine, const struct lk_path *path,
@@ -145,26 +153,13 @@ lk_outcome http_audit(struct lk_engine *engine, const struct lk_path *prefix,
 lk_outcome http_value_get(struct lk_engine *engine, const struct lk_path *path,
                           const struct lk_patience *patience, lk_value **ret_value,
                           lk_error *error);
-lk_outcome http_value_put(struct lk_engine *engine, const struct lk_put *put,
-                          const struct lk_patience *patience, lk_error *error);
-lk_outcome http_push(struct lk_engine *engine, const struct lk_push *push,
-                     const struct lk_patience *patience, bool *ret_added, lk_error *error);
-lk_outcome http_take(struct lk_engine *engine, const struct lk_take *take,
-                     const struct lk_patience *patience, lk_claim_info **ret_claim,
-                     struct lk_stand *ret_stand, lk_error *error);
-lk_outcome http_finish(struct lk_engine *engine, const struct lk_finish *finish,
-                       const struct lk_patience *patience, lk_error *error);
-lk_outcome http_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
-                       const struct lk_patience *patience, lk_error *error);
 lk_outcome http_items(struct lk_engine *engine, const struct lk_path *queue,
                       const struct lk_patience *patience, lk_item_list **ret_list, lk_error *error);
 lk_outcome http_stats(struct lk_engine *engine, const struct lk_path *queue,
-                      const struct lk_patience *patience, lk_queue_stats *ret_stats,
-                      lk_error *error);
-lk_outcome http_await_work(struct lk_engine *engine, const struct lk_path *queue,
-                           const struct lk_stand *stand, int64_t until_us, struct lk_waker *waker);
+                      enum lk_stats_depth depth, const struct lk_patience *patience,
+                      lk_queue_stats *ret_stats, lk_error *error);
 lk_outcome http_events(struct lk_engine *engine, const struct lk_event_query *query,
-                       const struct lk_patience *patience, struct lk_happenings **ret_happenings,
+                       const struct lk_patience *patience, struct lk_event_page **ret_page,
                        lk_error *error);
 lk_outcome http_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                              struct lk_waker *waker);

@@ -126,9 +126,8 @@ lk_outcome http_show(struct lk_engine *engine, const struct lk_path *path,
     return end_listing(outcome, listing, ret_listing);
 }
 
-lk_outcome http_break(struct lk_engine *engine, const struct lk_break *broken, struct lk_slice by,
-                      struct lk_slice reason, const struct lk_patience *patience, size_t *ret_count,
-                      lk_error *error) {
+lk_outcome http_break(struct lk_engine *engine, const struct lk_break *broken,
+                      const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_slice path = {.bytes = broken->path.bytes, .size = broken->path.size};
     struct http_reader reader = {.is_damaged = false};
     struct http_call call = {
@@ -137,18 +136,18 @@ lk_outcome http_break(struct lk_engine *engine, const struct lk_break *broken, s
     lk_outcome outcome;
 
     http_add(call.body, "path", http_text(path));
-    http_add(call.body, "reason", http_text(reason));
-    http_add(call.body, "by", http_text(by));
+    http_add(call.body, "reason", http_text(broken->reason));
+    http_add(call.body, "by", http_text(broken->by));
     http_add(call.body, "now", json_boolean(broken->at_once));
     if (broken->owner.size > 0) {
         http_add(call.body, "owner", http_text(broken->owner));
     }
-    outcome = http_exchange(engine, &call, patience, &answer, error);
+    outcome = http_exchange(engine, &call, patience, &answer, &decision->error);
     if (outcome == LK_OK) {
         int64_t count = http_read_number(&reader, answer.json, "broken", -1);
         reader.is_damaged = reader.is_damaged || count < 0;
-        outcome = http_read_end(&reader, error);
-        *ret_count = outcome == LK_OK ? (size_t)count : *ret_count;
+        outcome = http_read_end(&reader, &decision->error);
+        decision->broken = outcome == LK_OK ? (size_t)count : 0;
     }
     http_answer_done(&answer);
     return outcome;

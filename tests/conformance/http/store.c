@@ -31,34 +31,26 @@ static void close_store(struct lk_engine *engine) {
 static lk_outcome open_store(struct lk_slice rest, const struct lk_patience *patience,
                              struct lk_engine **ret_engine, lk_error *error);
 
+static const struct lk_event_ops event_ops = {.read = http_events, .await = http_await_events};
+static const struct lk_limit_ops limit_ops = {.get = http_limits_get, .set = http_limits_set};
+
 static const struct lk_engine_ops lk_engine_http = {
     .scheme = "http+unix",
     .title = "a Lockkeeper service, over HTTP",
-    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_BREAK | LK_CAN_EXCLUSIVE
-                    | LK_CAN_PERSIST | LK_CAN_VALUES | LK_CAN_WORK | LK_CAN_EVENTS | LK_CAN_LIMITS,
+    .capabilities =
+        LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
     .open = open_store,
     .close = close_store,
-    .ask = http_ask,
-    .renew = http_renew,
-    .release = http_release,
+    .decide = http_decide,
     .await = http_await,
-    .break_ = http_break,
     .list = http_list,
     .show = http_show,
     .audit = http_audit,
     .value_get = http_value_get,
-    .value_put = http_value_put,
-    .push = http_push,
-    .take = http_take,
-    .finish = http_finish,
-    .unpark = http_unpark,
     .items = http_items,
     .stats = http_stats,
-    .await_work = http_await_work,
-    .events = http_events,
-    .await_events = http_await_events,
-    .limits_get = http_limits_get,
-    .limits_set = http_limits_set,
+    .events = &event_ops,
+    .limits = &limit_ops,
 };
 
 /* Takes the place of the table that the library brings: nothing but HTTP can be spoken here. */

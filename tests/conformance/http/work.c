@@ -40,8 +40,8 @@ lk_outcome http_value_get(struct lk_engine *engine, const struct lk_path *path,
     return outcome;
 }
 
-lk_outcome http_value_put(struct lk_engine *engine, const struct lk_put *put,
-                          const struct lk_patience *patience, lk_error *error) {
+lk_outcome http_put(struct lk_engine *engine, const struct lk_put *put,
+                    const struct lk_patience *patience, struct lk_decision *decision) {
     struct http_call call = {.method = put->deletes ? "DELETE" : "PUT", .bytes = put->bytes};
     char *owner = curl_easy_escape(NULL, put->owner.bytes != NULL ? put->owner.bytes : "",
                                    (int)put->owner.size);
@@ -57,7 +57,7 @@ lk_outcome http_value_put(struct lk_engine *engine, const struct lk_put *put,
     call.target = http_target("/v1/values/", &put->path, query != NULL ? query : "");
     free(query);
     curl_free(owner);
-    return http_tell(engine, &call, patience, error);
+    return http_tell(engine, &call, patience, &decision->error);
 }
 
 /* ---- adding and taking ----------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static json_t *body_of_item(const struct lk_path *queue, struct lk_slice id) {
 }
 
 lk_outcome http_push(struct lk_engine *engine, const struct lk_push *push,
-                     const struct lk_patience *patience, bool *ret_added, lk_error *error) {
+                     const struct lk_patience *patience, struct lk_decision *decision) {
     struct http_reader reader = {.is_damaged = false};
     struct http_call call = {.method = "POST",
                              .target = http_target("/v1/push", NULL, ""),
@@ -86,19 +86,16 @@ lk_outcome http_push(struct lk_engine *engine, const struct lk_push *push,
     if (push->need_count > 0) {
         http_add(call.body, "needs", http_paths(push->needs, push->need_count, true));
     }
-    outcome = http_exchange(engine, &call, patience, &answer, error);
+    outcome = http_exchange(engine, &call, patience, &answer, &decision->error);
     if (outcome == LK_OK) {
-        bool is_added = http_read_flag(&reader, answer.json, "added");
-        outcome = http_read_end(&reader, error);
-        if (outcome == LK_OK && ret_added != NULL) {
-            *ret_added = is_added;
-        }
+        decision->is_added = http_read_flag(&reader, answer.json, "added");
+        outcome = http_read_end(&reader, &decision->error);
     }
     http_answer_done(&answer);
     return outcome;
 }
 
-static json_t *body_of_take(const struct lk_take *take) {
+json_t *http_body_of_take(const struct lk_take *take) {
     json_t *body = json_object();
 
     http_add(body, "queue", http_text((struct lk_slice){take->queue.bytes, take->queue.size}));
@@ -130,7 +127,7 @@ static lk_outcome read_claim(const json_t *json, const struct lk_take *take,
         .token = http_read_count(&reader, json, "token"),
         .attempt = (uint32_t)http_read_count(&reader, json, "attempt"),
         .is_stolen = http_read_flag(&reader, json, "stolen"),
-        .ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS,
+        .ttl_ms = take->ttl_ms,
         .expires_in_ms = http_read_number(&reader, json, "expires_in_ms", -1),
     };
     claim->value = http_read_value(&reader, json, &claim->value_size);
@@ -146,40 +143,22 @@ static lk_outcome read_claim(const json_t *json, const struct lk_take *take,
 }
 
 lk_outcome http_take(struct lk_engine *engine, const struct lk_take *take,
-                     const struct lk_patience *patience, lk_claim_info **ret_claim,
-                     struct lk_stand *ret_stand, lk_error *error) {
-    struct http_call call = {
-        .method = "POST", .target = http_target("/v1/claim", NULL, ""), .body = body_of_take(take)};
+                     const struct lk_patience *patience, struct lk_decision *decision) {
+    struct http_call call = {.method = "POST",
+                             .target = http_target("/v1/claim", NULL, ""),
+                             .body = http_body_of_take(take)};
     struct http_answer answer;
-    lk_outcome outcome = http_exchange(engine, &call, patience, &answer, error);
+    lk_outcome outcome = http_exchange(engine, &call, patience, &answer, &decision->error);
 
     if (outcome == LK_GRANTED) {
-        outcome = read_claim(answer.json, take, ret_claim, error);
-    } else if (outcome == LK_BUSY) {
-        *ret_stand = (struct lk_stand){.take = take};
+        outcome = read_claim(answer.json, take, &decision->claim, &decision->error);
     }
     http_answer_done(&answer);
     return outcome;
 }
 
-/* A long poll: what it gets is found again by its number, by the take that follows. */
-lk_outcome http_await_work(struct lk_engine *engine, const struct lk_path *queue,
-                           const struct lk_stand *stand, int64_t until_us, struct lk_waker *waker) {
-    int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
-    struct http_call call = {.method = "POST"};
-
-    (void)queue; /* the take's own */
-    if (left_ms <= 0) {
-        return LK_OK;
-    }
-    call.target = http_target("/v1/claim", NULL, "");
-    call.body = body_of_take(stand->take);
-    http_add(call.body, "wait", json_integer(left_ms));
-    return http_block(engine, &call, until_us, waker);
-}
-
 lk_outcome http_finish(struct lk_engine *engine, const struct lk_finish *finish,
-                       const struct lk_patience *patience, lk_error *error) {
+                       const struct lk_patience *patience, struct lk_decision *decision) {
     const char *route = finish->kind == LK_FINISH_DONE ? "/v1/done" : "/v1/retry";
     struct http_call call = {.method = "POST",
                              .target = http_target(route, NULL, ""),
@@ -188,16 +167,16 @@ lk_outcome http_finish(struct lk_engine *engine, const struct lk_finish *finish,
     http_add(call.body, "owner", http_text(finish->owner));
     http_add_number(call.body, "token", (int64_t)finish->token);
     http_add_number(call.body, "delay", finish->delay_ms);
-    return http_tell(engine, &call, patience, error);
+    return http_tell(engine, &call, patience, &decision->error);
 }
 
 lk_outcome http_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
-                       const struct lk_patience *patience, lk_error *error) {
+                       const struct lk_patience *patience, struct lk_decision *decision) {
     struct http_call call = {.method = "POST",
                              .target = http_target("/v1/unpark", NULL, ""),
                              .body = body_of_item(&unpark->queue, unpark->id)};
 
-    return http_tell(engine, &call, patience, error);
+    return http_tell(engine, &call, patience, &decision->error);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -290,13 +269,14 @@ lk_outcome http_items(struct lk_engine *engine, const struct lk_path *queue,
 }
 
 lk_outcome http_stats(struct lk_engine *engine, const struct lk_path *queue,
-                      const struct lk_patience *patience, lk_queue_stats *ret_stats,
-                      lk_error *error) {
+                      enum lk_stats_depth depth, const struct lk_patience *patience,
+                      lk_queue_stats *ret_stats, lk_error *error) {
     struct http_reader reader = {.is_damaged = false};
     struct http_call call = {.method = "GET", .target = http_target("/v1/stats/", queue, "")};
     struct http_answer answer;
     lk_outcome outcome = http_exchange(engine, &call, patience, &answer, error);
 
+    (void)depth; /* the service counts them all */
     if (outcome == LK_OK) {
         const json_t *json = answer.json;
         lk_queue_stats stats = {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 2.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 3.
 --
 -- Made for reading by people too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS lk_meta (
     only_row             TINYINT NOT NULL DEFAULT 1 PRIMARY KEY CHECK (only_row = 1),
     format               INT    NOT NULL, -- of these tables and procedures
     writable_from        INT    NOT NULL, -- the oldest format whose programs may still use them
-    server_start         BIGINT NOT NULL, -- R11: another one means that the server has restarted
+    server_start         BIGINT NOT NULL, -- R11: another run of a server has another one
     draw_floor           BIGINT NOT NULL DEFAULT 0, -- R4: no draw of a forgotten root was greater
     live_max             BIGINT NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   BIGINT NOT NULL DEFAULT 0,
@@ -93,6 +93,7 @@ CREATE TABLE IF NOT EXISTS lk_requests (
     identity     BINARY(32) NULL, -- R3: a hash of owner and paths; NULL: a claim has none
     roots        VARBINARY(4095) NOT NULL,  -- all of its roots in byte order, a space between
     part_count   TINYINT NOT NULL,
+    grace_us     BIGINT  NOT NULL DEFAULT 0, -- R11: the deadline that the last restart has set
     PRIMARY KEY (id, part),
     KEY requests_by_path (path, deadline_us),
     KEY requests_by_owner (owner, held, identity, token),

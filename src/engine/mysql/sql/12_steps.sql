@@ -18,8 +18,8 @@ BEGIN
     DECLARE is_there BOOLEAN;
     DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
     SELECT MAX(m.format) INTO found FROM lk_meta AS m;
-    IF found > 2 THEN
-        SET why = CONCAT('the store has format ', found, ', which is newer than 2: ',
+    IF found > 3 THEN
+        SET why = CONCAT('the store has format ', found, ', which is newer than 3: ',
                          'use the newer program that has made it');
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = why;
     END IF;
@@ -64,6 +64,14 @@ BEGIN
         ALTER TABLE lk_requests
             DROP KEY requests_by_owner,
             ADD KEY requests_by_owner (owner, held, identity, token);
+    END IF;
+
+    -- From 2 to 3: the grace of a restart is given once (R11).
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_requests'
+      AND c.COLUMN_NAME = 'grace_us';
+    IF NOT is_there THEN
+        ALTER TABLE lk_requests ADD COLUMN grace_us BIGINT NOT NULL DEFAULT 0;
     END IF;
 END
 //

@@ -18,8 +18,14 @@
 DELIMITER //
 
 -- R11, in the first call of each connection: has the server restarted, or another one taken its
--- place? Then what lived when it went down lives on for a while, once. It lived if its deadline
--- lies behind the last sign of life that the store has kept. `until` ends when it says.
+-- place? Then what lived when it went down lives on for a while, once until its next renewal: a
+-- deadline that a restart has set is remembered, and the next restart leaves it alone. A request
+-- lived if its deadline lies behind the last sign of life that the store has kept. `until` ends when
+-- it says.
+--
+-- A server's run is known by when it began and by which server it is: a primary and its replica
+-- often start in the same second, but never have the same server_id. The difference between the
+-- clock and Uptime is exact, because both are the moment at which the statement began.
 DROP PROCEDURE IF EXISTS lk_awake
 //
 CREATE PROCEDURE lk_awake()
@@ -34,8 +40,10 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION SET present = NULL;
         -- As text, for each of the two refuses a table that only the other knows.
         SET @lk_question = CONCAT(
-            'SELECT UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED) ',
-            'INTO @lk_present FROM ',
+            'SELECT CONV(LEFT(SHA2(CONCAT_WS(''|'', ',
+            'UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED), ',
+            '@@GLOBAL.server_id, @@GLOBAL.hostname, @@GLOBAL.port, @@GLOBAL.datadir), 256), ',
+            '15), 16, 10) INTO @lk_present FROM ',
             IF(VERSION() LIKE '%MariaDB%', 'information_schema.GLOBAL_STATUS',
                'performance_schema.global_status'),
             ' AS s WHERE s.VARIABLE_NAME = ''Uptime''');
@@ -55,8 +63,9 @@ BEGIN
                             (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
                              FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
             UPDATE lk_requests AS q
-            SET q.deadline_us = GREATEST(q.deadline_us, start_us + LEAST(q.ttl_ms, 60000) * 1000)
-            WHERE NOT q.fixed AND q.deadline_us > alive_us
+            SET q.deadline_us = start_us + LEAST(q.ttl_ms, 60000) * 1000,
+                q.grace_us = start_us + LEAST(q.ttl_ms, 60000) * 1000
+            WHERE NOT q.fixed AND q.deadline_us > alive_us AND q.deadline_us <> q.grace_us
               AND q.deadline_us < start_us + LEAST(q.ttl_ms, 60000) * 1000;
             UPDATE lk_roots AS r SET r.mixed_until_us = start_us + 60000000
             WHERE r.mixed_until_us > alive_us AND r.mixed_until_us < start_us + 60000000;

@@ -97,6 +97,73 @@ BEGIN
 END
 //
 
+-- What is in the way of a request at one of its parts and at none before it (R20): how many requests;
+-- in how many microseconds the first of them is due; and ID:PART of the first `blockers_max`, the
+-- part being the one that is in the way first. `shorts`: the parts so far whose limit has no room.
+--
+-- The asked path is a variable here, and each part has a statement of its own: see the README on
+-- ranges.
+DROP PROCEDURE IF EXISTS lk_explain_part
+//
+CREATE PROCEDURE lk_explain_part(
+    IN self BIGINT, IN asker VARBINARY(128), IN the_ticket BIGINT, IN the_part INT,
+    IN is_covered BOOLEAN, IN blockers_max INT, IN the_now_us BIGINT, INOUT shorts VARBINARY(64),
+    OUT its_count INT, OUT its_look_us BIGINT, OUT its_first MEDIUMBLOB)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE my_path VARBINARY(512);
+    DECLARE my_limit BIGINT;
+    DECLARE my_units BIGINT;
+    DECLARE is_short BOOLEAN DEFAULT FALSE;
+    SELECT m.path, m.unit_limit, m.units INTO my_path, my_limit, my_units
+    FROM lk_requests AS m WHERE m.id = self AND m.part = the_part;
+    IF my_limit > 0 THEN
+        SELECT my_units + COALESCE(SUM(s.units), 0) > my_limit INTO is_short
+        FROM lk_requests AS s FORCE INDEX (requests_by_path)
+        WHERE s.path = my_path AND s.deadline_us > the_now_us AND s.id <> self
+          AND (s.held OR s.ticket < the_ticket);
+        SET shorts = IF(is_short, CONCAT(shorts, the_part, ' '), shorts);
+    END IF;
+    WITH near AS (
+        SELECT STRAIGHT_JOIN p.id, p.part, p.path, p.owner, p.units, p.held, p.ticket, p.deadline_us
+        FROM lk_numbers AS n JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE n.n <= 1 + LENGTH(my_path) - LENGTH(REPLACE(my_path, '/', ''))
+          AND p.path = SUBSTRING_INDEX(my_path, '/', n.n) AND p.deadline_us > the_now_us
+        UNION ALL
+        SELECT p.id, p.part, p.path, p.owner, p.units, p.held, p.ticket, p.deadline_us
+        FROM lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE p.path > CONCAT(my_path, '/') AND p.path < CONCAT(my_path, '0')
+          AND p.deadline_us > the_now_us
+    ), met AS (
+        SELECT y.id, y.held, y.ticket, y.deadline_us, MIN(y.is_room * 32 + y.part) % 32 AS part
+        FROM (SELECT x.*, is_covered OR x.owner = asker
+                          OR (x.units > 0 AND my_units > 0) AS is_room
+              FROM near AS x
+              WHERE x.id <> self AND (x.held OR x.ticket < the_ticket)) AS y
+        WHERE (NOT y.is_room OR (is_short AND y.path = my_path AND y.units > 0))
+          AND (the_part = 1 OR (
+              SELECT 1 FROM lk_requests AS e FORCE INDEX (PRIMARY)
+              STRAIGHT_JOIN lk_requests AS q FORCE INDEX (PRIMARY)
+              WHERE e.id = self AND e.part < the_part AND q.id = y.id
+                AND ((NOT is_covered AND q.owner <> asker AND (q.units = 0 OR e.units = 0)
+                      AND (q.path = e.path
+                           OR LEFT(q.path, LENGTH(e.path) + 1) = CONCAT(e.path, '/')
+                           OR LEFT(e.path, LENGTH(q.path) + 1) = CONCAT(q.path, '/')))
+                     OR (q.path = e.path AND q.units > 0
+                         AND LOCATE(CONCAT(' ', e.part, ' '), shorts) > 0))
+              LIMIT 1) IS NULL)
+        GROUP BY y.id, y.held, y.ticket, y.deadline_us
+    ), named AS (
+        SELECT m.*, ROW_NUMBER() OVER (ORDER BY m.held DESC, m.ticket, m.id) AS turn FROM met AS m
+    )
+    SELECT COUNT(*), MIN(f.deadline_us) - the_now_us,
+           GROUP_CONCAT(IF(f.turn <= blockers_max, CONCAT(f.id, ':', f.part), NULL)
+                        ORDER BY f.turn SEPARATOR ' ')
+    INTO its_count, its_look_us, its_first
+    FROM named AS f;
+END
+//
+
 -- What is in the way of a request, held or in line or only asked for (R20): how many; in how many
 -- microseconds the first of them is due; and of the first `blockers_max` path, owner, note, ticket,
 -- held and microseconds left. The path is where it stands in the way first.
@@ -109,49 +176,48 @@ CREATE PROCEDURE lk_explain(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE is_covered BOOLEAN;
+    DECLARE shorts VARBINARY(64) DEFAULT ' ';
+    DECLARE first MEDIUMBLOB; -- ID:PART
+    DECLARE its_count INT;
+    DECLARE its_look_us BIGINT;
+    DECLARE its_first MEDIUMBLOB;
+    DECLARE count INT;
+    DECLARE i INT DEFAULT 1;
     IF blockers_max > 0 THEN
         SET SESSION group_concat_max_len = 4194304;
         CALL lk_cover(self, asker, the_now_us, is_covered);
-        WITH asked AS (
-            SELECT m.part, m.path, m.unit_limit, m.units,
-                   m.unit_limit > 0 AND m.unit_limit < m.units + COALESCE((
-                       SELECT SUM(s.units) FROM lk_requests AS s FORCE INDEX (requests_by_path)
-                       WHERE s.path = m.path AND s.deadline_us > the_now_us AND s.id <> self
-                         AND (s.held OR s.ticket < the_ticket)), 0) AS is_short
-            FROM lk_requests AS m WHERE m.id = self
-        ), near AS (
-            SELECT STRAIGHT_JOIN a.part AS asked_part, a.path AS asked_path, a.units AS asked_units,
-                   a.is_short, p.*
-            FROM asked AS a JOIN lk_numbers AS n
-            JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-            WHERE n.n <= 1 + LENGTH(a.path) - LENGTH(REPLACE(a.path, '/', ''))
-              AND p.path = SUBSTRING_INDEX(a.path, '/', n.n)
-            UNION ALL
-            SELECT STRAIGHT_JOIN a.part, a.path, a.units, a.is_short, p.*
-            FROM asked AS a JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-            WHERE p.path > CONCAT(a.path, '/') AND p.path < CONCAT(a.path, '0')
-        ), met AS (
-            SELECT x.id, x.path, x.owner, x.note, x.ticket, x.held, x.deadline_us,
-                   ROW_NUMBER() OVER (PARTITION BY x.id ORDER BY x.asked_part, x.is_room, x.part)
-                       AS place
-            FROM (SELECT y.*, NOT (NOT is_covered AND y.owner <> asker
-                                   AND (y.units = 0 OR y.asked_units = 0)) AS is_room
-                  FROM near AS y
-                  WHERE y.deadline_us > the_now_us AND y.id <> self
-                    AND (y.held OR y.ticket < the_ticket)) AS x
-            WHERE NOT x.is_room OR (x.is_short AND x.path = x.asked_path AND x.units > 0)
-        ), named AS (
-            SELECT m.*, ROW_NUMBER() OVER (ORDER BY m.held DESC, m.ticket, m.id) AS turn
-            FROM met AS m WHERE m.place = 1
-        )
-        SELECT COUNT(*), MIN(f.deadline_us) - the_now_us,
-               CONCAT('[', GROUP_CONCAT(IF(f.turn <= blockers_max, CONCAT_WS(',',
-                   JSON_QUOTE(CONVERT(f.path USING utf8mb4)),
-                   JSON_QUOTE(CONVERT(f.owner USING utf8mb4)),
-                   JSON_QUOTE(CONVERT(f.note USING utf8mb4)), f.ticket, f.held,
-                   f.deadline_us - the_now_us), NULL) ORDER BY f.turn SEPARATOR ','), ']')
-        INTO in_the_way, look_us, blockers
-        FROM named AS f;
+        SELECT COUNT(*) INTO count FROM lk_requests AS m WHERE m.id = self;
+        SET in_the_way = 0;
+        WHILE i <= count DO
+            CALL lk_explain_part(self, asker, the_ticket, i, is_covered, blockers_max, the_now_us,
+                                 shorts, its_count, its_look_us, its_first);
+            SET in_the_way = in_the_way + its_count, first = CONCAT_WS(' ', first, its_first),
+                look_us = LEAST(COALESCE(look_us, its_look_us), COALESCE(its_look_us, look_us));
+            IF i > 1 AND its_count > 0 THEN -- the first of all parts, and lk_numbers is finite
+                SELECT GROUP_CONCAT(CONCAT(f.id, ':', f.part) ORDER BY f.held DESC, f.ticket, f.id
+                                    SEPARATOR ' ') INTO first
+                FROM (SELECT STRAIGHT_JOIN p.id, p.part, p.held, p.ticket
+                      FROM lk_numbers AS n JOIN lk_requests AS p FORCE INDEX (PRIMARY)
+                      WHERE n.n <= 1 + LENGTH(first) - LENGTH(REPLACE(first, ' ', ''))
+                        AND p.id = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(
+                                SUBSTRING_INDEX(first, ' ', n.n), ' ', -1), ':', 1) AS SIGNED)
+                        AND p.part = CAST(SUBSTRING_INDEX(
+                                SUBSTRING_INDEX(first, ' ', n.n), ':', -1) AS SIGNED)
+                      ORDER BY p.held DESC, p.ticket, p.id LIMIT blockers_max) AS f;
+            END IF;
+            SET i = i + 1;
+        END WHILE;
+        SELECT STRAIGHT_JOIN CONCAT('[', GROUP_CONCAT(CONCAT_WS(',',
+                   JSON_QUOTE(CONVERT(p.path USING utf8mb4)),
+                   JSON_QUOTE(CONVERT(p.owner USING utf8mb4)),
+                   JSON_QUOTE(CONVERT(p.note USING utf8mb4)), p.ticket, p.held,
+                   p.deadline_us - the_now_us) ORDER BY n.n SEPARATOR ','), ']')
+        INTO blockers
+        FROM lk_numbers AS n JOIN lk_requests AS p FORCE INDEX (PRIMARY)
+        WHERE n.n <= 1 + LENGTH(first) - LENGTH(REPLACE(first, ' ', ''))
+          AND p.id = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(first, ' ', n.n), ' ', -1),
+                                          ':', 1) AS SIGNED)
+          AND p.part = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(first, ' ', n.n), ':', -1) AS SIGNED);
     END IF;
 END
 //

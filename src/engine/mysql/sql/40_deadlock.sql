@@ -3,7 +3,16 @@
 --
 -- The search goes over all roots, of which only some are locked: of the others it sees what has
 -- been committed. Two asks in two roots that close a cycle in the same moment miss each other; both
--- look again within a second, and then the one with the greatest (ticket, owner) gives way.
+-- look again within a second, and then the one with the greatest (ticket, owner) gives way, also when it
+-- or the other one is converted meanwhile. An ask that closes a cycle which its search sees gives way
+-- itself, whatever its ticket.
+--
+-- A search takes several statements, and each of them sees what others have committed meanwhile. So
+-- a waiting request is withdrawn only upon a second search, behind the lock of the store's row
+-- (lk_ask_waiting). Withdrawals follow each other there: of the two that close one cycle, the second
+-- search comes after the commit of the first withdrawal, and finds no cycle any more. A new request
+-- needs no such lock: two that are new never see each other, because each becomes visible when it
+-- commits, after its own search.
 --
 -- It goes in rounds, each one statement: from the owners that the round before has found to those
 -- whom they wait for. So a long line at one path takes two rounds. Of more than 1000 owners (as far
@@ -16,10 +25,12 @@ DELIMITER //
 -- the place of who leads there, with a space between; NULL: nobody. `closer`: the place of one who
 -- waits for the goal; NULL: none. Only `asked` is looked at of the first owner, unless it is held.
 --
--- `lone`: the path of `asked`, if that is all its owner has, waits, and is exclusive. Then whoever
--- is before it at just that path, exclusive and with nothing else in that request, leads nowhere
--- but to those whom `asked` waits for itself. So a long line is not gone through for each who waits
--- in it.
+-- `lone`: the path of `asked`, if that is its only part, waits, is exclusive, and its owner has nothing
+-- else at, above or below it. Then a request before it at just that path, exclusive and with nothing
+-- else in it, leads nowhere but to those whom `asked` waits for itself. So a long line is not gone
+-- through for each that waits in it.
+--
+-- What lies below a path is looked for path by path, each a variable: see the README on ranges.
 DROP PROCEDURE IF EXISTS lk_find_next
 //
 CREATE PROCEDURE lk_find_next(
@@ -29,54 +40,89 @@ CREATE PROCEDURE lk_find_next(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE asker VARBINARY(128) DEFAULT UNHEX(SUBSTRING_INDEX(owners, ' ', 1));
-    WITH waiting AS (
-        SELECT STRAIGHT_JOIN n.n AS place, w.id, w.ticket, w.owner, w.path, w.unit_limit, w.units,
-               NOT EXISTS (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
-                           WHERE h.owner = w.owner AND h.held = 1)
-               OR EXISTS (
-                   SELECT 1 FROM lk_requests AS m
-                   WHERE m.id = w.id AND NOT EXISTS (
-                       SELECT 1 FROM lk_numbers AS d
-                       STRAIGHT_JOIN lk_requests AS c FORCE INDEX (requests_by_path)
-                       WHERE d.n <= 1 + LENGTH(m.path) - LENGTH(REPLACE(m.path, '/', ''))
-                         AND c.path = SUBSTRING_INDEX(m.path, '/', d.n) AND c.deadline_us > now_us
-                         AND c.owner = w.owner AND c.held = 1 AND NOT c.revoked AND NOT c.is_claim
-                         AND (c.units = 0
-                              OR (c.unit_limit = 0 AND m.unit_limit = 0 AND m.units > 0))))
-                   AS is_bare -- not covered (R8)
-        FROM lk_numbers AS n JOIN lk_requests AS w FORCE INDEX (requests_by_owner)
-        WHERE n.n BETWEEN first AND last
-          AND w.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(owners, ' ', n.n), ' ', -1))
-          AND w.held = 0 AND w.deadline_us > now_us AND (is_held OR n.n > 1 OR w.id = asked)
-          AND NOT (lone IS NOT NULL AND n.n > 1 AND w.path = lone AND w.units = 0
-                   AND w.part_count = 1 AND w.ticket < its_ticket)
-    ), met AS (
-        SELECT STRAIGHT_JOIN w.place, p.id, p.owner
-        FROM waiting AS w JOIN lk_numbers AS n
-        JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE n.n <= 1 + LENGTH(w.path) - LENGTH(REPLACE(w.path, '/', ''))
-          AND p.path = SUBSTRING_INDEX(w.path, '/', n.n) AND p.deadline_us > now_us
-          AND p.id <> w.id AND (p.held OR p.ticket < w.ticket)
-          AND ((w.is_bare AND p.owner <> w.owner AND (p.units = 0 OR w.units = 0))
-               OR (p.path = w.path AND w.unit_limit > 0 AND p.units > w.unit_limit - w.units))
-        UNION ALL
-        SELECT STRAIGHT_JOIN w.place, p.id, p.owner
-        FROM waiting AS w JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE p.path > CONCAT(w.path, '/') AND p.path < CONCAT(w.path, '0')
-          AND p.deadline_us > now_us AND (p.held OR p.ticket < w.ticket)
-          AND w.is_bare AND p.owner <> w.owner AND (p.units = 0 OR w.units = 0)
-    )
+    DECLARE bare MEDIUMBLOB;  -- ID:PLACE of those that are not covered (R8)
+    DECLARE paths MEDIUMBLOB; -- theirs
+    DECLARE its_path VARBINARY(512);
+    DECLARE below VARBINARY(512);
+    DECLARE more MEDIUMBLOB;
+    DECLARE nearer INT;
+    SELECT STRAIGHT_JOIN GROUP_CONCAT(CONCAT(w.id, ':', n.n) SEPARATOR ' '),
+           GROUP_CONCAT(DISTINCT w.path SEPARATOR ' ')
+    INTO bare, paths
+    FROM lk_numbers AS n JOIN lk_requests AS w FORCE INDEX (requests_by_owner)
+    WHERE n.n BETWEEN first AND last
+      AND w.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(owners, ' ', n.n), ' ', -1))
+      AND w.held = 0 AND w.deadline_us > now_us AND (is_held OR n.n > 1 OR w.id = asked)
+      AND NOT (lone IS NOT NULL AND n.n > 1 AND w.path = lone AND w.units = 0
+               AND w.part_count = 1 AND w.ticket < its_ticket)
+      AND ((SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+            WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL
+           OR 0 < (
+               SELECT COUNT(*) FROM lk_requests AS m FORCE INDEX (PRIMARY)
+               WHERE m.id = w.id AND NOT EXISTS (
+                   SELECT 1 FROM lk_numbers AS d
+                   STRAIGHT_JOIN lk_requests AS c FORCE INDEX (requests_by_path)
+                   WHERE d.n <= 1 + LENGTH(m.path) - LENGTH(REPLACE(m.path, '/', ''))
+                     AND c.path = SUBSTRING_INDEX(m.path, '/', d.n) AND c.deadline_us > now_us
+                     AND c.owner = w.owner AND c.held = 1 AND NOT c.revoked AND NOT c.is_claim
+                     AND (c.units = 0
+                          OR (c.unit_limit = 0 AND m.unit_limit = 0 AND m.units > 0)))));
+    SET bare = CONCAT(' ', COALESCE(bare, ''), ' '), paths = COALESCE(paths, '');
     SELECT GROUP_CONCAT(CONCAT(x.who, ':', x.place) SEPARATOR ' '), MIN(x.closing)
     INTO found, closer
-    FROM (SELECT HEX(m.owner) AS who, MIN(m.place) AS place,
-                 MIN(IF(IF(is_held, m.id = asked, m.owner = asker), m.place, NULL)) AS closing
-          FROM met AS m GROUP BY m.owner) AS x;
+    FROM (SELECT HEX(p.owner) AS who, MIN(w.place) AS place,
+                 MIN(IF(IF(is_held, p.id = asked, p.owner = asker), w.place, NULL)) AS closing
+          FROM (SELECT STRAIGHT_JOIN DISTINCT n.n AS place, v.id, v.owner, v.path, v.unit_limit,
+                       v.units, v.ticket, LOCATE(CONCAT(' ', v.id, ':'), bare) > 0 AS is_bare
+                FROM lk_numbers AS n JOIN lk_requests AS v FORCE INDEX (requests_by_owner)
+                WHERE n.n BETWEEN first AND last
+                  AND v.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(owners, ' ', n.n), ' ', -1))
+                  AND v.held = 0 AND v.deadline_us > now_us
+                  AND (is_held OR n.n > 1 OR v.id = asked)
+                  AND NOT (lone IS NOT NULL AND n.n > 1 AND v.path = lone AND v.units = 0
+                           AND v.part_count = 1 AND v.ticket < its_ticket)) AS w
+          STRAIGHT_JOIN lk_numbers AS d
+          STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+          WHERE d.n <= 1 + LENGTH(w.path) - LENGTH(REPLACE(w.path, '/', ''))
+            AND p.path = SUBSTRING_INDEX(w.path, '/', d.n) AND p.deadline_us > now_us
+            AND p.id <> w.id AND (p.held OR p.ticket < w.ticket)
+            AND ((w.is_bare AND p.owner <> w.owner AND (p.units = 0 OR w.units = 0))
+                 OR (p.path = w.path AND w.unit_limit > 0 AND p.units > w.unit_limit - w.units))
+          GROUP BY p.owner) AS x;
+    WHILE paths <> '' DO
+        SET its_path = SUBSTRING_INDEX(paths, ' ', 1);
+        SET paths = SUBSTRING(paths, LENGTH(its_path) + 2);
+        SELECT MIN(p.path) INTO below FROM lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE p.path > CONCAT(its_path, '/') AND p.path < CONCAT(its_path, '0');
+        IF below IS NOT NULL THEN
+            SELECT GROUP_CONCAT(CONCAT(x.who, ':', x.place) SEPARATOR ' '), MIN(x.closing)
+            INTO more, nearer
+            FROM (SELECT HEX(p.owner) AS who, MIN(w.place) AS place,
+                         MIN(IF(IF(is_held, p.id = asked, p.owner = asker), w.place, NULL))
+                             AS closing
+                  FROM (SELECT v.id, v.owner, v.units, v.ticket,
+                               CAST(SUBSTRING_INDEX(SUBSTRING(bare,
+                                   LOCATE(CONCAT(' ', v.id, ':'), bare) + LENGTH(v.id) + 2),
+                                   ' ', 1) AS SIGNED) AS place
+                        FROM lk_requests AS v FORCE INDEX (requests_by_path)
+                        WHERE v.path = its_path AND v.deadline_us > now_us
+                          AND LOCATE(CONCAT(' ', v.id, ':'), bare) > 0) AS w
+                  STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+                  WHERE p.path > CONCAT(its_path, '/') AND p.path < CONCAT(its_path, '0')
+                    AND p.deadline_us > now_us AND (p.held OR p.ticket < w.ticket)
+                    AND p.owner <> w.owner AND (p.units = 0 OR w.units = 0)
+                  GROUP BY p.owner) AS x;
+            SET found = CONCAT_WS(' ', found, more),
+                closer = LEAST(COALESCE(closer, nearer), COALESCE(nearer, closer));
+            SET found = NULLIF(found, '');
+        END IF;
+    END WHILE;
 END
 //
 
 -- The cycle that `asked` closes: owners as JSON, its own first; NULL: none. A request that waits
 -- must not reach its own owner; one that is held must not be reached from what its owner waits for.
--- `gives_way`: of all in the cycle, the owner of `asked` waits with the greatest (ticket, owner).
+-- `gives_way`: all in the cycle still wait, and the owner of `asked` with the greatest (ticket, owner).
 DROP PROCEDURE IF EXISTS lk_find_cycle
 //
 CREATE PROCEDURE lk_find_cycle(
@@ -104,9 +150,15 @@ BEGIN
     SET SESSION group_concat_max_len = 4194304;
     SELECT r.owner, r.held, r.ticket INTO asker, is_held, its_ticket
     FROM lk_requests AS r WHERE r.id = asked AND r.part = 1;
-    SELECT IF(COUNT(*) = 1 AND MAX(r.units) = 0 AND NOT is_held, MAX(r.path), NULL) INTO lone
-    FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-    WHERE r.owner = asker AND r.deadline_us > the_now_us;
+    SELECT IF(r.units = 0 AND r.part_count = 1 AND NOT is_held, r.path, NULL) INTO lone
+    FROM lk_requests AS r WHERE r.id = asked AND r.part = 1;
+    IF lone IS NOT NULL THEN
+        SELECT IF(COUNT(*) = 1, lone, NULL) INTO lone
+        FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+        WHERE r.owner = asker AND r.deadline_us > the_now_us
+          AND (r.path = lone OR LEFT(r.path, LENGTH(lone) + 1) = CONCAT(lone, '/')
+               OR LEFT(lone, LENGTH(r.path) + 1) = CONCAT(r.path, '/'));
+    END IF;
     SET owners = HEX(asker);
     WHILE closer IS NULL AND last < count DO
         SET first = last + 1, last = count;
@@ -131,12 +183,14 @@ BEGIN
             SET closer = SUBSTRING_INDEX(SUBSTRING_INDEX(leaders, ' ', closer), ' ', -1);
         END WHILE;
         SET cycle = CONCAT('[', cycle, ']');
-        SELECT r.owner = asker INTO gives_way
+        SELECT COUNT(DISTINCT r.owner) = 1 + LENGTH(members) - LENGTH(REPLACE(members, ' ', ''))
+               AND SUBSTRING_INDEX(GROUP_CONCAT(HEX(r.owner) ORDER BY r.ticket DESC, r.owner DESC
+                                                SEPARATOR ' '), ' ', 1) = HEX(asker)
+        INTO gives_way
         FROM lk_numbers AS n STRAIGHT_JOIN lk_requests AS r FORCE INDEX (requests_by_owner)
         WHERE n.n <= 1 + LENGTH(members) - LENGTH(REPLACE(members, ' ', ''))
           AND r.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(members, ' ', n.n), ' ', -1))
-          AND r.held = 0 AND r.deadline_us > the_now_us
-        ORDER BY r.ticket DESC, r.owner DESC LIMIT 1;
+          AND r.held = 0 AND r.deadline_us > the_now_us;
     END IF;
 END
 //

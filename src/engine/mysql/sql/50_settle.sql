@@ -23,63 +23,135 @@ BEGIN
 END
 //
 
--- Lets in who can go near `touched` (NULL: anywhere in the roots that are locked) after something
--- there has ended or become weaker, and of the requests of `the_owner` (NULL: nobody's), who may be
--- covered now (R8).
+-- The next request that waits behind (its_ticket, waiting); NULL: none. It is related (R5) to one of the
+-- paths `near`, which have at most `deepest` segments, or it is of one of `owners`, in hexadecimal.
+-- `below`: those of the paths that have requests below them.
 --
--- What keeps it short: behind somebody exclusive at or above a path, held or in line, nobody can go
--- there; behind somebody who finds no room for a limit, nobody with the same or a smaller one. The
--- last of each kind is remembered. Those whose owner holds something may go by R8 and are judged
--- all the same. The owner of whoever is granted may be covered now: his others are looked at from
--- the beginning.
+-- It reads the queues of these paths and what these owners wait for, however many others wait below
+-- the same roots. Of more than 1000 paths (as far as lk_numbers goes) the rest is not looked at.
+--
+-- What keeps it short: behind an exclusive request at or above a path, held or in line, nothing can be
+-- granted there; behind one that finds no room for a limit, none with the same or a smaller one. The
+-- last of each kind is remembered: `closed`, of the owner `closer`, and `short_path`. Requests whose
+-- owner holds something may be granted by R8 and are judged all the same.
+DROP PROCEDURE IF EXISTS lk_next_waiting
+//
+CREATE PROCEDURE lk_next_waiting(
+    IN locked VARBINARY(20000), IN near MEDIUMBLOB, IN deepest INT, IN below MEDIUMBLOB,
+    IN owners MEDIUMBLOB, IN closed VARBINARY(512), IN closer VARBINARY(128),
+    IN short_path VARBINARY(512), IN short_limit INT, IN moment_us BIGINT, INOUT waiting BIGINT,
+    INOUT its_ticket BIGINT, OUT its_part TINYINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE first BIGINT DEFAULT NULL;
+    DECLARE first_ticket BIGINT DEFAULT NULL;
+    DECLARE its_path VARBINARY(512);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    IF near <> '' THEN
+        SELECT w.id, w.ticket, w.part INTO first, first_ticket, its_part
+        FROM lk_numbers AS t STRAIGHT_JOIN lk_numbers AS d
+        STRAIGHT_JOIN lk_requests AS w FORCE INDEX (requests_by_path)
+        WHERE t.n <= 1 + LENGTH(near) - LENGTH(REPLACE(near, ' ', '')) AND d.n <= deepest
+          AND w.path = SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(near, ' ', t.n), ' ', -1),
+                                       '/', d.n)
+          AND w.held = 0 AND w.deadline_us > moment_us
+          AND (w.ticket > its_ticket OR (w.ticket = its_ticket AND w.id > waiting))
+          AND NOT (short_path IS NOT NULL AND w.path = short_path AND w.unit_limit > 0
+                   AND w.unit_limit <= short_limit)
+          AND NOT (closed IS NOT NULL AND w.owner <> closer
+                   AND (w.path = closed OR LEFT(w.path, LENGTH(closed) + 1) = CONCAT(closed, '/'))
+                   AND (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+                        WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL)
+        ORDER BY w.ticket, w.id LIMIT 1;
+    END IF;
+    WHILE below <> '' DO
+        SET its_path = SUBSTRING_INDEX(below, ' ', 1);
+        SET below = SUBSTRING(below, LENGTH(its_path) + 2);
+        SELECT w.id, w.ticket, w.part INTO first, first_ticket, its_part
+        FROM lk_requests AS w FORCE INDEX (requests_by_path)
+        WHERE w.path > CONCAT(its_path, '/') AND w.path < CONCAT(its_path, '0')
+          AND w.held = 0 AND w.deadline_us > moment_us
+          AND (w.ticket > its_ticket OR (w.ticket = its_ticket AND w.id > waiting))
+          AND (first IS NULL OR w.ticket < first_ticket OR (w.ticket = first_ticket AND w.id < first))
+          AND NOT (short_path IS NOT NULL AND w.path = short_path AND w.unit_limit > 0
+                   AND w.unit_limit <= short_limit)
+          AND NOT (closed IS NOT NULL AND w.owner <> closer
+                   AND (w.path = closed OR LEFT(w.path, LENGTH(closed) + 1) = CONCAT(closed, '/'))
+                   AND (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+                        WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL)
+        ORDER BY w.ticket, w.id LIMIT 1;
+    END WHILE;
+    IF owners <> '' THEN
+        SELECT w.id, w.ticket, w.part INTO first, first_ticket, its_part
+        FROM lk_numbers AS n STRAIGHT_JOIN lk_requests AS w FORCE INDEX (requests_by_owner)
+        WHERE n.n <= 1 + LENGTH(owners) - LENGTH(REPLACE(owners, ' ', ''))
+          AND w.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(owners, ' ', n.n), ' ', -1))
+          AND w.held = 0 AND w.deadline_us > moment_us
+          AND LOCATE(CONCAT('/', w.root, '/'), locked) > 0
+          AND (w.ticket > its_ticket OR (w.ticket = its_ticket AND w.id > waiting))
+          AND (first IS NULL OR w.ticket < first_ticket OR (w.ticket = first_ticket AND w.id < first))
+        ORDER BY w.ticket, w.id LIMIT 1;
+    END IF;
+    SET waiting = first, its_ticket = first_ticket;
+END
+//
+
+-- Grants what can be granted related to the paths `touched` (with a space between; NULL: none) after
+-- something there has ended or become weaker, and of the requests of `the_owner` (NULL: none), which
+-- may be covered now (R8). Requests of an owner that is granted one may be covered then, too: they are
+-- looked at from the beginning.
 DROP PROCEDURE IF EXISTS lk_settle
 //
 CREATE PROCEDURE lk_settle(
-    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN, IN touched VARBINARY(512),
-    IN touches BOOLEAN, IN the_owner VARBINARY(128), IN moment_us BIGINT)
+    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN, IN touched MEDIUMBLOB,
+    IN the_owner VARBINARY(128), IN moment_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE owners MEDIUMBLOB DEFAULT '';
+    DECLARE owners MEDIUMBLOB DEFAULT COALESCE(HEX(the_owner), '');
+    DECLARE near MEDIUMBLOB DEFAULT '';  -- the paths, each once
+    DECLARE below MEDIUMBLOB DEFAULT ''; -- those that have requests below them
+    DECLARE first_below VARBINARY(512);
+    DECLARE deepest INT DEFAULT 1;       -- how many segments they have at most
     DECLARE waiting BIGINT DEFAULT 0;
     DECLARE waiter VARBINARY(128);
     DECLARE its_ticket BIGINT DEFAULT -1;
+    DECLARE its_part TINYINT;
     DECLARE its_roots VARBINARY(4095);
     DECLARE its_path VARBINARY(512);
     DECLARE its_limit INT;
     DECLARE its_units INT;
     DECLARE its_parts INT;
-    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- a path where somebody exclusive has been seen
-    DECLARE closer VARBINARY(128) DEFAULT NULL;     -- and who
+    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- a path of an exclusive request before
+    DECLARE closer VARBINARY(128) DEFAULT NULL;     -- and its owner
     DECLARE short_path VARBINARY(512) DEFAULT NULL; -- a path where a limit had no room
     DECLARE short_limit INT DEFAULT 0;
     DECLARE has_all BOOLEAN;
     DECLARE has_more BOOLEAN;
     DECLARE verdict VARBINARY(8);
     DECLARE ignored BIGINT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET waiting = NULL;
-    IF the_owner IS NOT NULL THEN
-        SET owners = CONCAT(' ', HEX(the_owner), ' ');
-    END IF;
+    WHILE has_waiting AND touched <> '' DO
+        SET its_path = SUBSTRING_INDEX(touched, ' ', 1);
+        SET touched = SUBSTRING(touched, LENGTH(its_path) + 2);
+        IF LOCATE(CONCAT(' ', its_path, ' '), CONCAT(' ', near, ' ')) = 0 THEN
+            SET near = CONCAT_WS(' ', NULLIF(near, ''), its_path),
+                deepest = GREATEST(deepest,
+                                   1 + LENGTH(its_path) - LENGTH(REPLACE(its_path, '/', '')));
+            SELECT MIN(r.path) INTO first_below
+            FROM lk_requests AS r FORCE INDEX (requests_by_path)
+            WHERE r.path > CONCAT(its_path, '/') AND r.path < CONCAT(its_path, '0');
+            IF first_below IS NOT NULL THEN
+                SET below = CONCAT_WS(' ', NULLIF(below, ''), its_path);
+            END IF;
+        END IF;
+    END WHILE;
     WHILE has_waiting AND waiting IS NOT NULL DO
-        SELECT w.id, w.owner, w.ticket, w.roots, w.path, w.unit_limit, w.units, w.part_count
-        INTO waiting, waiter, its_ticket, its_roots, its_path, its_limit, its_units, its_parts
-        FROM lk_numbers AS n STRAIGHT_JOIN lk_requests AS w FORCE INDEX (requests_by_root)
-        WHERE n.n < LENGTH(locked) - LENGTH(REPLACE(locked, '/', ''))
-          AND w.root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', n.n + 1), '/', -1)
-          AND w.held = 0 AND w.deadline_us > moment_us
-          AND (w.ticket > its_ticket OR (w.ticket = its_ticket AND w.id > waiting))
-          AND ((touches
-                AND (touched IS NULL OR w.path = touched
-                     OR LEFT(w.path, LENGTH(touched) + 1) = CONCAT(touched, '/')
-                     OR LEFT(touched, LENGTH(w.path) + 1) = CONCAT(w.path, '/')))
-               OR LOCATE(CONCAT(' ', HEX(w.owner), ' '), owners) > 0)
-          AND NOT (short_path IS NOT NULL AND w.path = short_path AND w.unit_limit > 0
-                   AND w.unit_limit <= short_limit)
-          AND NOT (closed IS NOT NULL AND w.owner <> closer
-                   AND (w.path = closed OR LEFT(w.path, LENGTH(closed) + 1) = CONCAT(closed, '/'))
-                   AND NOT EXISTS (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
-                                   WHERE h.owner = w.owner AND h.held = 1))
-        ORDER BY w.ticket, w.id LIMIT 1;
+        CALL lk_next_waiting(locked, near, deepest, below, owners, closed, closer, short_path,
+                             short_limit, moment_us, waiting, its_ticket, its_part);
+        IF waiting IS NOT NULL THEN
+            SELECT w.owner, w.roots, w.path, w.unit_limit, w.units, w.part_count
+            INTO waiter, its_roots, its_path, its_limit, its_units, its_parts
+            FROM lk_requests AS w WHERE w.id = waiting AND w.part = its_part;
+        END IF;
         SET has_all = TRUE;
         IF waiting IS NOT NULL AND its_parts > 1 THEN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
@@ -97,7 +169,7 @@ BEGIN
                 SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
                                WHERE r.owner = waiter AND r.held = 0) INTO has_more;
                 IF has_more THEN
-                    SET owners = CONCAT(owners, ' ', HEX(waiter), ' ');
+                    SET owners = CONCAT_WS(' ', NULLIF(owners, ''), HEX(waiter));
                     SET waiting = 0, its_ticket = -1, closed = NULL, short_path = NULL;
                 END IF;
             END IF;
@@ -121,13 +193,12 @@ BEGIN
 END
 //
 
--- Ends a request. `event`: how; NULL: that has been told. `touched`: its path, or NULL when it has
--- several. If it has perished or was broken, what its holder was at may be half done (R15), and its
+-- Ends a request. `event`: how; NULL: that has been told. `touched`: its paths. If it has perished or was broken, what its holder was at may be half done (R15), and its
 -- item is ready again, or parked after too many attempts (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
-    IN gone BIGINT, IN event VARBINARY(16), OUT touched VARBINARY(512))
+    IN gone BIGINT, IN event VARBINARY(16), OUT touched VARBINARY(8207))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_path VARBINARY(512);
@@ -165,8 +236,13 @@ BEGIN
             i.state = IF(i.max_attempts > 0 AND i.attempts >= i.max_attempts, 'parked', 'ready')
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
     END IF;
+    SET touched = its_path;
+    IF its_parts > 1 THEN
+        SET SESSION group_concat_max_len = 4194304;
+        SELECT GROUP_CONCAT(r.path SEPARATOR ' ') INTO touched
+        FROM lk_requests AS r WHERE r.id = gone;
+    END IF;
     DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY) WHERE r.id = gone;
-    SET touched = IF(its_parts = 1, its_path, NULL);
 END
 //
 
@@ -244,6 +320,24 @@ BEGIN
 END
 //
 
+-- The first deadline below a root behind a moment; far away if there is none.
+DROP PROCEDURE IF EXISTS lk_first_deadline
+//
+CREATE PROCEDURE lk_first_deadline(
+    IN the_root VARBINARY(255), IN behind_us BIGINT, OUT first_us BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT LEAST(
+        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q FORCE INDEX (requests_by_root)
+                  WHERE q.root = the_root AND q.held = 1 AND q.deadline_us > behind_us),
+                 9223372036854775807),
+        COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q FORCE INDEX (requests_by_root)
+                  WHERE q.root = the_root AND q.held = 0 AND q.deadline_us > behind_us),
+                 9223372036854775807))
+    INTO first_us;
+END
+//
+
 -- R11: whoever comes by sweeps. In the order of the deadlines, each with the grants that it brings
 -- about at that moment; but where nobody waits, only a few, since what is dead is in nobody's way.
 -- What has roots that are not to be had stays for the next one.
@@ -259,7 +353,7 @@ perish: BEGIN
     DECLARE its_ticket BIGINT;
     DECLARE its_roots VARBINARY(4095);
     DECLARE has_all BOOLEAN;
-    DECLARE touched VARBINARY(512);
+    DECLARE touched VARBINARY(8207);
     DECLARE the_root VARBINARY(255);
     DECLARE first_us BIGINT;
     DECLARE ripe_us BIGINT;
@@ -279,14 +373,7 @@ perish: BEGIN
                 SET i = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
                 WHILE i > 0 DO
                     SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
-                    SELECT LEAST(
-                        COALESCE((SELECT MIN(q.deadline_us)
-                                  FROM lk_requests AS q FORCE INDEX (requests_by_root)
-                                  WHERE q.root = the_root AND q.held = 1), 9223372036854775807),
-                        COALESCE((SELECT MIN(q.deadline_us)
-                                  FROM lk_requests AS q FORCE INDEX (requests_by_root)
-                                  WHERE q.root = the_root AND q.held = 0), 9223372036854775807))
-                    INTO first_us;
+                    CALL lk_first_deadline(the_root, -1, first_us);
                     CALL lk_first_delayed(the_root, ripe_us);
                     UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
                     SET r.due_us = LEAST(first_us, ripe_us),
@@ -306,7 +393,7 @@ perish: BEGIN
         ELSEIF has_all THEN
             CALL lk_remove_request(lost, 'perished', touched);
             IF has_waiting THEN
-                CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
+                CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
             END IF;
         ELSE
             SET kept = CONCAT(kept, ' ', lost, ' ');

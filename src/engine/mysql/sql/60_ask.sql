@@ -148,7 +148,7 @@ BEGIN
             CALL lk_tell_request(IF(verdict = 'grant', 'granted', 'queued'), self, 0);
         END IF;
         IF verdict = 'grant' AND owner_waits THEN -- R8: it may cover what its owner waits for
-            CALL lk_settle(locked, has_waiting, NULL, FALSE, asker, now_us);
+            CALL lk_settle(locked, has_waiting, NULL, asker, now_us);
         END IF;
         IF verdict <> 'grant' THEN
             SET has_waiting = TRUE, i = 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
@@ -295,14 +295,13 @@ BEGIN
         CALL lk_tell_request('converted', self, 0);
     END IF;
     IF outcome = 'granted' AND difference <> 'same' AND has_waiting THEN
-        CALL lk_settle(locked, has_waiting,
-                       IF(LOCATE(' ', paths) = 0, paths, NULL), TRUE, asker, now_us);
+        CALL lk_settle(locked, has_waiting, paths, asker, now_us);
     END IF;
 END
 //
 
--- Somebody in line. One who closes a cycle is withdrawn (R13); one who has not changed and finds a
--- cycle that came to be unseen, only if he is the one to give way.
+-- A waiting request that cannot be granted as it stands. It is withdrawn if this ask closes a cycle (R13), or
+-- if it lies in a cycle that was not seen when it was closed, and is the one to give way.
 DROP PROCEDURE IF EXISTS lk_ask_waiting
 //
 CREATE PROCEDURE lk_ask_waiting(
@@ -319,35 +318,39 @@ BEGIN
     DECLARE ignored BIGINT;
     DECLARE is_held BOOLEAN;
     DECLARE gives_way BOOLEAN;
+    DECLARE closes_cycle BOOLEAN DEFAULT FALSE;
     DECLARE told BIGINT;
-    DECLARE touched VARBINARY(512) DEFAULT IF(LOCATE(' ', paths) = 0, paths, NULL);
+    DECLARE touched VARBINARY(8207) DEFAULT paths;
     IF @lk_tells THEN
         SELECT m.last_event INTO told FROM lk_meta AS m WHERE m.only_row = 1;
     END IF;
     CALL lk_compare(self, paths, limits, counts, difference);
     IF difference <> 'same' THEN
+        -- A cycle that is there already has come to be unseen, and is not closed by this ask.
+        CALL lk_find_cycle(self, now_us, cycle, gives_way);
+        SET closes_cycle = cycle IS NULL, cycle = NULL;
         SAVEPOINT lk_not_converted;
         CALL lk_convert(self, paths, limits, counts);
         IF difference = 'stronger' THEN
             CALL lk_turn_draw(the_roots, its_ticket);
             UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
             SET r.ticket = its_ticket WHERE r.id = self;
+            IF style = 'try' THEN
+                CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
+                IF verdict <> 'grant' THEN
+                    ROLLBACK TO SAVEPOINT lk_not_converted;
+                    SET difference = 'same', closes_cycle = FALSE;
+                END IF;
+            END IF;
         END IF;
-    END IF;
-    CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
-    IF difference = 'stronger' AND style = 'try' AND verdict <> 'grant' THEN
-        ROLLBACK TO SAVEPOINT lk_not_converted;
-        SET difference = 'same';
-        SELECT r.ticket INTO its_ticket FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
-        CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
     END IF;
     CALL lk_refresh(self, paths, the_roots, style, the_ttl_ms, until_us, the_note, asks_value,
                     now_us);
     IF difference <> 'same' AND @lk_tells THEN
         CALL lk_tell_request('converted', self, 0);
     END IF;
-    IF difference <> 'same' OR verdict = 'grant' THEN
-        CALL lk_settle(locked, has_waiting, touched, TRUE, asker, now_us);
+    IF difference <> 'same' THEN
+        CALL lk_settle(locked, has_waiting, touched, asker, now_us);
     END IF;
     SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     IF is_held AND @lk_tells THEN
@@ -355,14 +358,44 @@ BEGIN
     END IF;
     SET outcome = IF(is_held, 'granted', IF(style = 'try', 'busy', 'waiting'));
     IF difference <> 'same' OR NOT is_held THEN
+        -- A grant past a request whose owner its own owner waits for is taken back in any case.
+        SET closes_cycle = closes_cycle OR is_held;
         CALL lk_find_cycle(self, now_us, cycle, gives_way);
-        IF cycle IS NOT NULL AND (difference <> 'same' OR gives_way) THEN
+        IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
+            -- Once more, behind a lock: exactly one of a cycle gives way (40_deadlock).
+            SELECT m.format INTO ignored FROM lk_meta AS m WHERE m.only_row = 1 FOR UPDATE;
+            CALL lk_find_cycle(self, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+                               cycle, gives_way);
+        END IF;
+        IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
             CALL lk_remove_request(self, 'withdrawn', touched);
-            CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
+            CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
             SET outcome = 'deadlock';
         ELSE
             SET cycle = NULL;
         END IF;
+    END IF;
+END
+//
+
+-- Grants a request in line that can be granted as it stands: a transaction that could not lock all of
+-- its roots has left it waiting. This grant comes first. So what is asked for now is a conversion of
+-- a lease (R9), and the grant of the former parts is never answered as one of the parts asked for.
+DROP PROCEDURE IF EXISTS lk_grant_late
+//
+CREATE PROCEDURE lk_grant_late(
+    IN self BIGINT, IN asker VARBINARY(128), IN paths VARBINARY(8207), IN its_ticket BIGINT,
+    IN now_us BIGINT, INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN,
+    OUT is_held BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE verdict VARBINARY(8);
+    DECLARE ignored BIGINT;
+    SET is_held = FALSE;
+    CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
+    IF verdict = 'grant' THEN
+        CALL lk_settle(locked, has_waiting, paths, asker, now_us);
+        SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     END IF;
 END
 //
@@ -388,7 +421,7 @@ decide: BEGIN
     DECLARE is_revoked BOOLEAN;
     DECLARE its_ticket BIGINT;
     DECLARE its_deadline_us BIGINT;
-    DECLARE touched VARBINARY(512);
+    DECLARE touched VARBINARY(8207);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), created = FALSE;
     IF until_us > 0 AND (until_us <= now_us OR until_us - now_us > 366 * 86400000000) THEN
@@ -406,8 +439,11 @@ decide: BEGIN
     WHERE r.owner = asker AND r.held IN (0, 1) AND r.identity = the_identity AND r.part = 1;
     IF self IS NOT NULL AND its_deadline_us <= now_us THEN
         CALL lk_remove_request(self, 'perished', touched);
-        CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
+        CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
         SET self = NULL;
+    END IF;
+    IF self IS NOT NULL AND NOT is_held THEN
+        CALL lk_grant_late(self, asker, paths, its_ticket, now_us, locked, has_waiting, is_held);
     END IF;
     IF self IS NULL THEN
         CALL lk_ask_new(the_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,

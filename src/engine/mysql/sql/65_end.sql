@@ -100,7 +100,7 @@ BEGIN
     DECLARE its_deadline_us BIGINT DEFAULT 0;
     DECLARE its_roots VARBINARY(4095);
     DECLARE has_all BOOLEAN;
-    DECLARE touched VARBINARY(512);
+    DECLARE touched VARBINARY(8207);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET lost = NULL;
     WHILE lost IS NOT NULL DO
         SELECT r.id, r.deadline_us, r.roots INTO lost, its_deadline_us, its_roots
@@ -113,7 +113,7 @@ BEGIN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
                 CALL lk_remove_request(lost, 'perished', touched);
-                CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, its_deadline_us);
+                CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
             END IF;
         END IF;
     END WHILE;
@@ -138,7 +138,7 @@ release_it: BEGIN
     DECLARE is_exclusive BOOLEAN;
     DECLARE has_ended BOOLEAN;
     DECLARE its_token BIGINT;
-    DECLARE touched VARBINARY(512);
+    DECLARE touched VARBINARY(8207);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
@@ -182,7 +182,7 @@ release_it: BEGIN
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
     CALL lk_remove_request(self, IF(is_held, 'released', 'withdrawn'), touched);
-    CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
+    CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
     SET outcome = 'ok';
 END
 //
@@ -210,8 +210,8 @@ BEGIN
     DECLARE is_held BOOLEAN;
     DECLARE is_revoked BOOLEAN;
     DECLARE has_all BOOLEAN;
-    DECLARE its_path VARBINARY(512);
-    DECLARE touched VARBINARY(512) DEFAULT the_path;
+    DECLARE its_paths VARBINARY(8207);
+    DECLARE touched MEDIUMBLOB DEFAULT the_path;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET self = NULL;
     SET broken = 0;
     SET SESSION group_concat_max_len = 4194304;
@@ -237,8 +237,8 @@ BEGIN
         IF self IS NOT NULL AND NOT (is_held AND is_revoked AND NOT at_once) THEN
             IF NOT is_held OR at_once THEN
                 CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
-                CALL lk_remove_request(self, 'broken', its_path);
-                SET touched = IF(its_path IS NULL, NULL, touched);
+                CALL lk_remove_request(self, 'broken', its_paths);
+                SET touched = IF(its_paths = the_path, touched, CONCAT(touched, ' ', its_paths));
             ELSE
                 UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
                 SET r.revoked = TRUE WHERE r.id = self;
@@ -252,7 +252,7 @@ BEGIN
         END IF;
     END WHILE;
     IF broken > 0 THEN
-        CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
+        CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
         SELECT MAX(a.id) - 65536 INTO self FROM lk_audits AS a; -- so many breaks stay on record
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
     END IF;

@@ -160,6 +160,8 @@ take: BEGIN
     DECLARE is_known BOOLEAN;
     DECLARE refused_part INT;
     DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
+    DECLARE first_us BIGINT;
+    DECLARE roots_left INT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
     SET saw_items = FALSE, stolen = FALSE;
     SET SESSION group_concat_max_len = 4194304;
@@ -243,18 +245,18 @@ take: BEGIN
     END IF;
     SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
     IF NOT is_known THEN
-        SET sentence = 'R16: nothing was ever pushed to this queue';
+        SET sentence = 'R16: there is no item in this queue';
     END IF;
     SET sentence = COALESCE(sentence, 'R16: there is nothing to claim now');
-    SELECT MIN(x.due_us) - now_us INTO look_us
-    FROM (SELECT MIN(i.due_us) AS due_us FROM lk_items AS i FORCE INDEX (items_by_state)
-          WHERE i.queue = the_queue AND i.state = 'delayed'
-          UNION ALL
-          SELECT STRAIGHT_JOIN MIN(r.deadline_us)
-          FROM lk_numbers AS n JOIN lk_requests AS r FORCE INDEX (requests_by_root)
-          WHERE n.n < LENGTH(locked) - LENGTH(REPLACE(locked, '/', ''))
-            AND r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', n.n + 1), '/', -1)
-            AND r.held IN (0, 1) AND r.deadline_us > now_us) AS x;
+    SELECT MIN(i.due_us) INTO look_us FROM lk_items AS i FORCE INDEX (items_by_state)
+    WHERE i.queue = the_queue AND i.state = 'delayed';
+    SET roots_left = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
+    WHILE roots_left > 0 DO
+        CALL lk_first_deadline(SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', roots_left + 1), '/', -1),
+                               now_us, first_us);
+        SET look_us = LEAST(COALESCE(look_us, first_us), first_us), roots_left = roots_left - 1;
+    END WHILE;
+    SET look_us = IF(look_us = 9223372036854775807, NULL, look_us - now_us);
 END
 //
 
@@ -278,7 +280,7 @@ finish: BEGIN
     DECLARE parks BOOLEAN;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
-    DECLARE touched VARBINARY(512);
+    DECLARE touched VARBINARY(8207);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.roots INTO its_roots
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
@@ -337,7 +339,7 @@ finish: BEGIN
         SET q.retried = q.retried + 1, q.parked = q.parked + parks
         WHERE q.path = the_queue;
     END IF;
-    CALL lk_settle(locked, has_waiting, touched, TRUE, NULL, now_us);
+    CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
     SET outcome = 'ok';
 END
 //

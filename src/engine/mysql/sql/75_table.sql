@@ -232,12 +232,8 @@ BEGIN
         SET sentence = IF(is_paused,
             'R16: a lock on the queue, held or in line, pauses all claiming',
             'R16: there is nothing to claim now');
-        SELECT LEAST(COALESCE(MIN(d.due_us), 9223372036854775807),
-                     COALESCE((SELECT MIN(r.deadline_us)
-                               FROM lk_requests AS r FORCE INDEX (requests_by_root)
-                               WHERE r.root = the_root AND r.held IN (0, 1)
-                                 AND r.deadline_us > now_us), 9223372036854775807)) - now_us
-        INTO look_us
+        CALL lk_first_deadline(the_root, now_us, look_us);
+        SELECT LEAST(COALESCE(MIN(d.due_us), 9223372036854775807), look_us) - now_us INTO look_us
         FROM lk_items AS d FORCE INDEX (items_by_state)
         WHERE d.queue = the_queue AND d.state = 'delayed';
     END IF;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Looking: consistent readings, each one statement and so one snapshot. What is overdue is left
--- out; lk_tick(), which whoever looks calls before, has let in those whom that lets in.
+-- Looking: consistent readings, each of one snapshot. What is overdue is left out; lk_tick(), which
+-- the engine calls before, has let in those whom that lets in.
 
 DELIMITER //
 
@@ -44,41 +44,63 @@ BEGIN
 END
 //
 
--- Requests with a part related to `path`, and those that may be in their way (R20).
+-- Requests with a part related to `path`, and those that may be in the way of what waits among them
+-- (R20).
+--
+-- What may be in the way of a part at or below `path` is related to `path` itself. More is looked for
+-- only around parts elsewhere, of requests that wait: those above `path`, and other parts of
+-- batches. Their paths are put into the text of the last statement: see the README on ranges. Of
+-- more than 1000 such paths those of the first in line are looked at. Both statements read the same
+-- snapshot.
 DROP PROCEDURE IF EXISTS lk_show
 //
 CREATE PROCEDURE lk_show(IN the_path VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    WITH near AS (
-        SELECT STRAIGHT_JOIN p.id
-        FROM lk_numbers AS n JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE n.n <= 1 + LENGTH(the_path) - LENGTH(REPLACE(the_path, '/', ''))
-          AND p.path = SUBSTRING_INDEX(the_path, '/', n.n) AND p.deadline_us > now_us
-        UNION
-        SELECT p.id FROM lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE p.path > CONCAT(the_path, '/') AND p.path < CONCAT(the_path, '0')
-          AND p.deadline_us > now_us
-    ), parts AS (
-        SELECT STRAIGHT_JOIN DISTINCT r.path
-        FROM near AS x JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = x.id
-    ), around AS (
-        SELECT STRAIGHT_JOIN p.id
-        FROM parts AS a JOIN lk_numbers AS n
-        JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE n.n <= 1 + LENGTH(a.path) - LENGTH(REPLACE(a.path, '/', ''))
-          AND p.path = SUBSTRING_INDEX(a.path, '/', n.n) AND p.deadline_us > now_us
-        UNION
-        SELECT STRAIGHT_JOIN p.id
-        FROM parts AS a JOIN lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE p.path > CONCAT(a.path, '/') AND p.path < CONCAT(a.path, '0')
-          AND p.deadline_us > now_us
-    )
-    SELECT STRAIGHT_JOIN now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket,
-           r.token, r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, r.units
-    FROM around AS x JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = x.id
-    ORDER BY r.ticket, r.id, r.part;
+    DECLARE above MEDIUMTEXT CHARACTER SET utf8mb4; -- `path` and all above it
+    DECLARE elsewhere MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE above_elsewhere MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    SET SESSION group_concat_max_len = 16777216; -- 1000 of the longest paths take 11 MB
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+    START TRANSACTION;
+    SELECT GROUP_CONCAT('x''', HEX(SUBSTRING_INDEX(the_path, '/', n.n)), '''') INTO above
+    FROM lk_numbers AS n WHERE n.n <= 1 + LENGTH(the_path) - LENGTH(REPLACE(the_path, '/', ''));
+    SELECT GROUP_CONCAT(DISTINCT IF(n.n > e.depth, NULL, CONCAT(
+               'x''', HEX(SUBSTRING_INDEX(e.path, '/', n.n)), ''''))),
+           GROUP_CONCAT(IF(n.n > 1, NULL, CONCAT(' OR (p.path > x''', HEX(e.path),
+                        '2F'' AND p.path < x''', HEX(e.path), '30'')')) SEPARATOR '')
+    INTO above_elsewhere, elsewhere
+    FROM (SELECT STRAIGHT_JOIN r.path,
+                 1 + LENGTH(r.path) - LENGTH(REPLACE(r.path, '/', '')) AS depth
+          FROM (SELECT STRAIGHT_JOIN p.id
+                FROM lk_numbers AS n JOIN lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE n.n <= 1 + LENGTH(the_path) - LENGTH(REPLACE(the_path, '/', ''))
+                  AND p.path = SUBSTRING_INDEX(the_path, '/', n.n) AND p.deadline_us > now_us
+                  AND p.held = 0
+                UNION
+                SELECT p.id FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE p.path > CONCAT(the_path, '/') AND p.path < CONCAT(the_path, '0')
+                  AND p.deadline_us > now_us AND p.held = 0) AS w
+          JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = w.id
+          WHERE r.path <> the_path AND LEFT(r.path, LENGTH(the_path) + 1) <> CONCAT(the_path, '/')
+          GROUP BY r.path ORDER BY MIN(r.ticket) LIMIT 1000) AS e
+    STRAIGHT_JOIN lk_numbers AS n ON n.n <= e.depth;
+    SET @lk_question = CONCAT(
+        'SELECT STRAIGHT_JOIN ', now_us, ' AS now_us, r.id, r.owner, r.note, r.held, r.revoked, ',
+        'r.fixed, r.ticket, r.token, r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, ',
+        'r.units FROM (SELECT DISTINCT p.id FROM lk_requests AS p FORCE INDEX (requests_by_path) ',
+        'WHERE (p.path IN (', CONCAT_WS(',', above, above_elsewhere), ') OR (p.path > x''',
+        HEX(the_path), '2F'' AND p.path < x''', HEX(the_path), '30'')', COALESCE(elsewhere, ''),
+        ') AND p.deadline_us > ', now_us, ') AS x ',
+        'JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = x.id ',
+        'ORDER BY r.ticket, r.id, r.part');
+    PREPARE lk_asking FROM @lk_question;
+    EXECUTE lk_asking;
+    DEALLOCATE PREPARE lk_asking;
+    SET @lk_question = NULL;
+    COMMIT;
 END
 //
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 3.
+-- The tables of a Lockkeeper store in PostgreSQL, format 4.
 --
 -- Made for reading by people too:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
 -- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
@@ -33,7 +33,6 @@ CREATE TABLE lockkeeper.meta (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     format         integer NOT NULL, -- of these tables and functions
     writable_from  integer NOT NULL, -- the oldest format whose programs may still use them
-    server_start   timestamptz NOT NULL, -- R11: another one means that the server has restarted
     live_max             bigint NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   bigint NOT NULL DEFAULT 0,
     live_per_root_max    bigint NOT NULL DEFAULT 0,
@@ -44,6 +43,13 @@ CREATE TABLE lockkeeper.meta (
     watched_until_us bigint NOT NULL DEFAULT 0, -- R21: somebody watches, until then
     last_event       bigint NOT NULL DEFAULT 0  -- R21: the last number drawn
 ) WITH (fillfactor = 10);
+
+-- R11: the start of the server that the store has lived through. It is UNLOGGED so that a crash
+-- empties it, which pg_postmaster_start_time() does not tell where the server recovers by itself; so
+-- does the promotion of a standby. An orderly restart leaves the row of the former start.
+CREATE UNLOGGED TABLE lockkeeper.awake (
+    server_start timestamptz PRIMARY KEY
+);
 
 -- R4: the last number drawn for a ticket or token, kept at the clock. Nobody sees it who may not use
 -- the schema.
@@ -77,6 +83,8 @@ CREATE TABLE lockkeeper.requests (
     deadline_us  bigint  NOT NULL,
     wants_value  boolean NOT NULL,  -- R15: the value is in doubt when it perishes
     is_claim     boolean NOT NULL DEFAULT false, -- R16: of the item at its first path
+    grace_us     bigint  NOT NULL DEFAULT 0, -- R11: the deadline that a restart has set; while it
+                                             -- is the deadline still, no other restart sets one
     root         text COLLATE "C" NOT NULL, -- the first, in byte order, of
     roots        text[] COLLATE "C" NOT NULL -- all of its roots
 ) WITH (fillfactor = 80);
@@ -85,6 +93,7 @@ CREATE INDEX requests_by_owner ON lockkeeper.requests (owner);
 CREATE INDEX requests_by_deadline ON lockkeeper.requests (root, deadline_us);
 CREATE INDEX requests_spanning ON lockkeeper.requests (deadline_us) WHERE cardinality(roots) > 1;
 CREATE INDEX requests_waiting ON lockkeeper.requests (root, ticket) WHERE NOT held;
+CREATE INDEX requests_waiting_by_owner ON lockkeeper.requests (owner) WHERE NOT held;
 
 -- The paths of each request, in the order in which they were asked for.
 CREATE TABLE lockkeeper.parts (
@@ -158,7 +167,7 @@ CREATE TABLE lockkeeper.done_rows (
 -- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
 CREATE TABLE lockkeeper.ended (
     token    bigint NOT NULL,
-    identity bytea  NOT NULL,
+    identity bytea  NOT NULL, -- of the call that named it; empty: it was not named
     ended_us bigint NOT NULL,
     queue    text COLLATE "C", -- R16: of an item that is done, and what was counted with it
     claims   integer,
@@ -196,7 +205,7 @@ CREATE TABLE lockkeeper.events (
     is_deletion boolean NOT NULL  -- the value is gone
 );
 
-INSERT INTO lockkeeper.meta (format, writable_from, server_start)
-VALUES (3, 1, pg_postmaster_start_time());
+INSERT INTO lockkeeper.meta (format, writable_from) VALUES (4, 1);
+INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time());
 
 END $do$;

@@ -11,12 +11,12 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 3 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 3', found
+    IF found > 4 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 4', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 3 THEN
+    IF found = 4 THEN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.items, lockkeeper.ended
@@ -80,6 +80,16 @@ BEGIN
     END IF;
     IF found = 2 THEN
         found := 3; -- the functions alone are others
+    END IF;
+    IF found = 3 THEN
+        CREATE UNLOGGED TABLE lockkeeper.awake (
+            server_start timestamptz PRIMARY KEY
+        );
+        INSERT INTO lockkeeper.awake SELECT m.server_start FROM lockkeeper.meta AS m;
+        ALTER TABLE lockkeeper.meta DROP COLUMN server_start;
+        ALTER TABLE lockkeeper.requests ADD COLUMN grace_us bigint NOT NULL DEFAULT 0;
+        CREATE INDEX requests_waiting_by_owner ON lockkeeper.requests (owner) WHERE NOT held;
+        found := 4;
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

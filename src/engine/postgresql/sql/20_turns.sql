@@ -53,36 +53,70 @@ FROM lockkeeper.parts_near(the_path, above) AS p
 CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                     WHERE x.id = p.request OFFSET 0) AS r $$;
 
+-- R11: whether restart() has been called since the server started or recovered from a crash. A
+-- standby has no unlogged tables; there, a decision fails as any that writes does.
+CREATE OR REPLACE FUNCTION lockkeeper.is_awake() RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF pg_is_in_recovery() THEN
+        RAISE read_only_sql_transaction USING MESSAGE = 'the server is a standby';
+    END IF;
+    PERFORM FROM lockkeeper.awake AS w WHERE w.server_start = pg_postmaster_start_time();
+    RETURN FOUND;
+END $$;
+
 -- R4: a number greater than all drawn before, for a ticket or a token. The sequence gives each
--- number once and never an earlier one, whoever rolls back, and catch_up() keeps it at the clock.
+-- number once and never an earlier one, even when transactions roll back. A number counts only if
+-- it is at the clock, give or take ten milliseconds: a sequence that is behind it may be that of a
+-- standby or a backup, and others may have drawn these numbers before. NULL: catch_up().
 CREATE OR REPLACE FUNCTION lockkeeper.draw() RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     drawn bigint := nextval('lockkeeper.draws');
 BEGIN
     IF drawn < lockkeeper.now_us() - 10000 THEN
-        RETURN lockkeeper.catch_up(drawn);
+        RETURN lockkeeper.catch_up();
     END IF;
     RETURN drawn;
 END $$;
 
--- Moves the sequence on to the clock, and draws there. One at a time, and whoever finds somebody at
--- it goes on with what he has drawn: a little less than the clock does no harm, the same twice
--- would. It is ten milliseconds back at least, so that what others draw between a look at the clock
--- and the move, one each, stays behind it.
-CREATE OR REPLACE FUNCTION lockkeeper.catch_up(drawn bigint) RETURNS bigint
+-- Moves the sequence on to the clock, and draws there. NULL: restart() has yet to be called (R11),
+-- which wants to know where the sequence stood; a short way then leaves the decision to the long
+-- one, which begins with that.
+--
+-- One transaction at a time: the others wait, and find the sequence at the clock. Moving it back
+-- would give numbers twice. Draws that go on meanwhile do not take part in the lock, so why it never
+-- goes back: it is moved only while it is 10,000 numbers behind the clock. Until it has been moved,
+-- a draw at that place is of no use to its transaction, which comes here and waits: one number for
+-- each connection, far less than 10,000, however long this process is stopped here. Where more have
+-- been drawn all the same, last_value says so, and the clock is read again.
+--
+-- The lock is let go here and not with the transaction, which may wait for rows, or for its commit
+-- to reach a standby: rolling back to the beginning of the block does that, on errors too, and
+-- leaves the sequence as it is. So waiting here can be no part of a deadlock.
+CREATE OR REPLACE FUNCTION lockkeeper.catch_up() RETURNS bigint
 LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint;
+    moment_us bigint;
 BEGIN
-    IF NOT EXISTS (SELECT FROM lockkeeper.meta AS m -- R11: restart() wants to know where it stood
-                   WHERE m.server_start = pg_postmaster_start_time())
-       OR NOT pg_try_advisory_xact_lock(hashtextextended('lockkeeper', 0)) THEN
+    IF NOT lockkeeper.is_awake() THEN
+        RETURN NULL;
+    END IF;
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper', 0));
+        LOOP
+            drawn := nextval('lockkeeper.draws');
+            moment_us := lockkeeper.now_us();
+            EXIT WHEN drawn >= moment_us - 10000;
+            SELECT setval('lockkeeper.draws', moment_us) INTO drawn
+            FROM lockkeeper.draws AS s WHERE s.last_value < moment_us;
+            EXIT WHEN FOUND;
+        END LOOP;
+        RAISE SQLSTATE 'LK005';
+    EXCEPTION WHEN SQLSTATE 'LK005' THEN
         RETURN drawn;
-    END IF;
-    drawn := nextval('lockkeeper.draws');
-    IF drawn < lockkeeper.now_us() - 10000 THEN
-        RETURN setval('lockkeeper.draws', lockkeeper.now_us());
-    END IF;
-    RETURN drawn;
+    END;
 END $$;
 
 -- What a turn knows. `roots` are those it has locked.
@@ -117,7 +151,7 @@ BEGIN
     FOREACH the_root IN ARRAY the_roots LOOP
         PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
         LOOP
-            SELECT r.due_us, r.has_waiting, r.awaited_us, m.server_start, m.is_bounded INTO known
+            SELECT r.due_us, r.has_waiting, r.awaited_us, m.is_bounded INTO known
             FROM lockkeeper.roots AS r CROSS JOIN lockkeeper.meta AS m WHERE r.root = the_root;
             EXIT WHEN FOUND;
             INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, 9223372036854775807);
@@ -129,7 +163,7 @@ BEGIN
         found_due_us := least(found_due_us, known.due_us);
         found_awaited_us := greatest(found_awaited_us, known.awaited_us);
     END LOOP;
-    IF known.server_start <> pg_postmaster_start_time() THEN
+    IF NOT lockkeeper.is_awake() THEN
         PERFORM lockkeeper.restart();
     END IF;
     turn.roots := the_roots;
@@ -163,25 +197,30 @@ BEGIN
     END LOOP;
 END $$;
 
--- R11: the server was away. What lived when it went down lives on for a while, once. It lived if its
--- deadline lies behind the last sign of life that the store has kept. `until` ends when it says.
+-- R11: the server was away. What lived when it went down lives on for a while, once: what no renewal
+-- has moved since the last time keeps that deadline, lest a server that crashes again and again keep
+-- the dead. It lived if its deadline lies behind the last sign of life that the store has kept.
+-- `until` ends when it says.
 CREATE OR REPLACE FUNCTION lockkeeper.restart() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     start_us bigint := lockkeeper.now_us();
     alive_us bigint;
 BEGIN
-    UPDATE lockkeeper.meta AS m SET server_start = pg_postmaster_start_time()
-    WHERE m.server_start <> pg_postmaster_start_time();
+    INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time())
+    ON CONFLICT (server_start) DO NOTHING;
     IF NOT FOUND THEN
-        RETURN; -- somebody else was first
+        RETURN; -- another transaction was first
     END IF;
+    DELETE FROM lockkeeper.awake AS w WHERE w.server_start <> pg_postmaster_start_time();
     SELECT greatest(
-        (SELECT s.last_value FROM lockkeeper.draws AS s),
+        (SELECT s.last_value FROM lockkeeper.draws AS s
+         WHERE s.last_value <= start_us), -- one that is ahead of the clock tells no time
         (SELECT max(q.deadline_us - q.ttl_ms * 1000) FROM lockkeeper.requests AS q
          WHERE NOT q.fixed)) INTO alive_us;
     UPDATE lockkeeper.requests AS q
-    SET deadline_us = greatest(q.deadline_us, start_us + least(q.ttl_ms, 60000) * 1000)
-    WHERE NOT q.fixed AND q.deadline_us > alive_us
+    SET deadline_us = start_us + least(q.ttl_ms, 60000) * 1000,
+        grace_us = start_us + least(q.ttl_ms, 60000) * 1000
+    WHERE NOT q.fixed AND q.deadline_us > alive_us AND q.deadline_us <> q.grace_us
       AND q.deadline_us < start_us + least(q.ttl_ms, 60000) * 1000;
 END $$;

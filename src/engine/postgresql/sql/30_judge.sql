@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION lockkeeper.is_covered(
     asker text, self bigint, paths text[], limits integer[], counts integer[], now_us bigint)
 RETURNS boolean
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     FOR i IN 1 .. cardinality(paths) LOOP
         IF NOT EXISTS (

@@ -364,26 +364,33 @@ BEGIN
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
 
--- R13: a request that stood in line and closes a cycle is withdrawn. One that has not changed and
--- finds a cycle that came to be unseen is withdrawn only if it is the one to give way.
-CREATE OR REPLACE FUNCTION lockkeeper.withdraw_if_deadlocked(
-    self lockkeeper.requests, has_changed boolean, turn lockkeeper.turn)
-RETURNS text[] -- the cycle; NULL: none
+-- R13: withdraws a request that stood in line and lies in a cycle, if this ask closes the cycle, or if
+-- the cycle came to be unseen and this request is the one to give way. The search is made once more
+-- behind the lock of the store's row: of a cycle exactly one request gives way (40_deadlock).
+CREATE OR REPLACE FUNCTION lockkeeper.give_way(
+    self lockkeeper.requests, closes_cycle boolean, turn lockkeeper.turn)
+RETURNS text[] -- the cycle; NULL: the request stays
 LANGUAGE plpgsql AS $$
 DECLARE
     found record;
     paths text[];
 BEGIN
-    SELECT * INTO found FROM lockkeeper.find_cycle(self.id, turn.now_us);
-    IF found.cycle IS NULL OR NOT (has_changed OR found.gives_way) THEN
-        RETURN NULL;
-    END IF;
+    FOR search IN 1 .. 2 LOOP
+        IF search = 2 THEN
+            PERFORM FROM lockkeeper.meta AS m FOR NO KEY UPDATE;
+        END IF;
+        SELECT * INTO found FROM lockkeeper.find_cycle(self.id, lockkeeper.now_us());
+        IF found.cycle IS NULL OR NOT (closes_cycle OR found.gives_way) THEN
+            RETURN NULL;
+        END IF;
+    END LOOP;
     PERFORM lockkeeper.tell_request('withdrawn', self.id);
     paths := lockkeeper.remove_request(self, false);
     turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
     RETURN found.cycle;
 END $$;
 
+-- A request in line that cannot be granted as it stands.
 CREATE OR REPLACE FUNCTION lockkeeper.ask_waiting(
     asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
 RETURNS lockkeeper.answer
@@ -392,6 +399,7 @@ DECLARE
     answer lockkeeper.answer;
     change text := lockkeeper.compare(asked, self.id);
     judged record;
+    closes_cycle boolean := false;
     told bigint := (SELECT m.last_event FROM lockkeeper.meta AS m);
 BEGIN
     IF change = 'stronger' AND asked.style = 'try' THEN
@@ -403,6 +411,9 @@ BEGIN
         END IF;
     END IF;
     IF change <> 'same' THEN
+        -- A cycle that is there already has come to be unseen, and is not closed by this ask.
+        SELECT f.cycle IS NULL INTO closes_cycle
+        FROM lockkeeper.find_cycle(self.id, turn.now_us) AS f;
         PERFORM lockkeeper.convert(asked, self.id, CASE WHEN change = 'stronger'
             THEN lockkeeper.draw() ELSE self.ticket END, 0);
     END IF;
@@ -410,10 +421,7 @@ BEGIN
     IF change <> 'same' THEN
         PERFORM lockkeeper.tell_request('converted', self.id);
     END IF;
-    SELECT * INTO judged
-    FROM lockkeeper.judge(self.owner, self.id, self.ticket, false, asked.paths, asked.limits,
-                          asked.counts, turn.now_us);
-    IF change <> 'same' OR judged.verdict = 'grant' THEN
+    IF change <> 'same' THEN
         turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
@@ -423,7 +431,8 @@ BEGIN
           AND e.ticket = self.ticket AND e.token = 0;
     END IF;
     IF change <> 'same' OR NOT self.held THEN
-        answer.cycle := lockkeeper.withdraw_if_deadlocked(self, change <> 'same', turn);
+        -- A grant past a request whose owner its own owner waits for is taken back in any case.
+        answer.cycle := lockkeeper.give_way(self, closes_cycle OR self.held, turn);
         IF answer.cycle IS NOT NULL THEN
             answer.outcome := 'deadlock';
             RETURN answer;
@@ -431,6 +440,17 @@ BEGIN
     END IF;
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
+
+-- Whether a request in line can be granted as it stands.
+CREATE OR REPLACE FUNCTION lockkeeper.is_grantable(self lockkeeper.requests, now_us bigint)
+RETURNS boolean
+LANGUAGE sql AS $$
+SELECT j.verdict = 'grant'
+FROM (SELECT array_agg(p.path) AS paths, array_agg(p.unit_limit) AS limits,
+             array_agg(p.units) AS counts
+      FROM lockkeeper.parts AS p WHERE p.request = self.id) AS q
+CROSS JOIN LATERAL lockkeeper.judge(self.owner, self.id, self.ticket, false, q.paths, q.limits,
+                                    q.counts, now_us) AS j $$;
 
 -- The roots are in byte order.
 CREATE OR REPLACE FUNCTION lockkeeper.decide(asked lockkeeper.asked) RETURNS lockkeeper.answer
@@ -469,6 +489,13 @@ BEGIN
         answer.value := NULL;
         answer.in_use := 0;
         RETURN answer;
+    END IF;
+    -- A transaction that could not lock all of its roots has left it waiting. Its grant comes first:
+    -- what is asked for now is a conversion of a lease (R9), and the grant of the former parts is
+    -- never answered as one of the parts asked for.
+    IF NOT self.held AND lockkeeper.is_grantable(self, turn.now_us) THEN
+        turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+        SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
     END IF;
     IF self.held THEN
         RETURN lockkeeper.ask_held(asked, self, turn);

@@ -163,7 +163,7 @@ BEGIN
     taken.outcome := 'busy';
     taken.sentence := CASE
         WHEN EXISTS (SELECT FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue) THEN why
-        ELSE 'R16: nothing was ever pushed to this queue' END;
+        ELSE 'R16: there is no item in this queue' END;
     taken.has_held := saw_items;
     SELECT least(
         (SELECT min(i.due_us) FROM lockkeeper.items AS i
@@ -314,9 +314,9 @@ BEGIN
     IF NOT self.roots <@ turn.roots THEN
         turn := lockkeeper.widen_turn(turn, self.roots);
     END IF;
-    IF the_token <> 0 OR delay_ms IS NULL THEN
+    IF the_token <> 0 OR delay_ms IS NULL THEN -- without a token only for what is counted
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us, queue, claims, steals)
-        VALUES (self.token, the_identity, turn.now_us,
+        VALUES (self.token, CASE WHEN the_token <> 0 THEN the_identity ELSE '' END, turn.now_us,
             CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
     parks := delay_ms IS NOT NULL AND item.max_attempts > 0 AND item.attempts >= item.max_attempts;

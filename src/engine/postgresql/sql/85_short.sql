@@ -81,7 +81,7 @@ BEGIN
         ticket := nextval('lockkeeper.draws');
         moment_us := lockkeeper.now_us();
         IF ticket < moment_us - 10000 THEN
-            ticket := lockkeeper.catch_up(ticket);
+            ticket := lockkeeper.catch_up(); -- NULL: for the long way
         END IF;
         LOOP
             SELECT k.hurried_us > moment_us, near.held + the_count INTO is_hurried, in_use
@@ -92,9 +92,10 @@ BEGIN
                        coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND p.held), 0) AS held
                 FROM lockkeeper.requests_near(the_path, above) AS p
                 WHERE p.deadline_us > moment_us) AS near
-            WHERE k.root = the_root AND (k.due_us > moment_us OR NOT k.has_waiting)
+            WHERE k.root = the_root AND ticket IS NOT NULL
+              AND (k.due_us > moment_us OR NOT k.has_waiting)
               AND k.due_us <= moment_us + ttl_ms * 1000
-              AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
+              AND lockkeeper.is_awake() AND NOT m.is_bounded
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
               AND near.is_blocked IS NOT TRUE
               AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
@@ -180,7 +181,7 @@ BEGIN
             WHERE r.id = the_token AND r.token = the_token AND r.identity = the_identity
               AND r.held AND r.deadline_us > moment_us
               AND k.root = the_root AND NOT k.has_waiting AND k.awaited_us <= moment_us
-              AND m.server_start = pg_postmaster_start_time()
+              AND lockkeeper.is_awake()
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
             RETURNING k.hurried_us
         ), parts AS (

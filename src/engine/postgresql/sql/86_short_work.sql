@@ -51,12 +51,15 @@ DECLARE
     known record;
 BEGIN
     IF drawn < moment_us - 10000 THEN
-        drawn := lockkeeper.catch_up(drawn);
+        drawn := lockkeeper.catch_up();
+        IF drawn IS NULL THEN
+            RETURN NULL;
+        END IF;
     END IF;
     SELECT k.due_us, k.awaited_us INTO known
     FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
     WHERE k.root = root AND k.due_us > moment_us
-      AND m.server_start = pg_postmaster_start_time() AND NOT m.is_bounded
+      AND lockkeeper.is_awake() AND NOT m.is_bounded
       AND m.events_max = 0 AND m.watched_until_us <= moment_us
       AND (SELECT true FROM lockkeeper.requests AS o WHERE o.owner = asker -- R3: this very claim?
            LIMIT 1) IS NULL
@@ -140,7 +143,7 @@ DECLARE
     ended bigint;
 BEGIN
     PERFORM FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-    WHERE k.root = root AND NOT k.has_waiting AND m.server_start = pg_postmaster_start_time()
+    WHERE k.root = root AND NOT k.has_waiting AND lockkeeper.is_awake()
       AND m.events_max = 0 AND m.watched_until_us <= moment_us;
     IF NOT FOUND THEN
         RETURN NULL;
@@ -158,7 +161,8 @@ BEGIN
     DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
     DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
     INSERT INTO lockkeeper.ended (token, identity, ended_us, queue, claims, steals)
-    VALUES (ended, identity, moment_us, queue, item.claims, item.steals);
+    VALUES (ended, CASE WHEN the_token <> 0 THEN identity ELSE '' END, moment_us, queue,
+        item.claims, item.steals);
     RETURN ended;
 END $$;
 

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.announce_shared(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    drawn bigint := lockkeeper.draw(); -- the sequence is at the clock, for what is drawn behind it
+    drawn bigint := lockkeeper.draw(); -- NULL: the server has been restarted (20_turns)
     moment_us bigint := lockkeeper.now_us();
     is_awaited boolean;
     wanted bigint;
@@ -22,9 +22,9 @@ DECLARE
 BEGIN
     SELECT k.awaited_us > moment_us INTO is_awaited
     FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-    WHERE k.root = the_root AND m.server_start = pg_postmaster_start_time()
+    WHERE k.root = the_root AND lockkeeper.is_awake()
       AND m.events_max = 0 AND m.watched_until_us <= moment_us;
-    IF NOT FOUND THEN
+    IF NOT FOUND OR drawn IS NULL THEN
         RETURN;
     END IF;
     PERFORM FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue;
@@ -36,7 +36,7 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM lockkeeper.done_rows AS d
                           WHERE d.queue = the_queue AND d.id = u.id)
     ), drawn AS (
-        SELECT w.id, nextval('lockkeeper.draws') AS sequence
+        SELECT w.id, lockkeeper.draw() AS sequence
         FROM (SELECT o.id FROM wanted AS o ORDER BY o.n) AS w
     ), added AS (
         INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths,
@@ -161,7 +161,7 @@ DECLARE
 BEGIN
     PERFORM FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
     WHERE k.root = the_root AND NOT k.has_waiting
-      AND m.server_start = pg_postmaster_start_time() AND m.events_max = 0
+      AND lockkeeper.is_awake() AND m.events_max = 0
       AND m.watched_until_us <= now_us;
     IF FOUND THEN
         SELECT i.attempts, i.claim INTO item FROM lockkeeper.items AS i

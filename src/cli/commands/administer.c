@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk break and lk audit: ending requests of other owners, and the record of it (R12). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/parse/owner.h"
+#include "cli/print/human.h"
+#include "cli/print/say.h"
+#include "form/form.h"
+
+int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char by[LK_OWNER_TEXT_SIZE];
+    lk_store *store;
+    lk_error error;
+    size_t count = 0;
+    int exit_code;
+
+    if (lk_command_line_text(line, LK_OPTION_REASON) == NULL) {
+        return lk_say_failure(cli, LK_INVALID, "break needs --reason TEXT: it goes on record");
+    }
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_shell_user(by);
+    lk_break_request request = {
+        .size = sizeof request,
+        .path = line->words[0],
+        .reason = lk_command_line_text(line, LK_OPTION_REASON),
+        .by = by,
+        .owner = lk_command_line_text(line, LK_OPTION_OWNER),
+        .at_once = lk_command_line_has(line, LK_OPTION_NOW),
+    };
+    lk_outcome outcome = lk_break(store, &request, &count, &error);
+    lk_close(store);
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
+    }
+    if (cli->json) {
+        struct lk_object object;
+        lk_form_write_broken(lk_object_begin(&object), count);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    if (!cli->quiet) {
+        (void)fprintf(cli->out, "broken %zu\n", count);
+    }
+    return 0;
+}
+
+/* One break as a paragraph; false when memory is exhausted. */
+static bool write_entry(FILE *out, const lk_audit_entry *entry) {
+    char *owner = lk_human_visible(entry->owner);
+    char *by = lk_human_visible(entry->by);
+    char *reason = lk_human_visible(entry->reason);
+    char *note = lk_human_visible(entry->note != NULL ? entry->note : "");
+    bool whole = owner != NULL && by != NULL && reason != NULL && note != NULL;
+
+    if (whole) {
+        char when[64] = "";
+        time_t at_s = (time_t)(entry->at_unix_ms / 1000);
+        struct tm local;
+        if (localtime_r(&at_s, &local) != NULL) {
+            (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S %z", &local);
+        }
+        (void)fprintf(out, "%s  %s  %s by %s%s%s%s, ticket %" PRIu64 "\n    broken by %s: %s\n",
+                      when, entry->path, entry->held ? "held" : "waited for", owner,
+                      note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "", entry->ticket,
+                      by, reason);
+    }
+    free(note);
+    free(reason);
+    free(by);
+    free(owner);
+    return whole;
+}
+
+static int say_audit(const struct lk_cli *cli, const lk_audit *audit) {
+    for (size_t i = 0; i < audit->count; i++) {
+        if (cli->json) {
+            struct lk_object object;
+            lk_form_write_audit_entry(lk_object_begin(&object), &audit->entries[i]);
+            int exit_code = lk_say_object(cli, LK_OK, &object);
+            if (exit_code != 0) {
+                return exit_code;
+            }
+        } else if (!write_entry(cli->out, &audit->entries[i])) {
+            return lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+        }
+    }
+    return 0;
+}
+
+int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    lk_audit *audit = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome =
+        lk_audit_read(store, line->word_count > 0 ? line->words[0] : NULL, &audit, &error);
+    exit_code = outcome == LK_OK ? say_audit(cli, audit) : lk_say_failure(cli, outcome, error.text);
+    lk_audit_free(audit);
+    lk_close(store);
+    return exit_code;
+}

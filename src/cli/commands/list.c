@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk ls: each part of every live request. */
+#include "cli/print/entry.h"
+#include "cli/print/say.h"
+#include "cli/print/table.h"
+
+static void add_row(struct lk_table *table, const lk_entry *entry) {
+    char mode[LK_ENTRY_MODE_SIZE];
+
+    lk_entry_mode_text(entry, mode);
+    lk_table_add(table, entry->path);
+    lk_table_add_coloured(table, lk_entry_state_text(entry), lk_entry_colour(entry));
+    lk_table_add(table, mode);
+    lk_table_add(table, entry->owner);
+    lk_table_add_duration(table, entry->age_ms);
+    lk_table_add_duration(table, entry->expires_in_ms);
+    lk_table_add_number(table, entry->held ? entry->token : entry->ticket);
+    lk_table_add(table, entry->note != NULL ? entry->note : "");
+}
+
+static int write_table(const struct lk_cli *cli, const lk_listing *listing) {
+    static const char *const titles[] = {"PATH", "STATE", "MODE",         "OWNER",
+                                         "AGE",  "LEFT",  "TOKEN/TICKET", "NOTE"};
+    struct lk_table table;
+
+    if (listing->count == 0) {
+        return 0;
+    }
+    lk_table_open(&table, titles, sizeof titles / sizeof titles[0]);
+    for (size_t i = 0; i < listing->count; i++) {
+        add_row(&table, &listing->entries[i]);
+    }
+    bool written = lk_table_write(&table, cli->out, cli->colour);
+    lk_table_close(&table);
+    return written ? 0 : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+}
+
+int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    lk_listing *listing = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome =
+        lk_list(store, line->word_count > 0 ? line->words[0] : NULL, &listing, &error);
+    if (outcome != LK_OK) {
+        exit_code = lk_say_failure(cli, outcome, error.text);
+    } else {
+        exit_code = cli->json ? lk_entries_say(cli, listing, false) : write_table(cli, listing);
+    }
+    lk_listing_free(listing);
+    lk_close(store);
+    return exit_code;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk run: from the command line to src/cli/run, which does all of it. */
+#include "cli/run/run.h"
+
+#include "cli/parse/ask.h"
+#include "cli/print/say.h"
+
+int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_error error;
+
+    if (lk_ask_check_parts(line, &error) != LK_OK) {
+        return lk_say_failure(cli, LK_INVALID, error.text);
+    }
+    struct lk_run_options options = {
+        .store_url = lk_command_line_text(line, LK_OPTION_STORE),
+        .request = lk_ask_from_line(line),
+        .command = line->tail,
+        .cleanup = lk_command_line_text(line, LK_OPTION_CLEANUP),
+        .max_time_ms = lk_command_line_number(line, LK_OPTION_MAX_TIME, 0),
+        .on_lost = (enum lk_run_on_lost)lk_command_line_number(line, LK_OPTION_ON_LOST,
+                                                               LK_RUN_ON_LOST_KILL),
+        .inherit = lk_command_line_has(line, LK_OPTION_INHERIT),
+        .verbose = lk_command_line_has(line, LK_OPTION_VERBOSE),
+        .quiet = cli->quiet,
+        .busy_exit_code = cli->conflict_exit_code,
+    };
+    options.request.owner = lk_command_line_text(line, LK_OPTION_OWNER);
+    return lk_cli_run(&options);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk show: the holders and waiters of a path, and what blocks each waiter, to the holders (R20). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/print/entry.h"
+#include "cli/print/say.h"
+#include "cli/print/table.h"
+#include "cli/print/wait_graph.h"
+
+/* How many listings are read to follow a chain that leaves the path of the command. */
+enum { LISTINGS_MAX = 32 };
+
+/* The listing of the path, and others for the rest of the chains. */
+struct seen {
+    lk_listing *listings[LISTINGS_MAX];
+    size_t count;
+    struct lk_wait_graph *waits;
+};
+
+static bool know_waits(struct seen *seen) {
+    lk_wait_graph_free(seen->waits);
+    seen->waits = lk_wait_graph_new((const lk_listing *const *)seen->listings, seen->count);
+    return seen->waits != NULL;
+}
+
+/*
+ * A blocker may wait at a path that is unrelated to the one of the command. It is looked up too. It
+ * may have been granted or ended meanwhile; then the chain ends there.
+ */
+static bool look_further(lk_store *store, struct seen *seen) {
+    const char *former = NULL;
+    size_t hopeless = 0; /* were looked up, and not found */
+
+    while (know_waits(seen)) {
+        const char *path = lk_wait_graph_unknown(seen->waits, hopeless);
+        if (path != NULL && former != NULL && strcmp(path, former) == 0) {
+            path = lk_wait_graph_unknown(seen->waits, ++hopeless);
+        }
+        if (path == NULL || seen->count == LISTINGS_MAX
+            || lk_show(store, path, &seen->listings[seen->count], NULL) != LK_OK) {
+            return true;
+        }
+        former = path;
+        seen->count++;
+    }
+    return false;
+}
+
+static void close_seen(struct seen *seen) {
+    lk_wait_graph_free(seen->waits);
+    for (size_t i = 0; i < seen->count; i++) {
+        lk_listing_free(seen->listings[i]);
+    }
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+/* The chain below a request that waits, for free(); NULL when memory is exhausted. */
+static char *chain_text(const struct lk_cli *cli, struct lk_wait_graph *waits,
+                        const lk_entry *entry) {
+    struct lk_chain chain;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL) {
+        return NULL;
+    }
+    lk_chain_make(waits, entry->ticket, entry->owner, &chain);
+    for (size_t i = 0; i < chain.count; i++) {
+        (void)fputs("         ", out);
+        lk_chain_write(out, &chain, i, cli->drawn);
+        (void)fputc('\n', out);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* All parts with their modes, and the note; for free(). NULL when memory is exhausted. */
+static char *parts_text(const lk_entry *parts, size_t count) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char mode[LK_ENTRY_MODE_SIZE];
+        lk_entry_mode_text(&parts[i], mode);
+        (void)fprintf(out, "%s%s %s", i > 0 ? " + " : "", parts[i].path, mode);
+    }
+    if (parts->note != NULL && parts->note[0] != '\0') {
+        (void)fprintf(out, " (%s)", parts->note);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void add_request(const struct lk_cli *cli, struct lk_table *table,
+                        struct lk_wait_graph *waits, const lk_entry *parts, size_t count) {
+    char *text = parts_text(parts, count);
+
+    lk_table_add_coloured(table, lk_entry_state_text(parts), lk_entry_colour(parts));
+    lk_table_add(table, parts->owner);
+    lk_table_add_duration(table, parts->age_ms);
+    lk_table_add_duration(table, parts->expires_in_ms);
+    lk_table_add_number(table, parts->held ? parts->token : parts->ticket);
+    lk_table_add(table, text != NULL ? text : "?");
+    free(text);
+    if (!parts->held) {
+        lk_table_add_below(table, chain_text(cli, waits, parts));
+    }
+}
+
+static bool write_requests(const struct lk_cli *cli, const struct seen *seen) {
+    static const char *const titles[] = {"STATE", "OWNER",        "AGE",
+                                         "LEFT",  "TOKEN/TICKET", "PARTS (NOTE)"};
+    const lk_listing *listing = seen->listings[0];
+    struct lk_table table;
+
+    lk_table_open(&table, titles, sizeof titles / sizeof titles[0]);
+    for (size_t first = 0, count; first < listing->count; first += count) {
+        const lk_entry *parts = &listing->entries[first];
+        count = 1;
+        while (first + count < listing->count
+               && parts[count].request_index == parts->request_index) {
+            count++;
+        }
+        add_request(cli, &table, seen->waits, parts, count);
+    }
+    bool written = lk_table_write(&table, cli->out, cli->colour);
+    lk_table_close(&table);
+    return written;
+}
+
+static int show(const struct lk_cli *cli, lk_store *store, const char *path, lk_listing *listing) {
+    struct seen seen = {.listings = {listing}, .count = 1};
+
+    if (listing->count == 0) {
+        if (!cli->quiet) {
+            (void)fprintf(cli->out, "no request holds %s or waits for it\n", path);
+        }
+        lk_listing_free(listing);
+        return 0;
+    }
+    bool written = look_further(store, &seen) && write_requests(cli, &seen);
+    close_seen(&seen);
+    return written ? 0 : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+}
+
+int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    lk_listing *listing = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome = lk_show(store, line->words[0], &listing, &error);
+    if (outcome != LK_OK) {
+        exit_code = lk_say_failure(cli, outcome, error.text);
+    } else if (cli->json) {
+        exit_code = lk_entries_say(cli, listing, true);
+        lk_listing_free(listing);
+    } else {
+        exit_code = show(cli, store, line->words[0], listing);
+    }
+    lk_close(store);
+    return exit_code;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lk watch: events as they happen (R21), a line each, until interrupted.
+ *
+ * Every line is written before the next event is read. If stdout is a closed pipe or socket, the
+ * command ends without an error, within a second even if there is no event.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/interrupt.h"
+#include "cli/print/human.h"
+#include "cli/print/say.h"
+#include "form/form.h"
+
+enum {
+    EXIT_SIGNAL = 128, /* + N: ended by signal N, as shells have it */
+    LOOK_MS = 1000,    /* between two checks of stdout */
+    WHEN_SIZE = 40,
+};
+
+/* Local time with milliseconds. */
+static void write_when(int64_t at_unix_ms, char when[WHEN_SIZE]) {
+    time_t at_s = (time_t)(at_unix_ms / 1000);
+    struct tm local;
+    char text[WHEN_SIZE / 2 + 4] = "";
+
+    if (localtime_r(&at_s, &local) != NULL) {
+        (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+    }
+    (void)snprintf(when, WHEN_SIZE, "%s.%03d", text, (int)(at_unix_ms % 1000));
+}
+
+/* `text`, with a word before it, where there is any. false: memory is exhausted. */
+static bool write_word(FILE *out, const char *before, const char *text) {
+    char *visible;
+
+    if (text == NULL) {
+        return true;
+    }
+    visible = lk_human_visible(text);
+    if (visible != NULL) {
+        (void)fprintf(out, "%s%s", before, visible);
+    }
+    free(visible);
+    return visible != NULL;
+}
+
+static bool write_event(FILE *out, const lk_watch_event *event) {
+    char when[WHEN_SIZE];
+    bool whole = true;
+
+    write_when(event->at_unix_ms, when);
+    (void)fprintf(out, "%s  %-13s", when, lk_watch_kind_name(event->kind));
+    if (event->kind == LK_WATCH_GAP) {
+        (void)fprintf(out, "  what happened before is not known any more\n");
+        return true;
+    }
+    for (size_t i = 0; i < event->part_count && whole; i++) {
+        whole = write_word(out, i == 0 ? "  " : " + ", event->parts[i]);
+    }
+    if (event->refusal != LK_OK) {
+        (void)fprintf(out, "  %s", lk_outcome_name(event->refusal));
+    }
+    if (event->is_deletion) {
+        (void)fputs("  deleted", out);
+    }
+    whole = whole && write_word(out, "  by ", event->owner);
+    if (event->attempt > 0) {
+        (void)fprintf(out, "  attempt %" PRIu32, event->attempt);
+    }
+    if (event->token != 0) {
+        (void)fprintf(out, "  token %" PRIu64, event->token);
+    } else if (event->ticket != 0) {
+        (void)fprintf(out, "  ticket %" PRIu64, event->ticket);
+    }
+    whole = whole && write_word(out, "  # ", event->note);
+    (void)fputc('\n', out);
+    return whole;
+}
+
+/* Returns 0, or the exit code of a failure. */
+static int say_event(const struct lk_cli *cli, const lk_watch_event *event) {
+    if (cli->json) {
+        struct lk_object object;
+        lk_form_write_event(lk_object_begin(&object), event);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    return write_event(cli->out, event) ? 0
+                                        : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+}
+
+/* Whether the other end of a pipe or socket is closed, so that output can never be read. */
+static bool has_no_reader(FILE *out) {
+    struct pollfd look = {.fd = fileno(out), .events = 0};
+
+    return poll(&look, 1, 0) == 1 && (look.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* Discards unwritten output, so that no error is reported for it. */
+static void give_up(FILE *out) {
+    __fpurge(out);
+    clearerr(out);
+}
+
+/* Whether all is written; if not, *ret_goes_quietly: the reader has closed the pipe. */
+static bool flush(FILE *out, bool *ret_goes_quietly) {
+    errno = 0;
+    if (fflush(out) == 0 && ferror(out) == 0) {
+        return true;
+    }
+    *ret_goes_quietly = errno == EPIPE || has_no_reader(out);
+    if (*ret_goes_quietly) {
+        give_up(out);
+    }
+    return false;
+}
+
+static int follow(const struct lk_cli *cli, lk_watch *watch, lk_cancel *cancel) {
+    int exit_code = 0;
+    bool goes_quietly = false;
+
+    while (exit_code == 0 && !has_no_reader(cli->out)) {
+        const lk_watch_event *event;
+        lk_error error;
+        lk_outcome outcome = lk_watch_next(watch, LOOK_MS, cancel, &event, &error);
+
+        if (outcome == LK_TIMEOUT) {
+            continue;
+        }
+        if (outcome != LK_OK) {
+            return outcome == LK_CANCELLED ? 0 : lk_say_failure(cli, outcome, error.text);
+        }
+        exit_code = say_event(cli, event);
+        if (!flush(cli->out, &goes_quietly)) {
+            return goes_quietly ? 0 : exit_code;
+        }
+    }
+    return exit_code;
+}
+
+static int watch_store(const struct lk_cli *cli, const struct lk_command_line *line,
+                       lk_store *store) {
+    lk_watch_options options = {
+        .size = sizeof options,
+        .prefix = line->word_count > 0 ? line->words[0] : NULL,
+        .after = (uint64_t)lk_command_line_number(line, LK_OPTION_AFTER, 0),
+    };
+    struct lk_interrupt *interrupt = lk_interrupt_open();
+    lk_watch *watch;
+    lk_error error;
+    int signal_number;
+    int exit_code;
+
+    if (interrupt == NULL) {
+        return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
+    }
+    lk_outcome outcome = lk_watch_open(store, &options, &watch, &error);
+    if (outcome == LK_OK) {
+        exit_code = follow(cli, watch, lk_interrupt_cancel(interrupt));
+        lk_watch_close(watch);
+    } else {
+        exit_code = lk_say_failure(cli, outcome, error.text);
+    }
+    signal_number = lk_interrupt_close(interrupt);
+    return signal_number != 0 ? EXIT_SIGNAL + signal_number : exit_code;
+}
+
+int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    if (lk_cli_check_shared(store, &error) == LK_OK) {
+        exit_code = watch_store(cli, line, store);
+    } else {
+        exit_code = lk_say_failure(cli, LK_UNSUPPORTED, error.text);
+    }
+    lk_close(store);
+    return exit_code;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk push, claim, done, retry and unpark: one piece of work by hand (R16). */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/interrupt.h"
+#include "cli/parse/ask.h"
+#include "cli/parse/input.h"
+#include "cli/parse/owner.h"
+#include "cli/print/say.h"
+#include "form/form.h"
+
+enum { EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
+
+/* ---- push ------------------------------------------------------------------------------------ */
+
+static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id, bool added) {
+    if (cli->json) {
+        struct lk_object object;
+        lk_form_write_pushed(lk_object_begin(&object), added);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    if (!added && !cli->quiet) {
+        (void)fprintf(cli->err, "lk: %s/%s was there already; nothing was added\n", queue, id);
+    }
+    return 0;
+}
+
+int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct lk_input input = {NULL, 0};
+    lk_store *store;
+    lk_error error;
+    bool added = false;
+    int exit_code;
+
+    if (line->word_count > 2 && lk_input_text(line->words[2], &input, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
+    }
+    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
+        lk_push_request request = {
+            .size = sizeof request,
+            .queue = line->words[0],
+            .id = line->words[1],
+            .value = input.bytes,
+            .value_size = input.size,
+            .delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0),
+            .needs = (const char *const *)line->listed,
+            .need_count = line->listed_count,
+        };
+        lk_outcome outcome = lk_push(store, &request, &added, &error);
+        exit_code = outcome == LK_OK ? say_pushed(cli, line->words[0], line->words[1], added)
+                                     : lk_say_failure(cli, outcome, error.text);
+        lk_close(store);
+    }
+    free(input.bytes);
+    return exit_code;
+}
+
+/* ---- claim ----------------------------------------------------------------------------------- */
+
+static int say_claim(const struct lk_cli *cli, const lk_claim_info *claim) {
+    if (cli->json) {
+        struct lk_object object;
+        lk_form_write_claim(lk_object_begin(&object), claim);
+        return lk_say_object(cli, LK_GRANTED, &object);
+    }
+    (void)fprintf(cli->out, "%s\t%" PRIu64 "\t", claim->id, claim->token);
+    if (claim->value != NULL) {
+        (void)fwrite(claim->value, 1, claim->value_size, cli->out);
+    }
+    (void)fputc('\n', cli->out);
+    return 0;
+}
+
+static int claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    char made_owner[LK_OWNER_TEXT_SIZE];
+    struct lk_interrupt *interrupt = lk_interrupt_open();
+    lk_claim_info *info = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (interrupt == NULL) {
+        return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
+    }
+    lk_claim_request request = {
+        .size = sizeof request,
+        .queue = line->words[0],
+        .owner = lk_ask_owner(line, made_owner),
+        .wait_ms = lk_command_line_number(line, LK_OPTION_WAIT, 0),
+        .ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0),
+        .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
+        .note = lk_command_line_text(line, LK_OPTION_NOTE),
+        .cancel = lk_interrupt_cancel(interrupt),
+    };
+    lk_outcome outcome = lk_claim_next(store, &request, &info, &error);
+    int signal_number = lk_interrupt_close(interrupt);
+    if (signal_number != 0) {
+        if (outcome == LK_GRANTED) {
+            /* The claim was faster than the signal, but no work will follow. */
+            (void)lk_retry(store, info->queue, info->id, info->owner, info->token, 0, NULL);
+            lk_claim_free(info);
+        }
+        (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
+        return EXIT_SIGNAL + signal_number;
+    }
+    exit_code =
+        outcome == LK_GRANTED ? say_claim(cli, info) : lk_say_failure(cli, outcome, error.text);
+    lk_claim_free(info);
+    return exit_code;
+}
+
+int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
+        exit_code = claim(cli, line, store);
+        lk_close(store);
+    }
+    return exit_code;
+}
+
+/* ---- finish ---------------------------------------------------------------------------------- */
+
+/* `delay_ms` NULL: the work is done; else it is given back for so long. */
+static int finish(const struct lk_cli *cli, const struct lk_command_line *line,
+                  const int64_t *delay_ms) {
+    char made_owner[LK_OWNER_TEXT_SIZE];
+    const char *owner = lk_ask_owner(line, made_owner);
+    uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
+    lk_outcome outcome;
+    lk_store *store;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    if (delay_ms == NULL) {
+        outcome = lk_done(store, line->words[0], line->words[1], owner, token, &error);
+    } else {
+        outcome = lk_retry(store, line->words[0], line->words[1], owner, token, *delay_ms, &error);
+    }
+    lk_close(store);
+    return outcome == LK_LOST && owner == made_owner ? lk_say_lost_by_shell(cli, owner, error.text)
+                                                     : lk_say_done(cli, outcome, &error);
+}
+
+int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line) {
+    return finish(cli, line, NULL);
+}
+
+int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line) {
+    int64_t delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0);
+
+    return finish(cli, line, &delay_ms);
+}
+
+int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    lk_error error;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    lk_outcome outcome = lk_unpark(store, line->words[0], line->words[1], &error);
+    lk_close(store);
+    return lk_say_done(cli, outcome, &error);
+}

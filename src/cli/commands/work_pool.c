@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk work: from the command line to src/cli/work, which does all of it. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/parse/ask.h"
+#include "cli/print/say.h"
+#include "cli/work/pool.h"
+
+/* R17: what belongs to a table makes no sense without one. */
+static lk_outcome check(const struct lk_command_line *line, lk_error *error) {
+    static const enum lk_option_id of_table[] = {
+        LK_OPTION_ID,   LK_OPTION_WHERE,         LK_OPTION_ORDER,
+        LK_OPTION_DONE, LK_OPTION_ANNOUNCE_ONLY, LK_OPTION_NO_ANNOUNCE};
+
+    for (size_t i = 0; i < sizeof of_table / sizeof of_table[0]; i++) {
+        if (lk_command_line_has(line, of_table[i]) && !lk_command_line_has(line, LK_OPTION_TABLE)) {
+            return lk_error_set(error, LK_INVALID, "work: --%s needs --table; see: lk help work",
+                                lk_option_at(of_table[i])->name);
+        }
+    }
+    if (lk_command_line_has(line, LK_OPTION_ANNOUNCE_ONLY) && line->tail != NULL
+        && line->tail[0] != NULL) {
+        return lk_error_set(error, LK_INVALID,
+                            "work: --announce-only runs no command; see: lk help work");
+    }
+    return LK_OK;
+}
+
+static lk_work_loops loops_of(const struct lk_command_line *line) {
+    if (lk_command_line_has(line, LK_OPTION_ANNOUNCE_ONLY)) {
+        return LK_WORK_ANNOUNCES;
+    }
+    return lk_command_line_has(line, LK_OPTION_NO_ANNOUNCE) ? LK_WORK_CLAIMS : LK_WORK_ALL;
+}
+
+int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line) {
+    const lk_work_table table = {
+        .size = sizeof table,
+        .name = lk_command_line_text(line, LK_OPTION_TABLE),
+        .id = lk_command_line_text(line, LK_OPTION_ID),
+        .where = lk_command_line_text(line, LK_OPTION_WHERE),
+        .order = lk_command_line_text(line, LK_OPTION_ORDER),
+        .done = lk_command_line_text(line, LK_OPTION_DONE),
+    };
+    char *queue = NULL;
+    lk_error error;
+    lk_outcome outcome = check(line, &error);
+
+    if (outcome == LK_OK && line->word_count > 0) {
+        outcome = lk_ask_path(line->words[0], &queue, &error);
+    }
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
+    }
+    const struct lk_pool_options options = {
+        .store_url = lk_command_line_text(line, LK_OPTION_STORE),
+        .queue = queue,
+        .table = table.name != NULL ? &table : NULL,
+        .loops = loops_of(line),
+        .command = line->tail,
+        .workers = (size_t)lk_command_line_number(line, LK_OPTION_WORKERS, 1),
+        .ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0),
+        .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
+        .note = lk_command_line_text(line, LK_OPTION_NOTE),
+        .drain = lk_command_line_has(line, LK_OPTION_DRAIN),
+    };
+    int exit_code = lk_cli_pool(cli, &options);
+    free(queue);
+    return exit_code;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From options to a request: what the options mean for each other is decided here alone. */
+#include "cli/parse/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/parse/owner.h"
+#include "model/part.h"
+
+static struct lk_part_defaults part_defaults(const struct lk_command_line *line) {
+    return (struct lk_part_defaults){
+        .shared = lk_command_line_has(line, LK_OPTION_SHARED),
+        .limit = (uint32_t)lk_command_line_number(line, LK_OPTION_LIMIT, 0),
+        .units = (uint32_t)lk_command_line_number(line, LK_OPTION_UNITS, 0),
+    };
+}
+
+lk_outcome lk_ask_check_parts(const struct lk_command_line *line, lk_error *error) {
+    struct lk_part_defaults defaults = part_defaults(line);
+    struct lk_part parts[LK_PARTS_MAX];
+    lk_error why;
+
+    for (size_t i = 0; i < line->word_count && i < LK_PARTS_MAX; i++) {
+        if (lk_part_parse(lk_slice_of(line->words[i]), &defaults, &parts[i], &why) != LK_OK) {
+            return lk_error_set(error, LK_INVALID, "part %zu, \"%.*s\": %s", i + 1,
+                                LK_ERROR_TEXT_MAX / 2, line->words[i], why.text);
+        }
+    }
+    return lk_parts_check(parts, line->word_count, error);
+}
+
+/* --wait 0 is a try. */
+static lk_style style_of(const struct lk_command_line *line) {
+    if (lk_command_line_has(line, LK_OPTION_TRY)
+        || lk_command_line_number(line, LK_OPTION_WAIT, LK_FOREVER) == 0) {
+        return LK_TRY;
+    }
+    return lk_command_line_has(line, LK_OPTION_QUEUE) ? LK_QUEUE : LK_WAIT;
+}
+
+lk_request lk_ask_from_line(const struct lk_command_line *line) {
+    struct lk_part_defaults defaults = part_defaults(line);
+    lk_request request = lk_request_init((const char *const *)line->words, line->word_count);
+
+    request.style = style_of(line);
+    request.wait_ms = lk_command_line_number(line, LK_OPTION_WAIT, LK_FOREVER);
+    request.ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0);
+    request.until_unix_ms = lk_command_line_number(line, LK_OPTION_UNTIL, 0);
+    request.shared = defaults.shared;
+    request.limit = defaults.limit;
+    request.units = defaults.units;
+    request.note = lk_command_line_text(line, LK_OPTION_NOTE);
+    request.value = lk_command_line_has(line, LK_OPTION_VALUE);
+    return request;
+}
+
+lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error) {
+    struct lk_path path;
+    char *copy;
+
+    if (lk_path_parse(lk_slice_of(text), &path, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    copy = strndup(path.bytes, path.size);
+    if (copy == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    *ret_path = copy;
+    return LK_OK;
+}
+
+const char *lk_ask_owner(const struct lk_command_line *line, char made[129]) {
+    const char *owner = lk_command_line_text(line, LK_OPTION_OWNER);
+    if (owner == NULL) {
+        owner = getenv("LK_OWNER");
+    }
+    if (owner == NULL || (owner[0] == '\0' && !lk_command_line_has(line, LK_OPTION_OWNER))) {
+        lk_shell_owner(made);
+        owner = made;
+    }
+    return owner;
+}

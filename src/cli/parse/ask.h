@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request of the public API, filled from the command line; `run` and `acquire` ask alike. */
+#ifndef LK_CLI_PARSE_ASK_H
+#define LK_CLI_PARSE_ASK_H
+
+#include "cli/cli.h"
+
+/*
+ * Checks the parts of the command line, with the place of what is wrong: LK_OK, or LK_INVALID with
+ * the sentence in *error.
+ */
+lk_outcome lk_ask_check_parts(const struct lk_command_line *line, lk_error *error);
+
+/*
+ * Everything but the owner: parts, defaults of parts, style, ttl or end, note. Borrows from the
+ * line.
+ */
+lk_request lk_ask_from_line(const struct lk_command_line *line);
+
+/*
+ * The one path that a command is about, as it is normalised (R1): what it says of it, and asks the
+ * store about. LK_OK with *ret_path, to be freed; LK_INVALID with the place, or LK_INTERNAL.
+ */
+lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error);
+
+/*
+ * The owner of a plain command: --owner, else $LK_OWNER, else one made for the calling shell in
+ * `made`, where room is. Returns which.
+ */
+const char *lk_ask_owner(const struct lk_command_line *line, char made[129]);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Instants for --until: RFC 3339, and a local time of day. Leap seconds are taken
+ * for the first second of the next minute, as Unix time has it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "cli/parse/value.h"
+
+/* A position in the text. It only moves over expected characters; the first failure is kept. */
+struct reader {
+    const char *text;
+    size_t at;
+    bool failed;
+};
+
+static bool is_digit(char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static bool next_is(const struct reader *reader, const char *one_of) {
+    char byte = reader->text[reader->at];
+    return !reader->failed && byte != '\0' && strchr(one_of, byte) != NULL;
+}
+
+static void expect(struct reader *reader, const char *one_of) {
+    if (next_is(reader, one_of)) {
+        reader->at++;
+    } else {
+        reader->failed = true;
+    }
+}
+
+/* Exactly `digits` digits with a value from `min` to `max`. */
+static int read_number(struct reader *reader, int digits, int min, int max) {
+    size_t start = reader->at;
+    int number = 0;
+
+    for (int i = 0; i < digits && !reader->failed; i++) {
+        if (is_digit(reader->text[reader->at])) {
+            number = number * 10 + (reader->text[reader->at++] - '0');
+        } else {
+            reader->failed = true;
+        }
+    }
+    if (!reader->failed && (number < min || number > max)) {
+        reader->at = start;
+        reader->failed = true;
+    }
+    return number;
+}
+
+/* `.` and digits, as many as there are: the milliseconds are kept. */
+static int read_fraction_ms(struct reader *reader) {
+    int fraction_ms = 0;
+    int place_ms = 100;
+
+    if (!next_is(reader, ".")) {
+        return 0;
+    }
+    reader->at++;
+    if (!is_digit(reader->text[reader->at])) {
+        reader->failed = true;
+    }
+    for (; !reader->failed && is_digit(reader->text[reader->at]); reader->at++) {
+        fraction_ms += (reader->text[reader->at] - '0') * place_ms;
+        place_ms /= 10;
+    }
+    return fraction_ms;
+}
+
+/* `Z`, or `+hh:mm` as seconds east of UTC. */
+static int read_offset_s(struct reader *reader) {
+    if (next_is(reader, "Zz")) {
+        reader->at++;
+        return 0;
+    }
+    int sign = next_is(reader, "-") ? -1 : 1;
+    expect(reader, "+-");
+    int hours = read_number(reader, 2, 0, 23);
+    expect(reader, ":");
+    int minutes = read_number(reader, 2, 0, 59);
+    return sign * (hours * 3600 + minutes * 60);
+}
+
+static void expect_end(struct reader *reader) {
+    if (!reader->failed && reader->text[reader->at] != '\0') {
+        reader->failed = true;
+    }
+}
+
+static int days_in_month(int year, int month) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+static int64_t read_rfc3339_ms(struct reader *reader) {
+    struct tm utc = {0};
+
+    int year = read_number(reader, 4, 0, 9999);
+    expect(reader, "-");
+    int month = read_number(reader, 2, 1, 12);
+    expect(reader, "-");
+    utc.tm_mday = read_number(reader, 2, 1, reader->failed ? 31 : days_in_month(year, month));
+    expect(reader, "Tt ");
+    utc.tm_hour = read_number(reader, 2, 0, 23);
+    expect(reader, ":");
+    utc.tm_min = read_number(reader, 2, 0, 59);
+    expect(reader, ":");
+    utc.tm_sec = read_number(reader, 2, 0, 60);
+    int fraction_ms = read_fraction_ms(reader);
+    int offset_s = read_offset_s(reader);
+    expect_end(reader);
+
+    utc.tm_year = year - 1900;
+    utc.tm_mon = month - 1;
+    return reader->failed ? 0 : ((int64_t)timegm(&utc) - offset_s) * 1000 + fraction_ms;
+}
+
+/* The local clock reading hour:minute:second, `days` after the day of `now_s`. */
+static time_t local_moment(time_t now_s, int days, int hour, int minute, int second) {
+    struct tm local;
+
+    if (localtime_r(&now_s, &local) == NULL) {
+        return (time_t)-1;
+    }
+    local.tm_mday += days;
+    local.tm_hour = hour;
+    local.tm_min = minute;
+    local.tm_sec = second;
+    local.tm_isdst = -1;
+    return mktime(&local);
+}
+
+static int64_t read_time_of_day_ms(struct reader *reader, int64_t now_unix_ms) {
+    time_t now_s = (time_t)(now_unix_ms / 1000);
+    int second = 0;
+
+    int hour = read_number(reader, 2, 0, 23);
+    expect(reader, ":");
+    int minute = read_number(reader, 2, 0, 59);
+    if (next_is(reader, ":")) {
+        reader->at++;
+        second = read_number(reader, 2, 0, 59);
+    }
+    expect_end(reader);
+    if (reader->failed) {
+        return 0;
+    }
+    time_t today = local_moment(now_s, 0, hour, minute, second);
+    time_t chosen = today > now_s ? today : local_moment(now_s, 1, hour, minute, second);
+    return (int64_t)chosen * 1000;
+}
+
+lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
+                         lk_error *error) {
+    struct reader reader = {.text = text};
+    bool is_time_of_day = strlen(text) >= 3 && text[2] == ':';
+    int64_t unix_ms =
+        is_time_of_day ? read_time_of_day_ms(&reader, now_unix_ms) : read_rfc3339_ms(&reader);
+
+    if (reader.failed) {
+        return lk_error_set(error, LK_INVALID,
+                            "\"%s\" is neither a time such as 17:00 nor one such as "
+                            "2030-01-31T17:00:00Z: see byte %zu",
+                            text, reader.at + 1);
+    }
+    if (unix_ms <= now_unix_ms) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is not in the future", text);
+    }
+    *ret_unix_ms = unix_ms;
+    return LK_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The values of options: from text to numbers, durations and instants, strictly. Nothing is
+ * skipped, rounded away or guessed; what is refused is named in *error with the byte at which it
+ * goes wrong. No locale has a say. Outputs are untouched unless LK_OK is returned.
+ */
+#ifndef LK_CLI_PARSE_VALUE_H
+#define LK_CLI_PARSE_VALUE_H
+
+#include <stdint.h>
+
+#include "form/duration.h"
+#include "lockkeeper/terms.h"
+
+/* A whole decimal number from `min` to `max`, neither negative. */
+lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *ret_number,
+                           lk_error *error);
+
+/*
+ * An instant in Unix milliseconds: RFC 3339 (`2030-01-31T17:00:00Z`, `...+01:00`), or a local time
+ * of day (`17:00`, `17:00:30`), which is the next such moment after `now_unix_ms`.
+ */
+lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
+                         lk_error *error);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Durations with at most two units, and owners, notes and paths made safe to print. */
+#include "cli/print/human.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/utf8.h"
+
+struct unit {
+    int64_t ms;
+    const char *name;
+};
+
+static const struct unit units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}};
+enum { UNIT_COUNT = sizeof units / sizeof units[0] };
+
+/* To the nearest multiple of the unit. */
+static int64_t round_to(int64_t duration_ms, int64_t unit_ms) {
+    int64_t over_ms = duration_ms % unit_ms;
+
+    return duration_ms - over_ms
+           + (over_ms >= (unit_ms + 1) / 2 && duration_ms <= INT64_MAX - unit_ms ? unit_ms : 0);
+}
+
+/*
+ * Rounded to the smaller of the two units that are shown, so that 59.99 s of a minute's ttl are a
+ * minute and not 59 s.
+ */
+void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE]) {
+    if (duration_ms < 1000) {
+        (void)snprintf(ret_text, LK_HUMAN_DURATION_SIZE, "%" PRId64 "ms",
+                       duration_ms > 0 ? duration_ms : 0);
+        return;
+    }
+    size_t i = UNIT_COUNT - 1;
+    int64_t shown_ms = round_to(duration_ms, units[i].ms);
+    while (i > 0 && shown_ms >= units[i - 1].ms) {
+        i--;
+        shown_ms = round_to(duration_ms, units[i + 1].ms);
+    }
+    int64_t whole = shown_ms / units[i].ms;
+    int64_t rest_ms = shown_ms % units[i].ms;
+    int used = snprintf(ret_text, LK_HUMAN_DURATION_SIZE, "%" PRId64 "%s", whole, units[i].name);
+    if (rest_ms > 0) {
+        (void)snprintf(ret_text + used, LK_HUMAN_DURATION_SIZE - (size_t)used, "%" PRId64 "%s",
+                       rest_ms / units[i + 1].ms, units[i + 1].name);
+    }
+}
+
+/*
+ * Characters that change how their neighbours are shown, and so could make a line misleading:
+ * directional marks, embeddings, overrides and isolates; line separators.
+ */
+static bool is_trick(uint32_t character) {
+    return (character >= 0x200E && character <= 0x200F)
+           || (character >= 0x2028 && character <= 0x202E)
+           || (character >= 0x2066 && character <= 0x2069);
+}
+
+char *lk_human_visible(const char *text) {
+    enum { ESCAPED_SIZE = 4 }; /* \xHH, per byte */
+    size_t size = strlen(text);
+    char *visible = malloc(size * ESCAPED_SIZE + 1);
+    if (visible == NULL) {
+        return NULL;
+    }
+    char *end = visible;
+    for (size_t at = 0; at < size;) {
+        uint32_t character = 0;
+        size_t taken = lk_utf8_decode(text + at, size - at, &character);
+        if (taken > 0 && !lk_character_is_control(character) && !is_trick(character)) {
+            memcpy(end, text + at, taken);
+            end += taken;
+            at += taken;
+            continue;
+        }
+        for (size_t last = at + (taken > 0 ? taken : 1); at < last; at++) {
+            (void)snprintf(end, ESCAPED_SIZE + 1, "\\x%02x", (unsigned)(unsigned char)text[at]);
+            end += ESCAPED_SIZE;
+        }
+    }
+    *end = '\0';
+    return visible;
+}

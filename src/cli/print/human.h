@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text for people: durations, and untrusted text made safe for a terminal. */
+#ifndef LK_CLI_PRINT_HUMAN_H
+#define LK_CLI_PRINT_HUMAN_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum { LK_HUMAN_DURATION_SIZE = 32 };
+
+/* The two greatest units that matter, rounded: "850ms", "12s", "3m20s", "2h5m", "4d". */
+void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE]);
+
+/*
+ * A copy of `text` that is one line of plain characters: what is no UTF-8, and control
+ * characters, become \xHH. Free with free(); NULL when memory is exhausted.
+ */
+char *lk_human_visible(const char *text);
+
+#endif

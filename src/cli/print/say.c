@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outcomes as lines and objects; and the sentences that explain a refusal (R20, R13). */
+#include "cli/print/say.h"
+
+#include <stdlib.h>
+
+#include "cli/print/human.h"
+
+int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome) {
+    if (outcome == LK_BUSY || outcome == LK_TIMEOUT) {
+        return cli->conflict_exit_code;
+    }
+    return lk_outcome_exit_code(outcome);
+}
+
+/* `lk: OUTCOME: text`, on one line whatever the text contains. */
+static void say_line(const struct lk_cli *cli, lk_outcome outcome, const char *text) {
+    if (cli->quiet) {
+        return;
+    }
+    (void)fputs("lk: ", cli->err);
+    for (const char *name = lk_outcome_name(outcome); *name != '\0'; name++) {
+        (void)fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, cli->err);
+    }
+    char *visible = lk_human_visible(text);
+    (void)fprintf(cli->err, ": %s\n", visible != NULL ? visible : lk_outcome_text(outcome));
+    free(visible);
+}
+
+struct lk_form_writer *lk_object_begin(struct lk_object *object) {
+    object->bytes = (struct lk_buffer){.max = 0};
+    object->form = lk_form_writer_json(&object->bytes);
+    return &object->form;
+}
+
+int lk_say_object(const struct lk_cli *cli, lk_outcome outcome, struct lk_object *object) {
+    bool is_whole = !lk_form_writer_failed(&object->form);
+
+    if (is_whole) {
+        (void)fwrite(object->bytes.bytes, 1, object->bytes.size, cli->out);
+        (void)fputc('\n', cli->out);
+    } else {
+        say_line(cli, LK_INTERNAL, "memory is exhausted");
+    }
+    lk_buffer_done(&object->bytes);
+    return is_whole ? lk_say_exit_code(cli, outcome) : lk_outcome_exit_code(LK_INTERNAL);
+}
+
+int lk_say_failure(const struct lk_cli *cli, lk_outcome outcome, const char *text) {
+    struct lk_object object;
+
+    if (cli->json) {
+        lk_form_write_failure(lk_object_begin(&object), outcome, text);
+        return lk_say_object(cli, outcome, &object);
+    }
+    say_line(cli, outcome, text != NULL && text[0] != '\0' ? text : lk_outcome_text(outcome));
+    return lk_say_exit_code(cli, outcome);
+}
+
+int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error) {
+    struct lk_object object;
+
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error->text);
+    }
+    if (!cli->json) {
+        return 0;
+    }
+    lk_form_write_ok(lk_object_begin(&object));
+    return lk_say_object(cli, LK_OK, &object);
+}
+
+int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char *text) {
+    char hint[LK_ERROR_TEXT_MAX];
+
+    if (cli->json) {
+        return lk_say_failure(cli, LK_LOST, text);
+    }
+    (void)snprintf(hint, sizeof hint,
+                   "%s (by %s, the owner made for this shell; another one is named by --owner or "
+                   "LK_OWNER)",
+                   text != NULL && text[0] != '\0' ? text : lk_outcome_text(LK_LOST), owner);
+    return lk_say_failure(cli, LK_LOST, hint);
+}
+
+/* A hint for the next step; `lead` separates it from the text before. */
+static void write_advice(FILE *sentence, const lk_result *result, const char *lead,
+                         const char *command) {
+    if (result->path_count > 0) {
+        (void)fprintf(sentence, "%s%s %s", lead, command, result->paths[0]);
+    }
+}
+
+/* The first blocker, and how many more there are. */
+static void write_blockers(FILE *sentence, const lk_result *result) {
+    const lk_blocker_info *first = &result->blockers[0];
+    char left[LK_HUMAN_DURATION_SIZE];
+
+    lk_human_duration(first->expires_in_ms, left);
+    (void)fprintf(sentence, "%s is %s %s", first->path, first->held ? "held by" : "waited for by",
+                  first->owner);
+    if (first->note != NULL && first->note[0] != '\0') {
+        (void)fprintf(sentence, " (%s)", first->note);
+    }
+    (void)fprintf(sentence, ", %s left", left);
+    if (result->position > 1) {
+        (void)fprintf(sentence, ", and %zu more in the way", result->position - 1);
+        write_advice(sentence, result, "; see: ", "lk show");
+    }
+}
+
+static void write_cycle(FILE *sentence, const lk_result *result) {
+    for (size_t i = 0; i < result->cycle_count; i++) {
+        (void)fprintf(sentence, "%s%s waits for %s", i > 0 ? ", " : "", result->cycle[i],
+                      result->cycle[(i + 1) % result->cycle_count]);
+    }
+    (void)fputs("; release what is held, or ask for all of it in one request", sentence);
+}
+
+/* The outcome's own text where blockers are named too; a plain BUSY needs none. */
+static const char *reason_text(const lk_result *result) {
+    if (result->error != NULL && result->error[0] != '\0') {
+        return result->error;
+    }
+    return result->outcome == LK_BUSY ? "" : lk_outcome_text(result->outcome);
+}
+
+/* An explanation, to be freed; NULL when there is none or memory is exhausted. */
+static char *explain(const lk_result *result) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *sentence = open_memstream(&text, &size);
+
+    if (sentence == NULL) {
+        return NULL;
+    }
+    if (result->outcome == LK_DEADLOCK && result->cycle_count > 0) {
+        write_cycle(sentence, result);
+    } else if (result->blocker_count > 0) {
+        const char *reason = reason_text(result);
+        (void)fprintf(sentence, "%s%s", reason, reason[0] != '\0' ? ": " : "");
+        write_blockers(sentence, result);
+    } else if (result->error != NULL) {
+        (void)fputs(result->error, sentence);
+        if (result->outcome == LK_LOST) { /* held by another owner, or broken */
+            write_advice(sentence, result, "; see: ", "lk show");
+            write_advice(sentence, result, ", ", "lk audit");
+        }
+    }
+    if (fclose(sentence) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+void lk_say_requeued(const struct lk_cli *cli, const lk_result *result) {
+    if (result->requeued && !cli->json && !cli->quiet) {
+        (void)fputs("lk: the store lost the request while it waited, so it was asked for again, "
+                    "at the end of the queue\n",
+                    cli->err);
+    }
+}
+
+int lk_say_result(const struct lk_cli *cli, const lk_result *result) {
+    struct lk_object object;
+
+    if (cli->json) {
+        lk_form_write_result(lk_object_begin(&object), result);
+        return lk_say_object(cli, result->outcome, &object);
+    }
+    if (result->outcome != LK_OK && result->outcome != LK_GRANTED) {
+        char *text = explain(result);
+        int exit_code = lk_say_failure(cli, result->outcome, text);
+        free(text);
+        return exit_code;
+    }
+    return lk_say_exit_code(cli, result->outcome);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `lk run` says on stderr beside the outcome it ends in: one line, one write. */
+#ifndef LK_CLI_RUN_STATUS_H
+#define LK_CLI_RUN_STATUS_H
+
+#include <stdbool.h>
+
+/* Bytes of a line; what is longer is cut. */
+enum { LK_RUN_STATUS_MAX = 1024 };
+
+/*
+ * Prints `lk: WORD: text`, with the text made visible (lk_human_visible()). If stderr stays
+ * unwritable for a second (a full pipe, a terminal held by ^S), the line is dropped: a slow reader
+ * must not delay lk.
+ */
+void lk_run_status(const char *word, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether a notice would be said without waiting for a reader. */
+bool lk_run_status_has_room(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* While lk waits in the queue: prints its blockers, and how long they hold, for people (R20). */
+#ifndef LK_CLI_RUN_WAIT_LOG_H
+#define LK_CLI_RUN_WAIT_LOG_H
+
+#include "lockkeeper/lockkeeper.h"
+
+struct lk_run_wait_log;
+
+/*
+ * Starts a thread that prints this on stderr, soon after the start and whenever it changes. Borrows
+ * the request, which names its owner, and the store. NULL when the system lacks resources: then
+ * nothing is printed.
+ */
+struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request *request);
+
+/* From here on it says nothing any more. Does not block; accepts NULL. */
+void lk_run_wait_log_silence(struct lk_run_wait_log *wait_log);
+
+/* Ends it; it may be looking into the store at this moment. Accepts NULL. */
+void lk_run_wait_log_end(struct lk_run_wait_log *wait_log);
+
+#endif

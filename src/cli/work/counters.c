@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting across processes. */
+#include "cli/work/counters.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct lk_pool_counters *lk_pool_counters_new(void) {
+    void *memory = mmap(NULL, sizeof(struct lk_pool_counters), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+void lk_pool_counters_free(struct lk_pool_counters *counters) {
+    if (counters != NULL) {
+        munmap(counters, sizeof *counters);
+    }
+}
+
+void lk_pool_counters_count(struct lk_pool_counters *counters, size_t place,
+                            const lk_work_progress *progress) {
+    switch (progress->step) {
+    case LK_WORK_CLAIMED:
+        atomic_fetch_add(&counters->claims, 1);
+        atomic_fetch_add(&counters->steals, progress->claim->is_stolen ? 1 : 0);
+        break;
+    case LK_WORK_DONE:
+        atomic_fetch_add(&counters->done, 1);
+        break;
+    case LK_WORK_PARKED:
+        atomic_fetch_add(&counters->parked, 1);
+        break;
+    case LK_WORK_RETRIED:
+        atomic_fetch_add(&counters->retried, 1);
+        break;
+    case LK_WORK_LOST:
+    case LK_WORK_UNKNOWN:
+        atomic_fetch_add(&counters->lost, 1);
+        break;
+    case LK_WORK_ANNOUNCED:
+        atomic_store(&counters->announced, progress->counts.announced);
+        atomic_store(&counters->left, progress->counts.left);
+        atomic_store(&counters->is_announcing, true);
+        return;
+    }
+    atomic_store(&counters->is_running[place], progress->step == LK_WORK_CLAIMED);
+}
+
+void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t place) {
+    atomic_store(&counters->is_running[place], false);
+}
+
+bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters) {
+    return !atomic_exchange(&counters->is_failure_said, true);
+}
+
+void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size) {
+    const struct {
+        uint64_t count;
+        const char *what;
+        bool is_always_said;
+    } words[] = {
+        {atomic_load(&counters->announced), "announced", atomic_load(&counters->is_announcing)},
+        {atomic_load(&counters->claims), "claimed", atomic_load(&counters->is_announcing)},
+        {atomic_load(&counters->done), "done", true},
+        {atomic_load(&counters->left), "left", atomic_load(&counters->is_announcing)},
+        {atomic_load(&counters->retried), "given back", false},
+        {atomic_load(&counters->parked), "parked", false},
+        {atomic_load(&counters->lost), "lost", false},
+        {atomic_load(&counters->steals), "stolen from the dead", false},
+    };
+    unsigned running = 0;
+    size_t used;
+
+    for (size_t place = 0; place < LK_POOL_PLACES_MAX; place++) {
+        running += atomic_load(&counters->is_running[place]) ? 1 : 0;
+    }
+    used = (size_t)snprintf(text, size, "%u running", running);
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && used < size; i++) {
+        bool is_said = words[i].is_always_said
+                       || (words[i].count > 0 && strcmp(words[i].what, "claimed") != 0);
+        if (is_said) {
+            used += (size_t)snprintf(text + used, size - used, ", %" PRIu64 " %s", words[i].count,
+                                     words[i].what);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counts of all workers together, in memory that they share with the process that prints them.
+ * The counts of a worker that dies are kept; nothing here can block.
+ */
+#ifndef LK_CLI_WORK_COUNTERS_H
+#define LK_CLI_WORK_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "cli/work/pool.h"
+
+struct lk_pool_counters {
+    atomic_uint_least64_t claims;
+    atomic_uint_least64_t steals;
+    atomic_uint_least64_t done;
+    atomic_uint_least64_t retried;
+    atomic_uint_least64_t parked;
+    atomic_uint_least64_t lost; /* or unknown */
+    atomic_bool is_failure_said;
+    atomic_uint_least64_t announced;
+    atomic_uint_least64_t left;                 /* in the queue, when last announced */
+    atomic_bool is_announcing;                  /* the two are told */
+    atomic_bool is_running[LK_POOL_PLACES_MAX]; /* the worker in this place works on an item */
+};
+
+/* NULL, with errno, when memory is exhausted. Shared with every child that is forked later. */
+struct lk_pool_counters *lk_pool_counters_new(void);
+void lk_pool_counters_free(struct lk_pool_counters *counters); /* accepts NULL */
+
+/* Counts a step of the worker in `place`. */
+void lk_pool_counters_count(struct lk_pool_counters *counters, size_t place,
+                            const lk_work_progress *progress);
+
+/* The worker in `place` is gone, whatever it was doing. */
+void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t place);
+
+/* Whether this caller is the first to report the pool's failure, and so must print it. */
+bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters);
+
+/* A line for people: "12 done, 3 running, 1 given back". Fills `text`, ended by 0. */
+void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size);
+
+#endif

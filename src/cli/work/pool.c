@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parent process of the pool. It has no store open while workers run, because a store does not
+ * survive a fork; the workers' counts are in shared memory (counters.h).
+ *
+ * Orders to workers are signals of their own (worker.h), since what ends programs may be ignored
+ * here (a background job of a script) and may have reached the workers already (a terminal, or a
+ * service manager, sends it to every process). When this process dies, its workers end at once.
+ */
+#include "cli/work/pool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/print/say.h"
+#include "cli/run/run.h"
+#include "cli/run/status.h"
+#include "cli/work/worker.h"
+
+enum {
+    PROGRESS_INTERVAL_MS = 200,
+    PROGRESS_TEXT_MAX = 160,
+    DEATHS_IN_A_ROW_MAX = 16, /* workers killed without a claim in between: something is wrong */
+};
+
+enum pace { WORKING, STOPPING, ENDING };
+
+struct pool {
+    const struct lk_cli *cli;
+    const struct lk_pool_options *options;
+    struct lk_run_signals signals;
+    struct lk_pool_counters *counters;
+    char queue[LK_QUEUE_TEXT_MAX];
+    pid_t workers[LK_POOL_PLACES_MAX]; /* 0: none in this place */
+    size_t first;                      /* place in use */
+    size_t places;                     /* the finder's is the one behind the workers' */
+    size_t living;
+    enum pace pace;
+    int end_signal; /* that had CMD ended; 0: none did */
+    int failure_code;
+    unsigned deaths; /* in a row */
+    uint64_t claims_at_death;
+    bool shows_progress;
+    char shown[PROGRESS_TEXT_MAX];
+};
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static void show_progress(struct pool *pool) {
+    char text[PROGRESS_TEXT_MAX];
+
+    if (!pool->shows_progress) {
+        return;
+    }
+    lk_pool_counters_describe(pool->counters, text, sizeof text);
+    if (strcmp(text, pool->shown) != 0) {
+        memcpy(pool->shown, text, sizeof text);
+        (void)fprintf(pool->cli->err, "\r\033[K%s: %s", pool->queue, text);
+        (void)fflush(pool->cli->err);
+    }
+}
+
+/* Ends the line, for the next output. */
+static void end_progress(struct pool *pool) {
+    if (pool->shown[0] != '\0') {
+        pool->shown[0] = '\0';
+        (void)fputc('\n', pool->cli->err);
+        (void)fflush(pool->cli->err);
+    }
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+static _Noreturn void be_worker(struct pool *pool, size_t place, pid_t parent) {
+    const struct lk_pool_slot slot = {.cli = pool->cli,
+                                      .options = pool->options,
+                                      .signals = &pool->signals,
+                                      .counters = pool->counters,
+                                      .queue = pool->queue,
+                                      .place = place,
+                                      .is_finder = place == pool->options->workers};
+
+    prctl(PR_SET_PDEATHSIG, LK_POOL_ORDER_END);
+    /* If the parent died before prctl() took effect, getppid() differs. */
+    _exit(getppid() == parent ? lk_pool_worker(&slot) : 0);
+}
+
+static bool start_worker(struct pool *pool, size_t place) {
+    pid_t parent = getpid();
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        be_worker(pool, place, parent);
+    }
+    if (pid < 0) {
+        return false;
+    }
+    pool->workers[place] = pid;
+    pool->living++;
+    return true;
+}
+
+static void signal_workers(const struct pool *pool, int signal) {
+    for (size_t place = 0; place < pool->places; place++) {
+        if (pool->workers[place] > 0) {
+            kill(pool->workers[place], signal);
+        }
+    }
+}
+
+static void set_pace(struct pool *pool, enum pace pace) {
+    if (pace > pool->pace) {
+        pool->pace = pace;
+        signal_workers(pool, pace == STOPPING ? LK_POOL_ORDER_STOP : LK_POOL_ORDER_END);
+    }
+}
+
+static void fail(struct pool *pool, int exit_code) {
+    if (pool->failure_code == 0) {
+        pool->failure_code = exit_code;
+    }
+    set_pace(pool, STOPPING);
+}
+
+static void fail_saying(struct pool *pool, const char *text) {
+    end_progress(pool);
+    fail(pool, lk_pool_counters_may_say_failure(pool->counters)
+                   ? lk_say_failure(pool->cli, LK_INTERNAL, text)
+                   : lk_outcome_exit_code(LK_INTERNAL));
+}
+
+/*
+ * The worker was killed. Its guard has killed its CMD; its item is claimed again when the
+ * claim has perished. Another worker takes its place.
+ */
+static void replace_worker(struct pool *pool, size_t place, int signal) {
+    uint64_t claims = atomic_load(&pool->counters->claims);
+    char text[LK_ERROR_TEXT_MAX];
+
+    pool->deaths = claims != pool->claims_at_death ? 1 : pool->deaths + 1;
+    pool->claims_at_death = claims;
+    if (pool->pace != WORKING) {
+        return;
+    }
+    if (pool->deaths > DEATHS_IN_A_ROW_MAX) {
+        (void)snprintf(text, sizeof text, "workers die of signal %d before they claim anything",
+                       signal);
+        fail_saying(pool, text);
+        return;
+    }
+    if (!pool->cli->quiet) {
+        end_progress(pool);
+        lk_run_status("DIED", "a worker, of signal %d; another one takes its place", signal);
+    }
+    if (!start_worker(pool, place)) {
+        (void)snprintf(text, sizeof text, "a worker cannot be started: %s", strerror(errno));
+        fail_saying(pool, text);
+    }
+}
+
+static void note_end(struct pool *pool, pid_t pid, int status) {
+    size_t place = 0;
+
+    while (place < pool->places && pool->workers[place] != pid) {
+        place++;
+    }
+    if (place == pool->places) {
+        return; /* no worker: a guard, say, of one that was killed */
+    }
+    pool->workers[place] = 0;
+    pool->living--;
+    lk_pool_counters_clear(pool->counters, place);
+    if (WIFSIGNALED(status)) {
+        replace_worker(pool, place, WTERMSIG(status));
+    } else if (WEXITSTATUS(status) != 0) {
+        fail(pool, WEXITSTATUS(status));
+    }
+}
+
+static void reap(struct pool *pool) {
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        note_end(pool, pid, status);
+    }
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+/* The first has running commands end by themselves, the next ends them; so does SIGQUIT. */
+static void obey_end(struct pool *pool, int signal) {
+    if (signal == SIGQUIT || pool->pace != WORKING) {
+        pool->end_signal = pool->end_signal != 0 ? pool->end_signal : signal;
+        set_pace(pool, ENDING);
+        return;
+    }
+    set_pace(pool, STOPPING);
+    if (pool->shows_progress) {
+        end_progress(pool);
+        lk_run_status("STOPPING", "what runs may end; once more to end it now");
+    }
+}
+
+static void obey_signals(struct pool *pool) {
+    int signal;
+
+    while ((signal = lk_run_signals_next(&pool->signals)) != 0) {
+        switch (signal) {
+        case SIGCHLD:
+            reap(pool);
+            break;
+        case SIGTSTP:
+            signal_workers(pool, SIGTSTP);
+            if (lk_run_signals_stop_here(false)) {
+                signal_workers(pool, SIGCONT);
+            }
+            break;
+        case SIGCONT:
+            signal_workers(pool, SIGCONT);
+            break;
+        case SIGTERM:
+        case SIGINT:
+        case SIGHUP:
+        case SIGQUIT:
+            obey_end(pool, signal);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+/* Checks whether the store is reachable and keeps work: reported once, before workers start. */
+static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats, lk_error *error) {
+    lk_store *store;
+    lk_outcome outcome = lk_open(pool->options->store_url, &store, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = lk_cli_check_shared(store, error);
+    if (outcome == LK_OK) {
+        outcome = lk_stats(store, pool->queue, ret_stats, error);
+    }
+    lk_close(store);
+    return outcome;
+}
+
+/* The queue's path, which a table may have to give, and whether there is such a table. */
+static lk_outcome find_queue(struct pool *pool, lk_error *error) {
+    const struct lk_pool_options *options = pool->options;
+    lk_store *store;
+    lk_outcome outcome;
+
+    if (options->table == NULL) {
+        (void)snprintf(pool->queue, sizeof pool->queue, "%s", options->queue);
+        return LK_OK;
+    }
+    outcome = lk_open(options->store_url, &store, error);
+    if (outcome == LK_OK) {
+        outcome = lk_table_check(store, options->queue, options->table, pool->queue, error);
+        lk_close(store);
+    }
+    return outcome;
+}
+
+/* R17: beside workers, the finder ends with the last of them. */
+static void dismiss_finder(const struct pool *pool) {
+    pid_t finder = pool->workers[pool->options->workers];
+
+    if (pool->first == 0 && pool->places > pool->options->workers && pool->living == 1
+        && finder > 0) {
+        kill(finder, LK_POOL_ORDER_STOP);
+    }
+}
+
+/* Too many workers, too short a ttl: the counts tell it. */
+static void say_hint(const struct pool *pool) {
+    lk_queue_stats stats;
+
+    if (pool->cli->quiet || atomic_load(&pool->counters->claims) == 0
+        || ask_counts(pool, &stats, NULL) != LK_OK) {
+        return;
+    }
+    const char *hint = lk_stats_hint(&stats);
+    if (hint != NULL) {
+        lk_run_status("HINT", "%s", hint);
+    }
+}
+
+static void run_workers(struct pool *pool) {
+    struct pollfd news = {.fd = pool->signals.descriptor, .events = POLLIN};
+
+    for (size_t place = pool->first; place < pool->places; place++) {
+        if (!start_worker(pool, place)) {
+            fail_saying(pool, "the system has no room for so many workers");
+            break;
+        }
+    }
+    while (pool->living > 0) {
+        (void)poll(&news, 1, pool->shows_progress ? PROGRESS_INTERVAL_MS : -1);
+        obey_signals(pool);
+        dismiss_finder(pool);
+        show_progress(pool);
+    }
+    end_progress(pool);
+}
+
+static int conclude(const struct pool *pool) {
+    if (pool->failure_code != 0) {
+        return pool->failure_code;
+    }
+    return pool->end_signal != 0 ? LK_RUN_EXIT_SIGNAL + pool->end_signal : 0;
+}
+
+int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options) {
+    struct pool pool = {.cli = cli,
+                        .options = options,
+                        .signals.descriptor = -1,
+                        .shows_progress = !cli->quiet && isatty(fileno(cli->err)) == 1};
+    lk_queue_stats stats;
+    lk_error error;
+
+    pool.first =
+        options->table != NULL && options->loops == LK_WORK_ANNOUNCES ? options->workers : 0;
+    pool.places = options->workers + (options->table != NULL && options->loops != LK_WORK_CLAIMS);
+    if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
+    }
+    /* If these were ignored, the orders would not reach the workers. */
+    (void)signal(LK_POOL_ORDER_STOP, SIG_DFL);
+    (void)signal(LK_POOL_ORDER_END, SIG_DFL);
+    pool.counters = lk_pool_counters_new();
+    if (pool.counters == NULL || !lk_run_signals_open(&pool.signals)) {
+        lk_pool_counters_free(pool.counters);
+        return lk_say_failure(cli, LK_INTERNAL, strerror(errno));
+    }
+    run_workers(&pool);
+    say_hint(&pool);
+    close(pool.signals.descriptor);
+    lk_pool_counters_free(pool.counters);
+    return conclude(&pool);
+}

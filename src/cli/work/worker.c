@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two threads. The library's loop (lk_work()) claims, keeps the claim alive and ends it in a thread
+ * of its own. CMD is started and watched by the main thread, which owns the signals and the
+ * children as it does in `lk run`. One hands each item to the other and waits; the mutex guards
+ * what they hand over, and an eventfd wakes the main thread, which waits for signals as well.
+ */
+#include "cli/work/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/print/say.h"
+#include "cli/run/status.h"
+#include "cli/run/timer.h"
+#include "cli/work/item.h"
+
+enum { FAILED = 1 }; /* the handler's result for an item whose CMD has failed */
+
+struct worker {
+    const struct lk_pool_slot *slot;
+    lk_store *store;
+    lk_cancel *cancel;
+    struct lk_pool_cooldown cooldown;
+    int news; /* eventfd: there is an item, or the loop has ended */
+
+    /* The main thread's alone. */
+    bool is_stopping;
+    bool is_ending;
+    int failure_code; /* why it gives up by itself; 0: it does not */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t answered;
+    const lk_claim_info *claim; /* to be run; NULL: none */
+    lk_lease *lease;
+    bool is_answered;
+    int status; /* for lk_work(), when answered */
+    bool is_over;
+    lk_error result; /* of lk_work(), when over */
+};
+
+/* ---- in the loop's thread -------------------------------------------------------------------- */
+
+static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
+    struct worker *worker = context;
+
+    pthread_mutex_lock(&worker->mutex);
+    worker->claim = claim;
+    worker->lease = lease;
+    worker->is_answered = false;
+    eventfd_write(worker->news, 1);
+    while (!worker->is_answered) {
+        pthread_cond_wait(&worker->answered, &worker->mutex);
+    }
+    int status = worker->status;
+    pthread_mutex_unlock(&worker->mutex);
+    return status;
+}
+
+static void progress(void *context, const lk_work_progress *progress) {
+    const struct worker *worker = context;
+
+    lk_pool_counters_count(worker->slot->counters, worker->slot->place, progress);
+    if (progress->text != NULL && !worker->slot->cli->quiet) {
+        lk_run_status("NOT DONE", "%s is given back: %s",
+                      progress->claim->row_id != NULL ? progress->claim->row_id
+                                                      : progress->claim->id,
+                      progress->text);
+    }
+}
+
+static void *loop(void *context) {
+    struct worker *worker = context;
+    const struct lk_pool_options *options = worker->slot->options;
+    bool is_finder = worker->slot->is_finder;
+    const lk_work_options work = {
+        .size = sizeof work,
+        .queue = worker->slot->queue,
+        .handle = handle,
+        .progress = progress,
+        .context = worker,
+        .workers = 1,
+        .ttl_ms = options->ttl_ms,
+        .max_attempts = options->max_attempts,
+        .note = options->note,
+        /* Beside workers, the finder ends when they have. */
+        .drain = options->drain && (!is_finder || options->loops == LK_WORK_ANNOUNCES),
+        .cancel = worker->cancel,
+        .table = options->table,
+        .loops = options->table == NULL ? LK_WORK_ALL
+                 : is_finder            ? LK_WORK_ANNOUNCES
+                                        : LK_WORK_CLAIMS,
+    };
+    lk_error result = {.outcome = LK_OK};
+
+    (void)lk_work(worker->store, &work, NULL, &result);
+    pthread_mutex_lock(&worker->mutex);
+    worker->is_over = true;
+    worker->result = result;
+    eventfd_write(worker->news, 1);
+    pthread_mutex_unlock(&worker->mutex);
+    return NULL;
+}
+
+/* ---- in the main thread ---------------------------------------------------------------------- */
+
+static void stop(struct worker *worker) {
+    if (!worker->is_stopping) {
+        worker->is_stopping = true;
+        lk_cancel_now(worker->cancel);
+    }
+}
+
+/* A worker obeys; it passes nothing on: CMD goes on until the pool's second signal. */
+static enum lk_run_signal_use obey(void *context, int signal) {
+    struct worker *worker = context;
+
+    switch (signal) {
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+    case LK_POOL_ORDER_STOP:
+        stop(worker);
+        return LK_RUN_KEEP;
+    case SIGQUIT:
+    case LK_POOL_ORDER_END:
+        stop(worker);
+        worker->is_ending = true;
+        return LK_RUN_END_NOW;
+    default:
+        return LK_RUN_KEEP;
+    }
+}
+
+/* Between two items. */
+static void obey_signals(struct worker *worker) {
+    int signal;
+
+    while ((signal = lk_run_signals_next(worker->slot->signals)) != 0) {
+        if (signal == SIGTSTP) {
+            lk_run_signals_stop_here(false);
+        } else if (signal == SIGCHLD) {
+            /* What former items have left behind, and this process has adopted. */
+            while (waitpid(-1, NULL, WNOHANG) > 0) {
+            }
+        } else {
+            (void)obey(worker, signal);
+        }
+    }
+}
+
+/* CMD cannot be started for any item, so the pool ends. */
+static void give_up(struct worker *worker, int error) {
+    char text[LK_ERROR_TEXT_MAX];
+    int exit_code = lk_run_child_failure_code(error);
+
+    worker->failure_code = exit_code;
+    if (lk_pool_counters_may_say_failure(worker->slot->counters)) {
+        (void)snprintf(text, sizeof text, "%s: %s", worker->slot->options->command[0],
+                       strerror(error));
+        lk_run_status(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s",
+                      text);
+    }
+    stop(worker);
+}
+
+/* Returns the handler's result for lk_work(). */
+static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease *lease) {
+    if (worker->is_stopping) {
+        return LK_WORK_GIVE_BACK; /* claimed just before that was said */
+    }
+    struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, claim, lease);
+    if (end.start_error != 0) {
+        give_up(worker, end.start_error);
+        return LK_WORK_GIVE_BACK;
+    }
+    if (end.is_lost || end.exit_code != 0) {
+        return worker->is_ending ? LK_WORK_GIVE_BACK : FAILED;
+    }
+    return 0;
+}
+
+static void answer(struct worker *worker, int status) {
+    pthread_mutex_lock(&worker->mutex);
+    worker->claim = NULL;
+    worker->status = status;
+    worker->is_answered = true;
+    pthread_cond_signal(&worker->answered);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+static void serve(struct worker *worker) {
+    struct pollfd turn[] = {{.fd = worker->slot->signals->descriptor, .events = POLLIN},
+                            {.fd = worker->news, .events = POLLIN}};
+    bool is_over = false;
+
+    while (!is_over) {
+        eventfd_t count;
+
+        (void)poll(turn, sizeof turn / sizeof turn[0], -1);
+        obey_signals(worker);
+        (void)eventfd_read(worker->news, &count);
+        pthread_mutex_lock(&worker->mutex);
+        const lk_claim_info *claim = worker->claim;
+        lk_lease *lease = worker->lease;
+        is_over = worker->is_over;
+        pthread_mutex_unlock(&worker->mutex);
+        if (claim != NULL) {
+            answer(worker, run_item(worker, claim, lease));
+        }
+    }
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+/* Says it, unless another worker has; returns the exit code. */
+static int fail(const struct lk_pool_slot *slot, lk_outcome outcome, const char *text) {
+    return lk_pool_counters_may_say_failure(slot->counters)
+               ? lk_say_failure(slot->cli, outcome, text)
+               : lk_say_exit_code(slot->cli, outcome);
+}
+
+static int conclude(const struct worker *worker) {
+    lk_outcome outcome = worker->result.outcome;
+
+    if (worker->failure_code != 0) {
+        return worker->failure_code;
+    }
+    return outcome == LK_OK || outcome == LK_CANCELLED
+               ? 0
+               : fail(worker->slot, outcome, worker->result.text);
+}
+
+static int run_loop(struct worker *worker) {
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, loop, worker) != 0) {
+        return fail(worker->slot, LK_INTERNAL, "the system has no room for one more thread");
+    }
+    serve(worker);
+    pthread_join(thread, NULL);
+    return conclude(worker);
+}
+
+int lk_pool_worker(const struct lk_pool_slot *slot) {
+    struct worker worker = {.slot = slot,
+                            .cancel = lk_cancel_new(),
+                            .news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                            .mutex = PTHREAD_MUTEX_INITIALIZER,
+                            .answered = PTHREAD_COND_INITIALIZER};
+    int timer = lk_run_timer_open();
+    lk_error error;
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (worker.cancel == NULL || worker.news < 0 || timer < 0) {
+        return fail(slot, LK_INTERNAL, "a worker has no memory or descriptor to begin with");
+    }
+    if (lk_open(slot->options->store_url, &worker.store, &error) != LK_OK) {
+        return fail(slot, error.outcome, error.text);
+    }
+    worker.cooldown = (struct lk_pool_cooldown){.store_url = lk_store_url(worker.store),
+                                                .command = slot->options->command,
+                                                .signals = slot->signals,
+                                                .timer = timer,
+                                                .wish = obey,
+                                                .context = &worker};
+    int exit_code = run_loop(&worker);
+    lk_close(worker.store);
+    lk_cancel_free(worker.cancel);
+    return exit_code;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handing results to callers. */
+#include "client/answer.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/reply.h"
+
+lk_result *lk_answer_new(const struct lk_checked *checked) {
+    lk_result *result = calloc(1, sizeof *result);
+
+    if (result == NULL) {
+        return NULL;
+    }
+    result->owner = lk_text_copy(lk_slice_of(checked->owner));
+    result->paths = calloc(checked->part_count, sizeof *result->paths);
+    if (result->owner == NULL || result->paths == NULL) {
+        lk_result_free(result);
+        return NULL;
+    }
+    for (size_t i = 0; i < checked->part_count; i++) {
+        const struct lk_path *path = &checked->parts[i].path;
+
+        result->paths[i] = lk_text_copy((struct lk_slice){path->bytes, path->size});
+        if (result->paths[i] == NULL) {
+            lk_result_free(result);
+            return NULL;
+        }
+        result->path_count++;
+    }
+    return result;
+}
+
+static lk_outcome hand_over(lk_result *result, lk_result **ret_result, lk_error *error) {
+    lk_outcome outcome = result->outcome;
+
+    lk_error_set(error, outcome, "%s", result->error != NULL ? result->error : "");
+    if (ret_result != NULL) {
+        *ret_result = result;
+    } else {
+        lk_result_free(result);
+    }
+    return outcome;
+}
+
+/* Outcome and sentence of a result; without memory for the sentence the outcome has to do. */
+static void settle(lk_result *result, const lk_error *cause) {
+    result->outcome = cause->outcome;
+    result->error = cause->text[0] != '\0' ? lk_text_copy(lk_slice_of(cause->text)) : NULL;
+}
+
+lk_outcome lk_answer_give(lk_result *named, struct lk_decision *decision, lk_result **ret_result,
+                          lk_error *error) {
+    lk_result *result = &decision->result;
+
+    result->owner = named->owner;
+    result->paths = named->paths;
+    result->path_count = named->path_count;
+    *named = *result;
+    settle(named, &decision->error);
+    lk_decision_begin(decision, NULL);
+    return hand_over(named, ret_result, error);
+}
+
+lk_outcome lk_answer_end(struct lk_decision *decision, lk_error *error) {
+    lk_outcome outcome = lk_error_set(error, decision->error.outcome, "%s", decision->error.text);
+
+    lk_decision_done(decision);
+    return outcome;
+}
+
+lk_outcome lk_answer_refuse(const lk_error *cause, lk_result **ret_result, lk_error *error) {
+    lk_result *result = calloc(1, sizeof *result);
+
+    if (result != NULL) {
+        result->expires_in_ms = -1;
+        settle(result, cause);
+        return hand_over(result, ret_result, error);
+    }
+    if (ret_result != NULL) {
+        *ret_result = NULL;
+    }
+    return lk_error_set(error, cause->outcome, "%s", cause->text);
+}

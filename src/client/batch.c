@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Split requests, place by place. */
+#include "client/batch.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/reply.h"
+
+#define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing stays */
+#define FIRST_US_MAX                                                                               \
+    INT64_C(1000000) /* for each place at first, so that a dead one keeps none up */
+
+/* The parts of one place, in the order of the ask. */
+struct group {
+    unsigned place;
+    struct lk_path root; /* the first in byte order */
+    size_t count;
+    struct lk_part parts[LK_PARTS_MAX];
+    uint64_t token;
+    bool is_new; /* this call put it there */
+};
+
+struct split {
+    struct group groups[LK_PARTS_MAX];
+    size_t count;
+    size_t first; /* the group with the first part, and so the value and the token */
+    size_t name_size;
+    char name[LK_PARTS_MAX * (LK_PATH_BYTES_MAX + 1)]; /* all paths, sorted: the batch's identity */
+};
+
+/* ---- splitting ------------------------------------------------------------------------------- */
+
+static unsigned node_of(struct lk_engine *engine, const struct lk_part *part) {
+    return engine->ops->node_of(engine, lk_path_root(&part->path));
+}
+
+bool lk_batch_is_split(struct lk_engine *engine, const struct lk_part *parts, size_t count) {
+    if (engine->ops->node_of == NULL) {
+        return false;
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (!lk_slice_equal(lk_path_root(&parts[0].path), lk_path_root(&parts[i].path))
+            && node_of(engine, &parts[i]) != node_of(engine, &parts[0])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_roots(struct lk_slice a, struct lk_slice b) {
+    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
+
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static void add_part(struct split *split, const struct lk_part *part, unsigned place) {
+    struct group *group = split->groups;
+
+    while (group < split->groups + split->count && group->place != place) {
+        group++;
+    }
+    if (group == split->groups + split->count) {
+        *group = (struct group){.place = place, .root = part->path};
+        split->count++;
+    }
+    if (compare_roots(lk_path_root(&part->path), lk_path_root(&group->root)) < 0) {
+        group->root = part->path;
+    }
+    group->parts[group->count++] = *part;
+}
+
+static int compare_groups(const void *a, const void *b) {
+    const struct group *left = a;
+    const struct group *right = b;
+
+    return compare_roots(lk_path_root(&left->root), lk_path_root(&right->root));
+}
+
+static int compare_paths(const void *a, const void *b) {
+    return lk_path_compare(&((const struct lk_part *)a)->path, &((const struct lk_part *)b)->path);
+}
+
+static void name_split(struct split *split, const struct lk_part *parts, size_t count) {
+    struct lk_part sorted[LK_PARTS_MAX];
+
+    memcpy(sorted, parts, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_paths);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(split->name + split->name_size, sorted[i].path.bytes, sorted[i].path.size);
+        split->name_size += sorted[i].path.size;
+        split->name[split->name_size++] = '\n'; /* is in no path */
+    }
+}
+
+static struct lk_slice name_of(const struct split *split) {
+    return (struct lk_slice){split->name, split->name_size};
+}
+
+/* NULL when memory is exhausted. */
+static struct split *split_parts(struct lk_engine *engine, const struct lk_part *parts,
+                                 size_t count) {
+    struct split *split = calloc(1, sizeof *split);
+    unsigned first = node_of(engine, &parts[0]);
+
+    if (split == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        add_part(split, &parts[i], node_of(engine, &parts[i]));
+    }
+    qsort(split->groups, split->count, sizeof *split->groups, compare_groups);
+    while (split->groups[split->first].place != first) {
+        split->first++;
+    }
+    name_split(split, parts, count);
+    return split;
+}
+
+static lk_outcome no_memory(struct lk_decision *decision) {
+    return lk_decision_fail(decision, LK_INTERNAL, "no memory for a batch");
+}
+
+/* The parts that a command names; 0: it is about no request. */
+static size_t parts_of(const struct lk_command *command, const struct lk_part **ret_parts) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        *ret_parts = command->ask.parts;
+        return command->ask.part_count;
+    case LK_COMMAND_RENEW:
+        *ret_parts = command->renew.target.parts;
+        return command->renew.target.part_count;
+    case LK_COMMAND_RELEASE:
+        *ret_parts = command->release.target.parts;
+        return command->release.target.part_count;
+    case LK_COMMAND_BREAK:
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_PUT:
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_TAKE:
+    case LK_COMMAND_FINISH:
+    case LK_COMMAND_UNPARK:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+    *ret_parts = NULL;
+    return 0;
+}
+
+static void split_target(const struct split *split, size_t at, struct lk_target *target) {
+    target->parts = split->groups[at].parts;
+    target->part_count = split->groups[at].count;
+    target->token = at == split->first ? target->token : 0;
+    target->batch = name_of(split);
+}
+
+/* One place's part of a split ask, renewal or release. */
+static struct lk_command command_of_place(const struct split *split, size_t at,
+                                          const struct lk_command *whole) {
+    struct lk_command one = *whole;
+
+    if (one.kind == LK_COMMAND_ASK) {
+        one.ask.parts = split->groups[at].parts;
+        one.ask.part_count = split->groups[at].count;
+        one.ask.batch = name_of(split);
+        one.ask.wants_value = one.ask.wants_value && at == split->first;
+    } else if (one.kind == LK_COMMAND_RENEW) {
+        split_target(split, at, &one.renew.target);
+    } else {
+        split_target(split, at, &one.release.target);
+        one.release.puts = one.release.puts && at == split->first;
+    }
+    return one;
+}
+
+/* ---- ask ------------------------------------------------------------------------------------- */
+
+static void give_back(struct lk_engine *engine, const struct lk_ask *ask, struct split *split,
+                      size_t count) {
+    for (size_t i = count; i-- > 0;) {
+        const struct group *group = &split->groups[i];
+        const struct lk_patience patience = {.until_us = lk_clock_now_us() + GIVE_BACK_US};
+        const struct lk_command command = {
+            .kind = LK_COMMAND_RELEASE,
+            .release = {.target = {.owner = ask->owner,
+                                   .parts = group->parts,
+                                   .part_count = group->count,
+                                   .token = group->token,
+                                   .batch = name_of(split)}},
+        };
+        struct lk_decision ignored;
+
+        if (group->is_new) {
+            /* Unreachable: it perishes by its ttl. */
+            (void)engine->ops->decide(engine, &command, &patience, &ignored);
+            lk_decision_done(&ignored);
+        }
+    }
+}
+
+/* Makes what one place granted part of the whole answer, which takes over what it holds. */
+static void add_grant(const struct split *split, size_t at, struct lk_decision *grant,
+                      struct lk_decision *decision) {
+    bool created = decision->result.created || grant->result.created;
+    int64_t left_ms = grant->result.expires_in_ms;
+
+    if (at > 0 && decision->result.expires_in_ms < left_ms) {
+        left_ms = decision->result.expires_in_ms;
+    }
+    if (at == split->first) {
+        *decision = *grant;
+        lk_decision_begin(grant, NULL);
+    }
+    decision->result.created = created;
+    decision->result.expires_in_ms = left_ms;
+    lk_decision_done(grant);
+}
+
+static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
+                       const struct split *split, lk_result *result) {
+    result->tokens = calloc(ask->part_count, sizeof *result->tokens);
+    if (result->tokens == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < ask->part_count; i++) {
+        const struct group *group = split->groups;
+
+        while (group->place != node_of(engine, &ask->parts[i])) {
+            group++;
+        }
+        result->tokens[i] = group->token;
+    }
+    result->token_count = ask->part_count;
+    return true;
+}
+
+/* Takes place after place. LK_GRANTED, or the decision of the one that refused. */
+static lk_outcome take(struct lk_engine *engine, const struct lk_command *command,
+                       struct split *split, const struct lk_patience *patience,
+                       struct lk_decision *decision) {
+    for (size_t i = 0; i < split->count; i++) {
+        struct group *group = &split->groups[i];
+        struct lk_command one = command_of_place(split, i, command);
+        struct lk_decision grant;
+        lk_outcome outcome;
+
+        one.ask.style = LK_TRY;
+        outcome = engine->ops->decide(engine, &one, patience, &grant);
+        if (outcome != LK_GRANTED) {
+            /* Unknown is given back, too: it may have been granted. */
+            group->is_new = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+            give_back(engine, &command->ask, split, i + 1);
+            lk_decision_done(decision);
+            *decision = grant;
+            return outcome;
+        }
+        group->token = grant.result.token;
+        group->is_new = grant.result.created;
+        add_grant(split, i, &grant, decision);
+    }
+    if (!set_tokens(engine, &command->ask, split, &decision->result)) {
+        give_back(engine, &command->ask, split, split->count);
+        return no_memory(decision);
+    }
+    return lk_error_clear(&decision->error, LK_GRANTED);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static void leave_places(struct lk_engine *engine, const struct lk_ask *ask, struct split *split,
+                         struct lk_batch_line *line) {
+    for (size_t i = 0; i < split->count; i++) {
+        split->groups[i].is_new = line->places[i].is_ours;
+        split->groups[i].token = 0;
+        line->places[i] = (struct lk_batch_place){.is_ours = false};
+    }
+    line->held = 0;
+    give_back(engine, ask, split, split->count);
+}
+
+void lk_batch_leave_line(struct lk_engine *engine, const struct lk_ask *ask,
+                         struct lk_batch_line *line) {
+    struct split *split = split_parts(engine, ask->parts, ask->part_count);
+
+    if (split != NULL) { /* else it perishes by its ttl */
+        leave_places(engine, ask, split, line);
+    }
+    free(split);
+}
+
+/* Asks one place, and takes in what stands there. */
+static lk_outcome ask_place(struct lk_engine *engine, const struct lk_command *command,
+                            const struct lk_patience *patience, struct lk_batch_line *line,
+                            struct lk_batch_place *place, struct lk_decision *decision) {
+    const struct lk_ask *ask = &command->ask;
+    uint64_t interruptions = lk_engine_status(engine).interruptions;
+    int64_t sent_us = lk_clock_now_us();
+    lk_outcome outcome = engine->ops->decide(engine, command, patience, decision);
+
+    if (outcome != LK_GRANTED && outcome != LK_WAITING) {
+        /* Unknown is given back, too: it may stand there. */
+        place->is_ours = place->is_ours || outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+        return outcome;
+    }
+    place->is_ours = place->is_ours || decision->result.created;
+    if (lk_wait_entry_is_gone(&place->entry, &decision->result)) {
+        if (lk_wait_entry_was_ended(&place->entry, engine, ask->owner, ask->parts, ask->part_count,
+                                    patience)) {
+            return lk_decision_fail(decision, LK_LOST,
+                                    "the request was ended from outside while it waited");
+        }
+        line->is_forgotten = true;
+    }
+    place->entry = lk_wait_entry_of(&decision->result, sent_us, interruptions);
+    return outcome;
+}
+
+/* The answer of the place at which the wait stands; what is held must be refreshed in time, too. */
+static void answer_by_waiting(struct lk_decision *waiting, const struct lk_batch_line *line,
+                              struct lk_decision *decision) {
+    int64_t left_ms = waiting->result.expires_in_ms;
+    bool created = waiting->result.created || decision->result.created;
+
+    if (line->held > 0 && decision->result.expires_in_ms < left_ms) {
+        left_ms = decision->result.expires_in_ms;
+    }
+    lk_decision_done(decision);
+    *decision = *waiting;
+    decision->result.expires_in_ms = left_ms;
+    decision->result.created = created;
+}
+
+static lk_outcome stand_in_line(struct lk_engine *engine, const struct lk_command *command,
+                                const struct lk_patience *patience, struct split *split,
+                                struct lk_batch_line *line, struct lk_decision *decision) {
+    line->held = 0;
+    for (size_t i = 0; i < split->count; i++) {
+        const struct lk_command one = command_of_place(split, i, command);
+        struct lk_decision answer;
+        lk_outcome outcome = ask_place(engine, &one, patience, line, &line->places[i], &answer);
+
+        if (outcome != LK_GRANTED) {
+            answer_by_waiting(&answer, line, decision);
+            decision->cursor.command = command; /* what was asked of the place is gone by then */
+            return outcome;
+        }
+        split->groups[i].token = answer.result.token;
+        add_grant(split, i, &answer, decision);
+        line->held++;
+    }
+    return set_tokens(engine, &command->ask, split, &decision->result)
+               ? lk_error_clear(&decision->error, LK_GRANTED)
+               : no_memory(decision);
+}
+
+lk_outcome lk_batch_stand_in_line(struct lk_engine *engine, const struct lk_command *command,
+                                  const struct lk_patience *patience, struct lk_batch_line *line,
+                                  struct lk_decision *ret_decision) {
+    const struct lk_ask *ask = &command->ask;
+    struct split *split = split_parts(engine, ask->parts, ask->part_count);
+    lk_outcome outcome;
+
+    lk_decision_begin(ret_decision, command);
+    if (split == NULL) {
+        return no_memory(ret_decision);
+    }
+    outcome = stand_in_line(engine, command, patience, split, line, ret_decision);
+    if (outcome != LK_GRANTED && outcome != LK_WAITING && outcome != LK_UNAVAILABLE
+        && outcome != LK_CANCELLED) {
+        leave_places(engine, ask, split, line);
+    }
+    free(split);
+    return outcome;
+}
+
+/* ---- renew and release ----------------------------------------------------------------------- */
+
+/* Unknown weighs more than lost, and lost more than anything else. */
+static unsigned weight_of(lk_outcome outcome) {
+    switch (outcome) {
+    case LK_OK:
+        return 0;
+    case LK_LOST:
+        return 2;
+    case LK_UNAVAILABLE:
+    case LK_CANCELLED:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
+/* Keeps of two answers the one that weighs more; of two good ones the first part's. */
+static void merge(struct lk_decision *one, bool is_first, struct lk_decision *decision) {
+    unsigned weight = weight_of(one->error.outcome);
+    unsigned weight_so_far = weight_of(decision->error.outcome);
+    int64_t so_far_ms = decision->result.expires_in_ms;
+    int64_t left_ms = one->result.expires_in_ms;
+
+    if (decision->error.outcome == LK_OK && so_far_ms >= 0 && so_far_ms < left_ms) {
+        left_ms = so_far_ms;
+    }
+    if (weight > weight_so_far || (weight == weight_so_far && is_first)) {
+        lk_decision_done(decision);
+        *decision = *one;
+        lk_decision_begin(one, NULL);
+    }
+    if (decision->error.outcome == LK_OK) {
+        decision->result.expires_in_ms = left_ms;
+    }
+    lk_decision_done(one);
+}
+
+/* One place's renewal or release. */
+static lk_outcome call_place(struct lk_engine *engine, const struct split *split, size_t at,
+                             const struct lk_command *whole, const struct lk_patience *patience,
+                             struct lk_decision *decision) {
+    const struct lk_command one = command_of_place(split, at, whole);
+
+    return engine->ops->decide(engine, &one, patience, decision);
+}
+
+/* A share of what is left of the patience, with `left` places to come. */
+static struct lk_patience share_of(const struct lk_patience *whole, size_t left, int64_t max_us) {
+    int64_t now_us = lk_clock_now_us();
+    int64_t share_us = (whole->until_us - now_us) / ((int64_t)left + 1);
+
+    share_us = share_us < max_us ? share_us : max_us;
+    return (struct lk_patience){.until_us = now_us + share_us, .waker = whole->waker};
+}
+
+/*
+ * Every place is called, although one fails (R14): first each for a short time, then those that
+ * were not reached for as long as the patience lasts. A release that may have been carried out the
+ * first time, and is LOST then, is as unknown as before.
+ */
+static lk_outcome call_places(struct lk_engine *engine, const struct split *split,
+                              const struct lk_command *command, const struct lk_patience *patience,
+                              struct lk_decision *decision) {
+    struct lk_decision answers[LK_PARTS_MAX];
+
+    for (size_t i = 0; i < split->count; i++) {
+        const struct lk_patience share = share_of(patience, split->count - i, FIRST_US_MAX);
+
+        (void)call_place(engine, split, i, command, &share, &answers[i]);
+    }
+    for (size_t i = 0; i < split->count; i++) {
+        struct lk_decision again;
+
+        if (answers[i].error.outcome != LK_UNAVAILABLE || lk_clock_now_us() >= patience->until_us) {
+            continue;
+        }
+        if (call_place(engine, split, i, command, patience, &again) == LK_LOST
+            && command->kind == LK_COMMAND_RELEASE) {
+            lk_decision_done(&again);
+        } else {
+            lk_decision_done(&answers[i]);
+            answers[i] = again;
+        }
+    }
+    for (size_t i = 0; i < split->count; i++) {
+        merge(&answers[i], i == split->first, decision);
+    }
+    return decision->error.outcome;
+}
+
+lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *command,
+                           const struct lk_patience *patience, struct lk_decision *ret_decision) {
+    const struct lk_part *parts;
+    size_t count = parts_of(command, &parts);
+    struct split *split;
+    lk_outcome outcome;
+
+    if (!lk_batch_is_split(engine, parts, count)) {
+        return engine->ops->decide(engine, command, patience, ret_decision);
+    }
+    lk_decision_begin(ret_decision, command);
+    if (command->kind == LK_COMMAND_ASK && command->ask.style == LK_QUEUE) {
+        return lk_decision_fail(
+            ret_decision, LK_UNSUPPORTED,
+            "R14: these roots live on different nodes: no line for all of them");
+    }
+    split = split_parts(engine, parts, count);
+    if (split == NULL) {
+        return no_memory(ret_decision);
+    }
+    outcome = command->kind == LK_COMMAND_ASK
+                  ? take(engine, command, split, patience, ret_decision)
+                  : call_places(engine, split, command, patience, ret_decision);
+    free(split);
+    return outcome;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cancellations. Lock order: cancellation, then waker. */
+#include "client/cancel.h"
+
+#include <stdlib.h>
+
+struct lk_cancel {
+    pthread_mutex_t mutex;
+    bool is_now;
+    struct lk_cancel_link *links;
+};
+
+lk_cancel *lk_cancel_new(void) {
+    lk_cancel *cancel = calloc(1, sizeof *cancel);
+
+    if (cancel != NULL && pthread_mutex_init(&cancel->mutex, NULL) != 0) {
+        free(cancel);
+        cancel = NULL;
+    }
+    return cancel;
+}
+
+void lk_cancel_free(lk_cancel *cancel) {
+    if (cancel != NULL) {
+        (void)pthread_mutex_destroy(&cancel->mutex);
+        free(cancel);
+    }
+}
+
+void lk_cancel_now(lk_cancel *cancel) {
+    pthread_mutex_lock(&cancel->mutex);
+    cancel->is_now = true;
+    for (struct lk_cancel_link *link = cancel->links; link != NULL; link = link->next) {
+        lk_waker_throw(link->waker);
+    }
+    pthread_mutex_unlock(&cancel->mutex);
+}
+
+void lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, struct lk_waker *waker) {
+    link->waker = waker;
+    link->previous = NULL;
+    pthread_mutex_lock(&cancel->mutex);
+    link->next = cancel->links;
+    if (link->next != NULL) {
+        link->next->previous = link;
+    }
+    cancel->links = link;
+    if (cancel->is_now) {
+        lk_waker_throw(waker);
+    }
+    pthread_mutex_unlock(&cancel->mutex);
+}
+
+void lk_cancel_leave(lk_cancel *cancel, struct lk_cancel_link *link) {
+    pthread_mutex_lock(&cancel->mutex);
+    if (link->previous != NULL) {
+        link->previous->next = link->next;
+    } else {
+        cancel->links = link->next;
+    }
+    if (link->next != NULL) {
+        link->next->previous = link->previous;
+    }
+    pthread_mutex_unlock(&cancel->mutex);
+}

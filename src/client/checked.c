@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checking requests: one sentence for each thing that can be wrong. */
+#include "client/checked.h"
+
+#include "base/error.h"
+#include "model/utf8.h"
+
+lk_outcome lk_checked_copy(void *ret_known, size_t known_size, const void *given, lk_error *error) {
+    const unsigned char *bytes = given;
+    size_t given_size;
+
+    memcpy(&given_size, given, sizeof given_size);
+    if (given_size < known_size) {
+        return lk_error_set(error, LK_INVALID, "size is %zu: it must be the sizeof of the struct",
+                            given_size);
+    }
+    for (size_t i = known_size; i < given_size; i++) {
+        if (bytes[i] != 0) {
+            return lk_error_set(error, LK_UNSUPPORTED,
+                                "the request has fields that version %s does not know", LK_VERSION);
+        }
+    }
+    memcpy(ret_known, given, known_size);
+    return LK_OK;
+}
+
+lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_t max,
+                           lk_error *error) {
+    size_t size = strnlen(text, max + 1);
+
+    if (size < min || size > max) {
+        return lk_error_set(error, LK_INVALID, "%s has %zu to %zu bytes", name, min, max);
+    }
+    if (!lk_utf8_is_valid(text, size)) {
+        return lk_error_set(error, LK_INVALID, "%s must be UTF-8", name);
+    }
+    return LK_OK;
+}
+
+static lk_outcome check_parts(struct lk_checked *checked, const struct lk_part_defaults *defaults,
+                              lk_error *error) {
+    const lk_request *request = &checked->request;
+
+    if (request->part_count < 1 || request->part_count > LK_PARTS_MAX || request->parts == NULL) {
+        return lk_error_set(error, LK_INVALID, "R2: a request has 1 to %d parts, not %zu",
+                            LK_PARTS_MAX, request->part_count);
+    }
+    for (size_t i = 0; i < request->part_count; i++) {
+        lk_outcome outcome =
+            lk_part_parse(lk_slice_of(request->parts[i]), defaults, &checked->parts[i], error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
+    checked->part_count = request->part_count;
+    return lk_parts_check(checked->parts, checked->part_count, error);
+}
+
+lk_outcome lk_checked_owner(const char *owner, lk_error *error) {
+    return lk_checked_text("the owner", owner, 1, LK_OWNER_BYTES_MAX, error);
+}
+
+lk_outcome lk_checked_note(const char *note, lk_error *error) {
+    return note != NULL ? lk_checked_text("R19: the note", note, 0, LK_NOTE_BYTES_MAX, error)
+                        : LK_OK;
+}
+
+lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error) {
+    if (size > LK_VALUE_MAX) {
+        return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
+                            LK_VALUE_MAX, size);
+    }
+    if (bytes == NULL && size > 0) {
+        return lk_error_set(error, LK_INVALID, "R15: a value of %zu bytes that are nowhere", size);
+    }
+    return LK_OK;
+}
+
+static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
+    const char *owner = checked->request.owner;
+    lk_outcome outcome = lk_checked_owner(owner, error);
+
+    if (outcome == LK_OK) {
+        memcpy(checked->owner, owner, strlen(owner) + 1);
+        checked->is_owner_made = false;
+    }
+    return outcome;
+}
+
+lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error) {
+    if (ttl_ms != 0 && (ttl_ms < LK_TTL_MIN_MS || ttl_ms > LK_TTL_MAX_MS)) {
+        return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days");
+    }
+    return LK_OK;
+}
+
+/* A ttl that was left open. */
+static void fill_ttl(int64_t *ttl_ms) {
+    *ttl_ms = *ttl_ms != 0 ? *ttl_ms : LK_TTL_DEFAULT_MS;
+}
+
+lk_outcome lk_checked_claim(int64_t *ttl_ms, uint32_t max_attempts, const char *note,
+                            lk_error *error) {
+    lk_outcome outcome = lk_checked_ttl(*ttl_ms, error);
+
+    fill_ttl(ttl_ms);
+    if (outcome == LK_OK && max_attempts > LK_ATTEMPTS_MAX) {
+        outcome = lk_error_set(error, LK_INVALID, "R16: at most %d attempts can be named",
+                               LK_ATTEMPTS_MAX);
+    }
+    return outcome == LK_OK ? lk_checked_note(note, error) : outcome;
+}
+
+static lk_outcome check_times(const lk_request *request, lk_error *error) {
+    if (request->style != LK_TRY && request->style != LK_QUEUE && request->style != LK_WAIT) {
+        return lk_error_set(error, LK_INVALID, "R10: there is no style %d", (int)request->style);
+    }
+    if (request->wait_ms < 0 || request->patience_ms < 0) {
+        return lk_error_set(error, LK_INVALID, "a wait is not negative");
+    }
+    if (request->until_unix_ms < 0 || request->until_unix_ms > INT64_MAX / 1000) {
+        return lk_error_set(error, LK_INVALID, "R11: a fixed end is a moment within 366 days");
+    }
+    if (request->until_unix_ms != 0 && request->ttl_ms != 0) {
+        return lk_error_set(error, LK_INVALID, "R11: a request has a ttl or a fixed end, not both");
+    }
+    return lk_checked_ttl(request->ttl_ms, error);
+}
+
+lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error) {
+    if (!request->outlives
+        || (store->engine->ops->capabilities & (unsigned)LK_BINDS_TO_PROCESS) == 0) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "in a store of %s: a lease ends with the process that took it, and only "
+                        "that one can end it: lk run holds one while a command runs",
+                        store->engine->ops->scheme);
+}
+
+/* R14: what a store does not decide together is taken place by place, where it has places. */
+static lk_outcome check_roots(const lk_store *store, lk_error *error) {
+    return store->engine->ops->node_of != NULL ? LK_OK
+                                               : lk_store_check_can(store, LK_CAN_ROOTS, error);
+}
+
+/* What the store's engine lacks is refused at once and by name (R23). */
+static lk_outcome check_capabilities(const lk_store *store, const struct lk_checked *checked,
+                                     lk_error *error) {
+    struct lk_slice root = lk_path_root(&checked->parts[0].path);
+    lk_outcome outcome = LK_OK;
+
+    if (checked->request.style == LK_QUEUE
+        || (checked->request.style == LK_WAIT
+            && (store->engine->ops->capabilities & LK_CAN_RETRY) == 0)) {
+        outcome = lk_store_check_can(store, LK_CAN_QUEUE, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_checked_outlives(store, &checked->request, error);
+    }
+    if (outcome == LK_OK && checked->request.value) {
+        outcome = lk_store_check_can(store, LK_CAN_VALUES, error);
+    }
+    for (size_t i = 0; i < checked->part_count && outcome == LK_OK; i++) {
+        const struct lk_part *part = &checked->parts[i];
+
+        if (part->limit == 0) {
+            outcome = lk_store_check_can(store, LK_CAN_EXCLUSIVE, error);
+        }
+        if (outcome == LK_OK && !lk_slice_equal(root, lk_path_root(&part->path))) {
+            outcome = check_roots(store, error);
+        }
+    }
+    return outcome;
+}
+
+lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
+                          struct lk_checked *ret_checked, lk_error *error) {
+    lk_request *copy = &ret_checked->request;
+    lk_outcome outcome = lk_checked_copy(copy, sizeof *copy, request, error);
+
+    if (outcome == LK_OK) {
+        const struct lk_part_defaults defaults = {
+            .shared = copy->shared, .limit = copy->limit, .units = copy->units};
+
+        outcome = check_parts(ret_checked, &defaults, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_times(copy, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_checked_note(copy->note, error);
+    }
+    if (outcome == LK_OK && copy->owner != NULL) {
+        outcome = check_owner(ret_checked, error);
+    } else if (outcome == LK_OK) {
+        lk_owner_make(ret_checked->owner);
+        ret_checked->is_owner_made = true;
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    fill_ttl(&copy->ttl_ms);
+    if (copy->blockers_max > LK_BLOCKERS_MAX) {
+        copy->blockers_max = LK_BLOCKERS_MAX;
+    }
+    return check_capabilities(store, ret_checked, error);
+}
+
+lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_checked,
+                             lk_error *error) {
+    lk_request *copy = &ret_checked->request;
+    lk_outcome outcome = lk_checked_copy(copy, sizeof *copy, request, error);
+
+    if (outcome == LK_OK && copy->owner == NULL) {
+        outcome = lk_error_set(error, LK_INVALID, "R12: an owner must be named");
+    }
+    if (outcome == LK_OK) {
+        outcome = check_owner(ret_checked, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_parts(ret_checked, NULL, error);
+    }
+    if (outcome == LK_OK && copy->patience_ms < 0) {
+        outcome = lk_error_set(error, LK_INVALID, "a wait is not negative");
+    }
+    return outcome == LK_OK ? lk_checked_ttl(copy->ttl_ms, error) : outcome;
+}

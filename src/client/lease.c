@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leases that are kept alive: lk_acquire() and the handle it gives.
+ *
+ * Whatever can fail for want of memory or threads is made before the store is asked, so that a
+ * granted lease always has its handle.
+ */
+#include "client/lease.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/minmax.h"
+#include "client/answer.h"
+#include "client/batch.h"
+#include "client/keepalive.h"
+#include "client/wait.h"
+#include "engine/reply.h"
+
+void lk_lease_discard(lk_lease *lease) {
+    free(lease->parts);
+    free(lease->text);
+    free(lease);
+}
+
+lk_lease *lk_lease_new(const char *owner, size_t part_count, size_t path_bytes) {
+    size_t owner_size = strlen(owner);
+    lk_lease *lease = calloc(1, sizeof *lease);
+
+    if (lease == NULL) {
+        return NULL;
+    }
+    lease->text = malloc(owner_size + 1 + path_bytes);
+    lease->parts = calloc(part_count, sizeof *lease->parts);
+    if (lease->text == NULL || lease->parts == NULL) {
+        lk_lease_discard(lease);
+        return NULL;
+    }
+    lease->owner = lease->text;
+    memcpy(lease->owner, owner, owner_size + 1);
+    lease->target = (struct lk_target){
+        .owner = {.bytes = lease->owner, .size = owner_size},
+        .parts = lease->parts,
+        .part_count = part_count,
+    };
+    return lease;
+}
+
+void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *grant) {
+    char *next = lease->text + lease->target.owner.size + 1;
+
+    for (size_t i = 0; i < lease->target.part_count; i++) {
+        const struct lk_path *path = &grant->parts[i].path;
+
+        lease->parts[i] = grant->parts[i];
+        memcpy(next, path->bytes, path->size);
+        lease->parts[i].path.bytes = next;
+        next += path->size;
+    }
+    lease->keepalive = store->keepalive;
+    lease->can_put = (lk_store_capabilities(store) & LK_CAN_VALUES) != 0;
+    lease->target.token = grant->token;
+    lease->ttl_ms = grant->ttl_ms;
+    lease->is_fixed = grant->is_fixed;
+    lk_safe_until_make(&lease->safe_until,
+                       lk_safe_until_end_us(grant->sent_us, grant->expires_in_ms));
+    lease->renew_at_us = grant->sent_us + grant->ttl_ms * 1000 / 3;
+    lk_keepalive_hold(lease->keepalive);
+    lk_keepalive_add(lease->keepalive, lease);
+}
+
+/* ---- acquiring ------------------------------------------------------------------------------- */
+
+static lk_lease *lease_for(const struct lk_checked *checked) {
+    size_t path_bytes = 0;
+
+    for (size_t i = 0; i < checked->part_count; i++) {
+        path_bytes += checked->parts[i].path.size;
+    }
+    return lk_lease_new(checked->owner, checked->part_count, path_bytes);
+}
+
+/* Everything that lk_acquire() needs before it asks. On failure nothing is left. */
+static lk_outcome prepare(lk_store *store, const lk_request *request, struct lk_checked *checked,
+                          lk_lease **ret_lease, lk_result **ret_named, lk_error *cause) {
+    lk_lease *lease;
+    lk_result *named;
+    lk_outcome outcome = lk_store_check(store, cause);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_ask(store, request, checked, cause);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (!lk_keepalive_start(store->keepalive)) {
+        return lk_error_set(cause, LK_INTERNAL, "cannot start the thread that keeps leases alive");
+    }
+    lease = lease_for(checked);
+    named = lease != NULL ? lk_answer_new(checked) : NULL;
+    if (named == NULL) {
+        if (lease != NULL) {
+            lk_lease_discard(lease);
+        }
+        return lk_error_set(cause, LK_INTERNAL, "no memory for a lease");
+    }
+    *ret_lease = lease;
+    *ret_named = named;
+    return LK_OK;
+}
+
+/*
+ * How often the lease is renewed: a third of this. Where a lease is bound to the process its
+ * deadline is as far away as one can be, and the ttl that was asked for says how often to look
+ * whether it still counts.
+ */
+static int64_t ttl_to_renew_by(const lk_store *store, const struct lk_checked *checked,
+                               const lk_result *granted) {
+    if ((lk_store_capabilities(store) & LK_BINDS_TO_PROCESS) == 0) {
+        return granted->ttl_ms;
+    }
+    return lk_min(granted->ttl_ms, checked->request.ttl_ms);
+}
+
+lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret_lease,
+                      lk_result **ret_result, lk_error *error) {
+    struct lk_checked checked;
+    struct lk_decision decision;
+    lk_result *named = NULL;
+    lk_lease *lease = NULL;
+    int64_t sent_us;
+    lk_error cause;
+
+    if (prepare(store, request, &checked, &lease, &named, &cause) != LK_OK) {
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
+    if (lk_wait_ask(store, &checked, &decision, &sent_us) == LK_GRANTED) {
+        const lk_result *granted = &decision.result;
+        const struct lk_grant grant = {
+            .parts = checked.parts,
+            .token = granted->token,
+            .ttl_ms = ttl_to_renew_by(store, &checked, granted),
+            .sent_us = sent_us,
+            .expires_in_ms = granted->expires_in_ms,
+            .is_fixed = granted->fixed,
+        };
+
+        lk_lease_begin(lease, store, &grant);
+        *ret_lease = lease;
+    } else {
+        lk_lease_discard(lease);
+    }
+    return lk_answer_give(named, &decision, ret_result, error);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* Nothing is asked or freed by the keep-alive any more when this returns. */
+static void end(lk_lease *lease) {
+    struct lk_keepalive *keepalive = lease->keepalive;
+
+    /* In a child of fork() the keep-alive and its mutex are the parent's. */
+    if (lk_keepalive_is_mine(keepalive)) {
+        lk_keepalive_drop(keepalive);
+    }
+    lk_lease_discard(lease);
+}
+
+static lk_outcome release_in_store(lk_lease *lease, const struct lk_slice *put, lk_error *error) {
+    const struct lk_command command = {
+        .kind = LK_COMMAND_RELEASE,
+        .release = {.target = lease->target,
+                    .puts = put != NULL,
+                    .put = put != NULL ? *put : (struct lk_slice){NULL, 0}},
+    };
+    const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
+    struct lk_engine *engine = lk_keepalive_begin_call(lease->keepalive);
+    struct lk_decision decision;
+
+    if (engine == NULL) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "the store is closed: the lease ends at its deadline");
+    }
+    (void)lk_batch_decide(engine, &command, &patience, &decision);
+    lk_keepalive_end_call(lease->keepalive);
+    return lk_answer_end(&decision, error);
+}
+
+static lk_outcome release_lease(lk_lease *lease, const struct lk_slice *put, lk_error *error) {
+    lk_outcome outcome;
+
+    if (lk_keepalive_is_mine(lease->keepalive)) {
+        lk_keepalive_remove(lease->keepalive, lease);
+        outcome = release_in_store(lease, put, error);
+    } else {
+        outcome =
+            lk_error_set(error, LK_INTERNAL, "the lease is the parent's: fork() ended it here");
+    }
+    end(lease);
+    return outcome;
+}
+
+lk_outcome lk_lease_release(lk_lease *lease, lk_error *error) {
+    return release_lease(lease, NULL, error);
+}
+
+lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
+                                lk_error *error) {
+    const struct lk_slice put = {.bytes = value, .size = value_size};
+
+    if (!lease->can_put) {
+        return lk_error_set(error, LK_UNSUPPORTED, "the lease's store cannot keep values");
+    }
+    if (lease->parts[0].mode != LK_EXCLUSIVE) {
+        return lk_error_set(error, LK_INVALID,
+                            "R15: only an exclusive lease writes its first part's value");
+    }
+    if (lk_checked_value(value, value_size, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    return release_lease(lease, &put, error);
+}
+
+void lk_lease_abandon(lk_lease *lease) {
+    if (lease == NULL) {
+        return;
+    }
+    if (lk_keepalive_is_mine(lease->keepalive)) {
+        lk_keepalive_remove(lease->keepalive, lease);
+    }
+    end(lease);
+}
+
+/* ---- looking at it --------------------------------------------------------------------------- */
+
+uint64_t lk_lease_token(const lk_lease *lease) {
+    return lease->target.token;
+}
+
+const char *lk_lease_owner(const lk_lease *lease) {
+    return lease->owner;
+}
+
+bool lk_lease_is_lost(const lk_lease *lease) {
+    /* Noticing that the time is over is no change that a caller could see. */
+    struct lk_safe_until *safe_until = (struct lk_safe_until *)&lease->safe_until;
+
+    /* In a child of fork() nothing keeps it alive. */
+    return lk_safe_until_is_over(safe_until) || !lk_keepalive_is_mine(lease->keepalive);
+}
+
+int64_t lk_lease_remaining_ms(const lk_lease *lease) {
+    int64_t until_us = lk_safe_until_until_us(&lease->safe_until);
+    int64_t left_us = until_us != LK_SAFE_UNTIL_OVER ? until_us - lk_clock_now_us() : 0;
+
+    return left_us > 0 && !lk_lease_is_lost(lease) ? left_us / 1000 : 0;
+}
+
+void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
+                      void *context) {
+    if (lk_keepalive_is_mine(lease->keepalive)) {
+        lk_keepalive_watch(lease->keepalive, lease, callback, context);
+    }
+}

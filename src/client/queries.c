@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking and administering: list, show, break, audit, examine. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "client/answer.h"
+#include "client/checked.h"
+#include "client/wait.h"
+
+enum {
+    HEADING_BYTES_MAX = LK_ERROR_TEXT_MAX + 4096 + 512,
+};
+
+static struct lk_patience patience_by_default(void) {
+    return (struct lk_patience){.until_us = lk_wait_patience_until(0)};
+}
+
+/* ---- listings -------------------------------------------------------------------------------- */
+
+/* Parses an optional prefix: *ret_used is NULL when there is none. */
+static lk_outcome parse_prefix(const char *prefix, struct lk_path *path,
+                               const struct lk_path **ret_used, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    if (prefix != NULL) {
+        outcome = lk_path_parse(lk_slice_of(prefix), path, error);
+    }
+    if (outcome == LK_OK) {
+        *ret_used = prefix != NULL ? path : NULL;
+    }
+    return outcome;
+}
+
+lk_outcome lk_list(lk_store *store, const char *prefix, lk_listing **ret_listing, lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    const struct lk_path *used = NULL;
+    struct lk_path path;
+    lk_outcome outcome = lk_store_check(store, error);
+
+    if (outcome == LK_OK) {
+        outcome = parse_prefix(prefix, &path, &used, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    return store->engine->ops->list(store->engine, used, &patience, ret_listing, error);
+}
+
+lk_outcome lk_show(lk_store *store, const char *path, lk_listing **ret_listing, lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    struct lk_path parsed;
+    lk_outcome outcome = lk_store_check(store, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_path_parse(lk_slice_of(path), &parsed, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    return store->engine->ops->show(store->engine, &parsed, &patience, ret_listing, error);
+}
+
+/* ---- breaking -------------------------------------------------------------------------------- */
+
+static lk_outcome check_break(const lk_break_request *request, struct lk_break *ret_break,
+                              lk_error *error) {
+    lk_outcome outcome = lk_path_parse(lk_slice_of(request->path), &ret_break->path, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_text("R12: the reason", request->reason != NULL ? request->reason : "",
+                                  1, LK_REASON_BYTES_MAX, error);
+    }
+    if (outcome == LK_OK) {
+        outcome =
+            lk_checked_text("R12: the user of a break", request->by != NULL ? request->by : "", 1,
+                            LK_BREAKER_BYTES_MAX, error);
+    }
+    if (outcome == LK_OK && request->owner != NULL) {
+        outcome = lk_checked_owner(request->owner, error);
+    }
+    if (outcome == LK_OK) {
+        ret_break->owner = lk_slice_of(request->owner);
+        ret_break->at_once = request->at_once;
+        ret_break->by = lk_slice_of(request->by);
+        ret_break->reason = lk_slice_of(request->reason);
+    }
+    return outcome;
+}
+
+lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *ret_count,
+                    lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    lk_break_request known;
+    struct lk_command command = {.kind = LK_COMMAND_BREAK};
+    struct lk_decision decision;
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_copy(&known, sizeof known, request, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_break(&known, &command.broken, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = store->engine->ops->decide(store->engine, &command, &patience, &decision);
+    if (outcome == LK_OK && ret_count != NULL) {
+        *ret_count = decision.broken;
+    }
+    return lk_answer_end(&decision, error);
+}
+
+lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit **ret_audit,
+                         lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    const struct lk_path *used = NULL;
+    struct lk_path path;
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
+
+    if (outcome == LK_OK) {
+        outcome = parse_prefix(prefix, &path, &used, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    return store->engine->ops->audit(store->engine, used, &patience, ret_audit, error);
+}
+
+/* ---- examining ------------------------------------------------------------------------------- */
+
+static void add_capabilities(struct lk_text *text, unsigned capabilities) {
+    static const struct {
+        enum lk_capability bit;
+        const char *name;
+    } names[] = {
+        {LK_CAN_QUEUE, "queue"},         {LK_CAN_ROOTS, "several-roots"},
+        {LK_CAN_DEADLOCK, "deadlock"},   {LK_CAN_BREAK, "break"},
+        {LK_CAN_EXCLUSIVE, "exclusive"}, {LK_CAN_VALUES, "values"},
+        {LK_CAN_WORK, "work"},           {LK_CAN_TABLE, "table"},
+        {LK_CAN_EVENTS, "events"},       {LK_CAN_LIMITS, "limits"},
+        {LK_CAN_PERSIST, "persistent"},  {LK_CAN_RETRY, "retry"},
+        {LK_BINDS_TO_PROCESS, "bound"},
+    };
+
+    lk_text_format(text, "capabilities:");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if ((capabilities & names[i].bit) != 0) {
+            lk_text_format(text, " %s", names[i].name);
+        }
+    }
+    lk_text_format(text, "\n");
+}
+
+/* Puts what is known of every store before what the engine says of its own. */
+static bool add_heading(const lk_store *store, lk_report *report) {
+    const struct lk_engine_ops *ops = store->engine->ops;
+    char bytes[HEADING_BYTES_MAX];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+    char *whole;
+
+    lk_text_format(&text, "store: %s\nengine: %s: (%s)\nlibrary: %s\n", store->url, ops->scheme,
+                   ops->title, LK_VERSION);
+    add_capabilities(&text, lk_store_capabilities(store));
+    whole = lk_text_make("%s%s", bytes, report->text);
+    if (whole == NULL) {
+        return false;
+    }
+    free(report->text);
+    report->text = whole;
+    return true;
+}
+
+lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    int64_t sent_us = lk_clock_now_us();
+    lk_report *report = NULL;
+    lk_outcome outcome = lk_store_check(store, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    outcome = store->engine->ops->examine(store->engine, &patience, &report, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (report->round_trip_us == 0) {
+        report->round_trip_us = lk_clock_now_us() - sent_us; /* the examination was the trip */
+    }
+    if (!add_heading(store, report)) {
+        lk_report_free(report);
+        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
+    }
+    *ret_report = report;
+    return LK_OK;
+}

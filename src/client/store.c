@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a store by its URL, and closing it. */
+#include "client/store.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "client/keepalive.h"
+#include "client/url.h"
+
+const char *lk_version(void) {
+    return LK_VERSION;
+}
+
+static bool has_scheme(const struct lk_engine_ops *ops, struct lk_slice scheme) {
+    return lk_slice_equal(lk_slice_of(ops->scheme), scheme)
+           || (ops->alias != NULL && lk_slice_equal(lk_slice_of(ops->alias), scheme));
+}
+
+lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_ops,
+                              struct lk_slice *ret_rest, lk_error *error) {
+    char bytes[LK_ERROR_TEXT_MAX];
+    struct lk_text known = lk_text_in(bytes, sizeof bytes);
+    struct lk_url split;
+    lk_outcome outcome = lk_url_split(url, &split, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    for (size_t i = 0; lk_engines[i] != NULL; i++) {
+        const struct lk_engine_ops *ops = lk_engines[i];
+        if (has_scheme(ops, split.scheme)) {
+            *ret_ops = ops;
+            *ret_rest = split.rest;
+            return LK_OK;
+        }
+        lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", ops->scheme);
+        if (ops->alias != NULL) {
+            lk_text_format(&known, ", %s:", ops->alias);
+        }
+    }
+    return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)",
+                        (int)(split.scheme.size < 32 ? split.scheme.size : 32), split.scheme.bytes,
+                        bytes);
+}
+
+/* On failure the store is partly filled, for store_free(). */
+static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) {
+    struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
+    lk_outcome outcome = lk_store_engine_of(url, &ops, &rest, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    store->opened_by = getpid();
+    store->url = lk_url_without_password(url);
+    if (store->url == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    outcome = ops->open(rest, &patience, &store->engine, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    store->keepalive = lk_keepalive_new(store->engine);
+    return store->keepalive != NULL ? LK_OK
+                                    : lk_error_set(error, LK_INTERNAL, "no memory for a store");
+}
+
+static void store_free(lk_store *store) {
+    if (store->keepalive != NULL) {
+        lk_keepalive_close(store->keepalive);
+    }
+    if (store->engine != NULL) {
+        store->engine->ops->close(store->engine);
+    }
+    free(store->url);
+    free(store);
+}
+
+lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error) {
+    lk_store *store = calloc(1, sizeof *store);
+    char *default_url = NULL;
+    lk_outcome outcome = LK_OK;
+
+    lk_error_clear(error, LK_OK);
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    if (url == NULL) {
+        outcome = lk_url_default(&default_url, error);
+        url = default_url;
+    }
+    if (outcome == LK_OK) {
+        outcome = fill_store(url, store, error);
+    }
+    free(default_url);
+    if (outcome != LK_OK) {
+        store_free(store);
+        return outcome;
+    }
+    *ret_store = store;
+    return LK_OK;
+}
+
+void lk_close(lk_store *store) {
+    /* A child of fork() leaves everything as it is: the files and threads are its parent's. */
+    if (store != NULL && lk_store_check(store, NULL) == LK_OK) {
+        store_free(store);
+    }
+}
+
+const char *lk_store_url(const lk_store *store) {
+    return store->url;
+}
+
+lk_outcome lk_store_check(const struct lk_store *store, lk_error *error) {
+    if (store->opened_by != getpid()) {
+        return lk_error_set(error, LK_INTERNAL,
+                            "the store was opened before fork(): a child opens its own");
+    }
+    return LK_OK;
+}
+
+/* What the engine lacks, after "cannot". */
+static const char *name_of(enum lk_capability capability) {
+    switch (capability) {
+    case LK_CAN_QUEUE:
+        return "keep requests in line";
+    case LK_CAN_ROOTS:
+        return "decide on several roots together";
+    case LK_CAN_DEADLOCK:
+        return "find deadlocks";
+    case LK_CAN_BREAK:
+        return "break requests";
+    case LK_CAN_EXCLUSIVE:
+        return "lock without a limit";
+    case LK_CAN_VALUES:
+        return "keep values";
+    case LK_CAN_WORK:
+        return "keep work";
+    case LK_CAN_TABLE:
+        return "take work from a table";
+    case LK_CAN_EVENTS:
+        return "tell what happens in it";
+    case LK_CAN_LIMITS:
+        return "keep bounds of its own";
+    case LK_CAN_RETRY:
+        return "be waited for";
+    case LK_BINDS_TO_PROCESS:
+    case LK_TAKES_IN_AWAIT:
+    case LK_CAN_PERSIST:
+        break;
+    }
+    return "outlive its processes";
+}
+
+unsigned lk_store_capabilities(const struct lk_store *store) {
+    return lk_engine_status(store->engine).capabilities;
+}
+
+lk_outcome lk_store_check_can(const struct lk_store *store, enum lk_capability needed,
+                              lk_error *error) {
+    lk_outcome outcome = lk_store_check(store, error);
+
+    if (outcome == LK_OK && (lk_store_capabilities(store) & needed) == 0) {
+        outcome = lk_error_set(error, LK_UNSUPPORTED, "a store of %s: cannot %s",
+                               store->engine->ops->scheme, name_of(needed));
+    }
+    return outcome;
+}

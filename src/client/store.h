@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open store, as the files of this room see it. */
+#ifndef LK_CLIENT_STORE_H
+#define LK_CLIENT_STORE_H
+
+#include <sys/types.h>
+
+#include "engine/engine.h"
+
+struct lk_keepalive;
+
+struct lk_store {
+    struct lk_engine *engine;
+    struct lk_keepalive *keepalive;
+    char *url;       /* without any password */
+    pid_t opened_by; /* nothing survives fork() */
+};
+
+#define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* how long the store itself is waited for */
+
+/*
+ * The engine for a URL, and what is left of it for that engine. LK_OK; LK_INVALID; LK_UNSUPPORTED:
+ * this build has none.
+ */
+lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_ops,
+                              struct lk_slice *ret_rest, lk_error *error);
+
+/*
+ * LK_OK when the store may be used by this process. After fork() it may not: its locks, files and
+ * threads are the parent's, and LK_INTERNAL says so in *error.
+ */
+lk_outcome lk_store_check(const struct lk_store *store, lk_error *error);
+
+/* The same, where the engine must be capable of something; else LK_UNSUPPORTED names it (R23). */
+lk_outcome lk_store_check_can(const struct lk_store *store, enum lk_capability needed,
+                              lk_error *error);
+
+/* What this store can: enum lk_capability. */
+unsigned lk_store_capabilities(const struct lk_store *store);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The URLs that name stores: SCHEME:REST. What REST means is each engine's own. */
+#ifndef LK_CLIENT_URL_H
+#define LK_CLIENT_URL_H
+
+#include "base/slice.h"
+#include "lockkeeper/lockkeeper.h"
+
+enum { LK_URL_BYTES_MAX = 4096 };
+
+struct lk_url {
+    struct lk_slice scheme; /* borrowed from the text */
+    struct lk_slice rest;   /* behind the colon */
+};
+
+/* LK_OK; LK_INVALID: no scheme, or too long. Nothing of the text but the scheme gets into *error:
+ * it may carry a password. */
+lk_outcome lk_url_split(const char *text, struct lk_url *ret_url, lk_error *error);
+
+/* A copy without the password of `//user:password@`, options `password=` and `sslpassword=`, and
+ * what of these is in the URL that `listen=` names; for free(). It is no longer than the text. */
+char *lk_url_without_password(const char *text);
+
+/*
+ * The URL of the same store in every directory: relative paths in it begin with the working
+ * directory; for free(). NULL: no memory. It stays as it is where that cannot be said: the result
+ * is too long, or the directory has a `?` and the engine's URLs take paths as they are (sqlite:,
+ * shm:).
+ */
+char *lk_url_absolute(const char *url);
+
+/*
+ * The store that is meant when none is named: $LK_STORE, else a SQLite file in the user's state
+ * directory, whose directories are made (0700). LK_OK with *ret_url for free().
+ */
+lk_outcome lk_url_default(char **ret_url, lk_error *error);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values by themselves (R15); those that come with a grant or go with a release are in calls.c. */
+#include "base/error.h"
+#include "client/answer.h"
+#include "client/checked.h"
+#include "client/wait.h"
+
+static lk_outcome prepare(const lk_store *store, const char *text, struct lk_path *ret_path,
+                          lk_error *error) {
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_VALUES, error);
+
+    return outcome == LK_OK ? lk_path_parse(lk_slice_of(text), ret_path, error) : outcome;
+}
+
+lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value, lk_error *error) {
+    const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
+    struct lk_path parsed;
+    lk_outcome outcome = prepare(store, path, &parsed, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    return store->engine->ops->value_get(store->engine, &parsed, &patience, ret_value, error);
+}
+
+lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner, uint64_t token,
+                        const void *bytes, size_t size, lk_error *error) {
+    const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
+    struct lk_command command = {
+        .kind = LK_COMMAND_PUT,
+        .put = {.owner = lk_slice_of(owner),
+                .token = token,
+                .deletes = bytes == NULL,
+                .bytes = {.bytes = bytes, .size = size}},
+    };
+    struct lk_decision decision;
+    lk_outcome outcome = prepare(store, path, &command.put.path, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_value(bytes, size, error);
+    }
+    if (outcome == LK_OK && owner != NULL) {
+        outcome = lk_checked_owner(owner, error);
+    } else if (outcome == LK_OK && token != 0) {
+        outcome = lk_error_set(error, LK_INVALID, "R15: a token needs its owner");
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    (void)store->engine->ops->decide(store->engine, &command, &patience, &decision);
+    return lk_answer_end(&decision, error);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wait: ask, sleep until something may have changed, ask again.
+ *
+ * Every ask is a repetition of the first (R3), so a lost answer or a needless wake-up does no
+ * harm, and asking again every third of the ttl is what keeps the place in line (R10). What ends
+ * a wait early takes back what this wait put in line, and only that.
+ */
+#include "client/wait.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/minmax.h"
+#include "base/random.h"
+#include "client/batch.h"
+#include "client/cancel.h"
+#include "client/outage.h"
+#include "engine/reply.h"
+
+#define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
+#define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
+
+enum { WITHDRAW_ATTEMPTS_MAX = 3 };
+
+#define HOLD_FIRST_US INT64_C(500000) /* R14: some places of a split request, while another waits */
+#define HOLD_MAX_US INT64_C(8000000)
+#define PAUSE_MIN_US INT64_C(2000)
+#define PAUSE_FIRST_US INT64_C(10000)
+#define PAUSE_MAX_US INT64_C(250000)
+
+struct wait {
+    lk_store *store;
+    const struct lk_checked *checked;
+    struct lk_command command; /* the ask */
+    struct lk_waker *waker;    /* thrown by the request's cancellation */
+    struct lk_outage outage;
+    struct lk_decision *decision; /* of the last ask */
+    int64_t end_us;               /* LK_NEVER: waits for ever */
+    int64_t sent_us;              /* the last ask */
+    struct lk_wait_entry entry;   /* what stood in line at the last answer */
+    bool is_split;                /* R14: stands in line at one place, and holds those before it */
+    struct lk_batch_line line;    /* of a split request */
+    int64_t hold_us;              /* how long it holds them at most; grows */
+    int64_t hold_end_us;          /* then they are given back; LK_NEVER: none is held */
+    int64_t pause_us;             /* before it begins again */
+    bool is_forgotten;            /* the store had lost the request, and it was asked for again */
+    bool is_ours;                 /* this wait put the request there */
+    bool is_asked_twice;          /* a grant whose answer was slow was asked for again */
+};
+
+int64_t lk_wait_instant_after(int64_t duration_ms) {
+    int64_t now_us = lk_clock_now_us();
+
+    return duration_ms > (INT64_MAX - now_us) / 1000 ? LK_NEVER : now_us + duration_ms * 1000;
+}
+
+int64_t lk_wait_patience_until(int64_t patience_ms) {
+    return lk_wait_instant_after(patience_ms != 0 ? patience_ms : LK_PATIENCE_DEFAULT_MS);
+}
+
+/* ---- one ask --------------------------------------------------------------------------------- */
+
+static struct lk_ask ask_from(const struct lk_checked *checked) {
+    const lk_request *request = &checked->request;
+
+    return (struct lk_ask){
+        .owner = lk_slice_of(checked->owner),
+        .parts = checked->parts,
+        .part_count = checked->part_count,
+        .style = request->style,
+        .ttl_ms = request->ttl_ms,
+        .until_us = request->until_unix_ms * 1000,
+        .note_given = request->note != NULL,
+        .note = lk_slice_of(request->note),
+        .blockers_max = request->blockers_max,
+        .wants_value = request->value,
+    };
+}
+
+static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_patience *patience) {
+    struct lk_engine *engine = wait->store->engine;
+
+    lk_decision_done(wait->decision);
+    wait->command.ask.style = style;
+    wait->sent_us = lk_clock_now_us();
+    return wait->is_split && style == LK_WAIT
+               ? lk_batch_stand_in_line(engine, &wait->command, patience, &wait->line,
+                                        wait->decision)
+               : lk_batch_decide(engine, &wait->command, patience, wait->decision);
+}
+
+/* The last call waits for a store that has answered just now, not for one that is away. */
+static struct lk_patience close_budget(const struct wait *wait) {
+    int64_t until_us = wait->outage.since_us == LK_NEVER
+                           ? lk_wait_patience_until(wait->checked->request.patience_ms)
+                           : lk_clock_now_us() + LK_CLOSE_BUDGET_US;
+
+    return (struct lk_patience){.until_us = until_us};
+}
+
+/* Nothing that an answer says of a request lives any more. */
+static void forget_answer(struct wait *wait) {
+    lk_result *result = &wait->decision->result;
+
+    result->ticket = 0;
+    result->token = 0;
+    result->ttl_ms = 0;
+    result->expires_in_ms = -1;
+    free(result->value);
+    result->value = NULL;
+    result->value_size = 0;
+    result->in_doubt = false;
+}
+
+/* Takes back what stands in line or was granted just now; the wait's answer stays what it is. */
+static void withdraw(struct wait *wait) {
+    const struct lk_ask *ask = &wait->command.ask;
+    const struct lk_command release = {
+        .kind = LK_COMMAND_RELEASE,
+        .release = {.target = {.owner = ask->owner,
+                               .parts = ask->parts,
+                               .part_count = ask->part_count}},
+    };
+    const struct lk_patience patience = close_budget(wait);
+    struct lk_decision ignored;
+    lk_outcome outcome;
+    int attempts = 0;
+
+    /* An answer that was lost is asked for again: what is gone by then is LOST, and as wanted. */
+    do {
+        outcome = lk_batch_decide(wait->store->engine, &release, &patience, &ignored);
+        lk_decision_done(&ignored);
+    } while (outcome == LK_UNAVAILABLE && ++attempts < WITHDRAW_ATTEMPTS_MAX
+             && lk_clock_now_us() < patience.until_us);
+    /* Unreachable: then it perishes by its ttl. */
+    forget_answer(wait);
+}
+
+/* The same for what a split request has put there, place by place. */
+static void leave_line(struct wait *wait) {
+    lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
+    forget_answer(wait);
+}
+
+/*
+ * What stood in line is gone, and not by its deadline. The ask that found out has put a new one
+ * there. Where a break withdrew the former one (R12), or its owner did elsewhere, the new one must
+ * not stay; where the store has lost it, the new one stands for it.
+ */
+static bool was_ended_from_outside(struct wait *wait, const struct lk_patience *patience) {
+    const struct lk_ask *ask = &wait->command.ask;
+
+    if (wait->is_split || !lk_wait_entry_is_gone(&wait->entry, &wait->decision->result)) {
+        return false;
+    }
+    wait->is_forgotten = true;
+    return lk_wait_entry_was_ended(&wait->entry, wait->store->engine, ask->owner, ask->parts,
+                                   ask->part_count, patience);
+}
+
+/* Asks within a wait, and keeps count of whose the request is. */
+static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
+                              const struct lk_patience *patience) {
+    lk_result *result = &wait->decision->result;
+    uint64_t interruptions = lk_engine_status(wait->store->engine).interruptions;
+    lk_outcome outcome = ask_store(wait, style, patience);
+
+    if (outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED) {
+        return outcome;
+    }
+    lk_outage_end(&wait->outage);
+    if ((outcome == LK_WAITING || outcome == LK_GRANTED)
+        && was_ended_from_outside(wait, patience)) {
+        withdraw(wait);
+        return lk_decision_fail(wait->decision, LK_LOST,
+                                "the request was ended from outside while it waited");
+    }
+    if (outcome == LK_INVALID && wait->entry.until_us != 0) {
+        /* It was valid when it was put in line: its fixed end has come (R11). */
+        wait->end_us = 0;
+        return LK_WAITING;
+    }
+    wait->is_ours = wait->is_ours || result->created;
+    result->created = wait->is_ours;
+    if (outcome == LK_WAITING) {
+        wait->entry = lk_wait_entry_of(result, wait->sent_us, interruptions);
+    }
+    return outcome;
+}
+
+/* ---- a store that is away -------------------------------------------------------------------- */
+
+static struct lk_patience patience_in_wait(const struct wait *wait) {
+    int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
+    int64_t end_us = lk_max(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
+
+    return (struct lk_patience){.until_us = lk_min(until_us, end_us), .waker = wait->waker};
+}
+
+/* ---- the wait -------------------------------------------------------------------------------- */
+
+/*
+ * R14: what is held is given back, and the wait begins again after a randomised back-off, so that
+ * two that are in each other's way do not stay so. The next time it holds longer: a line that moves
+ * is reached in the end.
+ */
+static lk_outcome begin_again(struct wait *wait) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t pause_us = lk_random_between(&random, PAUSE_MIN_US, wait->pause_us);
+
+    lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
+    wait->hold_end_us = LK_NEVER;
+    wait->hold_us = lk_min(wait->hold_us * 2, HOLD_MAX_US);
+    wait->pause_us = lk_min(wait->pause_us * 2, PAUSE_MAX_US);
+    pause_us = lk_min(pause_us, lk_max(wait->end_us - lk_clock_now_us(), 0));
+    return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
+}
+
+/* R14: while it waits for one place, a split request holds others for a bounded time only. */
+static void bound_hold(struct wait *wait) {
+    struct lk_random random = {lk_random_draw()};
+
+    if (wait->line.held == 0) {
+        wait->hold_end_us = LK_NEVER;
+    } else if (wait->hold_end_us == LK_NEVER) {
+        wait->hold_end_us =
+            lk_clock_now_us() + lk_random_between(&random, wait->hold_us / 2, wait->hold_us);
+    }
+}
+
+/* Sleeps until the request may have changed, or has to be refreshed, or the wait is over. */
+static lk_outcome sleep_in_line(struct wait *wait) {
+    struct lk_engine *engine = wait->store->engine;
+    int64_t third_us = wait->decision->result.expires_in_ms * 1000 / 3;
+    int64_t look_us = lk_clock_now_us() + LOOK_MIN_US;
+
+    if (wait->is_split) {
+        bound_hold(wait);
+        if (lk_clock_now_us() >= wait->hold_end_us) {
+            return begin_again(wait);
+        }
+    }
+    look_us = lk_max(look_us, wait->sent_us + third_us);
+    look_us = lk_min(look_us, lk_min(wait->hold_end_us, wait->end_us));
+    return engine->ops->await(engine, &wait->decision->cursor, look_us, wait->waker);
+}
+
+/* A wait is over at the fixed end of its own request, too. */
+static void end_with_fixed(struct wait *wait) {
+    if (wait->decision->result.fixed) {
+        wait->end_us =
+            lk_min(wait->end_us, wait->sent_us + wait->decision->result.expires_in_ms * 1000);
+    }
+}
+
+static bool was_slow_to_answer(const struct wait *wait) {
+    int64_t third_us = wait->decision->result.expires_in_ms * 1000 / 3;
+
+    return !wait->decision->result.fixed && lk_clock_now_us() - wait->sent_us > third_us;
+}
+
+/*
+ * Asks until the answer is final. LK_WAITING: the time is up; LK_CANCELLED: the waker was thrown.
+ * Whatever is answered then is for the caller to take back.
+ */
+static lk_outcome wait_for_grant(struct wait *wait) {
+    while (!lk_waker_is_thrown(wait->waker)) {
+        const struct lk_patience patience = patience_in_wait(wait);
+        lk_outcome outcome = ask_in_wait(wait, LK_WAIT, &patience);
+
+        switch (outcome) {
+        case LK_UNAVAILABLE:
+            if (!lk_outage_outlast(&wait->outage, wait->sent_us, wait->end_us,
+                                   wait->checked->request.patience_ms, wait->waker)) {
+                return outcome;
+            }
+            break;
+        case LK_WAITING:
+            end_with_fixed(wait);
+            if (lk_clock_now_us() >= wait->end_us) {
+                return LK_WAITING;
+            }
+            (void)sleep_in_line(wait); /* whatever it says, the next ask tells */
+            break;
+        case LK_GRANTED:
+            if (!was_slow_to_answer(wait) || wait->is_asked_twice) {
+                return outcome;
+            }
+            wait->is_asked_twice = true; /* its deadline may be near: refresh it (R3) */
+            break;
+        default:
+            return outcome;
+        }
+    }
+    return LK_CANCELLED;
+}
+
+/* A request that this wait did not put in the queue stays there, and no wait blocks on it (R10). */
+static lk_outcome stop_attending(struct wait *wait) {
+    const struct lk_patience patience = close_budget(wait);
+
+    return ask_in_wait(wait, LK_QUEUE, &patience);
+}
+
+/* The wait is given up, by time or by cancellation. */
+static lk_outcome give_up(struct wait *wait, lk_outcome reason) {
+    if (wait->is_split) {
+        leave_line(wait);
+    } else if (wait->is_ours && wait->sent_us != 0) {
+        withdraw(wait);
+    } else if (wait->entry.until_us != 0) {
+        lk_outcome outcome = stop_attending(wait);
+
+        if (reason == LK_TIMEOUT && outcome != LK_WAITING) {
+            return outcome; /* granted at the last moment, or lost, or the store is away */
+        }
+    }
+    return lk_error_clear(&wait->decision->error, reason);
+}
+
+static lk_outcome wait_in_line(struct wait *wait) {
+    lk_outcome outcome = wait_for_grant(wait);
+
+    switch (outcome) {
+    case LK_WAITING:
+        return give_up(wait, LK_TIMEOUT);
+    case LK_CANCELLED:
+        return give_up(wait, LK_CANCELLED);
+    case LK_UNAVAILABLE:
+        if (wait->is_split) { /* in the places that are there nothing may stay */
+            lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
+        }
+        return outcome;
+    default:
+        return outcome;
+    }
+}
+
+lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
+                       struct lk_decision *ret_decision, int64_t *ret_sent_us) {
+    const lk_request *request = &checked->request;
+    struct lk_waker waker;
+    struct lk_cancel_link link;
+    struct wait wait = {
+        .store = store,
+        .checked = checked,
+        .command = {.kind = LK_COMMAND_ASK, .ask = ask_from(checked)},
+        .waker = &waker,
+        .outage = lk_outage_new(store->engine),
+        .decision = ret_decision,
+        .end_us = lk_wait_instant_after(request->wait_ms),
+        .hold_us = HOLD_FIRST_US,
+        .hold_end_us = LK_NEVER,
+        .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
+        .pause_us = PAUSE_FIRST_US,
+        .is_ours = checked->is_owner_made,
+    };
+
+    *ret_sent_us = 0;
+    lk_decision_begin(ret_decision, NULL);
+    if (!lk_waker_init(&waker)) {
+        return lk_decision_fail(ret_decision, LK_INTERNAL, "the system has no more conditions");
+    }
+    if (request->cancel != NULL) {
+        lk_cancel_join(request->cancel, &link, &waker);
+    }
+    if (request->style == LK_WAIT && request->wait_ms > 0) {
+        (void)wait_in_line(&wait);
+    } else {
+        const struct lk_patience patience = {
+            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &waker};
+
+        /* A wait of no time is a try. */
+        (void)ask_store(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY, &patience);
+    }
+    if (request->cancel != NULL) {
+        lk_cancel_leave(request->cancel, &link);
+    }
+    lk_waker_done(&waker);
+    ret_decision->result.requeued = wait.is_forgotten || wait.line.is_forgotten;
+    *ret_sent_us = wait.sent_us;
+    return ret_decision->error.outcome;
+}

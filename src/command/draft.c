@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses drafts: text becomes paths and parts, and the whole draft a call. */
+#include "command/draft.h"
+
+#include "base/error.h"
+#include "model/utf8.h"
+#include "wire/line.h"
+
+static bool is_given(const struct lk_draft *draft, enum lk_keyword keyword) {
+    return (draft->given >> keyword & 1) != 0;
+}
+
+/* The offset of the first byte that is not UTF-8; the text's size: there is none. */
+static size_t find_damage(struct lk_slice text) {
+    uint32_t character;
+    size_t at = 0;
+    size_t size = 0;
+
+    while (at < text.size
+           && (size = lk_utf8_decode(text.bytes + at, text.size - at, &character)) != 0) {
+        at += size;
+    }
+    return at;
+}
+
+/*
+ * Checks texts that are shown: they must be UTF-8, because JSON cannot have other bytes, and
+ * without a NUL where one would end the text.
+ */
+static lk_outcome check_texts(const struct lk_draft *draft, lk_error *error) {
+    const struct {
+        const char *name;
+        struct lk_slice text;
+    } texts[] = {
+        {"R3: an owner", draft->owner},
+        {"R19: a note", draft->note},
+        {"R12: a reason", draft->reason},
+        {"R12: the user of a break", draft->by},
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const struct lk_slice *text = &texts[i].text;
+        if (text->size > 0 && memchr(text->bytes, '\0', text->size) != NULL) {
+            return lk_error_set(error, LK_INVALID, "%s has no NULs", texts[i].name);
+        }
+        size_t damage = find_damage(*text);
+        if (damage < text->size) {
+            return lk_error_set(error, LK_INVALID, "%s must be UTF-8, and is not at byte %zu",
+                                texts[i].name, damage + 1);
+        }
+    }
+    return LK_OK;
+}
+
+/* Milliseconds that the call blocks; only a wait blocks. */
+static int64_t wait_of(const struct lk_draft *draft) {
+    return draft->style == LK_WAIT ? draft->wait_ms : 0;
+}
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+static lk_outcome parse_parts(const struct lk_slice *texts, size_t count,
+                              const struct lk_part_defaults *defaults, struct lk_part *ret_parts,
+                              lk_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        lk_outcome outcome = lk_part_parse(texts[i], defaults, &ret_parts[i], error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
+    return LK_OK;
+}
+
+/* Parses the parts that are asked for, and those that an item needs. */
+static lk_outcome parse_all_parts(struct lk_draft *draft, lk_error *error) {
+    const struct lk_part_defaults defaults = {
+        .shared = draft->is_shared,
+        .limit = (uint32_t)draft->limit,
+        .units = (uint32_t)draft->units,
+    };
+    lk_outcome outcome =
+        parse_parts(draft->parts_said, draft->part_count, &defaults, draft->parts, error);
+
+    return outcome == LK_OK
+               ? parse_parts(draft->needs_said, draft->need_count, NULL, draft->needs, error)
+               : outcome;
+}
+
+/* TICKET, or TICKET.ID. */
+static bool parse_cursor(struct lk_slice text, struct lk_standing *ret_standing) {
+    const char *dot = memchr(text.bytes, '.', text.size);
+    size_t size = dot != NULL ? (size_t)(dot - text.bytes) : text.size;
+    struct lk_slice rest = {.bytes = dot != NULL ? dot + 1 : "0",
+                            .size = dot != NULL ? text.size - size - 1 : 1};
+    int64_t ticket;
+    int64_t id;
+
+    if (!lk_resp_number_parse((struct lk_slice){text.bytes, size}, &ticket)
+        || !lk_resp_number_parse(rest, &id) || ticket < 0 || id < 0) {
+        return false;
+    }
+    *ret_standing = (struct lk_standing){.ticket = (uint64_t)ticket, .id = (uint64_t)id};
+    return true;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static lk_outcome understand_ask(const struct lk_draft *draft, struct lk_ask *ask,
+                                 lk_error *error) {
+    if (is_given(draft, LK_WORD_TTL) && is_given(draft, LK_WORD_UNTIL)) {
+        return lk_error_set(error, LK_INVALID, "R11: a ttl or an until, not both");
+    }
+    *ask = (struct lk_ask){
+        .owner = draft->owner,
+        .parts = draft->parts,
+        .part_count = draft->part_count,
+        .style = draft->style == LK_WAIT && draft->wait_ms == 0 ? LK_TRY : draft->style,
+        .ttl_ms = draft->ttl_ms,
+        .until_us = draft->until_ms * 1000,
+        .note_given = is_given(draft, LK_WORD_NOTE),
+        .note = draft->note,
+        .blockers_max = (size_t)draft->blockers,
+        .wants_value = draft->wants_value,
+    };
+    return LK_OK;
+}
+
+static struct lk_target target_of(const struct lk_draft *draft) {
+    return (struct lk_target){
+        .owner = draft->owner,
+        .parts = draft->parts,
+        .part_count = draft->part_count,
+        .token = (uint64_t)draft->token,
+    };
+}
+
+static lk_outcome understand_break(const struct lk_draft *draft, const struct lk_path *path,
+                                   struct lk_break *broken, lk_error *error) {
+    if (draft->reason.size == 0) {
+        return lk_error_set(error, LK_INVALID, "R12: a break names its reason");
+    }
+    if (draft->reason.size > LK_REASON_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID, "R12: a reason has at most %d bytes, not %zu",
+                            LK_REASON_BYTES_MAX, draft->reason.size);
+    }
+    if (draft->by.size > LK_BREAKER_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID,
+                            "R12: the user of a break has at most %d bytes, not %zu",
+                            LK_BREAKER_BYTES_MAX, draft->by.size);
+    }
+    *broken = (struct lk_break){
+        .path = *path,
+        .owner = draft->owner,
+        .at_once = draft->is_now,
+        .by = draft->by,
+        .reason = draft->reason,
+    };
+    return LK_OK;
+}
+
+static struct lk_put put_of(const struct lk_draft *draft, const struct lk_path *path) {
+    return (struct lk_put){
+        .path = *path,
+        .owner = draft->owner,
+        .token = (uint64_t)draft->token,
+        .deletes = draft->command->operands != LK_OPERANDS_PATH_VALUE,
+        .bytes = draft->value,
+    };
+}
+
+static struct lk_push push_of(const struct lk_draft *draft, const struct lk_path *queue) {
+    return (struct lk_push){
+        .queue = *queue,
+        .id = draft->id,
+        .value = draft->value,
+        .delay_ms = draft->delay_ms,
+        .needs = draft->needs,
+        .need_count = draft->need_count,
+    };
+}
+
+static struct lk_take take_of(const struct lk_draft *draft, const struct lk_path *queue) {
+    return (struct lk_take){
+        .queue = *queue,
+        .owner = draft->owner,
+        .ttl_ms = draft->ttl_ms,
+        .max_attempts = (uint32_t)draft->max_attempts,
+        .ask_number = (uint64_t)draft->ask_number,
+        .note_given = is_given(draft, LK_WORD_NOTE),
+        .note = draft->note,
+    };
+}
+
+static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_path *queue) {
+    bool retries = (draft->command->keywords >> LK_WORD_DELAY & 1) != 0;
+
+    return (struct lk_finish){
+        .queue = *queue,
+        .id = draft->id,
+        .owner = draft->owner,
+        .token = (uint64_t)draft->token,
+        .kind = retries ? LK_FINISH_RETRY : LK_FINISH_DONE,
+        .delay_ms = draft->delay_ms,
+    };
+}
+
+/* `path`: the path or queue of a command that has one. */
+static lk_outcome understand_command(const struct lk_draft *draft, const struct lk_path *path,
+                                     struct lk_command *command, lk_error *error) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        return understand_ask(draft, &command->ask, error);
+    case LK_COMMAND_RENEW:
+        command->renew = (struct lk_renew){.target = target_of(draft), .ttl_ms = draft->ttl_ms};
+        break;
+    case LK_COMMAND_RELEASE:
+        command->release = (struct lk_release){
+            .target = target_of(draft), .puts = is_given(draft, LK_WORD_PUT), .put = draft->put};
+        break;
+    case LK_COMMAND_BREAK:
+        return understand_break(draft, path, &command->broken, error);
+    case LK_COMMAND_PUT:
+        command->put = put_of(draft, path);
+        break;
+    case LK_COMMAND_PUSH:
+        command->push = push_of(draft, path);
+        break;
+    case LK_COMMAND_TAKE:
+        command->take = take_of(draft, path);
+        break;
+    case LK_COMMAND_FINISH:
+        command->finish = finish_of(draft, path);
+        break;
+    case LK_COMMAND_UNPARK:
+        command->unpark = (struct lk_unpark){.queue = *path, .id = draft->id};
+        break;
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_LEAVE: /* only made by the core */
+        break;
+    }
+    return LK_OK;
+}
+
+/* ---- calls that are no command --------------------------------------------------------------- */
+
+static uint64_t limit_of(int64_t said) {
+    return said >= 0 ? (uint64_t)said : LK_LIMIT_AS_IS;
+}
+
+static lk_limits limits_of(const struct lk_draft *draft) {
+    return (lk_limits){
+        .size = sizeof(lk_limits),
+        .live = limit_of(draft->live),
+        .live_per_owner = limit_of(draft->live_per_owner),
+        .live_per_root = limit_of(draft->live_per_root),
+        .waiters_per_path = limit_of(draft->waiters_per_path),
+        .events = limit_of(draft->events),
+    };
+}
+
+static lk_outcome understand_selection(const struct lk_draft *draft, const struct lk_path *path,
+                                       struct lk_selection *ret_selection, lk_error *error) {
+    struct lk_selection selection = {
+        .has_path = draft->has_path,
+        .path = *path,
+        .is_paged = is_given(draft, LK_WORD_COUNT) || is_given(draft, LK_WORD_CURSOR),
+        .count = (size_t)draft->count,
+        .after = (uint64_t)draft->after,
+    };
+
+    if (draft->cursor.size > 0 && !parse_cursor(draft->cursor, &selection.behind)) {
+        return lk_error_set(error, LK_INVALID, "there is no cursor such as this");
+    }
+    *ret_selection = selection;
+    return LK_OK;
+}
+
+lk_outcome lk_draft_understand(struct lk_draft *draft, struct lk_call *ret_call, lk_error *error) {
+    struct lk_path path = {.size = 0};
+    lk_outcome outcome = check_texts(draft, error);
+
+    if (outcome == LK_OK && draft->has_path) {
+        outcome = lk_path_parse(draft->path, &path, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = parse_all_parts(draft, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    *ret_call = (struct lk_call){
+        .kind = draft->command->kind,
+        .wait_ms = wait_of(draft),
+        .is_bound = draft->is_bound,
+        .ticket = (uint64_t)draft->ticket,
+    };
+    switch (ret_call->kind) {
+    case LK_CALL_COMMAND:
+        ret_call->command.kind = draft->command->decides;
+        return understand_command(draft, &path, &ret_call->command, error);
+    case LK_CALL_LIMITS:
+        ret_call->limits = limits_of(draft);
+        return LK_OK;
+    case LK_CALL_GET:
+    case LK_CALL_LIST:
+    case LK_CALL_SHOW:
+    case LK_CALL_ITEMS:
+    case LK_CALL_STATS:
+    case LK_CALL_AUDIT:
+    case LK_CALL_INFO:
+    case LK_CALL_EVENTS:
+        break;
+    }
+    return understand_selection(draft, &path, &ret_call->selection, error);
+}

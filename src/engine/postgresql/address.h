@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A PostgreSQL store by its URL: where libpq finds the database, and which schema the store uses.
+ *
+ * Lockkeeper's own options (`schema`, `listen`) are removed; all others are passed to libpq.
+ */
+#ifndef LK_ENGINE_POSTGRESQL_ADDRESS_H
+#define LK_ENGINE_POSTGRESQL_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+#include "lockkeeper/terms.h"
+
+enum { LK_POSTGRESQL_SCHEMA_MAX = 48 };
+
+struct lk_postgresql_address {
+    char *url;        /* for libpq */
+    char *listen_url; /* for the listener's connection; NULL: no listener */
+    char schema[LK_POSTGRESQL_SCHEMA_MAX + 1]; /* an identifier that needs no quotes */
+};
+
+/* `rest` is the URL after "postgresql:". LK_OK, LK_INVALID or LK_INTERNAL with a sentence. */
+lk_outcome lk_postgresql_address_parse(struct lk_slice rest,
+                                       struct lk_postgresql_address *ret_address, lk_error *error);
+void lk_postgresql_address_done(struct lk_postgresql_address *address);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls as prepared statements. */
+#ifndef LK_ENGINE_POSTGRESQL_PREPARED_H
+#define LK_ENGINE_POSTGRESQL_PREPARED_H
+
+#include "engine/postgresql/store.h"
+
+/*
+ * Returns the name under which this connection has prepared the call, whose SQL is `sql`; prepares
+ * it first where that is worthwhile. "": the SQL must be sent whole. LK_CANCELLED and
+ * LK_UNAVAILABLE leave the connection unusable, and nothing of the call has been sent.
+ */
+lk_outcome lk_postgresql_name(struct lk_postgresql *store, PGconn *connection,
+                              const struct lk_procedure_call *call, const char *sql,
+                              const struct lk_patience *patience,
+                              char ret_name[LK_POSTGRESQL_NAME_MAX + 1], lk_error *error);
+
+/* Whether a call was refused because its name is not prepared; if so, nothing has been done. */
+bool lk_postgresql_is_nameless(struct lk_postgresql *store, const PGresult *result);
+
+#endif

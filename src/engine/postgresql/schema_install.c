@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Installs the schema of a store. The first process with the rights to do so creates it; every
+ * process that opens the store checks it. A schema of an older format is upgraded in the same way,
+ * by the same text, which is one transaction and changes nothing that is up to date.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/postgresql/schema.h"
+#include "engine/postgresql/store.h"
+#include "engine/procedures/rename.h"
+#include "sql/schema.h"
+
+enum { SQL_BYTES_MAX = 512 };
+
+/* The schema that is present. */
+struct present {
+    bool has_meta;
+    long format;
+    long writable_from;
+};
+
+/*
+ * One query and not two, because every program that opens the store runs it. A missing table is an
+ * error, but only once in the life of a store; a test for it would read the catalogue each time.
+ */
+static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
+                       const struct lk_patience *patience, struct present *ret_present,
+                       lk_error *error) {
+    char sql[SQL_BYTES_MAX];
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    *ret_present = (struct present){.has_meta = false};
+    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
+                   store->address.schema);
+    if (PQsendQuery(connection, sql) == 0) {
+        return lk_postgresql_lose(connection, error);
+    }
+    outcome = lk_postgresql_receive(connection, patience, &result, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    ret_present->has_meta = !lk_postgresql_has_code(result, "42P01");
+    if (ret_present->has_meta && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        outcome = lk_postgresql_explain(result, store->address.schema, error);
+    } else if (ret_present->has_meta && PQntuples(result) == 1) {
+        ret_present->format = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+        ret_present->writable_from = strtol(PQgetvalue(result, 0, 1), NULL, 10);
+    }
+    PQclear(result);
+    return outcome;
+}
+
+static lk_outcome check(const struct lk_postgresql *store, const struct present *present,
+                        lk_error *error) {
+    if (present->format < 1) {
+        return lk_error_set(error, LK_INVALID,
+                            "the schema %s has a table meta that is not Lockkeeper's; name "
+                            "another one with ?schema=",
+                            store->address.schema);
+    }
+    if (present->writable_from > LK_POSTGRESQL_FORMAT) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the store in schema %s has format %ld, which this program does not "
+                            "know; use a newer one",
+                            store->address.schema, present->format);
+    }
+    return LK_OK;
+}
+
+/* If the user may not upgrade the store, the sentence names the role that may. */
+static lk_outcome explain_step(const struct lk_postgresql *store, const struct present *present,
+                               lk_outcome outcome, lk_error *error) {
+    if (outcome != LK_DENIED || !present->has_meta) {
+        return outcome;
+    }
+    return lk_error_set(
+        error, LK_DENIED,
+        "the store in schema %s has format %ld, and this user may not bring it to "
+        "format %d; the user that created it runs `lk schema postgresql | psql`, or "
+        "opens the store with this program",
+        store->address.schema, present->format, LK_POSTGRESQL_FORMAT);
+}
+
+/* Concurrent installers wait for the lock that the text takes first, and then find the schema. */
+static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
+                       const struct present *present, const struct lk_patience *patience,
+                       lk_error *error) {
+    char *sql =
+        lk_sql_rename(lk_sql_schema_postgresql(), LK_POSTGRESQL_WRITTEN_FOR, store->address.schema);
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    if (sql == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a schema");
+    }
+    outcome =
+        lk_postgresql_execute(connection, sql, store->address.schema, patience, &result, error);
+    free(sql);
+    if (outcome != LK_OK) { /* closing a failed connection rolls everything back */
+        return explain_step(store, present, outcome, error);
+    }
+    PQclear(result);
+    return LK_OK;
+}
+
+static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
+                             const struct lk_patience *patience, lk_error *error) {
+    struct present present;
+    lk_outcome outcome = look(store, connection, patience, &present, error);
+    bool is_old = present.has_meta && present.format >= 1 && present.format < LK_POSTGRESQL_FORMAT;
+
+    if (outcome == LK_OK && (!present.has_meta || is_old)) {
+        outcome = make(store, connection, &present, patience, error);
+        if (outcome == LK_OK) {
+            outcome = look(store, connection, patience, &present, error);
+        }
+    }
+    return outcome == LK_OK ? check(store, &present, error) : outcome;
+}
+
+/* A refused login is reported at once; a lost connection is replaced. */
+lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
+                                 lk_error *error) {
+    int64_t delay_us = 0;
+
+    for (;;) {
+        PGconn *connection = NULL;
+        bool is_lost;
+        lk_outcome outcome =
+            lk_postgresql_connect(store->address.url, patience, &connection, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        outcome = prepare_on(store, connection, patience, error);
+        if (outcome == LK_OK) {
+            store->common.idle[store->common.idle_count++] = connection;
+            return LK_OK;
+        }
+        is_lost = outcome == LK_UNAVAILABLE && PQstatus(connection) != CONNECTION_OK;
+        PQfinish(connection);
+        if (!is_lost || !lk_procedures_back_off(patience, &delay_us)) {
+            return outcome;
+        }
+    }
+}

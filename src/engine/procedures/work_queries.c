@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queries about values and queues. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/procedures/procedures.h"
+#include "engine/procedures/rows.h"
+#include "engine/reply.h"
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+lk_outcome lk_procedures_value_get(struct lk_engine *engine, const struct lk_path *path,
+                                   const struct lk_patience *patience, lk_value **ret_value,
+                                   lk_error *error) {
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_value *value = NULL;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments, lk_procedures_lists(engine));
+    lk_arguments_add_path(&arguments, path);
+    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_value", LK_READING, &arguments,
+                                 patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (rows->count == 0 || lk_row_is_null(rows, 0, 0)) {
+        lk_rows_free(rows);
+        return lk_error_clear(error, LK_NONE);
+    }
+    value = calloc(1, sizeof *value);
+    if (value != NULL) {
+        value->bytes = lk_row_bytes(rows, 0, 0, &value->size);
+        value->in_doubt = lk_row_boolean(rows, 0, 1);
+    }
+    lk_rows_free(rows);
+    if (value == NULL || value->bytes == NULL) {
+        lk_value_free(value);
+        return lk_error_set(error, LK_INTERNAL, "no memory for a value");
+    }
+    *ret_value = value;
+    return lk_error_clear(error, LK_OK);
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+/* Columns of lk_items_of(). */
+enum {
+    ITEM_NOW_US,
+    ITEM_ID,
+    ITEM_STATE,
+    ITEM_DUE_US,
+    ITEM_ATTEMPTS,
+    ITEM_VALUE,
+    ITEM_NEED_PATHS,
+    ITEM_NEED_LIMITS,
+    ITEM_NEED_UNITS,
+    ITEM_OWNER,
+    ITEM_DEADLINE_US,
+};
+
+static enum lk_item_state state_of(struct lk_slice name) {
+    if (lk_slice_equal(name, lk_slice_of("ready"))) {
+        return LK_ITEM_READY;
+    }
+    if (lk_slice_equal(name, lk_slice_of("delayed"))) {
+        return LK_ITEM_DELAYED;
+    }
+    return lk_slice_equal(name, lk_slice_of("claimed")) ? LK_ITEM_CLAIMED : LK_ITEM_PARKED;
+}
+
+/* Reads the three arrays of an item's needs. `ret_texts` are for free() in every case. */
+static bool read_needs(const struct lk_rows *rows, int row, struct lk_item_record *item,
+                       char *ret_texts[3]) {
+    struct lk_slice fields[3][LK_NEEDS_MAX];
+    size_t counts[3] = {0, 0, 0};
+
+    for (int i = 0; i < 3; i++) {
+        if (!lk_row_list(rows, row, ITEM_NEED_PATHS + i, fields[i], LK_NEEDS_MAX, &counts[i],
+                         &ret_texts[i])
+            || counts[i] != counts[0]) {
+            return false;
+        }
+    }
+    for (size_t n = 0; n < counts[0]; n++) {
+        struct lk_part *need = &item->needs[n];
+        if (lk_path_parse(fields[0][n], &need->path, NULL) != LK_OK) {
+            return false;
+        }
+        need->limit = (uint32_t)strtoul(fields[1][n].bytes, NULL, 10);
+        need->units = (uint32_t)strtoul(fields[2][n].bytes, NULL, 10);
+        need->mode = need->units == 0 ? LK_EXCLUSIVE : LK_SHARED;
+    }
+    item->need_count = counts[0];
+    return true;
+}
+
+static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
+                     struct lk_record *claim, struct lk_item_record *item) {
+    const struct lk_times times = {.now_us = lk_row_integer(rows, row, ITEM_NOW_US)};
+    char *texts[3] = {NULL, NULL, NULL};
+    size_t size = 0;
+    void *value = NULL;
+    bool is_claimed = !lk_row_is_null(rows, row, ITEM_OWNER);
+    bool is_whole;
+
+    item->id = lk_row_text(rows, row, ITEM_ID);
+    item->state = state_of(lk_row_text(rows, row, ITEM_STATE));
+    item->due_us = lk_row_integer(rows, row, ITEM_DUE_US);
+    item->attempts = (uint32_t)lk_row_integer(rows, row, ITEM_ATTEMPTS);
+    if (!lk_row_is_null(rows, row, ITEM_VALUE)) {
+        value = lk_row_bytes(rows, row, ITEM_VALUE, &size);
+    }
+    item->value = (struct lk_slice){value, size};
+    claim->owner = lk_row_text(rows, row, ITEM_OWNER);
+    claim->deadline_us = lk_row_integer(rows, row, ITEM_DEADLINE_US);
+    is_whole = (value != NULL || lk_row_is_null(rows, row, ITEM_VALUE))
+               && read_needs(rows, row, item, texts)
+               && lk_item_list_add(list, item, is_claimed ? claim : NULL, &times);
+    for (int i = 0; i < 3; i++) {
+        free(texts[i]);
+    }
+    free(value);
+    return is_whole;
+}
+
+static bool add_items(lk_item_list *list, const struct lk_rows *rows) {
+    struct lk_record *claim = calloc(1, sizeof *claim);
+    struct lk_item_record *item = calloc(1, sizeof *item);
+    bool is_whole = list != NULL && claim != NULL && item != NULL;
+
+    for (int row = 0; row < rows->count && is_whole; row++) {
+        is_whole = add_item(list, rows, row, claim, item);
+    }
+    free(claim);
+    free(item);
+    return is_whole;
+}
+
+lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *queue,
+                               const struct lk_patience *patience, lk_item_list **ret_list,
+                               lk_error *error) {
+    struct lk_rows *rows = NULL;
+    lk_item_list *list;
+    bool is_whole;
+    lk_outcome outcome =
+        lk_procedures_read(lk_procedures_of(engine), "lk_items_of", queue, patience, &rows, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    list = lk_item_list_new();
+    is_whole = add_items(list, rows);
+    lk_rows_free(rows);
+    if (!is_whole) {
+        lk_item_list_free(list);
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    *ret_list = list;
+    return lk_error_clear(error, LK_OK);
+}
+
+/* Asks whether any item is left, which costs less than a count; if so, reports one ready item. */
+static lk_outcome look_whether_left(struct lk_procedures *store, const struct lk_path *queue,
+                                    const struct lk_patience *patience, lk_queue_stats *ret_stats,
+                                    lk_error *error) {
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments, store->database->lists);
+    lk_arguments_add_path(&arguments, queue);
+    outcome =
+        lk_procedures_call(store, "lk_has_items", LK_READING, &arguments, patience, &rows, error);
+    if (outcome == LK_OK) {
+        *ret_stats = (lk_queue_stats){.ready_now = lk_row_boolean(rows, 0, 0)};
+        lk_rows_free(rows);
+    }
+    return outcome;
+}
+
+lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
+                               enum lk_stats_depth depth, const struct lk_patience *patience,
+                               lk_queue_stats *ret_stats, lk_error *error) {
+    struct lk_queue_counts counts = {.pushed = 0};
+    uint64_t *const columns[] = {&counts.pushed,  &counts.duplicates, &counts.claims,
+                                 &counts.steals,  &counts.done,       &counts.retried,
+                                 &counts.parked,  &counts.ready,      &counts.delayed,
+                                 &counts.claimed, &counts.parked_now};
+    struct lk_procedures *store = lk_procedures_of(engine);
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome;
+
+    if (depth == LK_STATS_WHETHER_LEFT && store->database->has_items) {
+        return look_whether_left(store, queue, patience, ret_stats, error);
+    }
+    outcome = lk_procedures_read(store, "lk_stats", queue, patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && rows->count > 0; i++) {
+        *columns[i] = (uint64_t)lk_row_integer(rows, 0, (int)i);
+    }
+    lk_rows_free(rows);
+    lk_stats_from_counts(&counts, ret_stats);
+    return lk_error_clear(error, LK_OK);
+}

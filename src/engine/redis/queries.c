@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queries. One root takes one call of the script. All roots are found by a SCAN of the keys of
+ * every master, and then queried one by one. So a listing of one root shows one moment, while a
+ * listing of everything does not, and it reads every key of the servers.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/redis/answer.h"
+#include "engine/redis/call.h"
+#include "engine/redis/operations.h"
+#include "engine/reply.h"
+
+enum { ROOM_MIN = 16, HEAD = 2 };
+
+/* ---- requests in replies --------------------------------------------------------------------- */
+
+/* The elements of a request, in the order of queries.lua. */
+enum element {
+    IDENTITY,
+    OWNER,
+    NOTE,
+    FLAGS,
+    TICKET,
+    TOKEN,
+    TTL,
+    DEADLINE,
+    PARTS,
+    POSITION,
+    BLOCKERS
+};
+
+static void read_record(const redisReply *reply, struct lk_record *record) {
+    const redisReply *parts = lk_redis_array_at(reply, PARTS);
+    int64_t flags = lk_redis_integer_at(reply, FLAGS);
+
+    record->owner = lk_redis_text_at(reply, OWNER);
+    record->note = lk_redis_text_at(reply, NOTE);
+    record->state = (flags & 1) != 0 ? LK_STATE_HELD : LK_STATE_WAITING;
+    record->revoked = (flags & 2) != 0;
+    record->fixed = (flags & 4) != 0;
+    record->ticket = (uint64_t)lk_redis_integer_at(reply, TICKET);
+    record->token = (uint64_t)lk_redis_integer_at(reply, TOKEN);
+    record->ttl_ms = lk_redis_integer_at(reply, TTL);
+    record->deadline_us = lk_redis_integer_at(reply, DEADLINE);
+    record->part_count = 0;
+    for (size_t i = 0; i + 2 < parts->elements && record->part_count < LK_PARTS_MAX; i += 3) {
+        struct lk_part *part = &record->parts[record->part_count];
+        uint32_t units = (uint32_t)lk_redis_integer_at(parts, i + 2);
+
+        *part = (struct lk_part){.mode = units == 0 ? LK_EXCLUSIVE : LK_SHARED,
+                                 .limit = (uint32_t)lk_redis_integer_at(parts, i + 1),
+                                 .units = units};
+        record->part_count += lk_path_parse(lk_redis_text_at(parts, i), &part->path, NULL) == LK_OK;
+    }
+}
+
+/* ---- gathering ------------------------------------------------------------------------------- */
+
+struct found {
+    const redisReply *request;
+    int64_t now_us;
+};
+
+/* The replies of one or many roots, and the requests in them. */
+struct gathering {
+    redisReply **replies;
+    size_t reply_count;
+    struct found *found;
+    size_t count;
+};
+
+static void gathering_done(struct gathering *gathering) {
+    for (size_t i = 0; i < gathering->reply_count; i++) {
+        freeReplyObject(gathering->replies[i]);
+    }
+    free(gathering->replies);
+    free(gathering->found);
+}
+
+/* Takes over the reply. false: memory is exhausted, the reply is freed. */
+static bool gather(struct gathering *gathering, redisReply *reply) {
+    redisReply **replies =
+        realloc(gathering->replies, (gathering->reply_count + 1) * sizeof(redisReply *));
+    struct found *found;
+
+    if (replies != NULL) {
+        gathering->replies = replies;
+    }
+    found = realloc(gathering->found,
+                    (gathering->count + reply->elements + 1) * sizeof *gathering->found);
+    if (found != NULL) {
+        gathering->found = found;
+    }
+    if (replies == NULL || found == NULL) {
+        freeReplyObject(reply);
+        return false;
+    }
+    gathering->replies[gathering->reply_count++] = reply;
+    for (size_t i = HEAD; i < reply->elements; i++) {
+        gathering->found[gathering->count++] = (struct found){
+            .request = lk_redis_array_at(reply, i), .now_us = lk_redis_integer_at(reply, 1)};
+    }
+    return true;
+}
+
+static int compare_identity(struct lk_slice a, struct lk_slice b) {
+    size_t shared = a.size < b.size ? a.size : b.size;
+    int order = shared > 0 ? memcmp(a.bytes, b.bytes, shared) : 0;
+
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_found(const void *a, const void *b) {
+    const redisReply *left = ((const struct found *)a)->request;
+    const redisReply *right = ((const struct found *)b)->request;
+    int64_t x = lk_redis_integer_at(left, TICKET);
+    int64_t y = lk_redis_integer_at(right, TICKET);
+
+    return x != y ? (x > y) - (x < y)
+                  : compare_identity(lk_redis_text_at(left, IDENTITY),
+                                     lk_redis_text_at(right, IDENTITY));
+}
+
+/* A request under several roots appears in the reply of each. */
+static bool is_twice(const struct gathering *gathering, size_t i) {
+    return i > 0 && compare_found(&gathering->found[i - 1], &gathering->found[i]) == 0;
+}
+
+static bool add_found(const struct found *found, const struct lk_path *prefix,
+                      struct lk_record *record, lk_listing *listing) {
+    const struct lk_times times = {.now_us = found->now_us, .wall_us = found->now_us};
+    size_t first = listing->count;
+
+    read_record(found->request, record);
+    if (!lk_listing_add(listing, record, &times, prefix)) {
+        return false;
+    }
+    for (size_t i = first; i < listing->count; i++) {
+        lk_entry *entry = &listing->entries[i];
+
+        entry->position = (size_t)lk_redis_integer_at(found->request, POSITION);
+        if (!lk_redis_blockers_read(lk_redis_array_at(found->request, BLOCKERS), found->now_us,
+                                    &entry->blockers, &entry->blocker_count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static lk_outcome conclude(struct gathering *gathering, const struct lk_path *prefix,
+                           lk_listing **ret_listing, lk_error *error) {
+    struct lk_record *record = calloc(1, sizeof *record);
+    lk_listing *listing = lk_listing_new();
+    bool is_complete = record != NULL && listing != NULL;
+
+    if (gathering->count > 1) {
+        qsort(gathering->found, gathering->count, sizeof *gathering->found, compare_found);
+    }
+    for (size_t i = 0; is_complete && i < gathering->count; i++) {
+        is_complete =
+            is_twice(gathering, i) || add_found(&gathering->found[i], prefix, record, listing);
+    }
+    free(record);
+    if (!is_complete) {
+        lk_listing_free(listing);
+        return lk_error_set(error, LK_INTERNAL, "no memory for the listing");
+    }
+    *ret_listing = listing;
+    return lk_error_clear(error, LK_OK);
+}
+
+static lk_outcome look(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                       const struct lk_patience *patience, struct gathering *gathering,
+                       lk_error *error) {
+    struct lk_redis_call call;
+    redisReply *reply;
+    lk_outcome outcome;
+
+    lk_redis_call_begin(store, operation, path, false, &call);
+    lk_redis_call_say(&call, (struct lk_slice){path->bytes, path->size});
+    call.is_repeatable = true;
+    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
+    if (outcome == LK_OK && !gather(gathering, reply)) {
+        outcome = lk_error_set(error, LK_INTERNAL, "no memory for the listing");
+    }
+    return outcome;
+}
+
+/* ---- all roots ------------------------------------------------------------------------------- */
+
+/* Called for the key {root}:lk:KIND of each root; an outcome other than LK_OK ends the walk. */
+typedef lk_outcome visit_root(void *context, const struct lk_path *root, lk_error *error);
+
+struct walk {
+    struct lk_redis *store;
+    const char *pattern;
+    size_t suffix; /* bytes after the root in a key */
+    const struct lk_patience *patience;
+    visit_root *visit;
+    void *context;
+};
+
+static lk_outcome visit_keys(const struct walk *walk, const redisReply *keys, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; i < keys->elements && outcome == LK_OK; i++) {
+        struct lk_slice key = lk_redis_text_at(keys, i);
+        struct lk_path root;
+
+        if (key.size > walk->suffix + 1
+            && lk_path_parse((struct lk_slice){key.bytes + 1, key.size - walk->suffix - 1}, &root,
+                             NULL)
+                   == LK_OK
+            && root.depth == 1) {
+            outcome = walk->visit(walk->context, &root, error);
+        }
+    }
+    return outcome;
+}
+
+/* One step of SCAN on a node; updates the cursor. */
+static lk_outcome scan_step(const struct walk *walk, int node, char cursor[24], lk_error *error) {
+    const char *const words[] = {"SCAN", cursor, "MATCH", walk->pattern, "COUNT", "1000"};
+    struct lk_redis_link *link;
+    redisReply *reply = NULL;
+    lk_outcome outcome =
+        lk_redis_topology_take_node(&walk->store->topology, node, walk->patience, &link, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = lk_redis_exchange_text(link, words, 6, walk->patience, &reply, error);
+    if (outcome != LK_OK) {
+        lk_redis_topology_drop(&walk->store->topology, link);
+        return outcome;
+    }
+    lk_redis_topology_give(&walk->store->topology, link);
+    if (reply->type != REDIS_REPLY_ARRAY || lk_redis_text_at(reply, 0).size >= 24) {
+        outcome = lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s",
+                               reply->str != NULL ? reply->str : "something strange");
+    } else {
+        struct lk_slice next = lk_redis_text_at(reply, 0);
+
+        memcpy(cursor, next.bytes != NULL ? next.bytes : "0", next.size > 0 ? next.size : 1);
+        cursor[next.size > 0 ? next.size : 1] = '\0';
+        outcome = visit_keys(walk, lk_redis_array_at(reply, 1), error);
+    }
+    freeReplyObject(reply);
+    return outcome;
+}
+
+static lk_outcome walk_roots(const struct walk *walk, lk_error *error) {
+    int nodes[LK_REDIS_NODES_MAX];
+    lk_outcome outcome = lk_redis_topology_discover(&walk->store->topology, walk->patience, error);
+    int count = lk_redis_topology_masters(&walk->store->topology, nodes);
+
+    for (int i = 0; i < count && outcome == LK_OK; i++) {
+        char cursor[24] = "0";
+
+        do {
+            outcome = scan_step(walk, nodes[i], cursor, error);
+        } while (outcome == LK_OK && strcmp(cursor, "0") != 0);
+    }
+    return outcome;
+}
+
+/* ---- listings -------------------------------------------------------------------------------- */
+
+struct listing_walk {
+    struct lk_redis *store;
+    const struct lk_patience *patience;
+    struct gathering gathering;
+};
+
+static lk_outcome look_at_root(void *context, const struct lk_path *root, lk_error *error) {
+    struct listing_walk *walk = context;
+
+    return look(walk->store, "list", root, walk->patience, &walk->gathering, error);
+}
+
+lk_outcome lk_redis_list(struct lk_engine *engine, const struct lk_path *prefix,
+                         const struct lk_patience *patience, lk_listing **ret_listing,
+                         lk_error *error) {
+    struct listing_walk listing = {.store = lk_redis_of(engine), .patience = patience};
+    const struct walk walk = {.store = listing.store,
+                              .pattern = "{*}:lk:h",
+                              .suffix = strlen("}:lk:h"),
+                              .patience = patience,
+                              .visit = look_at_root,
+                              .context = &listing};
+    lk_outcome outcome =
+        prefix != NULL ? look_at_root(&listing, prefix, error) : walk_roots(&walk, error);
+
+    if (outcome == LK_OK) {
+        outcome = conclude(&listing.gathering, prefix, ret_listing, error);
+    }
+    gathering_done(&listing.gathering);
+    return outcome;
+}
+
+lk_outcome lk_redis_show(struct lk_engine *engine, const struct lk_path *path,
+                         const struct lk_patience *patience, lk_listing **ret_listing,
+                         lk_error *error) {
+    struct gathering gathering = {.count = 0};
+    lk_outcome outcome = look(lk_redis_of(engine), "show", path, patience, &gathering, error);
+
+    if (outcome == LK_OK) {
+        outcome = conclude(&gathering, NULL, ret_listing, error);
+    }
+    gathering_done(&gathering);
+    return outcome;
+}
+
+/* ---- audits ---------------------------------------------------------------------------------- */
+
+/* The elements of an entry, in the order of ends.lua. */
+enum broken { AT, BY, REASON, PATH, WHOSE, ITS_NOTE, ITS_TICKET, ITS_TOKEN };
+
+struct audit_walk {
+    struct lk_redis *store;
+    const struct lk_patience *patience;
+    const struct lk_path *prefix;
+    struct gathering gathering;
+};
+
+static lk_outcome look_at_audit(void *context, const struct lk_path *root, lk_error *error) {
+    struct audit_walk *walk = context;
+
+    return look(walk->store, "audit", root, walk->patience, &walk->gathering, error);
+}
+
+static int compare_instant(const void *a, const void *b) {
+    int64_t x = lk_redis_integer_at(((const struct found *)a)->request, AT);
+    int64_t y = lk_redis_integer_at(((const struct found *)b)->request, AT);
+
+    return (x > y) - (x < y);
+}
+
+static bool add_entry(const redisReply *entry, const struct lk_path *prefix, lk_audit *audit) {
+    struct lk_slice text = lk_redis_text_at(entry, PATH);
+    struct lk_path path;
+
+    if (lk_path_parse(text, &path, NULL) != LK_OK
+        || (prefix != NULL && !lk_path_contains(prefix, &path))) {
+        return true;
+    }
+    return lk_audit_add(audit, &(struct lk_audit_row){
+                                   .at_unix_ms = lk_redis_integer_at(entry, AT) / 1000,
+                                   .by = lk_redis_text_at(entry, BY),
+                                   .reason = lk_redis_text_at(entry, REASON),
+                                   .path = text,
+                                   .owner = lk_redis_text_at(entry, WHOSE),
+                                   .note = lk_redis_text_at(entry, ITS_NOTE),
+                                   .ticket = (uint64_t)lk_redis_integer_at(entry, ITS_TICKET),
+                                   .token = (uint64_t)lk_redis_integer_at(entry, ITS_TOKEN),
+                               });
+}
+
+static lk_outcome conclude_audit(struct audit_walk *walk, lk_audit **ret_audit, lk_error *error) {
+    struct gathering *gathering = &walk->gathering;
+    lk_audit *audit = lk_audit_new();
+    bool is_complete = audit != NULL;
+
+    if (gathering->count > 1) {
+        qsort(gathering->found, gathering->count, sizeof *gathering->found, compare_instant);
+    }
+    for (size_t i = 0; is_complete && i < gathering->count; i++) {
+        is_complete = add_entry(gathering->found[i].request, walk->prefix, audit);
+    }
+    if (!is_complete) {
+        lk_audit_free(audit);
+        return lk_error_set(error, LK_INTERNAL, "no memory for the audit");
+    }
+    *ret_audit = audit;
+    return lk_error_clear(error, LK_OK);
+}
+
+lk_outcome lk_redis_audit(struct lk_engine *engine, const struct lk_path *prefix,
+                          const struct lk_patience *patience, lk_audit **ret_audit,
+                          lk_error *error) {
+    struct audit_walk audit = {
+        .store = lk_redis_of(engine), .patience = patience, .prefix = prefix};
+    const struct walk walk = {.store = audit.store,
+                              .pattern = "{*}:lk:a",
+                              .suffix = strlen("}:lk:a"),
+                              .patience = patience,
+                              .visit = look_at_audit,
+                              .context = &audit};
+    struct lk_path root;
+    lk_outcome outcome;
+
+    if (prefix != NULL) {
+        (void)lk_path_parse(lk_path_root(prefix), &root, NULL);
+        outcome = look_at_audit(&audit, &root, error);
+    } else {
+        outcome = walk_roots(&walk, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = conclude_audit(&audit, ret_audit, error);
+    }
+    gathering_done(&audit.gathering);
+    return outcome;
+}

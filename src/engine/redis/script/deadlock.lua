@@ -1,0 +1,133 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Deadlocks (R13): a search over the graph of owners, breadth first, from the asker back to the
+-- asker. An edge leads from A to B where a request of B must end before a waiting one of A can be
+-- granted. On one server the search goes from root to root; in a cluster it stays in the slot.
+
+-- The waiting requests of an owner that live at this moment, in the order of their tickets.
+function L.waiting_of(owner, moment)
+    local found, seen = {}, {}
+    local roots = {unpack(L.loaded)}
+    if alone then
+        for _, name in ipairs(call('ZRANGE', L.waits_key(owner), 0, -1)) do
+            if not L.roots[name] then
+                roots[#roots + 1] = L.root(name)
+            end
+        end
+    end
+    for _, R in ipairs(roots) do
+        L.each(R, '[o' .. owner .. '\0', '(o' .. owner .. '\1', function(member)
+            local ticket, identity = member:match('^o%Z*%z(%Z*)%z(.*)$')
+            if not seen[identity] then
+                seen[identity] = true
+                local r = L.request(R, identity)
+                if r and not r.held and r.deadline > moment then
+                    found[#found + 1] = r
+                end
+            end
+        end)
+    end
+    table.sort(found, function(a, b)
+        return a.ticket < b.ticket
+    end)
+    return found
+end
+
+-- Whether who is met in front of a waiting part need not be followed: this is all that he asks for,
+-- a single path here (or below, where all that is below is in the part's way), so that whatever is
+-- in his way is in the part's way, too. A long line then costs a look at each, not a search from each.
+local function is_led_by(part, owner, identity)
+    local path = identity:sub(#owner + 2)
+    if path ~= part.path and (part.units ~= 0 or path:sub(1, #part.path + 1) ~= part.path .. '/'
+        or path:find('\0', 1, true)) then
+        return false
+    end
+    if L.live_of(part.root, owner) ~= 1 then
+        return false
+    end
+    return alone and call('ZCARD', L.waits_key(owner)) == 1 or not alone and #L.loaded == 1
+end
+
+-- No request counts more units at the path: each of the others counts one at least.
+local function most_units(R, path)
+    local node = L.node(R, path)
+    return 1 + math.max(node.units - node.held_s, node.wait_units - node.wait_s)
+end
+
+-- Follows every edge that starts at this waiting request, with go(owner, identity); true: found.
+-- `memory`: none for the asker, of whose own requests the others may be waiting.
+local function expand(r, memory, go)
+    local claim = L.claim_of(r)
+    local is_covered = L.is_covered(claim) -- R8: only limits are in its way
+    for _, part in ipairs(r.parts) do
+        local R = part.root
+        L.fetch(R, part.chain)
+        local leads = not is_covered and (memory or L.live_of(R, r.owner) == 1)
+        if not is_covered and L.walk_conflicts(claim, part, memory,
+            function(owner, ticket, identity, path, held)
+                return owner ~= r.owner
+                    and not (leads and not held and part.units == 0
+                        and is_led_by(part, owner, identity))
+                    and is_alive(R, identity) and go(owner, identity)
+            end) then
+            return true
+        end
+        local room = part.limit - part.units
+        if part.limit ~= 0 and room < most_units(R, part.path) and L.walk_counting(claim, part,
+            function(owner, ticket, identity, path, held)
+                local other = is_alive(R, identity)
+                local its = other and L.part_at(other, path)
+                return other and its.units > room
+                    and not (leads and not held and is_led_by(part, owner, identity)
+                        and (its.limit == 0 or its.limit - its.units >= room))
+                    and go(owner, identity)
+            end) then
+            return true
+        end
+    end
+    return false
+end
+
+local function search(r)
+    local asker, memory = r.owner, {}
+    local queue, known = {asker}, {[asker] = asker}
+    local starts = r.held and L.waiting_of(asker, now) or {r}
+    if #starts == 0 then
+        return nil
+    end
+    local at, current = 1, asker
+    local function go(owner, identity)
+        if r.held and identity == r.identity or not r.held and owner == asker then
+            return true
+        end
+        if not known[owner] then
+            known[owner] = current
+            queue[#queue + 1] = owner
+        end
+        return false
+    end
+    while at <= #queue do
+        current = queue[at]
+        local requests = at == 1 and starts or L.waiting_of(current, now)
+        for _, waiting in ipairs(requests) do
+            -- What walks of the asker leave out, its own, is just what the others look for.
+            if expand(waiting, at > 1 and memory or nil, go) then
+                local cycle = {}
+                while current ~= asker do
+                    table.insert(cycle, 1, current)
+                    current = known[current]
+                end
+                table.insert(cycle, 1, asker)
+                return {unpack(cycle, 1, math.min(#cycle, 64))}
+            end
+        end
+        at = at + 1
+    end
+    return nil
+end
+
+-- Whether the request, waiting or just granted, closes a cycle; the owners, the asker first. In a
+-- cluster the search may come by roots that nobody knew of when it passed over somebody.
+function L.find_cycle(r)
+    local known = #L.loaded
+    return search(r) or not alone and #L.loaded > known and search(r) or nil
+end

@@ -1,0 +1,221 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Renewing and ending: by the owner, by an administrator (R11, R12); src/model/end.c.
+
+-- R3: tokens that an ending call named are remembered for five minutes (opening.lua).
+local function remember_ended(R, token, identity)
+    local block = R.ended % COUNTED
+    local filled = (R.ended - block) / COUNTED
+    if block - block % BLOCKS ~= span * BLOCKS then
+        block, filled = span * BLOCKS, 0
+    end
+    if filled >= BLOCK_MAX then
+        block, filled = block % BLOCKS == BLOCKS - 1 and block - BLOCKS + 1 or block + 1, 0
+        call('DEL', R.H .. span .. '.' .. block % BLOCKS)
+    end
+    local key = R.H .. span .. '.' .. block % BLOCKS
+    if redis.pcall('HSET', key, string.format('%.0f', token), identity) == 1 then
+        R.ended = block + (filled + 1) * COUNTED
+        R.dirty = true
+        if filled == 0 then
+            call('PEXPIRE', key, SPAN_KEPT_MS)
+        end
+    end
+end
+
+local function recalls_ended(R, token, identity)
+    local written = string.format('%.0f', token)
+    for back = 0, token ~= 0 and 3 or -1 do
+        for block = 0, BLOCKS - 1 do
+            if call('HGET', R.H .. span - back .. '.' .. block, written) == identity then
+                return true
+            end
+        end
+    end
+    return false
+end
+
+local function has_token(r, token)
+    return token == 0 or r.held and r.token == token
+end
+
+-- The target that ARGV names: owner at 6, token at 7, and `count` paths from `at` on.
+local function read_target(at, count)
+    local paths, roots = {}, {}
+    for i = 1, count do
+        paths[i] = ARGV[at + i - 1]
+        roots[i] = L.root_of(paths[i])
+    end
+    return {owner = ARGV[6], token = tonumber(ARGV[7]), paths = paths, roots = roots,
+        identity = L.identity(ARGV[6], paths, ARGV[at + count])}
+end
+
+-- ---- renewing ----
+
+local function has_paths(claim, paths)
+    local parts = claim.whole or claim.parts
+    for _, part in ipairs(parts) do
+        local found = false
+        for _, path in ipairs(paths) do
+            found = found or path == part.path
+        end
+        if not found then
+            return false
+        end
+    end
+    return #parts == #paths
+end
+
+-- The claim that a renewal names by its item's path, or by all of its paths (R16).
+local function find_claim(target)
+    for _, path in ipairs(target.paths) do
+        local claim = L.request(L.root_of(path), '\1' .. path)
+        if claim and claim.owner == target.owner and has_token(claim, target.token)
+            and (#target.paths == 1 or has_paths(claim, target.paths)) then
+            return L.find({L.root_of(path)}, '\1' .. path)
+        end
+    end
+end
+
+function L.operations.renew()
+    local target = read_target(10, tonumber(ARGV[9]))
+    local ttl = tonumber(ARGV[8])
+    if not L.sweep() then
+        return nil
+    end
+    local r = L.find(target.roots, target.identity)
+    if not (r and r.held and not r.revoked and has_token(r, target.token)) then
+        r = find_claim(target) or r
+    end
+    if not r or not r.held then
+        return reply(LOST, 'there is no such lease: it has ended, or was never granted')
+    end
+    if r.revoked then
+        return reply(LOST, 'R12: an administrator has broken this lease')
+    end
+    if not has_token(r, target.token) then
+        return reply(LOST, 'the lease there has another token: this one has ended')
+    end
+    if not r.fixed then
+        r.ttl = ttl ~= 0 and ttl or r.ttl
+        r.graced = false
+        L.set_deadline(r, now + r.ttl * 1000)
+    end
+    return reply(OK, nil, r)
+end
+
+-- ---- releasing ----
+
+function L.operations.release()
+    local target = read_target(11, tonumber(ARGV[10]))
+    local puts = ARGV[8] == '1'
+    if not L.sweep() then
+        return nil
+    end
+    local R, r = target.roots[1], L.find(target.roots, target.identity)
+    if not r or not has_token(r, target.token) then
+        if recalls_ended(R, target.token, target.identity) then
+            return reply(OK)
+        end
+        return reply(LOST, r and 'the request there has another token: this one has ended'
+            or 'there is no such request: it has ended, or never was')
+    end
+    if puts then
+        if not r.held or L.part_at(r, target.paths[1]).units ~= 0 then
+            return reply(LOST, 'R15: only an exclusive lease that is held can put a value')
+        end
+        if L.is_foreign_key(target.paths[1]) then
+            return reply(INVALID, L.foreign_text)
+        end
+        L.put = {path = target.paths[1], bytes = ARGV[9]}
+    end
+    if target.token ~= 0 then
+        remember_ended(R, target.token, target.identity)
+    end
+    L.leave(r)
+    L.tell(r)
+    L.tell_workers(r)
+    L.settle(r.parts, nil, now)
+    return reply(OK)
+end
+
+-- ---- breaking ----
+
+local AUDIT_MAX = 1000
+
+local function keep_on_record(R, r, path)
+    L.records = L.records or {key = R.base .. 'a'}
+    L.records[#L.records + 1] = pack(now, ARGV[9], ARGV[10], path, r.owner, r.note, r.ticket,
+        r.held and r.token or 0)
+end
+
+function L.write_records()
+    for _, record in ipairs(L.records) do
+        call('RPUSH', L.records.key, record)
+    end
+    call('LTRIM', L.records.key, -AUDIT_MAX, -1)
+end
+
+-- Whether there was anything to break.
+local function break_one(r, at_once, touched)
+    if not r.held or at_once then
+        L.lose(r)
+        for _, part in ipairs(r.parts) do
+            touched[#touched + 1] = part
+        end
+        return true
+    end
+    if r.revoked then
+        return false
+    end
+    r.revoked, r.dirty = true, true
+    return true
+end
+
+-- Every request with a part at exactly this path, once, in the order of their tickets.
+local function requests_at(R, path)
+    local found, seen = {}, {}
+    local function note(identity)
+        if not seen[identity] then
+            seen[identity] = true
+            found[#found + 1] = L.request(R, identity)
+        end
+    end
+    for _, kind in ipairs({'X', 'S'}) do
+        L.each_at(R, kind, path, function(member)
+            local _, _, identity = read_held(member)
+            note(identity)
+        end)
+    end
+    for _, kind in ipairs({'a', 'b'}) do
+        L.each_at(R, kind, path, function(member)
+            local _, _, identity = read_waiting(member)
+            note(identity)
+        end)
+    end
+    return found
+end
+
+L.operations['break'] = function()
+    local path, owner, at_once = ARGV[6], ARGV[7], ARGV[8] == '1'
+    local R = L.root_of(path)
+    local touched, count = {}, 0
+    local found, known
+    repeat -- until all that is due under the other roots of what ends has taken effect
+        if not L.sweep() then
+            return nil
+        end
+        known = #L.loaded
+        found = requests_at(R, path)
+    until #L.loaded == known
+    for _, r in ipairs(found) do
+        if owner == '' or r.owner == owner then
+            local was_held = r.held
+            if break_one(r, at_once, touched) then
+                count = count + 1
+                keep_on_record(R, r, path)
+            end
+        end
+    end
+    L.settle(touched, nil, now)
+    return {OK, now, count}
+end

@@ -1,0 +1,70 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The ask of one path that nobody is in the way of, where others live: four calls, and no function.
+-- Whatever is not as plain as that is left to rules(). The numbers of a path are those of nodes.lua,
+-- in its order.
+if has_company and plain == 'a' then
+    local got = call('HMGET', H, unpack(fields))
+    if not got[1] and not got[2] then
+        local flags, ttl, limit, units = read('<BdI4I4', ARGV[5])
+        local exclusive = units == 0
+        local deadline = now + ttl * 1000
+        local free = expiry == 0 or expiry >= deadline + MARGIN
+        local written = {'HSET', H, 'x', '', fields[1], '', fields[2], '1'}
+        local in_use = units
+        for i = 3, #fields do
+            local packed = got[i]
+            if not free then
+                break
+            elseif not packed and exclusive then
+                packed = i == 3 and ALONE_HERE or ALONE_BELOW
+            else
+                local hx, hs, u, bx, bs, wx, ws, wu, cx, cs, lc, lw = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                    0, 0
+                if packed then
+                    hx, hs, u, bx, bs, wx, ws, wu, cx, cs, lc, lw = open(packed)
+                end
+                if i == 3 then -- R7 at the path and below it; those who wait may be passed (R13)
+                    free = bx == 0 and cx == 0 and cs == 0 and (not exclusive or bs == 0)
+                        and (limit == 0 or u + units <= limit)
+                    hx, hs = hx + (exclusive and 1 or 0), hs + (exclusive and 0 or 1)
+                    u = u + units
+                    in_use = u
+                else -- and above
+                    free = hx == 0 and wx == 0 and (not exclusive or hs == 0 and ws == 0)
+                end
+                bx, bs = bx + (exclusive and 1 or 0), bs + (exclusive and 0 or 1)
+                packed = pack(hx, hs, u, bx, bs, wx, ws, wu, cx, cs, lc, lw)
+            end
+            written[#written + 1] = fields[i]
+            written[#written + 1] = packed
+        end
+        if free then
+            if deadline < first then
+                first = deadline
+            end
+            written[4] = write(ROOT, ROOT_MARK, ticket, first, expiry, kept, live + 1, sleepers,
+                crowded, ended, boot)
+            written[6] = write(REQUEST_OF_ONE, 1, flags, 1, ticket, ticket, ttl, deadline, ticket,
+                owner, ARGV[7], '', path, limit, units)
+            local base, place, due = H:sub(1, -2), nil, deadline
+            if ARGV[3] == '0' and ticket == now then
+                -- Numbers in writing are dear: these are put together from what TIME said.
+                local second, fraction = time[1], ('00000' .. time[2]):sub(-6)
+                place = second .. fraction
+                due = ttl % 1000 == 0 and second + ttl / 1000 .. fraction or deadline
+            else
+                place = string.format('%016.0f', ticket)
+            end
+            -- The first two may fail (another type, a right that lacks), the third cannot any more.
+            call('ZADD', base .. 't', due, identity)
+            local added = redis.pcall('ZADD', base .. 'p', '0', (exclusive and 'X' or 'S') .. path
+                .. '\0' .. owner .. '\0' .. place .. '\0')
+            if type(added) == 'table' then
+                call('ZREM', base .. 't', identity)
+                return added
+            end
+            call(unpack(written))
+            return ticket == now and in_use == units and now or {GRANTED, now, ticket, in_use}
+        end
+    end
+end

@@ -1,0 +1,65 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A lone request: the only one that lives under its root. It is held, has one path, and stands in
+-- field x; the other fields and keys are made when a second one comes (L.unfold() in states.lua).
+-- So what most locks are all their lives costs one read and one write. Where several lived lately
+-- (the root is crowded) it is not tried. Whatever is not as plain as this goes on below.
+--
+-- The plain calls: a, an ask for one path; r, its release; n, its renewal (call.h).
+if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sleepers <= now then
+    if operation == 'a' and (live == 0 or first <= now) then
+        local _, ttl = read('<Bd', ARGV[5])
+        local deadline = now + ttl * 1000
+        local is_short = expiry < deadline + MARGIN
+        if is_short then
+            expiry = deadline + MARGIN + 60000000
+        end
+        local lone = write(LONE, LONE_MARK, ticket, deadline, expiry, ended, boot)
+            .. ARGV[5] .. ARGV[6] .. '\0' .. ARGV[7] .. '\0'
+        if x then
+            call('HSET', H, 'x', lone)
+        else
+            call('HSET', H, 'x', lone, 'g', ticket)
+        end
+        if is_short then
+            call('PEXPIRE', H, math.ceil((expiry - now) / 1000))
+        end
+        return ticket == now and now or {1, now, ticket}
+    elseif live == 1 and first > now and ARGV[6] then
+        local token, identity = ARGV[5], ARGV[6]
+        if x:sub(rest + LONE_REST, rest + LONE_REST + #identity) ~= identity .. '\0'
+            or token ~= '0' and tonumber(token) ~= draw then
+            -- another's, or another one
+        elseif operation == 'r' and expiry <= now + 3600000000 then
+            if token ~= '0' then -- R3
+                if is_used_block then
+                    call('DEL', ended_key)
+                end
+                if redis.pcall('HSET', ended_key, token, identity) == 1 then
+                    ended = ended_next
+                    if is_new_block then
+                        call('PEXPIRE', ended_key, SPAN_KEPT_MS)
+                    end
+                end
+            end
+            local gone = write(EMPTY, EMPTY_MARK, draw, expiry, ended, boot)
+            if redis.pcall('HSET', H, 'x', gone) ~= 0 then
+                call('HDEL', H, '') -- where memory is full, what follows such a write may pass
+                call('HSET', H, 'x', gone)
+            end
+            return now
+        elseif operation == 'n' then
+            local flags, ttl, limit, units = read('<BdI4I4', x, rest)
+            ttl = ARGV[7] == '0' and ttl or tonumber(ARGV[7])
+            local deadline = now + ttl * 1000
+            if expiry >= deadline + MARGIN then
+                local renewed = write(LONE, LONE_MARK, draw, deadline, expiry, ended, boot)
+                    .. write('<BdI4I4', flags, ttl, limit, units) .. x:sub(rest + LONE_REST)
+                if redis.pcall('HSET', H, 'x', renewed) ~= 0 then
+                    call('HDEL', H, '')
+                    call('HSET', H, 'x', renewed)
+                end
+                return {0, now, draw, ttl}
+            end
+        end
+    end
+end

@@ -1,0 +1,221 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How a request comes to be, is held or waits, and ends: the counts at its paths, its places, its
+-- deadline, and what is drawn for it (R4).
+
+-- Adds `by` to what the request counts at its paths.
+local function count(r, by)
+    for _, part in ipairs(r.parts) do
+        local R = part.root
+        local suffix = part.units == 0 and '_x' or '_s'
+        L.fetch(R, part.chain)
+        local here = R.nodes[part.path]
+        if r.held then
+            here['held' .. suffix] = here['held' .. suffix] + by
+            here.units = here.units + by * part.units
+        else
+            here['wait' .. suffix] = here['wait' .. suffix] + by
+            here.wait_units = here.wait_units + by * part.units
+            if part.limit ~= 0 then
+                here.widest = here.limited == 0 and part.limit or math.max(here.widest, part.limit)
+                here.limited = here.limited + by
+            end
+        end
+        local kind = (r.held and 'below' or 'behind') .. suffix
+        for _, path in ipairs(part.chain) do
+            local node = R.nodes[path]
+            node[kind] = node[kind] + by
+            node.dirty = true
+        end
+    end
+end
+
+-- R13 over several roots, where one server has them all: which roots an owner waits in.
+function L.waits_key(owner)
+    return '{}:lk:w:' .. owner
+end
+
+local function note_waiting(r)
+    if alone then
+        local key = L.waits_key(r.owner)
+        for _, R in ipairs(r.roots) do
+            if call('ZADD', key, r.deadline, R.name) == 1 then
+                L.undo[#L.undo + 1] = {'ZREM', key, R.name}
+            end
+        end
+        call('PEXPIRE', key, math.ceil((r.deadline - now + MARGIN) / 1000))
+    end
+end
+
+local function forget_waiting(r)
+    if alone then
+        for _, R in ipairs(r.roots) do
+            if call('ZLEXCOUNT', R.P, '[o' .. r.owner .. '\0', '(o' .. r.owner .. '\1') == 0 then
+                local key = L.waits_key(r.owner)
+                call('ZREM', key, R.name)
+                L.undo[#L.undo + 1] = {'ZADD', key, r.deadline, R.name}
+            end
+        end
+    end
+end
+
+function L.attach(r, held)
+    r.held = held
+    count(r, 1)
+    add_places(r)
+    r.dirty = true
+    if not held then
+        note_waiting(r)
+    end
+end
+
+function L.detach(r)
+    count(r, -1)
+    remove_places(r)
+    if not r.held then
+        if L.sums then
+            L.correct_sums(r)
+        end
+        forget_waiting(r)
+    end
+end
+
+-- Makes the sorted sets of a root in which nothing lives anew; a guard in each keeps them, and so
+-- their expiry, in being. Until a moment later the root is crowded.
+local CROWDED = 1000000
+
+local function guard(R)
+    if not R.is_guarded then
+        R.is_guarded = true
+        local kept_ms = math.ceil((math.max(R.expiry, now + MARGIN) - now) / 1000)
+        L.undo[#L.undo + 1] = {'PEXPIRE', R.T, kept_ms}
+        L.undo[#L.undo + 1] = {'PEXPIRE', R.P, kept_ms}
+        call('DEL', R.T, R.P)
+        call('ZADD', R.T, 'inf', '')
+        call('ZADD', R.P, 0, '~')
+        R.crowded = now + CROWDED
+        R.dirty = true
+    end
+end
+
+function L.set_deadline(r, deadline)
+    local former = r.deadline
+    r.deadline = deadline
+    r.dirty = true
+    for _, R in ipairs(r.roots) do
+        call('ZADD', R.T, deadline, r.identity)
+        L.undo[#L.undo + 1] = former and {'ZADD', R.T, former, r.identity}
+            or {'ZREM', R.T, r.identity}
+        R.first = math.min(R.first, deadline)
+        R.latest = math.max(R.latest, deadline)
+    end
+    if deadline <= now then
+        L.swept = 0 -- L.sweep() has to look at all of them once more
+    end
+end
+
+-- R4: a root that was forgotten, or never was, draws from the floor on (opening.lua).
+function L.next_draw(roots)
+    floor = floor or tonumber(call('GET', F) or 0) or 0
+    local least = floor < NEVER and (floor > second_end or floor % SECOND ~= 0) and floor or 0
+    local draw = now
+    for _, R in ipairs(roots) do
+        draw = math.max(draw, R.draw + 1, R.is_new and least or 0)
+    end
+    return draw
+end
+
+local greatest_draw = 0
+
+function L.keep_draw(roots, draw)
+    greatest_draw = math.max(greatest_draw, draw)
+    for _, R in ipairs(roots) do
+        R.born = R.born or R.is_new and draw
+        R.draw = draw
+        R.dirty = true
+    end
+end
+
+-- Raises the floor above what this call has drawn.
+function L.keep_floor()
+    if greatest_draw > 0 then
+        local least = greatest_draw > now and greatest_draw + 1 or second_end
+        if floor < least then
+            call('SET', F, string.format('%.0f', least))
+        end
+    end
+end
+
+function L.draw(roots)
+    local draw = L.next_draw(roots)
+    L.keep_draw(roots, draw)
+    return draw
+end
+
+local function is_kept(r)
+    return r.wants or r.claim
+end
+
+local function count_live(r, by)
+    for _, R in ipairs(r.roots) do
+        R.owners[r.owner] = L.live_of(R, r.owner) + by
+        R.written['o' .. r.owner] = R.owners[r.owner] > 0 and tostring(R.owners[r.owner])
+        R.live = R.live + by
+        if is_kept(r) then
+            R.kept = R.kept + by
+        end
+    end
+end
+
+-- R15: it is remembered whose death puts a value in doubt.
+function L.want_value(r)
+    if not r.wants then
+        if not is_kept(r) then
+            for _, R in ipairs(r.roots) do
+                R.kept = R.kept + 1
+            end
+        end
+        r.wants = true
+        r.dirty = true
+    end
+end
+
+function L.enter(r, held, deadline)
+    L.requests[r.identity] = r
+    r.ended = nil
+    for _, R in ipairs(r.roots) do
+        if R.live == 0 then
+            guard(R)
+        end
+    end
+    count_live(r, 1)
+    L.set_deadline(r, deadline)
+    L.attach(r, held)
+end
+
+function L.leave(r)
+    L.detach(r)
+    for _, R in ipairs(r.roots) do
+        call('ZREM', R.T, r.identity)
+        L.undo[#L.undo + 1] = {'ZADD', R.T, r.deadline, r.identity}
+    end
+    count_live(r, -1)
+    r.ended = true
+    r.dirty = true
+end
+
+-- Gives a lone request (lone.lua) the fields and places that others have.
+function L.unfold(R, packed)
+    local _, ticket, deadline, expiry, span, run, at = read(LONE, packed)
+    local flags, ttl, limit, units, whose, where, note = read('<BdI4I4sss', packed, at)
+    R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.ended, R.boot = ticket, deadline,
+        expiry, 0, 1, 0, span, run
+    guard(R)
+    local r = {identity = whose .. '\0' .. where, owner = whose, ticket = ticket, token = ticket,
+        ttl = ttl, attended = flags == 1, note = note, id = ticket, channel = '',
+        parts = {L.make_part(where, limit, units)}, roots = {R}}
+    L.requests[r.identity] = r
+    R.owners[whose] = 1
+    R.written['o' .. whose] = '1'
+    L.set_deadline(r, deadline)
+    L.attach(r, true)
+end

@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Values (R15): plain string keys in the slot of their root, written with a release or alone.
+
+L.foreign_text = 'R15: the key of this path is no string: it belongs to something else'
+
+function L.is_foreign_key(path)
+    local kind = call('TYPE', L.value_key(path)).ok
+    return kind ~= 'none' and kind ~= 'string'
+end
+
+-- The item's own expiry stays: that is its user's.
+function L.write_value(path, bytes)
+    local doubts = L.root_of(path).base .. 'd'
+    local was_in_doubt = call('HEXISTS', doubts, path) == 1 -- another type fails here, before SET
+    call('SET', L.value_key(path), bytes, 'KEEPTTL')
+    if was_in_doubt then
+        call('HDEL', doubts, path)
+    end
+end
+
+-- Whether an exclusive lease of another owner is at or above the path.
+local function is_covered_by_another(R, path, owner)
+    for _, at in ipairs(L.chain(path)) do
+        if L.node(R, at).held_x > 0 and L.each_at(R, 'X', at, function(member)
+                return read_held(member) ~= owner
+            end) then
+            return true
+        end
+    end
+    return false
+end
+
+-- Whether a lease of the owner, with this token, covers the path exclusively.
+local function is_covered_by_token(R, path, owner, token)
+    for _, at in ipairs(L.chain(path)) do
+        if L.node(R, at).held_x > 0 and L.each_own(R, 'X', at, owner, function(member)
+                local _, _, identity = read_held(member)
+                return L.request(R, identity).token == token
+            end) then
+            return true
+        end
+    end
+    return false
+end
+
+function L.operations.put()
+    local path, owner, token = ARGV[6], ARGV[7], tonumber(ARGV[8])
+    local R = L.root_of(path)
+    L.fetch(R, L.chain(path))
+    if not L.sweep() then
+        return nil
+    end
+    if token ~= 0 then
+        if not is_covered_by_token(R, path, owner, token) then
+            return {LOST, now, 'R15: the lease with this token does not cover the path (any more)'}
+        end
+    elseif is_covered_by_another(R, path, owner) then
+        return {BUSY, now, 'R15: another owner holds a lease that covers the value'}
+    end
+    if L.is_foreign_key(path) then
+        return {INVALID, now, L.foreign_text}
+    end
+    if ARGV[9] == '1' then
+        call('HDEL', R.base .. 'd', path)
+        call('DEL', L.value_key(path))
+    else
+        L.write_value(path, ARGV[10])
+    end
+    return {OK, now, ''}
+end
+
+function L.operations.get()
+    local path = ARGV[6]
+    local R = L.root_of(path)
+    if not L.sweep() then
+        return nil
+    end
+    if L.is_foreign_key(path) then
+        return {INVALID, now, L.foreign_text}
+    end
+    local value = call('GET', L.value_key(path))
+    if not value then
+        return {NONE, now, ''}
+    end
+    return {OK, now, '', value, call('HEXISTS', R.base .. 'd', path)}
+end

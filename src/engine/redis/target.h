@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a redis: URL says.
+ *
+ *     redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...][/DATABASE][?OPTION=VALUE&...]
+ *     redis:///PATH/OF/SOCKET[?database=N&...]
+ *
+ * USER and PASSWORD are percent-encoded. A password without a user is `redis://:PASSWORD@HOST`.
+ */
+#ifndef LK_ENGINE_REDIS_TARGET_H
+#define LK_ENGINE_REDIS_TARGET_H
+
+#include "base/slice.h"
+#include "lockkeeper/terms.h"
+
+enum {
+    LK_REDIS_SEEDS_MAX = 32,
+    LK_REDIS_HOST_BYTES_MAX = 255,
+    LK_REDIS_SECRET_BYTES_MAX = 512,
+    LK_REDIS_PORT = 6379,
+    LK_REDIS_REPLICAS_MAX = 64,
+};
+
+/* The address of a server. */
+struct lk_redis_address {
+    char host[LK_REDIS_HOST_BYTES_MAX + 1]; /* or the path of a socket */
+    int port;                               /* 0: a socket */
+};
+
+struct lk_redis_target {
+    struct lk_redis_address seeds[LK_REDIS_SEEDS_MAX];
+    size_t seed_count;
+    char user[LK_REDIS_SECRET_BYTES_MAX + 1];     /* empty: none */
+    char password[LK_REDIS_SECRET_BYTES_MAX + 1]; /* empty: none */
+    int database;
+    int replicas; /* how many must have each grant */
+};
+
+/* `rest` is the URL after "redis:". LK_OK, or LK_INVALID; the sentence contains no secret. */
+lk_outcome lk_redis_target_parse(struct lk_slice rest, struct lk_redis_target *ret_target,
+                                 lk_error *error);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The URLs of services, read strictly: what is not understood is refused, not skipped. */
+#include "engine/service/address.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+#include "base/error.h"
+#include "base/percent.h"
+
+enum { PORT_MAX = 65535 };
+
+static const struct lk_slice nothing = {.bytes = "", .size = 0};
+
+/* Splits at the first `mark`: *text becomes what is before it. What is behind it is returned. */
+static struct lk_slice cut_at(struct lk_slice *text, char mark) {
+    const char *at = text->size > 0 ? memchr(text->bytes, mark, text->size) : NULL;
+    struct lk_slice behind = nothing;
+
+    if (at != NULL) {
+        behind.bytes = at + 1;
+        behind.size = text->size - (size_t)(at - text->bytes) - 1;
+        text->size = (size_t)(at - text->bytes);
+    }
+    return behind;
+}
+
+/* ---- host and port --------------------------------------------------------------------------- */
+
+static bool read_port(struct lk_slice text, char ret_port[6]) {
+    unsigned port = 0;
+
+    if (text.size == 0 || text.size > 5) {
+        return false;
+    }
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.bytes[i] < '0' || text.bytes[i] > '9') {
+            return false;
+        }
+        port = port * 10 + (unsigned)(text.bytes[i] - '0');
+    }
+    if (port == 0 || port > PORT_MAX) {
+        return false;
+    }
+    (void)snprintf(ret_port, 6, "%u", port);
+    return true;
+}
+
+lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_address *ret_address,
+                                    lk_error *error) {
+    struct lk_service_address address = {.port = LK_SERVICE_PORT_DEFAULT};
+    struct lk_slice host = text;
+    struct lk_slice port = nothing;
+    bool has_port;
+
+    if (text.size > 0 && text.bytes[0] == '[') { /* [::1]:7420 */
+        host.bytes++;
+        host.size--;
+        port = cut_at(&host, ']');
+        has_port = port.size > 0 && port.bytes[0] == ':';
+        if (port.bytes == nothing.bytes || (port.size > 0 && !has_port)) {
+            return lk_error_set(error, LK_INVALID, "an IPv6 address is written [ADDRESS]:PORT");
+        }
+        port.bytes += has_port;
+        port.size -= has_port;
+    } else {
+        port = cut_at(&host, ':');
+        has_port = port.bytes != nothing.bytes;
+    }
+    if (host.size == 0 || !lk_percent_decode(host, address.host, sizeof address.host)) {
+        return lk_error_set(error, LK_INVALID, "a service is named by HOST:PORT");
+    }
+    if (has_port && !read_port(port, address.port)) {
+        return lk_error_set(error, LK_INVALID, "a port is a number from 1 to %d", PORT_MAX);
+    }
+    *ret_address = address;
+    return LK_OK;
+}
+
+static lk_outcome parse_path(struct lk_slice text, struct lk_service_address *ret_address,
+                             lk_error *error) {
+    struct lk_service_address address = {.is_local = true};
+
+    if (text.size == 0
+        || !lk_percent_decode(text, address.host, sizeof((struct sockaddr_un *)0)->sun_path)) {
+        return lk_error_set(error, LK_INVALID, "the path of a socket has 1 to %zu bytes",
+                            sizeof((struct sockaddr_un *)0)->sun_path - 1);
+    }
+    *ret_address = address;
+    return LK_OK;
+}
+
+void lk_service_address_write(const struct lk_service_address *address,
+                              char ret_text[LK_SERVICE_ADDRESS_TEXT_BYTES]) {
+    if (address->is_local) {
+        (void)snprintf(ret_text, LK_SERVICE_ADDRESS_TEXT_BYTES, "%s", address->host);
+    } else {
+        bool has_colon = strchr(address->host, ':') != NULL;
+        (void)snprintf(ret_text, LK_SERVICE_ADDRESS_TEXT_BYTES, "%s%s%s:%s", has_colon ? "[" : "",
+                       address->host, has_colon ? "]" : "", address->port);
+    }
+}
+
+/* ---- user and password ----------------------------------------------------------------------- */
+
+/* The first line of a file. */
+static lk_outcome read_password(const char *path, char *ret_password, lk_error *error) {
+    char line[LK_SERVICE_LOGIN_BYTES_MAX + 2];
+    FILE *file = fopen(path, "re");
+    bool is_read;
+
+    if (file == NULL) {
+        return lk_error_set(error, errno == EACCES ? LK_DENIED : LK_INVALID,
+                            "the password file %s: %s", path, strerror(errno));
+    }
+    is_read = fgets(line, sizeof line, file) != NULL;
+    (void)fclose(file);
+    if (is_read) {
+        line[strcspn(line, "\r\n")] = '\0';
+    }
+    if (!is_read || line[0] == '\0' || strlen(line) > LK_SERVICE_LOGIN_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID,
+                            "the password file %s: its first line has 1 to %d "
+                            "bytes",
+                            path, LK_SERVICE_LOGIN_BYTES_MAX);
+    }
+    (void)snprintf(ret_password, LK_SERVICE_LOGIN_BYTES_MAX + 1, "%s", line);
+    explicit_bzero(line, sizeof line);
+    return LK_OK;
+}
+
+static lk_outcome read_option(struct lk_slice option, struct lk_service_login *login,
+                              lk_error *error) {
+    char path[4096];
+    struct lk_slice value = cut_at(&option, '=');
+    bool is_read = false;
+
+    if (lk_slice_equal(option, lk_slice_of("user"))) {
+        is_read = lk_percent_decode(value, login->user, sizeof login->user);
+    } else if (lk_slice_equal(option, lk_slice_of("password"))) {
+        is_read = lk_percent_decode(value, login->password, sizeof login->password);
+    } else if (lk_slice_equal(option, lk_slice_of("password-file"))) {
+        is_read = lk_percent_decode(value, path, sizeof path);
+        return is_read ? read_password(path, login->password, error)
+                       : lk_error_set(error, LK_INVALID, "password-file: not a path");
+    } else {
+        return lk_error_set(error, LK_INVALID,
+                            "a service knows the options user, password and password-file");
+    }
+    return is_read
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "%.*s: at most %d bytes, %%XX for special ones",
+                              (int)option.size, option.bytes, LK_SERVICE_LOGIN_BYTES_MAX);
+}
+
+/* `USER[:PASSWORD]@` in front of the host; the last `@` ends it. */
+static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login *login,
+                            lk_error *error) {
+    const char *at = authority->size > 0 ? memrchr(authority->bytes, '@', authority->size) : NULL;
+    struct lk_slice user;
+    struct lk_slice password;
+
+    if (at == NULL) {
+        return LK_OK;
+    }
+    user = (struct lk_slice){.bytes = authority->bytes, .size = (size_t)(at - authority->bytes)};
+    authority->size -= user.size + 1;
+    authority->bytes = at + 1;
+    password = cut_at(&user, ':');
+    if (!lk_percent_decode(user, login->user, sizeof login->user)
+        || !lk_percent_decode(password, login->password, sizeof login->password)) {
+        return lk_error_set(error, LK_INVALID,
+                            "user and password have at most %d bytes, %%XX for special ones",
+                            LK_SERVICE_LOGIN_BYTES_MAX);
+    }
+    return LK_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
+                                struct lk_service_address *ret_address,
+                                struct lk_service_login *ret_login, lk_error *error) {
+    struct lk_service_login login = {.user = ""};
+    struct lk_slice options = cut_at(&rest, '?');
+    lk_outcome outcome = LK_OK;
+
+    if (rest.size >= 2 && memcmp(rest.bytes, "//", 2) == 0) {
+        rest.bytes += is_local ? 1 : 2; /* lk+unix://run/x is the path /run/x */
+        rest.size -= is_local ? 1 : 2;
+    } else if (!is_local) {
+        return lk_error_set(error, LK_INVALID, "a service is named by lk://HOST:PORT");
+    }
+    if (!is_local) {
+        if (rest.size > 0 && rest.bytes[rest.size - 1] == '/') {
+            rest.size--;
+        }
+        outcome = cut_login(&rest, &login, error);
+    }
+    while (outcome == LK_OK && options.size > 0) {
+        struct lk_slice others = cut_at(&options, '&');
+        outcome = read_option(options, &login, error);
+        options = others;
+    }
+    if (outcome == LK_OK) {
+        outcome = is_local ? parse_path(rest, ret_address, error)
+                           : lk_service_address_parse(rest, ret_address, error);
+    }
+    if (outcome == LK_OK) {
+        *ret_login = login;
+    }
+    explicit_bzero(&login, sizeof login);
+    return outcome;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a service is, and as whom one speaks to it: what stands in the URL of a store. */
+#ifndef LK_ENGINE_SERVICE_ADDRESS_H
+#define LK_ENGINE_SERVICE_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+#include "lockkeeper/terms.h"
+
+#define LK_SERVICE_PORT_DEFAULT "7420"
+
+enum {
+    LK_SERVICE_HOST_BYTES_MAX = 255, /* a name of the DNS; the path of a socket is shorter */
+    LK_SERVICE_LOGIN_BYTES_MAX = 255,
+    LK_SERVICE_ADDRESS_TEXT_BYTES = LK_SERVICE_HOST_BYTES_MAX + 16,
+};
+
+struct lk_service_address {
+    bool is_local; /* `host` is the path of a Unix socket, and there is no port */
+    char host[LK_SERVICE_HOST_BYTES_MAX + 1];
+    char port[6];
+};
+
+/* Both empty: no login. */
+struct lk_service_login {
+    char user[LK_SERVICE_LOGIN_BYTES_MAX + 1];
+    char password[LK_SERVICE_LOGIN_BYTES_MAX + 1];
+};
+
+/*
+ * The URL behind its scheme: `//[USER[:PASSWORD]@]HOST[:PORT]` or, if is_local, `PATH`; then
+ * `?user=`, `?password=` or `?password-file=`, joined by `&`. LK_OK; LK_INVALID, or what the
+ * reading of a password file came to, without any password in *error.
+ */
+lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
+                                struct lk_service_address *ret_address,
+                                struct lk_service_login *ret_login, lk_error *error);
+
+/* `HOST[:PORT]`, an IPv6 address in brackets. LK_OK or LK_INVALID. */
+lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_address *ret_address,
+                                    lk_error *error);
+
+/* For people: `host:port`, or the path. */
+void lk_service_address_write(const struct lk_service_address *address,
+                              char ret_text[LK_SERVICE_ADDRESS_TEXT_BYTES]);
+
+#endif

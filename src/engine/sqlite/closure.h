@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The closure of an event: as much of the store as the model needs to decide it as if it had
+ * all of it. Why that is enough is argued in closure.c, and tested against whole stores.
+ */
+#ifndef LK_ENGINE_SQLITE_CLOSURE_H
+#define LK_ENGINE_SQLITE_CLOSURE_H
+
+#include "engine/sqlite/set.h"
+#include "engine/sqlite/store.h"
+
+struct lk_closure {
+    struct lk_sqlite *store;
+    struct lk_model *model;
+    int64_t now_us;
+    struct lk_path item;          /* of an event about one item: its path; size 0: none */
+    const struct lk_path *ending; /* what stands at exactly this path may end; NULL: none */
+    bool with_owners;             /* asks and takes: owners are followed, for R13 */
+    bool with_all;                /* nothing need be followed, for all is there */
+    struct lk_set requests;       /* loaded; keys are ids */
+    struct lk_set paths;          /* all that is related to these is, or will be, loaded */
+    struct lk_set owners;         /* all that waits of theirs is, or will be, loaded */
+    size_t paths_done;            /* of them, so many are */
+    size_t owners_done;
+    struct lk_set roots;  /* last draws loaded */
+    struct lk_set values; /* loaded, where there are any; keys are paths */
+    struct lk_set items;  /* likewise */
+    struct lk_set queues; /* likewise: what was counted of them */
+    char item_bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
+};
+
+/*
+ * Makes a model and loads into it what the event needs; a LK_COMMAND_TICK needs everything, unless
+ * `prefix` (else NULL) limits what will be asked of the model to what is related to it. A
+ * LK_COMMAND_TAKE needs candidates as well, and that what is overdue has been swept before.
+ * Returns SQLite's code. lk_closure_done() in any case.
+ */
+int lk_closure_load(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                    const struct lk_command *command, const struct lk_path *prefix);
+
+/*
+ * The same for a LK_COMMAND_TICK that only sweeps: the claims of a queue's items that are overdue
+ * (NULL: of none), and up to `elsewhere` other requests.
+ */
+int lk_closure_load_overdue(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                            const struct lk_command *command, const struct lk_path *queue,
+                            int elsewhere);
+
+/* The same for a LK_COMMAND_TICK after which the queue's items will be listed. */
+int lk_closure_load_queue(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                          const struct lk_command *command, const struct lk_path *queue);
+
+/* The same for a LK_COMMAND_TICK after which the value at the path will be read. */
+int lk_closure_load_value(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                          const struct lk_command *command, const struct lk_path *path);
+
+/*
+ * Adds an item that may be claimed next, and wants all that decides whether it is: of its path, and
+ * of what it needs. lk_closure_follow() loads that.
+ */
+int lk_closure_add_candidate(struct lk_closure *closure, const struct lk_sql_item *item);
+int lk_closure_follow(struct lk_closure *closure);
+
+/*
+ * R22: tells the model how much lives elsewhere, as far as the bounds want to know it, before the
+ * step of an ask or a take by this owner (limits.c).
+ */
+int lk_closure_count(struct lk_closure *closure, const struct lk_quotas *quotas,
+                     struct lk_slice owner);
+
+void lk_closure_done(struct lk_closure *closure);
+
+/* Whether the file has a request of that id. */
+bool lk_closure_has(const struct lk_closure *closure, uint64_t id);
+
+#endif

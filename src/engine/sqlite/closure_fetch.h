@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gathering the parts of a closure, for closure.c: rows are loaded into its model, each
+ * once, and what they make necessary is wanted, until lk_closure_follow() finds nothing more.
+ * S1 to S7 are those of closure.c. Functions return SQLite's codes.
+ */
+#ifndef LK_ENGINE_SQLITE_CLOSURE_FETCH_H
+#define LK_ENGINE_SQLITE_CLOSURE_FETCH_H
+
+#include "engine/sqlite/closure.h"
+
+static inline struct lk_slice lk_closure_fetch_slice(const struct lk_path *path) {
+    return (struct lk_slice){path->bytes, path->size};
+}
+
+/* Adds a key to a set; *ret_is_new is false, too, when memory is exhausted. */
+int lk_closure_fetch_once(struct lk_set *set, struct lk_slice key, bool *ret_is_new);
+
+/* Whether a part of the request is at exactly this path. */
+bool lk_closure_fetch_stands_at(const struct lk_record *record, const struct lk_path *path);
+
+int lk_closure_fetch_draw(struct lk_closure *closure, const struct lk_path *path);   /* S5 */
+int lk_closure_fetch_value(struct lk_closure *closure, const struct lk_path *path);  /* S6 */
+int lk_closure_fetch_queue(struct lk_closure *closure, const struct lk_path *queue); /* S7 */
+
+/* S7: the item at this path. SQLITE_EMPTY: there is none. */
+int lk_closure_fetch_item(struct lk_closure *closure, const struct lk_path *path);
+
+/* The same, of the item whose row is in the store's room, and which is known to be new. */
+int lk_closure_fetch_row(struct lk_closure *closure);
+
+/* An lk_sql_visit: one request, and what follows from it; `context` is the closure. */
+int lk_closure_fetch_request(void *context, uint64_t id);
+
+/* What stands at the path and above it. */
+int lk_closure_fetch_above(struct lk_closure *closure, struct lk_slice path);
+
+/* Wants all that is related to the path; wants all that waits of the owner. */
+int lk_closure_fetch_path(struct lk_closure *closure, const struct lk_path *path);
+int lk_closure_fetch_owner(struct lk_closure *closure, struct lk_slice owner);
+
+#endif

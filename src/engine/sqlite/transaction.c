@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transactions: begun when the file is free, and ended before a call sleeps.
+ *
+ * The clocks are read inside the transaction: as writers follow one another, the readings never
+ * run backwards from one decision to the next.
+ */
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "engine/sqlite/store.h"
+#include "sql/file_identity.h"
+#include "sql/restart.h"
+#include "sql/service_lock.h"
+#include "sql/wait_rows.h"
+
+#define BACK_OFF_FIRST_US INT64_C(500)
+#define BACK_OFF_MAX_US INT64_C(10000)
+
+bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us) {
+    struct timespec left = {
+        .tv_sec = duration_us / 1000000,
+        .tv_nsec = (duration_us % 1000000) * 1000,
+    };
+
+    if (waker != NULL) {
+        return lk_waker_sleep(waker, duration_us);
+    }
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+    }
+    return false;
+}
+
+bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error) {
+    if (store->process == getpid()) {
+        return false;
+    }
+    lk_error_set(error, LK_INTERNAL,
+                 "this store was opened before fork(); a child must open it again: %s",
+                 store->address.path);
+    return true;
+}
+
+lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
+                                  int64_t writable_from, lk_error *error) {
+    if (lk_sql_format_is_usable(format, writable_from)) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "the store's tables have format %lld and this program knows formats 1 to "
+                        "%d; use the newer program: %s",
+                        (long long)format, LK_SQL_FORMAT, store->address.path);
+}
+
+lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
+                              int64_t *delay_us, lk_error *error) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t delay = *delay_us == 0 ? BACK_OFF_FIRST_US : *delay_us * 2;
+    int64_t now_us = lk_clock_now_us();
+
+    if (now_us >= patience->until_us) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "another process has kept the store's write lock all the time; if it "
+                            "is stopped, let it go on or end it: %s",
+                            store->address.path);
+    }
+    delay = delay > BACK_OFF_MAX_US ? BACK_OFF_MAX_US : delay;
+    *delay_us = delay;
+    delay = lk_random_between(&random, delay / 2, delay * 3 / 2);
+    if (delay > patience->until_us - now_us) {
+        delay = patience->until_us - now_us;
+    }
+    if (lk_sqlite_pause(patience->waker, delay)) {
+        return lk_error_set(error, LK_CANCELLED, "cancelled while another process was writing");
+    }
+    return LK_OK;
+}
+
+/* The transaction and the row about the store. */
+static int begin(struct lk_sql *sql, enum lk_sqlite_access access, struct lk_sql_meta *ret_meta) {
+    int code = access == LK_SQLITE_WRITE ? lk_sql_begin_write(sql) : lk_sql_begin_read(sql);
+
+    return code == SQLITE_OK ? lk_sql_meta_load(sql, ret_meta) : code;
+}
+
+/*
+ * A service decides with all of the file in its memory: what another process changed, it would
+ * never learn of. The mark of one that is gone is taken off in passing. *ret_code is SQLite's.
+ */
+static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta *meta,
+                               int *ret_code, lk_error *error) {
+    *ret_code = SQLITE_OK;
+    if (meta->served[0] == '\0') {
+        return LK_OK;
+    }
+    if (lk_sql_service_lock_is_held(sqlite3_db_filename(store->sql.handle, "main"))) {
+        return lk_error_set(error, LK_DENIED,
+                            "a running service keeps this store, and only it may change it; use "
+                            "-S %s in place of %s",
+                            meta->served, store->address.path);
+    }
+    *ret_code = lk_sql_meta_set_served(&store->sql, "");
+    return LK_OK;
+}
+
+/* What cannot be known when the store is opened, for it can change at any moment. */
+static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
+                             lk_error *error) {
+    bool is_gone = lk_sql_has_moved(&store->sql);
+
+    atomic_store(&store->is_gone, is_gone);
+    if (is_gone) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "the store's file, or one beside it (-wal, -shm), was moved, replaced "
+                            "or deleted while it was open; open it again: %s",
+                            store->address.path);
+    }
+    return lk_sqlite_check_format(store, meta->format, meta->writable_from, error);
+}
+
+static void read_clocks(const struct lk_sqlite *store, struct lk_times *ret_times) {
+    const struct lk_time_source *time = store->options.time;
+
+    ret_times->now_us = time->now_us(time->context);
+    ret_times->wall_us = time->wall_us(time->context);
+}
+
+/* The rows were written under another boot id: after a restart, or in a container with its own. */
+static int enter_boot(struct lk_sqlite *store, struct lk_sqlite_transaction *transaction) {
+    bool is_same = false;
+    int code = lk_sql_is_same_boot(&store->sql, &transaction->times, &is_same);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (is_same) {
+        return lk_sql_meta_set_boot(&store->sql, store->boot_id);
+    }
+    transaction->meta.watched_until_us = 0; /* on a clock that is gone */
+    return lk_sql_restart(&store->sql, &transaction->meta, store->boot_id, &transaction->times);
+}
+
+/* One attempt, with the mutex held. *ret_code is SQLite's, where the outcome is not LK_OK. */
+static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_transaction *transaction,
+                            int *ret_code, lk_error *error) {
+    struct lk_sql *sql = &store->sql;
+    lk_outcome outcome;
+    int code = begin(sql, transaction->access, &transaction->meta);
+
+    if (code == SQLITE_OK && transaction->access == LK_SQLITE_READ
+        && strcmp(transaction->meta.boot_id, store->boot_id) != 0) {
+        /* The rows must be re-based before they can be read at all. */
+        lk_sql_rollback(sql);
+        transaction->access = LK_SQLITE_WRITE;
+        code = begin(sql, transaction->access, &transaction->meta);
+    }
+    if (code == SQLITE_OK) {
+        outcome = check_file(store, &transaction->meta, error);
+        if (outcome != LK_OK) {
+            *ret_code = SQLITE_OK;
+            return outcome;
+        }
+        if (transaction->access == LK_SQLITE_WRITE) {
+            outcome = check_served(store, &transaction->meta, &code, error);
+            if (outcome != LK_OK) {
+                *ret_code = SQLITE_OK;
+                return outcome;
+            }
+        }
+        read_clocks(store, &transaction->times);
+        if (code == SQLITE_OK && strcmp(transaction->meta.boot_id, store->boot_id) != 0) {
+            code = enter_boot(store, transaction);
+        }
+    }
+    if (code == SQLITE_OK) {
+        return LK_OK;
+    }
+    *ret_code = code;
+    return LK_UNAVAILABLE;
+}
+
+lk_outcome lk_sqlite_transaction_begin(struct lk_sqlite *store, enum lk_sqlite_access access,
+                                       const struct lk_patience *patience,
+                                       struct lk_sqlite_transaction *ret_transaction,
+                                       lk_error *error) {
+    int64_t delay_us = 0;
+    lk_outcome outcome;
+
+    do {
+        struct lk_sqlite_transaction transaction = {.store = store, .access = access};
+        int code = SQLITE_OK;
+
+        if (lk_sqlite_is_forked(store, error)) {
+            return LK_INTERNAL;
+        }
+        pthread_mutex_lock(&store->mutex);
+        outcome = try_begin(store, &transaction, &code, error);
+        if (outcome == LK_OK) {
+            *ret_transaction = transaction;
+            return LK_OK;
+        }
+        if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
+            outcome = lk_sql_explain(&store->sql, code, error);
+        }
+        lk_sql_rollback(&store->sql);
+        pthread_mutex_unlock(&store->mutex);
+        if (!lk_sql_is_busy(code)) {
+            return outcome;
+        }
+        outcome = lk_sqlite_back_off(store, patience, &delay_us, error);
+    } while (outcome == LK_OK);
+    return outcome;
+}
+
+bool lk_sqlite_transaction_has_written(const struct lk_sqlite_transaction *transaction) {
+    return sqlite3_total_changes(transaction->store->sql.handle) != transaction->store->own_changes;
+}
+
+static uint64_t version_of(int64_t data_version, uint64_t own_commits) {
+    return ((uint64_t)data_version << 32) | (own_commits & UINT32_MAX);
+}
+
+int lk_sqlite_transaction_version(const struct lk_sqlite_transaction *transaction,
+                                  uint64_t *ret_version) {
+    int64_t data_version = 0;
+    int code = lk_sql_data_version(&transaction->store->sql, &data_version);
+
+    *ret_version = version_of(data_version, transaction->store->own_commits
+                                                + lk_sqlite_transaction_has_written(transaction));
+    return code;
+}
+
+int lk_sqlite_version(struct lk_sqlite *store, uint64_t *ret_version) {
+    int64_t data_version = 0;
+    int code = lk_sql_data_version(&store->sql, &data_version);
+
+    *ret_version = version_of(data_version, store->own_commits);
+    return code;
+}
+
+lk_outcome lk_sqlite_transaction_end(struct lk_sqlite_transaction *transaction, int code,
+                                     lk_error *error) {
+    struct lk_sqlite *store = transaction->store;
+    lk_outcome outcome = LK_OK;
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_commit(&store->sql);
+    }
+    if (code == SQLITE_OK) {
+        store->own_commits += lk_sqlite_transaction_has_written(transaction);
+    } else {
+        outcome = lk_sql_explain(&store->sql, code, error);
+        lk_sql_rollback(&store->sql);
+    }
+    store->own_changes = sqlite3_total_changes(store->sql.handle);
+    pthread_mutex_unlock(&store->mutex);
+    return outcome;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking at values and queues, from one consistent reading. What is overdue takes effect in a
+ * model that has as much of the store as it touches; nothing of it is written.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/bytes.h"
+#include "engine/reply.h"
+#include "engine/sqlite/closure.h"
+#include "sql/values.h"
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int copy_value(void *context, struct lk_slice bytes, bool in_doubt) {
+    lk_value **ret_value = context;
+    lk_value *value = calloc(1, sizeof *value);
+
+    if (value == NULL) {
+        return SQLITE_NOMEM;
+    }
+    value->bytes = lk_bytes_copy_with_end(bytes);
+    value->size = bytes.size;
+    value->in_doubt = in_doubt;
+    if (value->bytes == NULL) {
+        lk_value_free(value);
+        return SQLITE_NOMEM;
+    }
+    *ret_value = value;
+    return SQLITE_OK;
+}
+
+/* Its holder may be dead and unswept: then the value is in doubt (R15), which the model decides. */
+static int find_doubt(struct lk_sqlite_transaction *transaction, const struct lk_path *path,
+                      lk_value **ret_value) {
+    const struct lk_command tick = {.kind = LK_COMMAND_TICK, .times = transaction->times};
+    struct lk_closure closure;
+    int code = lk_closure_load_value(&closure, transaction, &tick, path);
+
+    if (code == SQLITE_OK) {
+        (void)lk_model_step(closure.model, &tick);
+        switch (lk_value_from_model(closure.model, path, ret_value)) {
+        case LK_OK:
+            break;
+        case LK_NONE:
+            code = SQLITE_EMPTY;
+            break;
+        default:
+            code = SQLITE_NOMEM;
+            break;
+        }
+    }
+    lk_closure_done(&closure);
+    return code;
+}
+
+static int read_value(struct lk_sqlite_transaction *transaction, const struct lk_path *path,
+                      lk_value **ret_value) {
+    struct lk_sql *sql = &transaction->store->sql;
+    const struct lk_slice text = {path->bytes, path->size};
+    bool may_be_lost = false;
+    int code = lk_sql_value_may_be_lost(sql, text, transaction->times.now_us, &may_be_lost);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    return may_be_lost ? find_doubt(transaction, path, ret_value)
+                       : lk_sql_value_load(sql, text, copy_value, ret_value);
+}
+
+lk_outcome lk_sqlite_value_get(struct lk_engine *engine, const struct lk_path *path,
+                               const struct lk_patience *patience, lk_value **ret_value,
+                               lk_error *error) {
+    struct lk_sqlite_transaction transaction;
+    lk_value *value = NULL;
+    int code;
+    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_READ, patience,
+                                                     &transaction, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = read_value(&transaction, path, &value);
+    outcome =
+        lk_sqlite_transaction_end(&transaction, code == SQLITE_EMPTY ? SQLITE_OK : code, error);
+    if (outcome != LK_OK) {
+        lk_value_free(value);
+        return outcome;
+    }
+    if (value == NULL) {
+        return lk_error_clear(error, LK_NONE);
+    }
+    *ret_value = value;
+    return lk_error_clear(error, LK_OK);
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue,
+                           const struct lk_patience *patience, lk_item_list **ret_list,
+                           lk_error *error) {
+    struct lk_command tick = {.kind = LK_COMMAND_TICK};
+    struct lk_sqlite_transaction transaction;
+    struct lk_closure closure;
+    lk_item_list *list = NULL;
+    int code;
+    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_READ, patience,
+                                                     &transaction, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    tick.times = transaction.times;
+    code = lk_closure_load_queue(&closure, &transaction, &tick, queue);
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
+    if (outcome == LK_OK) {
+        (void)lk_model_step(closure.model, &tick);
+        outcome = lk_items_from_model(closure.model, &transaction.times, queue, &list);
+        (void)lk_error_set(error, outcome, "%s", outcome == LK_OK ? "" : "memory is exhausted");
+    }
+    lk_closure_done(&closure);
+    if (outcome == LK_OK) {
+        *ret_list = list;
+    }
+    return outcome;
+}
+
+/*
+ * The rows, and what the model makes of those claims that are overdue. Items that it has for other
+ * reasons it has before and after, so that only the difference counts.
+ */
+static int count(struct lk_sqlite_transaction *transaction, const struct lk_path *queue,
+                 struct lk_queue_counts *counts) {
+    const struct lk_command tick = {.kind = LK_COMMAND_TICK, .times = transaction->times};
+    struct lk_sql *sql = &transaction->store->sql;
+    const struct lk_slice text = {queue->bytes, queue->size};
+    struct lk_queue_counts before;
+    struct lk_queue_counts after;
+    struct lk_closure closure;
+    int code = lk_sql_queue_load(sql, text, counts);
+
+    if (code != SQLITE_OK) {
+        return code == SQLITE_EMPTY ? SQLITE_OK : code;
+    }
+    code = lk_sql_queue_count(sql, text, transaction->times.now_us, counts);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = lk_closure_load_overdue(&closure, transaction, &tick, queue, 0);
+    if (code == SQLITE_OK) {
+        lk_model_queue_counts(closure.model, queue, &before);
+        (void)lk_model_step(closure.model, &tick);
+        lk_model_queue_counts(closure.model, queue, &after);
+        counts->parked += after.parked - before.parked;
+        counts->ready += after.ready - before.ready;
+        counts->claimed += after.claimed - before.claimed;
+        counts->parked_now += after.parked_now - before.parked_now;
+    }
+    lk_closure_done(&closure);
+    return code;
+}
+
+lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue,
+                           enum lk_stats_depth depth, const struct lk_patience *patience,
+                           lk_queue_stats *ret_stats, lk_error *error) {
+    struct lk_queue_counts counts = {.pushed = 0};
+    struct lk_sqlite_transaction transaction;
+    int code;
+    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_READ, patience,
+                                                     &transaction, error);
+
+    (void)depth; /* to count costs as little */
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = count(&transaction, queue, &counts);
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
+    if (outcome == LK_OK) {
+        lk_stats_from_counts(&counts, ret_stats);
+        (void)lk_error_clear(error, LK_OK);
+    }
+    return outcome;
+}

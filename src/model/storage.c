@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values, items and queues as nodes keep them. */
+#include "model/storage.h"
+
+#include "model/hash.h"
+#include "model/tree.h"
+
+static uint32_t node_hash(const struct lk_model *model, lk_id node) {
+    return (uint32_t)lk_hash_number(model->hash_seed, node);
+}
+
+lk_id lk_value_find(const struct lk_model *model, lk_id node) {
+    uint32_t hash = node_hash(model, node);
+    uint32_t at = lk_index_start(&model->value_index, hash);
+    lk_id id;
+
+    while ((id = lk_index_next(&model->value_index, hash, &at)) != 0
+           && lk_kept_value_at(model, id)->node != node) {
+    }
+    return id;
+}
+
+lk_id lk_item_find(const struct lk_model *model, lk_id node) {
+    uint32_t hash = node_hash(model, node);
+    uint32_t at = lk_index_start(&model->item_index, hash);
+    lk_id id;
+
+    while ((id = lk_index_next(&model->item_index, hash, &at)) != 0
+           && lk_item_at(model, id)->node != node) {
+    }
+    return id;
+}
+
+lk_id lk_work_find(const struct lk_model *model, lk_id node) {
+    uint32_t hash = node_hash(model, node);
+    uint32_t at = lk_index_start(&model->work_index, hash);
+    lk_id id;
+
+    while ((id = lk_index_next(&model->work_index, hash, &at)) != 0
+           && lk_work_at(model, id)->node != node) {
+    }
+    return id;
+}
+
+/* ---- bytes and nodes ---- */
+
+bool lk_bytes_copy(struct lk_model *model, struct lk_slice bytes, char **ret_copy) {
+    char *copy = NULL;
+
+    if (bytes.size > 0) {
+        copy = model->allocator->resize(model->allocator->context, NULL, bytes.size);
+        if (copy == NULL) {
+            return false;
+        }
+        memcpy(copy, bytes.bytes, bytes.size);
+    }
+    *ret_copy = copy;
+    return true;
+}
+
+void lk_bytes_free(struct lk_model *model, char *bytes) {
+    model->allocator->resize(model->allocator->context, bytes, 0);
+}
+
+static lk_id make_node(struct lk_model *model, const struct lk_path *path) {
+    unsigned depth;
+    lk_id from = lk_node_descend(model, path, &depth);
+    lk_id node = lk_node_make(model, path, from, depth);
+
+    if (node != 0) {
+        lk_node_at(model, node)->entries++;
+    }
+    return node;
+}
+
+static void let_go_of_node(struct lk_model *model, lk_id node) {
+    lk_node_at(model, node)->entries--;
+    lk_node_prune(model, node);
+}
+
+/* ---- values ---- */
+
+lk_id lk_value_make(struct lk_model *model, const struct lk_path *path) {
+    lk_id id = lk_value_find(model, lk_node_find(model, path));
+    lk_id node;
+
+    if (id != 0) {
+        return id;
+    }
+    if (!lk_pool_reserve(&model->values, 1) || !lk_index_reserve(&model->value_index, 1)) {
+        return 0;
+    }
+    node = make_node(model, path);
+    if (node == 0) {
+        return 0;
+    }
+    id = lk_pool_take(&model->values);
+    lk_kept_value_at(model, id)->node = node;
+    model->kept_bytes += LK_KEPT_COST_BYTES;
+    lk_index_add(&model->value_index, id, node_hash(model, node));
+    return id;
+}
+
+void lk_value_remove(struct lk_model *model, lk_id id) {
+    struct lk_kept_value *value = lk_kept_value_at(model, id);
+
+    model->kept_bytes -= value->size + (uint64_t)LK_KEPT_COST_BYTES;
+    lk_index_remove(&model->value_index, id, node_hash(model, value->node));
+    value->next_gone = model->value_gone_first;
+    model->value_gone_first = id;
+}
+
+static void free_value(struct lk_model *model, lk_id id) {
+    struct lk_kept_value *value = lk_kept_value_at(model, id);
+
+    lk_bytes_free(model, value->bytes);
+    let_go_of_node(model, value->node);
+    lk_pool_give(&model->values, id);
+}
+
+/* ---- queues and items ---- */
+
+lk_id lk_work_make(struct lk_model *model, const struct lk_path *path) {
+    lk_id id = lk_work_find(model, lk_node_find(model, path));
+    lk_id node;
+
+    if (id != 0) {
+        return id;
+    }
+    if (!lk_pool_reserve(&model->works, 1) || !lk_index_reserve(&model->work_index, 1)) {
+        return 0;
+    }
+    node = make_node(model, path);
+    if (node == 0) {
+        return 0;
+    }
+    id = lk_pool_take(&model->works);
+    lk_work_at(model, id)->node = node;
+    lk_index_add(&model->work_index, id, node_hash(model, node));
+    return id;
+}
+
+void lk_work_unlist(struct lk_model *model, lk_id id) {
+    struct lk_work *work = lk_work_at(model, id);
+
+    lk_index_remove(&model->work_index, id, node_hash(model, work->node));
+    work->next_idle = model->work_gone_first;
+    model->work_gone_first = id;
+}
+
+/* Copies parts and the bytes of their paths into one block. NULL for none. */
+static bool copy_needs(struct lk_model *model, const struct lk_part *needs, size_t count,
+                       struct lk_part **ret_copy) {
+    size_t size = count * sizeof *needs;
+    struct lk_part *copy;
+    char *bytes;
+
+    if (count == 0) {
+        *ret_copy = NULL;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size += needs[i].path.size;
+    }
+    copy = model->allocator->resize(model->allocator->context, NULL, size);
+    if (copy == NULL) {
+        return false;
+    }
+    bytes = (char *)(copy + count);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = needs[i];
+        memcpy(bytes, needs[i].path.bytes, needs[i].path.size);
+        copy[i].path.bytes = bytes;
+        bytes += needs[i].path.size;
+    }
+    *ret_copy = copy;
+    return true;
+}
+
+static void free_far(struct lk_model *model, struct lk_item *item) {
+    lk_bytes_free(model, item->value);
+    model->allocator->resize(model->allocator->context, item->needs, 0);
+}
+
+lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *path,
+                   struct lk_slice value, const struct lk_part *needs, size_t need_count) {
+    struct lk_item made = {
+        .work = work, .value_size = (uint32_t)value.size, .need_count = (uint32_t)need_count};
+    lk_id id;
+
+    if (!lk_pool_reserve(&model->items, 1) || !lk_index_reserve(&model->item_index, 1)) {
+        return 0;
+    }
+    if (!lk_bytes_copy(model, value, &made.value)
+        || !copy_needs(model, needs, need_count, &made.needs)
+        || (made.node = make_node(model, path)) == 0) {
+        free_far(model, &made);
+        return 0;
+    }
+    id = lk_pool_take(&model->items);
+    *lk_item_at(model, id) = made;
+    model->kept_bytes += made.value_size + (uint64_t)LK_KEPT_COST_BYTES;
+    lk_index_add(&model->item_index, id, node_hash(model, made.node));
+    return id;
+}
+
+void lk_item_remove(struct lk_model *model, lk_id id) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    model->kept_bytes -= item->value_size + (uint64_t)LK_KEPT_COST_BYTES;
+    lk_index_remove(&model->item_index, id, node_hash(model, item->node));
+    item->state = LK_ITEM_GONE;
+    item->next_gone = model->item_gone_first;
+    model->item_gone_first = id;
+}
+
+void lk_keep_bury(struct lk_model *model) {
+    while (model->value_gone_first != 0) {
+        lk_id id = model->value_gone_first;
+        model->value_gone_first = lk_kept_value_at(model, id)->next_gone;
+        free_value(model, id);
+    }
+    while (model->item_gone_first != 0) {
+        lk_id id = model->item_gone_first;
+        struct lk_item *item = lk_item_at(model, id);
+        model->item_gone_first = item->next_gone;
+        free_far(model, item);
+        let_go_of_node(model, item->node);
+        lk_pool_give(&model->items, id);
+    }
+    while (model->work_gone_first != 0) {
+        lk_id id = model->work_gone_first;
+        lk_id node = lk_work_at(model, id)->node;
+        model->work_gone_first = lk_work_at(model, id)->next_idle;
+        lk_pool_give(&model->works, id);
+        let_go_of_node(model, node);
+    }
+}
+
+void lk_keep_done(struct lk_model *model) {
+    for (uint32_t i = 0; i < model->value_index.slot_count; i++) {
+        if (model->value_index.slots[i].id != 0) {
+            lk_bytes_free(model, lk_kept_value_at(model, model->value_index.slots[i].id)->bytes);
+        }
+    }
+    for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
+        if (model->item_index.slots[i].id != 0) {
+            free_far(model, lk_item_at(model, model->item_index.slots[i].id));
+        }
+    }
+}

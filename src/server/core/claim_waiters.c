@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims that wait for work (R16), in the order of their arrival at each queue. A queue is tried
+ * again when one of its items changes, when a lock that may have blocked an item ends or becomes
+ * weaker, and when its next delayed item is due.
+ */
+#include <stdlib.h>
+
+#include "server/core/inside.h"
+
+/* Buckets are chosen by root, so every queue related to a path (R5) is in one bucket. */
+static struct lk_waiting_queue **bucket_of(struct lk_core *core, const struct lk_path *path) {
+    struct lk_slice root = lk_path_root(path);
+    uint64_t hash = core->config.hash_seed ^ UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < root.size; i++) {
+        hash = (hash ^ (unsigned char)root.bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    return &core->queues[(hash ^ hash >> 32) % LK_QUEUE_BUCKETS];
+}
+
+static struct lk_waiting_queue *find_queue(struct lk_core *core, const struct lk_path *path) {
+    struct lk_waiting_queue *queue = *bucket_of(core, path);
+
+    while (queue != NULL && !lk_path_equal(&queue->path, path)) {
+        queue = queue->next;
+    }
+    return queue;
+}
+
+static void heed_every_end(struct lk_core *core, struct lk_waiting_queue *queue) {
+    if (!queue->wakes_at_every_end) {
+        queue->wakes_at_every_end = true;
+        core->queues_waking_at_every_end++;
+    }
+}
+
+/* NULL: memory is exhausted. */
+static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk_path *path) {
+    struct lk_waiting_queue *queue = calloc(1, sizeof *queue);
+    struct lk_waiting_queue **bucket = bucket_of(core, path);
+
+    if (queue == NULL) {
+        return NULL;
+    }
+    queue->timed = (struct lk_timed){.due_us = LK_NEVER, .is_queue = true};
+    queue->path = *path;
+    memcpy(queue->text, path->bytes, path->size);
+    queue->path.bytes = queue->text;
+    lk_link_init(&queue->blocked);
+    core->waiting_queues++;
+    queue->next = *bucket;
+    *bucket = queue;
+    if (lk_model_queue_has_needs(core->model, path)) {
+        heed_every_end(core, queue);
+    }
+    return queue;
+}
+
+/*
+ * An item that was due and is still delayed is blocked by a lock; the end of that lock marks the
+ * queue ready.
+ */
+static void set_due(struct lk_core *core, struct lk_waiting_queue *queue) {
+    int64_t due_us = lk_model_next_due(core->model, &queue->path);
+
+    lk_timed_set(core, &queue->timed, due_us > core->times.now_us ? due_us : LK_NEVER);
+}
+
+static char *keep(struct lk_slice *slice, char *at) {
+    if (slice->size > 0) {
+        memcpy(at, slice->bytes, slice->size);
+    }
+    slice->bytes = at;
+    return at + slice->size;
+}
+
+bool lk_taker_block(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
+    const struct lk_take *take = &call->command.take;
+    struct lk_waiting_queue *queue = find_queue(core, &take->queue);
+    struct lk_blocked *blocked;
+    char *at;
+
+    if (queue == NULL) {
+        queue = make_queue(core, &take->queue);
+    }
+    if (queue == NULL) {
+        return false;
+    }
+    blocked = lk_blocked_new(core, session, call);
+    blocked->take = *take;
+    at = keep(&blocked->take.owner, blocked->text);
+    (void)keep(&blocked->take.note, at);
+    blocked->take.queue = queue->path;
+    blocked->queue = queue;
+    lk_link_append(&queue->blocked, &blocked->in_line);
+    lk_timed_set(core, &blocked->timed, blocked->until_us);
+    set_due(core, queue);
+    return true;
+}
+
+static void queue_free(struct lk_core *core, struct lk_waiting_queue *queue) {
+    struct lk_waiting_queue **link = bucket_of(core, &queue->path);
+
+    while (*link != queue) {
+        link = &(*link)->next;
+    }
+    *link = queue->next;
+    lk_timed_set(core, &queue->timed, LK_NEVER);
+    core->queues_waking_at_every_end -= queue->wakes_at_every_end;
+    core->waiting_queues--;
+    free(queue);
+}
+
+void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue) {
+    /* A queue that is ready is freed by lk_claim_waiters_drain(). */
+    if (lk_link_is_alone(&queue->blocked) && !queue->is_ready) {
+        queue_free(core, queue);
+    }
+}
+
+/* ---- marking queues ready -------------------------------------------------------------------- */
+
+static void stir(struct lk_core *core, struct lk_waiting_queue *queue) {
+    if (!queue->is_ready) {
+        queue->is_ready = true;
+        queue->ready = core->ready;
+        core->ready = queue;
+    }
+}
+
+static void stir_related(struct lk_core *core, const struct lk_path *path) {
+    for (struct lk_waiting_queue *queue = *bucket_of(core, path); queue != NULL;
+         queue = queue->next) {
+        if (lk_path_related(&queue->path, path)) {
+            stir(core, queue);
+        }
+    }
+}
+
+/* A request has ended or become weaker: an item may have been blocked by one of its locks. */
+static void heed_lock(struct lk_core *core, lk_ref request) {
+    struct lk_record *record = &core->record;
+
+    lk_model_record(core->model, request, record);
+    for (size_t i = 0; i < record->part_count; i++) {
+        stir_related(core, &record->parts[i].path);
+    }
+    for (size_t i = 0; core->queues_waking_at_every_end > 0 && i < LK_QUEUE_BUCKETS; i++) {
+        for (struct lk_waiting_queue *queue = core->queues[i]; queue != NULL; queue = queue->next) {
+            if (queue->wakes_at_every_end) {
+                stir(core, queue);
+            }
+        }
+    }
+}
+
+static void heed_item(struct lk_core *core, lk_item_ref item) {
+    struct lk_item_record *record = &core->collection.item;
+    struct lk_waiting_queue *queue;
+
+    lk_model_item_record(core->model, item, record);
+    queue = find_queue(core, &record->queue);
+    if (queue != NULL) {
+        if (record->need_count > 0) {
+            heed_every_end(core, queue);
+        }
+        stir(core, queue);
+    }
+}
+
+void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *change) {
+    switch (change->kind) {
+    case LK_CHANGE_RELEASED:
+    case LK_CHANGE_WITHDRAWN:
+    case LK_CHANGE_PERISHED:
+    case LK_CHANGE_BROKEN:
+    case LK_CHANGE_CONVERTED:
+        heed_lock(core, change->request);
+        break;
+    case LK_CHANGE_ITEM_PUSHED:
+    case LK_CHANGE_ITEM_RETRIED:
+    case LK_CHANGE_ITEM_FREED:
+    case LK_CHANGE_ITEM_UNPARKED:
+        heed_item(core, change->item);
+        break;
+    default:
+        break;
+    }
+}
+
+void lk_queue_due(struct lk_core *core, struct lk_waiting_queue *queue) {
+    lk_timed_set(core, &queue->timed, LK_NEVER);
+    stir(core, queue);
+}
+
+/* ---- claiming -------------------------------------------------------------------------------- */
+
+/* Tries the claim of the first waiter. Returns whether the next waiter may succeed, too. */
+static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
+    struct lk_blocked *blocked = LK_LINK_ITEM(queue->blocked.next, struct lk_blocked, in_line);
+    struct lk_session *session = blocked->session;
+    struct lk_command command = {.kind = LK_COMMAND_TAKE, .take = blocked->take};
+    const struct lk_effects *effects;
+    uint64_t tag = blocked->tag;
+
+    if (blocked->is_bound && !lk_bindings_reserve(core)) {
+        return false;
+    }
+    effects = lk_core_step(core, &command);
+    if (effects == NULL || effects->answer.outcome == LK_BUSY) {
+        return false;
+    }
+    if (effects->answer.outcome == LK_GRANTED && blocked->is_bound) {
+        lk_core_bind(core, session, effects->answer.request);
+    }
+    /* Marked as ready meanwhile, so that freeing the last waiter does not free the queue. */
+    queue->is_ready = true;
+    lk_blocked_free(core, blocked);
+    queue->is_ready = false;
+    lk_core_answer(core, session, tag, &effects->answer);
+    return true;
+}
+
+void lk_claim_waiters_forget(struct lk_core *core) {
+    while (core->ready != NULL) {
+        struct lk_waiting_queue *queue = core->ready;
+        core->ready = queue->ready;
+        queue_free(core, queue);
+    }
+}
+
+void lk_claim_waiters_drain(struct lk_core *core) {
+    while (core->ready != NULL) {
+        struct lk_waiting_queue *queue = core->ready;
+        uint64_t generation = core->generation;
+
+        core->ready = queue->ready;
+        queue->is_ready = false;
+        while (!lk_link_is_alone(&queue->blocked)) {
+            if (!try_first(core, queue)) {
+                break;
+            }
+        }
+        if (core->generation != generation) {
+            return; /* the model was given up, and with it every blocked call */
+        }
+        if (!lk_link_is_alone(&queue->blocked)) {
+            set_due(core, queue);
+        } else if (!queue->is_ready) {
+            queue_free(core, queue);
+        }
+    }
+}

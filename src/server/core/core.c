@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls, and the batches that their answers depend on. */
+#include "server/core/core.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "server/core/inside.h"
+
+#define PROBE_AGAIN_US INT64_C(1000000)
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise) {
+    return value != 0 ? value : otherwise;
+}
+
+static void configure(struct lk_core *core, const struct lk_core_config *config) {
+    core->config = *config;
+    core->config.sessions_max = or_default(config->sessions_max, LK_CORE_SESSIONS_MAX_DEFAULT);
+    core->config.blocked_max = or_default(config->blocked_max, LK_CORE_BLOCKED_MAX_DEFAULT);
+    core->config.blocked_per_session_max =
+        or_default(config->blocked_per_session_max, LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT);
+    if (config->batch_bytes_max == 0) {
+        core->config.batch_bytes_max = LK_CORE_BATCH_BYTES_MAX_DEFAULT;
+    }
+    if (config->value_bytes_max == 0) {
+        core->config.value_bytes_max = LK_CORE_VALUE_BYTES_MAX_DEFAULT;
+    }
+    if (config->event_bytes_max == 0) {
+        core->config.event_bytes_max = LK_CORE_EVENT_BYTES_MAX_DEFAULT;
+    }
+    (void)strncpy(core->epoch, config->epoch, LK_CORE_EPOCH_BYTES_MAX);
+    core->config.epoch = core->epoch;
+}
+
+struct lk_core *lk_core_new(const struct lk_core_config *config) {
+    struct lk_core *core = calloc(1, sizeof *core);
+
+    if (core == NULL) {
+        return NULL;
+    }
+    configure(core, config);
+    lk_sessions_init(core);
+    core->collecting = 1;
+    core->audit_first = 1;
+    core->event_log.has_missed = true;
+    if (!lk_collection_init(&core->collection)) {
+        lk_core_free(core);
+        return NULL;
+    }
+    if (config->is_ephemeral) {
+        struct lk_model_config model_config = lk_core_model_config(core);
+        core->model = lk_model_new(&model_config);
+        core->audit = lk_audit_new();
+        if (core->model == NULL || core->audit == NULL) {
+            lk_core_free(core);
+            return NULL;
+        }
+    }
+    return core;
+}
+
+struct lk_model_config lk_core_model_config(const struct lk_core *core) {
+    return (struct lk_model_config){
+        .quotas = core->config.quotas,
+        .hash_seed = core->config.hash_seed,
+    };
+}
+
+static void free_bindings(struct lk_core *core) {
+    for (size_t i = 0; i < core->binding_capacity; i++) {
+        if (core->bindings[i] != NULL) {
+            free(core->bindings[i]);
+        }
+    }
+    free(core->bindings);
+    free(core->spare_binding);
+}
+
+void lk_core_free(struct lk_core *core) {
+    if (core == NULL) {
+        return;
+    }
+    assert(core->stats.sessions == 0);
+    free_bindings(core);
+    lk_event_log_done(&core->event_log);
+    free(core->spare_blocked);
+    free(core->timed);
+    lk_collection_done(&core->collection);
+    lk_model_free(core->model);
+    lk_audit_free(core->audit);
+    free(core);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+uint64_t lk_core_depends_on(struct lk_core *core) {
+    if (core->config.is_ephemeral || core->model == NULL) {
+        return 0;
+    }
+    if (core->config.is_fenced) {
+        core->collection.is_wanted = true;
+    }
+    return lk_collection_is_empty(&core->collection) ? core->writing : core->collecting;
+}
+
+void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch) {
+    if (batch != 0) {
+        session->last_batch = batch;
+        if (lk_link_is_alone(&session->unsettled)) {
+            lk_link_append(&core->unsettled, &session->unsettled);
+        }
+    }
+}
+
+/* Fills in the fields common to all replies, and hands the reply to the listener. */
+static void send(struct lk_core *core, struct lk_session *session, uint64_t tag, uint64_t batch,
+                 struct lk_reply *reply) {
+    reply->model = core->model;
+    reply->times = &core->times;
+    reply->audit = core->audit;
+    reply->audit_first = core->audit_first;
+    lk_core_hold_back(core, session, batch);
+    session->ops->answer(session->peer, tag, batch, reply);
+}
+
+void lk_core_reply(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                   struct lk_reply *reply) {
+    send(core, session, tag, lk_core_depends_on(core), reply);
+}
+
+void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    const struct lk_answer *answer) {
+    struct lk_reply reply = {.answer = answer};
+
+    lk_core_reply(core, session, tag, &reply);
+}
+
+void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    lk_outcome outcome, const char *text) {
+    const struct lk_answer answer = {.outcome = outcome, .text = text};
+
+    lk_core_answer(core, session, tag, &answer);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *command) {
+    const struct lk_effects *effects;
+    uint64_t generation = core->generation;
+
+    command->times = core->times;
+    effects = lk_model_step(core->model, command);
+    if (!core->config.is_ephemeral) {
+        lk_collect_step(&core->collection, core->model, command, effects);
+    }
+    if (command->kind == LK_COMMAND_BREAK) {
+        lk_core_keep_on_record(core, &command->broken, effects);
+    }
+    lk_event_log_tell(core, command, effects);
+    if (!core->config.is_ephemeral && core->collection.is_incomplete) {
+        lk_core_give_up(core, "memory is exhausted");
+        return NULL;
+    }
+    for (size_t i = 0; i < effects->change_count && core->generation == generation; i++) {
+        const struct lk_change *change = &effects->changes[i];
+
+        if (change->kind <= LK_CHANGE_BROKEN) {
+            lk_blocked_on_change(core, effects, change);
+        }
+        if (core->waiting_queues > 0) {
+            lk_claim_waiters_on_change(core, change);
+        }
+    }
+    return effects;
+}
+
+bool lk_core_tick_model(struct lk_core *core) {
+    struct lk_command tick = {.kind = LK_COMMAND_TICK};
+
+    return lk_core_step(core, &tick) != NULL;
+}
+
+bool lk_core_pass_time(struct lk_core *core) {
+    return lk_model_next_deadline(core->model) > core->times.now_us || lk_core_tick_model(core);
+}
+
+void lk_core_settle(struct lk_core *core) {
+    lk_claim_waiters_drain(core);
+    lk_event_log_settle(core);
+}
+
+void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request) {
+    struct lk_binding *binding = lk_binding_make(core, request);
+
+    if (binding->session != session) {
+        lk_binding_bind(core, binding, session);
+        if (!core->config.is_ephemeral) {
+            lk_collect_request(&core->collection, core->model, request);
+        }
+    }
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void refuse_unwritten(struct lk_core *core, struct lk_session *session,
+                             const struct lk_call *call) {
+    lk_core_refuse(core, session, call->tag, LK_UNAVAILABLE,
+                   "what was decided could not be written, nor can it be known whether it was; "
+                   "ask again");
+}
+
+static void refuse_exhausted(struct lk_core *core, struct lk_session *session,
+                             const struct lk_call *call) {
+    lk_core_refuse(core, session, call->tag, LK_INTERNAL,
+                   "memory is exhausted; nothing was changed");
+}
+
+static bool waits(const struct lk_call *call) {
+    const struct lk_command *command = &call->command;
+
+    return call->wait_ms > 0
+           && (command->kind == LK_COMMAND_TAKE
+               || (command->kind == LK_COMMAND_ASK && command->ask.style == LK_WAIT));
+}
+
+/* Reserves all that the command may need after its step, or refuses the call. */
+static bool reserve(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
+    if (!lk_core_has_room(core, &call->command)) {
+        lk_core_refuse(core, session, call->tag, LK_FULL,
+                       "the service's bound on values and items is reached");
+        return false;
+    }
+    if (waits(call) && !lk_blocked_reserve(core, session, call)) {
+        return false;
+    }
+    if ((waits(call) || call->is_bound) && !lk_bindings_reserve(core)) {
+        refuse_exhausted(core, session, call);
+        return false;
+    }
+    return true;
+}
+
+/* Answers with the model's decision, or blocks the call. */
+static void conclude(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
+                     const struct lk_answer *answer) {
+    bool is_take = call->command.kind == LK_COMMAND_TAKE;
+
+    if (call->is_bound && (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING)) {
+        lk_core_bind(core, session, answer->request);
+    }
+    if (waits(call) && !is_take && answer->outcome == LK_WAITING) {
+        lk_blocked_ask(core, session, call, answer);
+    } else if (waits(call) && is_take && answer->outcome == LK_BUSY) {
+        if (!lk_taker_block(core, session, call)) {
+            refuse_exhausted(core, session, call);
+        }
+    } else {
+        lk_core_answer(core, session, call->tag, answer);
+    }
+}
+
+static void call_command(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
+    struct lk_command *command = &call->command;
+    const struct lk_effects *effects;
+
+    if (!reserve(core, session, call)) {
+        return;
+    }
+    if (call->ticket != 0
+        && (!lk_core_pass_time(core) || !lk_core_lives_under(core, &command->ask, call->ticket))) {
+        lk_core_refuse(core, session, call->tag, LK_LOST,
+                       "R12: no request of this owner and these paths lives under that ticket");
+        return;
+    }
+    effects = lk_core_step(core, command);
+    if (effects == NULL) {
+        refuse_unwritten(core, session, call);
+    } else {
+        conclude(core, session, call, &effects->answer);
+    }
+}
+
+/*
+ * While writes fail, clients may stop sending calls that write. INFO therefore starts a write that
+ * changes nothing, to find out whether writing is possible again.
+ */
+static void probe(struct lk_core *core) {
+    if (core->stats.cannot_write && core->model != NULL && !core->config.is_ephemeral
+        && core->probe_after_us <= core->times.now_us) {
+        core->probe_after_us = core->times.now_us + PROBE_AGAIN_US;
+        lk_collect_probe(&core->collection);
+    }
+}
+
+/* Answers from the model, after what is due by now has taken effect (`is_current`). */
+static void call_look(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
+                      bool is_current) {
+    const struct lk_answer answer = {.outcome = LK_OK, .text = ""};
+
+    if (is_current) {
+        lk_core_answer(core, session, call->tag, &answer);
+    } else {
+        refuse_unwritten(core, session, call);
+    }
+}
+
+static void call_get(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
+    struct lk_answer answer = {.outcome = LK_NONE, .text = ""};
+
+    if (!lk_core_pass_time(core)) {
+        refuse_unwritten(core, session, call);
+        return;
+    }
+    answer.value = lk_model_value(core->model, &call->selection.path);
+    if (answer.value != 0) {
+        answer.outcome = LK_OK;
+    }
+    lk_core_answer(core, session, call->tag, &answer);
+}
+
+/* INFO is answered even while nothing can be written: that is when it matters most. */
+static void report(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                   lk_outcome outcome, const char *text) {
+    const struct lk_answer answer = {.outcome = outcome, .text = text};
+    struct lk_reply reply = {.answer = &answer};
+
+    send(core, session, tag, 0, &reply);
+}
+
+static void call_info(struct lk_core *core, struct lk_session *session,
+                      const struct lk_call *call) {
+    if (!lk_core_pass_time(core)) {
+        refuse_unwritten(core, session, call);
+        return;
+    }
+    report(core, session, call->tag, LK_OK, "");
+    probe(core); /* after the answer, which does not depend on the write */
+}
+
+static void run(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
+    switch (call->kind) {
+    case LK_CALL_COMMAND:
+        call_command(core, session, call);
+        break;
+    case LK_CALL_LIMITS:
+        lk_core_limits(core, session, call);
+        break;
+    case LK_CALL_GET:
+        call_get(core, session, call);
+        break;
+    case LK_CALL_ITEMS:
+    case LK_CALL_STATS: /* an item's delay is no deadline */
+        call_look(core, session, call, lk_core_tick_model(core));
+        break;
+    case LK_CALL_LIST:
+    case LK_CALL_SHOW:
+    case LK_CALL_AUDIT:
+        call_look(core, session, call, lk_core_pass_time(core));
+        break;
+    case LK_CALL_INFO:
+        call_info(core, session, call);
+        break;
+    case LK_CALL_EVENTS:
+        lk_core_events(core, session, call);
+        break;
+    }
+}
+
+void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_call *call,
+                  const struct lk_times *times) {
+    const char *unavailable = core->is_stopping     ? "the service is stopping"
+                              : core->model == NULL ? "the service's store cannot be reached; ask "
+                                                      "again"
+                                                    : NULL;
+
+    core->times = *times;
+    core->stats.calls++;
+    if (unavailable == NULL) {
+        run(core, session, call);
+        lk_core_settle(core);
+    } else if (call->kind == LK_CALL_INFO) {
+        report(core, session, call->tag, LK_UNAVAILABLE, unavailable);
+    } else {
+        lk_core_refuse(core, session, call->tag, LK_UNAVAILABLE, unavailable);
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+int64_t lk_core_next_due(const struct lk_core *core) {
+    const struct lk_timed *timed = lk_timed_first(core);
+    int64_t due_us = core->model != NULL ? lk_model_next_deadline(core->model) : LK_NEVER;
+
+    return timed != NULL && timed->due_us < due_us ? timed->due_us : due_us;
+}
+
+void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
+    struct lk_timed *timed;
+
+    core->times = *times;
+    /* Blocked requests are refreshed before the model removes requests that are overdue. */
+    while ((timed = lk_timed_first(core)) != NULL && timed->due_us <= times->now_us) {
+        if (timed->is_queue) {
+            lk_queue_due(core, (struct lk_waiting_queue *)timed);
+        } else {
+            lk_blocked_due(core, (struct lk_blocked *)timed);
+        }
+    }
+    if (core->model != NULL) {
+        (void)lk_core_pass_time(core);
+        lk_core_settle(core);
+    }
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+static bool is_bound(void *context, lk_ref request) {
+    const struct lk_binding *binding = lk_binding_find(context, request);
+
+    return binding != NULL && binding->session != NULL;
+}
+
+const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
+    struct lk_batch *batch;
+
+    if (core->writing != 0 || core->model == NULL || core->config.is_ephemeral
+        || lk_collection_is_empty(&core->collection)) {
+        return NULL;
+    }
+    batch = lk_collection_close(&core->collection, core->model, core->collecting, &core->times,
+                                is_bound, core);
+    if (batch == NULL) {
+        lk_core_give_up(core, "memory is exhausted");
+        return NULL;
+    }
+    lk_event_log_fill(core, &batch->events);
+    core->writing = core->collecting++;
+    return batch;
+}
+
+void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
+    uint64_t batch = core->writing;
+    struct lk_link *at = core->unsettled.next;
+
+    core->times = *times;
+    core->writing = 0;
+    if (core->is_void) { /* its answers were failed already */
+        core->is_void = false;
+        return;
+    }
+    core->stats.batches++;
+    core->stats.cannot_write = false;
+    lk_event_log_durable(core, batch);
+    while (at != &core->unsettled) {
+        struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, unsettled);
+
+        at = at->next;
+        if (session->last_batch <= batch) {
+            lk_link_remove(&session->unsettled);
+        }
+        session->ops->durable(session->peer, batch);
+    }
+}
+
+void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk_times *times) {
+    core->times = *times;
+    core->writing = 0;
+    core->stats.batches_failed++;
+    core->stats.cannot_write = true;
+    if (core->is_void) {
+        core->is_void = false;
+        return;
+    }
+    lk_core_give_up(core, why);
+}
+
+void lk_core_give_up(struct lk_core *core, const char *why) {
+    struct lk_model *model = core->model;
+
+    while (!lk_link_is_alone(&core->unsettled)) {
+        struct lk_session *session =
+            LK_LINK_ITEM(core->unsettled.next, struct lk_session, unsettled);
+
+        lk_link_remove(&session->unsettled);
+        session->ops->failed(session->peer, why);
+    }
+    lk_event_log_void(core);
+    core->model = NULL; /* from here on, answers depend on no batch */
+    core->generation++;
+    core->is_void = core->writing != 0;
+    core->collecting++;
+    lk_blocked_refuse_all(core, LK_UNAVAILABLE,
+                          "the service's store could not be written; ask again");
+    lk_claim_waiters_forget(core);
+    lk_bindings_suspend(core);
+    lk_collection_reset(&core->collection, 1);
+    lk_model_free(model);
+    lk_audit_free(core->audit);
+    core->audit = NULL;
+}
+
+bool lk_core_is_choked(const struct lk_core *core) {
+    return lk_collection_bytes(&core->collection) > core->config.batch_bytes_max;
+}
+
+/* ---- loading and stopping -------------------------------------------------------------------- */
+
+bool lk_core_wants_snapshot(const struct lk_core *core) {
+    return core->model == NULL && core->writing == 0;
+}
+
+lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapshot,
+                           const struct lk_times *times, lk_error *error) {
+    bool has_memory;
+
+    core->times = *times;
+    core->model = snapshot->model;
+    core->audit = snapshot->audit;
+    core->audit_first = 1;
+    snapshot->model = NULL;
+    snapshot->audit = NULL;
+    lk_collection_reset(&core->collection, lk_model_next_id(core->model));
+    core->quotas = snapshot->quotas;
+    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count)
+                 && lk_event_log_restore(core, &snapshot->event_log);
+    lk_core_snapshot_free(snapshot);
+    if (!has_memory) {
+        lk_core_give_up(core, "memory is exhausted");
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    lk_bindings_leave(core, &core->orphans);
+    /* At least one step: requests that expired while the service was down make room for others. */
+    if (core->model == NULL || !lk_core_tick_model(core)) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    lk_core_settle(core);
+    return LK_OK;
+}
+
+void lk_core_stop(struct lk_core *core, const struct lk_times *times) {
+    core->times = *times;
+    core->is_stopping = true;
+    lk_event_log_stop(core);
+    lk_blocked_refuse_all(core, LK_UNAVAILABLE, "the service is stopping");
+}
+
+bool lk_core_is_idle(const struct lk_core *core) {
+    return core->writing == 0 && (core->model == NULL || lk_collection_is_empty(&core->collection));
+}
+
+void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
+    *ret_stats = core->stats;
+    ret_stats->followers = core->event_log.followed;
+    ret_stats->events = core->event_log.count;
+    ret_stats->events_max = core->event_log.kept_max;
+    ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
+    ret_stats->bytes = sizeof *core + core->binding_capacity * sizeof(*core->bindings)
+                       + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
+                       + core->timed_capacity * sizeof(*core->timed);
+    if (core->model != NULL) {
+        struct lk_model_stats stats;
+        lk_model_stats(core->model, &stats);
+        ret_stats->bytes += stats.bytes;
+    }
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service without its surroundings: the sessions, the blocked calls, what was decided and how
+ * much of it is durable. Calls in, answers out: no clock, no I/O, no threads, no globals. The
+ * program drives it from a loop, and the simulator (tests/server) from a list of failures.
+ *
+ * The rules are the model's (src/model). The core adds waits that block (R10) and are kept alive,
+ * requests that end with their connection (R18), events that are followed (R21; watchers that are
+ * notified of each event: server/core/event_log.h), and *when an answer may leave*. Every decision
+ * belongs to a batch of changes. No answer or event that depends on a decision leaves before the
+ * batch of that decision is durable.
+ *
+ * The caller's turn: pass in what has arrived (calls, closed sessions), each with one reading of
+ * the clocks; then call lk_core_take_batch() for what is to be written. One batch is written at a
+ * time, while the next one collects. When it has been written, call lk_core_batch_durable(): the
+ * answers that waited for it are released. lk_core_next_due() says when to call lk_core_tick() if
+ * nothing else happens.
+ *
+ * Order: `times->now_us` never decreases from one call to the next.
+ *
+ * Reentrance: the functions of struct lk_session_ops are called from within those of lk_core_...,
+ * and must not call any of them. Work that an answer makes possible (the next pipelined command) is
+ * done after that call has returned.
+ *
+ * Ownership: arguments are borrowed for the call; what a callback gets is borrowed for the
+ * callback.
+ */
+#ifndef LK_SERVER_CORE_H
+#define LK_SERVER_CORE_H
+
+#include "command/call.h"
+
+struct lk_core;
+struct lk_session;
+struct lk_batch;         /* server/core/batch.h: the rows to write */
+struct lk_core_snapshot; /* server/core/core_snapshot.h: what a store has kept, loaded */
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+/*
+ * The callbacks of a session. `peer` belongs to the listener. A batch number says what an answer
+ * depends on. 0: nothing, so the answer may leave at once, in its order. Else the answer is held
+ * back until durable() names that batch or a later one. Numbers never decrease from one answer of a
+ * session to the next.
+ */
+struct lk_session_ops {
+    void (*answer)(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply);
+
+    /* Every answer that depends on this batch, or on an earlier one, may leave. */
+    void (*durable)(void *peer, uint64_t batch);
+
+    /* A batch could not be written, or its outcome is unknown. Every answer that this session still
+     * holds back is void and becomes UNAVAILABLE with `why`. */
+    void (*failed)(void *peer, const char *why);
+};
+
+/*
+ * LK_OK with *ret_session; or LK_FULL (a bound), LK_UNAVAILABLE (stopping), LK_INTERNAL (memory),
+ * without a session.
+ */
+lk_outcome lk_core_session_open(struct lk_core *core, const struct lk_session_ops *ops, void *peer,
+                                struct lk_session **ret_session, lk_error *error);
+
+/*
+ * The connection is closed: its bound requests perish (R18), and its blocked calls are forgotten or
+ * withdrawn. Frees the session; its peer is not called any more.
+ */
+void lk_core_session_close(struct lk_core *core, struct lk_session *session,
+                           const struct lk_times *times);
+
+/* N of the owner `conn:EPOCH.N`, and that name, which is valid as long as the session. */
+uint64_t lk_session_number(const struct lk_session *session);
+struct lk_slice lk_session_owner(const struct lk_session *session);
+
+/*
+ * Answers once: at once, or later if the call blocks. Several calls of one session may block at a
+ * time; a listener that promises order makes no further call while one blocks. The core sets the
+ * times of a command.
+ */
+void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_call *call,
+                  const struct lk_times *times);
+
+/*
+ * Cancels the blocked call of that tag: the request that it queued is withdrawn, and the call is
+ * not answered. Without effect if no such call blocks.
+ */
+void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    const struct lk_times *times);
+
+/* ---- making, loading, stopping --------------------------------------------------------------- */
+
+struct lk_core_config {
+    struct lk_quotas quotas;  /* R22: fields that are not 0 override the store and every call */
+    uint64_t hash_seed;       /* random where clients that are not trusted choose names */
+    const char *epoch;        /* of `conn:EPOCH.N`: new at every start; copied */
+    bool is_ephemeral;        /* no store: every change is durable at once */
+    bool is_fenced;           /* answers that only read wait for a commit as well: in a store that
+                              * several services share, the commit proves that this one still
+                              * leads */
+    uint64_t value_bytes_max; /* of values and items; 0: the default, as for all that follow */
+    uint64_t event_bytes_max; /* of the events that are kept */
+    uint32_t sessions_max;
+    uint32_t blocked_max; /* blocked calls in all */
+    uint32_t blocked_per_session_max;
+    size_t batch_bytes_max; /* a larger batch makes lk_core_is_choked() true */
+};
+enum {
+    LK_CORE_SESSIONS_MAX_DEFAULT = 65536,
+    LK_CORE_BLOCKED_MAX_DEFAULT = 1u << 20,
+    LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT = 4096,
+    LK_CORE_BATCH_BYTES_MAX_DEFAULT = 32 << 20,
+    LK_CORE_EVENT_BYTES_MAX_DEFAULT = 256 << 20,
+    LK_CORE_VALUE_BYTES_MAX_DEFAULT = 1 << 30,
+    LK_CORE_EPOCH_BYTES_MAX = 32,
+    LK_CORE_AUDIT_MAX = 65536,  /* breaks kept on record (R12) */
+    LK_CORE_AUDIT_SPARE = 4096, /* ... and so many more before the oldest are dropped together */
+};
+
+/*
+ * NULL: memory is exhausted. Unless it is ephemeral, the core has no model until lk_core_restore():
+ * calls are answered UNAVAILABLE.
+ */
+struct lk_core *lk_core_new(const struct lk_core_config *config);
+
+/* Every session must have been closed. Accepts NULL. */
+void lk_core_free(struct lk_core *core);
+
+/* The configuration for the model of a snapshot. */
+struct lk_model_config lk_core_model_config(const struct lk_core *core);
+
+/*
+ * Whether the store is to be loaded: at the start, and after a batch that failed. The storage then
+ * makes a snapshot (server/store/store.h), and lk_core_restore() takes ownership of it, whatever it
+ * returns. The model goes on from the snapshot, and requests bound to closed connections perish.
+ */
+bool lk_core_wants_snapshot(const struct lk_core *core);
+lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapshot,
+                           const struct lk_times *times, lk_error *error);
+
+/*
+ * Takes no more calls: blocked ones are answered UNAVAILABLE and their requests stay in the queue;
+ * new ones are refused. Once lk_core_is_idle(), nothing is left to be written.
+ */
+void lk_core_stop(struct lk_core *core, const struct lk_times *times);
+bool lk_core_is_idle(const struct lk_core *core);
+
+/* ---- time and batches ------------------------------------------------------------------------ */
+
+/* When lk_core_tick() is due if nothing else happens; LK_NEVER: no timer is needed. */
+int64_t lk_core_next_due(const struct lk_core *core);
+void lk_core_tick(struct lk_core *core, const struct lk_times *times);
+
+/*
+ * The batch to be written, or NULL if there is none or one is being written. It belongs to the
+ * core, shares nothing with the model, and does not change until one of the next two is called.
+ */
+const struct lk_batch *lk_core_take_batch(struct lk_core *core);
+void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times);
+void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk_times *times);
+
+/* Backpressure: whether so much waits to be written that the listeners should stop reading. */
+bool lk_core_is_choked(const struct lk_core *core);
+
+struct lk_core_stats {
+    uint64_t sessions;
+    uint64_t blocked;   /* calls that block now */
+    uint64_t bound;     /* live requests that end with their session */
+    uint64_t followers; /* followers of events */
+    uint64_t events;    /* events kept */
+    uint64_t events_max;
+    struct lk_quotas quotas; /* R22: the bounds in force */
+    uint64_t calls;          /* since the start */
+    uint64_t batches;        /* batches made durable since the start */
+    uint64_t batches_failed; /* ... and batches that failed */
+    bool cannot_write;       /* the last write failed. INFO then tries a write that changes
+                              * nothing, at most once a second, to find out whether writing is
+                              * possible again */
+    uint64_t bytes;          /* memory, the model's included */
+};
+void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats);
+
+#endif

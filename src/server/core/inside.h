@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of the core, for the files that implement it: core.c (calls and batches), sessions.c,
+ * blocked.c (requests that wait), claim_waiters.c (claims that wait), bindings.c (requests bound to
+ * sessions), event_log.c (events), follow.c (calls about events and bounds).
+ *
+ *   session         one connection: its bindings, its blocked calls
+ *   binding         a live request that a session is bound to, or a blocked call waits for, or both
+ *   blocked         a call that is answered later
+ *   waiting queue   a path at which blocked claims wait for work, in the order of their arrival
+ *
+ * README.md of this folder has their invariants.
+ */
+#ifndef LK_SERVER_CORE_INSIDE_H
+#define LK_SERVER_CORE_INSIDE_H
+
+#include <assert.h>
+
+#include "server/core/collect.h"
+#include "server/core/core.h"
+#include "server/core/core_snapshot.h"
+#include "server/core/event_log.h"
+
+enum {
+    LK_BLOCKERS_TOLD_MAX = 16, /* named in the answer to a wait that has timed out */
+    LK_QUEUE_BUCKETS = 1024,
+};
+
+/* A timer; it is in the heap unless it is due at LK_NEVER. */
+struct lk_timed {
+    int64_t due_us;
+    size_t at; /* index in the heap, plus 1; 0: not in it */
+    bool is_queue;
+};
+
+struct lk_link {
+    struct lk_link *previous;
+    struct lk_link *next;
+};
+
+struct lk_binding {
+    lk_ref request; /* 0: there is no model */
+    uint64_t id;
+    struct lk_session *session; /* the session that it is bound to; NULL: none */
+    struct lk_link in_session;
+    struct lk_link blocked; /* ring of the calls that wait for it */
+};
+
+struct lk_blocked {
+    struct lk_timed timed; /* first */
+    struct lk_session *session;
+    struct lk_link in_session;
+    struct lk_link in_line; /* of the binding, of the waiting queue, or of core->following */
+    uint64_t tag;
+    int64_t until_us;
+
+    /* A request that waits: */
+    struct lk_binding *binding;
+    bool created; /* this call created the request, and withdraws it when it ends without a grant */
+    bool ends_withdrawn;
+    bool wants_value;
+    size_t blockers_max;
+
+    /* A claim: */
+    struct lk_waiting_queue *queue;
+    bool is_bound;
+    struct lk_take take; /* its slices point into `text` */
+
+    /* A call for events: */
+    bool is_following;
+    struct lk_event_query query;
+    struct lk_path prefix; /* its bytes are in `text` */
+    uint64_t looked;       /* up to this number no event matches */
+    char text[];
+};
+
+struct lk_waiting_queue {
+    struct lk_timed timed; /* first: when the next delayed item is due */
+    struct lk_path path;
+    struct lk_link blocked;         /* ring of the claims that wait here */
+    struct lk_waiting_queue *next;  /* of the same bucket */
+    struct lk_waiting_queue *ready; /* the next queue in the list of ready ones */
+    bool is_ready;
+    bool wakes_at_every_end; /* its items need locks that may be anywhere */
+    char text[LK_PATH_BYTES_MAX];
+};
+
+struct lk_session {
+    const struct lk_session_ops *ops;
+    void *peer;
+    uint64_t number;
+    struct lk_slice owner;
+    struct lk_link all;
+    struct lk_link bindings; /* ring */
+    struct lk_link blocked;  /* ring */
+    uint32_t blocked_count;
+    struct lk_link unsettled; /* in the ring of sessions that hold answers back; alone: holds
+                               * none */
+    uint64_t last_batch;      /* the highest batch that an answer depends on */
+    char owner_text[64];
+};
+
+struct lk_core {
+    struct lk_core_config config;
+    char epoch[LK_CORE_EPOCH_BYTES_MAX + 1];
+    struct lk_model *model; /* NULL: it was given up, or is not loaded yet */
+    lk_audit *audit;
+    uint64_t audit_first;    /* number of its first entry: cursors of pages count from it */
+    struct lk_quotas quotas; /* R22: as stored */
+    struct lk_event_log event_log;
+    uint64_t generation;   /* how many models were given up */
+    struct lk_times times; /* of the current call */
+    bool is_stopping;
+
+    struct lk_link sessions; /* rings */
+    struct lk_link unsettled;
+    struct lk_link following; /* calls that block for events */
+    uint64_t next_session;
+    struct lk_session orphans; /* owns requests in a snapshot that are bound to closed
+                                * connections */
+
+    struct lk_binding **bindings; /* by reference */
+    size_t binding_capacity;
+    struct lk_binding *spare_binding; /* allocated before the step that may need them */
+    struct lk_blocked *spare_blocked;
+    struct lk_timed **timed; /* a heap, the earliest first */
+    size_t timed_count;
+    size_t timed_capacity;
+    struct lk_waiting_queue *queues[LK_QUEUE_BUCKETS];
+    struct lk_waiting_queue *ready;
+    size_t waiting_queues;
+    size_t queues_waking_at_every_end; /* how many of them wake at the end of every lock */
+
+    struct lk_collection collection;
+    uint64_t collecting;    /* number of the open batch */
+    uint64_t writing;       /* number of the batch that is being written; 0: none */
+    bool is_void;           /* the batch being written belongs to a model that was given up */
+    int64_t probe_after_us; /* no probe write before this time */
+
+    struct lk_core_stats stats;
+    struct lk_record record; /* scratch space; too large for the stack */
+};
+
+/* ---- rings ---- */
+
+static inline void lk_link_init(struct lk_link *link) {
+    link->previous = link;
+    link->next = link;
+}
+
+static inline bool lk_link_is_alone(const struct lk_link *link) {
+    return link->next == link;
+}
+
+static inline void lk_link_remove(struct lk_link *link) {
+    link->previous->next = link->next;
+    link->next->previous = link->previous;
+    lk_link_init(link);
+}
+
+/* Appends a link that is alone to the end of the ring. */
+static inline void lk_link_append(struct lk_link *ring, struct lk_link *link) {
+    link->previous = ring->previous;
+    link->next = ring;
+    ring->previous->next = link;
+    ring->previous = link;
+}
+
+#define LK_LINK_ITEM(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
+
+/* ---- core.c ---- */
+
+/*
+ * Runs one step of the model at the present time, collects what it changed, adds its events, and
+ * answers the calls that wait for a request that it changed. NULL: the model was given up on the
+ * way. The effects are valid until the next step.
+ */
+const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *command);
+
+/* Whether the request that is asked for again still lives under that ticket. */
+bool lk_core_lives_under(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket);
+
+/* Answers a session's call. Without a model: an outcome and its message. */
+void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    const struct lk_answer *answer);
+
+/* The same with more fields in the reply; the fields common to all are filled in. */
+void lk_core_reply(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                   struct lk_reply *reply);
+void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    lk_outcome outcome, const char *text);
+
+/*
+ * Applies what is due by now: deadlines; or everything, delays of items too. false: the model was
+ * given up.
+ */
+bool lk_core_pass_time(struct lk_core *core);
+bool lk_core_tick_model(struct lk_core *core);
+
+/* Completes a call: serves every waiting claim and every follower that can be served now. */
+void lk_core_settle(struct lk_core *core);
+
+/* R18: binds the request to the session. Room for the binding is reserved. */
+void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request);
+
+/* The batch that an answer given now depends on; 0: none. */
+uint64_t lk_core_depends_on(struct lk_core *core);
+void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch);
+
+/* The decisions cannot be written: returns to the last durable state. Frees the model. */
+void lk_core_give_up(struct lk_core *core, const char *why);
+
+/* ---- sessions.c ---- */
+
+void lk_sessions_init(struct lk_core *core);
+
+/* ---- bindings.c ---- */
+
+/* Reserves a binding for whatever request the next step names. false: memory is exhausted. */
+bool lk_bindings_reserve(struct lk_core *core);
+
+/* The request's binding, or NULL; and the existing one, or else a new one (reserved). */
+struct lk_binding *lk_binding_find(const struct lk_core *core, lk_ref request);
+struct lk_binding *lk_binding_make(struct lk_core *core, lk_ref request);
+void lk_binding_bind(struct lk_core *core, struct lk_binding *binding, struct lk_session *session);
+void lk_binding_unbind(struct lk_core *core, struct lk_binding *binding);
+
+/* Frees the binding if no session is bound to it and no call waits for it. */
+void lk_binding_drop(struct lk_core *core, struct lk_binding *binding);
+
+/*
+ * Fills core->record with the request, and names it as a command does: by its owner and its paths.
+ * The owner is copied to ret_owner, because a step may move the model's own bytes. The paths are
+ * those in core->record.
+ */
+struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
+                                char ret_owner[LK_OWNER_BYTES_MAX]);
+
+/* The requests bound to the session perish (R18). */
+void lk_bindings_leave(struct lk_core *core, struct lk_session *session);
+
+/* There is no model: the bindings keep the ids of their requests for the next one. */
+void lk_bindings_suspend(struct lk_core *core);
+
+/* There is a model: binds these requests. false: memory is exhausted. */
+bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
+
+/* ---- heap.c ---- */
+
+bool lk_timed_reserve(struct lk_core *core, size_t count);
+void lk_timed_set(struct lk_core *core, struct lk_timed *timed, int64_t due_us);
+struct lk_timed *lk_timed_first(const struct lk_core *core);
+
+/* ---- blocked.c ---- */
+
+/* Reserves one more blocked call for the session; if that fails, answers the call. */
+bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
+                        const struct lk_call *call);
+
+/* The reserved one, added to the session's list. */
+struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *session,
+                                  const struct lk_call *call);
+
+/* The request was queued, and its call blocks. */
+void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
+                    const struct lk_answer *answer);
+
+/* Answers the calls that wait for the changed request. */
+void lk_blocked_on_change(struct lk_core *core, const struct lk_effects *effects,
+                          const struct lk_change *change);
+
+/* Its timer has fired: refreshes the request, or ends the wait. */
+void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Ends a wait without an answer. `is_withdrawn`: the request that the call created ends, too. */
+void lk_blocked_cancel(struct lk_core *core, struct lk_blocked *blocked, bool is_withdrawn);
+
+/* Removes it from all lists, and frees it. */
+void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Answers every blocked call with this outcome. */
+void lk_blocked_refuse_all(struct lk_core *core, lk_outcome outcome, const char *text);
+
+/* ---- claim_waiters.c ---- */
+
+/* The claim was BUSY, and its call blocks. false: memory is exhausted. */
+bool lk_taker_block(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+
+/* Marks the queues ready that the change may let a claim succeed at. */
+void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *change);
+void lk_queue_due(struct lk_core *core, struct lk_waiting_queue *queue);
+
+/* Tries the claims at ready queues until none can succeed. */
+void lk_claim_waiters_drain(struct lk_core *core);
+
+/* A blocked claim has left the queue, which is freed with its last one. */
+void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue);
+
+/* No claim waits any more: frees the ready queues. */
+void lk_claim_waiters_forget(struct lk_core *core);
+
+/* ---- event_log.c ---- */
+
+/* Adds the events of a step, if there is a follower or a bound says so. */
+void lk_event_log_tell(struct lk_core *core, const struct lk_command *command,
+                       const struct lk_effects *effects);
+
+/* Called after events were added: answers the calls that wait for them. Without a store every event
+ * is durable at once, and the watchers are notified here, too. */
+void lk_event_log_settle(struct lk_core *core);
+
+/* A follower asks for events. `stays`: it counts until lk_event_log_unfollow(). */
+void lk_event_log_follow(struct lk_core *core, bool stays);
+void lk_event_log_unfollow(struct lk_core *core);
+
+/* So many events are kept at all times; 0: only for followers. */
+void lk_event_log_bound(struct lk_core *core, size_t kept_max);
+
+/* Fills in what a batch says of the event log. */
+void lk_event_log_fill(const struct lk_core *core, struct lk_batch_events *ret_events);
+void lk_event_log_durable(struct lk_core *core, uint64_t batch);
+
+/* Drops the events that are not durable. */
+void lk_event_log_void(struct lk_core *core);
+
+/* Takes over the loaded events. false: memory is exhausted. */
+bool lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot);
+
+/* The service stops. */
+void lk_event_log_stop(struct lk_core *core);
+void lk_event_log_done(struct lk_event_log *event_log);
+
+/* Whether an event after *looked matches the query; advances *looked past those that do not. */
+bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *query,
+                      uint64_t *looked);
+
+/* The answer to a query, for lk_event_page_free(). NULL: memory is exhausted. */
+struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
+                                       const struct lk_event_query *query);
+
+/* ---- record.c ---- */
+
+/* Records in the audit what a break ended or revoked, with the administrator and the reason. */
+void lk_core_keep_on_record(struct lk_core *core, const struct lk_break *broken,
+                            const struct lk_effects *effects);
+
+/* ---- room.c ---- */
+
+/* Whether the bytes that a command stores, if any, fit within the bound. */
+bool lk_core_has_room(const struct lk_core *core, const struct lk_command *command);
+
+/* ---- follow.c ---- */
+
+void lk_core_events(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+void lk_core_limits(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+
+/* Answers a blocked call for events with the matching events, of which there may be none. */
+void lk_follower_answer(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Answers the calls for which there are events. */
+void lk_followers_drain(struct lk_core *core);
+
+#endif

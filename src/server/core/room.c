@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bound on the total size of values and items. */
+#include "server/core/inside.h"
+
+/* The bytes that a command stores; LK_NEVER: it stores none. */
+static int64_t bytes_of(const struct lk_command *command) {
+    switch (command->kind) {
+    case LK_COMMAND_PUT:
+        return command->put.deletes ? LK_NEVER : (int64_t)command->put.bytes.size;
+    case LK_COMMAND_PUSH:
+        return (int64_t)command->push.value.size;
+    case LK_COMMAND_RELEASE:
+        return command->release.puts ? (int64_t)command->release.put.size : LK_NEVER;
+    default:
+        return LK_NEVER;
+    }
+}
+
+bool lk_core_has_room(const struct lk_core *core, const struct lk_command *command) {
+    int64_t bytes = bytes_of(command);
+
+    return bytes == LK_NEVER
+           || lk_model_kept_bytes(core->model) + (uint64_t)bytes + LK_KEPT_COST_BYTES
+                  <= core->config.value_bytes_max;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections: their names, and what ends with them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "server/core/inside.h"
+
+static void init(struct lk_session *session) {
+    lk_link_init(&session->all);
+    lk_link_init(&session->bindings);
+    lk_link_init(&session->blocked);
+    lk_link_init(&session->unsettled);
+}
+
+void lk_sessions_init(struct lk_core *core) {
+    lk_link_init(&core->sessions);
+    lk_link_init(&core->following);
+    LIST_INIT(&core->event_log.watchers);
+    lk_link_init(&core->unsettled);
+    init(&core->orphans);
+    core->next_session = 1;
+}
+
+lk_outcome lk_core_session_open(struct lk_core *core, const struct lk_session_ops *ops, void *peer,
+                                struct lk_session **ret_session, lk_error *error) {
+    struct lk_session *session;
+    int size;
+
+    if (core->is_stopping) {
+        return lk_error_set(error, LK_UNAVAILABLE, "the service is stopping");
+    }
+    if (core->stats.sessions >= core->config.sessions_max) {
+        return lk_error_set(error, LK_FULL, "the service has %u connections, and no room for more",
+                            core->config.sessions_max);
+    }
+    session = calloc(1, sizeof *session);
+    if (session == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    init(session);
+    session->ops = ops;
+    session->peer = peer;
+    session->number = core->next_session++;
+    size = snprintf(session->owner_text, sizeof session->owner_text, "conn:%s.%" PRIu64,
+                    core->epoch, session->number);
+    session->owner = (struct lk_slice){session->owner_text, (size_t)size};
+    lk_link_append(&core->sessions, &session->all);
+    core->stats.sessions++;
+    *ret_session = session;
+    return LK_OK;
+}
+
+void lk_core_session_close(struct lk_core *core, struct lk_session *session,
+                           const struct lk_times *times) {
+    core->times = *times;
+    lk_link_remove(&session->unsettled);
+    lk_link_remove(&session->all);
+    while (!lk_link_is_alone(&session->blocked)) {
+        struct lk_blocked *blocked =
+            LK_LINK_ITEM(session->blocked.next, struct lk_blocked, in_session);
+        lk_blocked_cancel(core, blocked, blocked->ends_withdrawn);
+    }
+    lk_bindings_leave(core, session);
+    core->stats.sessions--;
+    free(session);
+    lk_core_settle(core);
+}
+
+uint64_t lk_session_number(const struct lk_session *session) {
+    return session->number;
+}
+
+struct lk_slice lk_session_owner(const struct lk_session *session) {
+    return session->owner;
+}
+
+void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t tag,
+                    const struct lk_times *times) {
+    core->times = *times;
+    for (struct lk_link *at = session->blocked.next; at != &session->blocked; at = at->next) {
+        struct lk_blocked *blocked = LK_LINK_ITEM(at, struct lk_blocked, in_session);
+
+        if (blocked->tag == tag) {
+            lk_blocked_cancel(core, blocked, true);
+            break;
+        }
+    }
+    lk_core_settle(core);
+}

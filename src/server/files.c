@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limit of open files. */
+#include "server/files.h"
+
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "server/complaints.h"
+
+static uint64_t soft_limit(void) {
+    struct rlimit limit = {.rlim_cur = 0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
+uint64_t lk_files_raise(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return soft_limit();
+}
+
+void lk_files_complain(void) {
+    lk_complain("connections wait to be accepted",
+                "too many files are open (%" PRIu64 " may be), or memory is exhausted",
+                soft_limit());
+}

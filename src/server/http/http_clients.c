@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clients of the HTTP listener: how many there may be, and how long each may take.
+ *
+ * evhttp accepts connections without counting them, and its only timeout is the time between two
+ * bytes. With that alone, a client that sends a byte now and then keeps its connection for ever,
+ * and a follower that sends nothing loses it. So each connection has a client struct here, from the
+ * moment evhttp asks for its buffers until it frees the connection. If there is a password, a
+ * client is a guest until it authenticates; else only while all places are taken. A guest may send
+ * a health check (/healthz), and gets an error for anything else: 401, or that there are too many
+ * connections. The oldest guest is dropped for a new one. When no more files can be opened,
+ * connections wait to be accepted.
+ *
+ * A client is in one list at a time: those accepted in this turn; those whose request is awaited
+ * and those whose reply is being read, each ordered by deadline; the others.
+ */
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "server/files.h"
+#include "server/http/http.h"
+
+enum { SLOTS_MIN = 64, RETRY_MS = 100 };
+
+#define US_PER_S INT64_C(1000000)
+
+static int64_t now_us(const struct lk_http_door *door) {
+    return lk_server_times(door->server).now_us;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void move(struct lk_http_client *client, struct lk_http_line *line, int64_t patience_s) {
+    TAILQ_REMOVE(client->line, client, list);
+    TAILQ_INSERT_TAIL(line, client, list);
+    client->line = line;
+    client->due_us = now_us(client->door) + patience_s * US_PER_S;
+}
+
+/*
+ * Sets the timer for the first client that is overdue. If that client has closed meanwhile, the
+ * timer fires early and is set again.
+ */
+static void arm(struct lk_http_clients *clients) {
+    const struct lk_http_client *asking = TAILQ_FIRST(&clients->asking);
+    const struct lk_http_client *reading = TAILQ_FIRST(&clients->reading);
+    int64_t due_us = LK_NEVER;
+    int64_t left_us;
+
+    if (evtimer_pending(&clients->timer, NULL)) {
+        return;
+    }
+    due_us = asking != NULL ? asking->due_us : due_us;
+    due_us = reading != NULL && reading->due_us < due_us ? reading->due_us : due_us;
+    if (due_us != LK_NEVER) {
+        struct timeval delay;
+        left_us = due_us - now_us(clients->door);
+        left_us = left_us > 0 ? left_us : 0;
+        delay = (struct timeval){.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+        (void)event_add(&clients->timer, &delay);
+    }
+}
+
+static void end_overdue(struct lk_http_line *line, int64_t now) {
+    while (!TAILQ_EMPTY(line) && TAILQ_FIRST(line)->due_us <= now) {
+        evhttp_connection_free(TAILQ_FIRST(line)->connection);
+    }
+}
+
+static void hear_time(evutil_socket_t socket, short what, void *context) {
+    struct lk_http_clients *clients = context;
+    int64_t now = now_us(clients->door);
+
+    (void)socket;
+    (void)what;
+    end_overdue(&clients->asking, now);
+    end_overdue(&clients->reading, now);
+    arm(clients);
+}
+
+/* ---- detecting closed connections ------------------------------------------------------------ */
+
+/*
+ * Input or an end of file has arrived. Input that a client sends before it is answered is read
+ * later, and its socket stays readable until then, so the end of file is looked for at intervals.
+ * Waiting for EV_CLOSED alone is not enough: libevent does not report it for a connection that was
+ * reset (RST), and would wake up for the socket again and again.
+ */
+static void look(evutil_socket_t socket, short what, void *context) {
+    static const struct timeval later = {.tv_sec = 1};
+    struct lk_http_live_check *lookout = context;
+    struct pollfd place = {.fd = lookout->socket, .events = POLLRDHUP};
+
+    (void)socket;
+    (void)what;
+    if (poll(&place, 1, 0) > 0) {
+        lookout->hear_gone(lookout->context);
+    } else {
+        (void)evtimer_assign(&lookout->event, event_get_base(&lookout->event), look, lookout);
+        (void)event_add(&lookout->event, &later);
+    }
+}
+
+void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_request *request,
+                              void (*hear_gone)(void *context), void *context) {
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+
+    lookout->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+    lookout->hear_gone = hear_gone;
+    lookout->context = context;
+    (void)event_assign(&lookout->event, evhttp_connection_get_base(connection), lookout->socket,
+                       EV_READ | EV_CLOSED, look, lookout);
+    (void)event_add(&lookout->event, NULL);
+}
+
+void lk_http_live_check_end(struct lk_http_live_check *lookout) {
+    (void)event_del(&lookout->event);
+}
+
+/* ---- penalties ------------------------------------------------------------------------------- */
+
+/*
+ * A refusal that is held back. The listener does not detect that its client closes meanwhile, so a
+ * client that reconnects for its next guess finds its place still taken.
+ */
+struct lk_http_penalty {
+    struct event timer;
+    struct lk_http_client *client;
+    struct evhttp_request *request;
+};
+
+static void end_penalty(struct lk_http_client *client) {
+    (void)event_del(&client->penalty->timer);
+    free(client->penalty);
+    client->penalty = NULL;
+}
+
+static void penalty_over(evutil_socket_t socket, short what, void *context) {
+    struct lk_http_penalty *penalty = context;
+    struct lk_http_client *client = penalty->client;
+    struct evhttp_request *request = penalty->request;
+
+    (void)socket;
+    (void)what;
+    end_penalty(client);
+    lk_http_refuse_stranger(client->door, request);
+}
+
+bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request) {
+    struct lk_http_clients *clients = &client->door->clients;
+    int64_t delay_us = lk_guests_guessed_us(&clients->guests, client->socket, now_us(client->door));
+    const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
+    struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
+
+    if (penalty == NULL) {
+        return false;
+    }
+    *penalty = (struct lk_http_penalty){.client = client, .request = request};
+    lk_http_client_waits(client, request);
+    client->penalty = penalty;
+    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->door->server), penalty_over,
+                         penalty);
+    (void)event_add(&penalty->timer, &delay);
+    return true;
+}
+
+/* ---- accepting, and pausing ------------------------------------------------------------------ */
+
+static struct evconnlistener *listener_of(const struct lk_http_door *door) {
+    return door->bound != NULL ? evhttp_bound_socket_get_listener(door->bound) : NULL;
+}
+
+/* The maximum number of connections, guests included. */
+static uint32_t count_max(const struct lk_http_clients *clients) {
+    return clients->placed_max + clients->guests.count_max;
+}
+
+static void accept_again(evutil_socket_t socket, short what, void *context) {
+    struct lk_http_clients *clients = context;
+    struct evconnlistener *listener = listener_of(clients->door);
+
+    (void)socket;
+    (void)what;
+    if (listener != NULL && clients->count < count_max(clients)) {
+        (void)evconnlistener_enable(listener);
+    }
+}
+
+/* No files are left, or no memory: stops accepting for a while. Connections wait in the backlog. */
+static void rest(evutil_socket_t socket, short what, void *context) {
+    static const struct timeval later = {.tv_usec = RETRY_MS * 1000};
+    struct lk_http_clients *clients = context;
+
+    (void)socket;
+    (void)what;
+    lk_files_complain();
+    (void)event_add(&clients->retry, &later);
+}
+
+/*
+ * evhttp owns the context of this callback, so it has none of ours; it reaches this code through an
+ * event on the same socket, which waits for nothing else.
+ */
+static void hear_accept_failed(struct evconnlistener *listener, void *context) {
+    (void)context;
+    (void)evconnlistener_disable(listener);
+    event_base_active_by_fd(evconnlistener_get_base(listener), evconnlistener_get_fd(listener),
+                            EV_CLOSED);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void forget(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->door->clients;
+
+    TAILQ_REMOVE(client->line, client, list);
+    lk_server_charge(client->door->server, &client->charged, 0);
+    lk_guest_leave(&clients->guests, &client->guest);
+    clients->placed -= client->has_place;
+    free(client);
+    if (clients->count-- == count_max(clients)) {
+        accept_again(-1, 0, clients);
+    }
+}
+
+/* The connection closes, whichever side closed it. */
+static void hear_closed(struct evhttp_connection *connection, void *context) {
+    struct lk_http_client *client = context;
+
+    (void)connection;
+    client->door->clients.slots[client->socket] = NULL;
+    if (client->penalty != NULL) {
+        if (evhttp_request_get_connection(client->penalty->request) == NULL) {
+            evhttp_request_free(client->penalty->request);
+        }
+        end_penalty(client);
+    }
+    if (client->stream != NULL) {
+        lk_http_stream_closed(client->stream);
+    }
+    forget(client);
+}
+
+/* The callback of evhttp for the buffers of a connection that it has accepted. */
+static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
+    struct lk_http_door *door = context;
+    struct lk_http_clients *clients = &door->clients;
+    struct bufferevent *buffers = bufferevent_socket_new(loop, -1, 0);
+    struct lk_http_client *client = buffers != NULL ? calloc(1, sizeof *client) : NULL;
+
+    if (client == NULL) {
+        if (buffers != NULL) {
+            bufferevent_free(buffers);
+        }
+        return NULL; /* evhttp then makes its own buffers, and a connection without a client is
+                      * closed */
+    }
+    bufferevent_incref(buffers); /* keeps them valid even if evhttp closes the connection */
+    client->door = door;
+    client->buffers = buffers;
+    client->line = &clients->coming;
+    TAILQ_INSERT_TAIL(&clients->coming, client, list);
+    if (++clients->count == count_max(clients) && listener_of(door) != NULL) {
+        (void)evconnlistener_disable(listener_of(door));
+    }
+    return buffers;
+}
+
+static bool make_slot(struct lk_http_clients *clients, int socket) {
+    size_t count = clients->slot_count != 0 ? clients->slot_count : SLOTS_MIN;
+    struct lk_http_client **slots;
+
+    while (count <= (size_t)socket) {
+        count *= 2;
+    }
+    if (count > clients->slot_count) {
+        slots = reallocarray(clients->slots, count, sizeof(*slots));
+        if (slots == NULL) {
+            return false;
+        }
+        memset(slots + clients->slot_count, 0, (count - clients->slot_count) * sizeof(*slots));
+        clients->slots = slots;
+        clients->slot_count = count;
+    }
+    return true;
+}
+
+static bool take_place(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->door->clients;
+
+    if (!client->has_place && clients->placed < clients->placed_max) {
+        lk_guest_leave(&clients->guests, &client->guest);
+        client->has_place = true;
+        clients->placed++;
+    }
+    return client->has_place;
+}
+
+/*
+ * Adds it to those whose request is awaited. A client without room is closed at the end of the
+ * turn.
+ */
+static void let_in(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->door->clients;
+    bool is_let_in = (!clients->has_password && take_place(client))
+                     || lk_guest_enter(&clients->guests, &client->guest, client->socket);
+
+    move(client, is_let_in ? &clients->asking : &clients->ending, clients->request_s);
+}
+
+static void drop(struct lk_guest *guest) {
+    struct lk_http_client *client =
+        (struct lk_http_client *)((char *)guest - offsetof(struct lk_http_client, guest));
+
+    move(client, &client->door->clients.ending, 0);
+}
+
+/*
+ * TLS on a plain port: evhttp would wait for the end of the first line until the time for a request
+ * is over. The client gets an error in plain text, and is closed at the end of the turn.
+ */
+static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info *info,
+                          void *context) {
+    static const char refusal[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+                                  "Content-Length: 0\r\n\r\n";
+    enum { TLS_HANDSHAKE = 0x16 };
+    struct lk_http_client *client = context;
+    unsigned char first = 0;
+
+    if (info->n_added == 0) {
+        return;
+    }
+    (void)evbuffer_remove_cb(input, look_at_first, client);
+    if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
+        (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        lk_guest_leave(&client->door->clients.guests, &client->guest);
+        move(client, &client->door->clients.ending, 0);
+    }
+}
+
+static void charge(struct lk_http_client *client) {
+    lk_server_charge(client->door->server, &client->charged, client->asked + client->told);
+}
+
+/*
+ * evhttp keeps the head of an incomplete request, and its body in one of two places; so the bytes
+ * received are counted, up to the most that evhttp keeps.
+ */
+static void hear_bytes(struct evbuffer *input, const struct evbuffer_cb_info *info, void *context) {
+    enum { KEPT_BYTES_MAX = LK_HTTP_BODY_BYTES_MAX + LK_HTTP_HEADER_BYTES_MAX };
+    struct lk_http_client *client = context;
+
+    (void)input;
+    if (info->n_added > 0) {
+        client->asked += info->n_added;
+        client->asked = client->asked < KEPT_BYTES_MAX ? client->asked : KEPT_BYTES_MAX;
+        charge(client);
+    }
+}
+
+/* Only bytes after the request are still buffered. */
+static void forget_request(struct lk_http_client *client) {
+    struct bufferevent *buffers = evhttp_connection_get_bufferevent(client->connection);
+
+    client->asked = evbuffer_get_length(bufferevent_get_input(buffers));
+    charge(client);
+}
+
+/*
+ * By now evhttp has made a connection around the buffers, with its own callbacks. If it has given
+ * up instead, they have no callbacks any more.
+ */
+static void meet(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->door->clients;
+    const struct timeval silence = {.tv_sec = clients->request_s};
+    void *connection = NULL;
+
+    bufferevent_getcb(client->buffers, NULL, NULL, NULL, &connection);
+    client->connection = connection;
+    bufferevent_set_timeouts(client->buffers, NULL, &silence); /* for a client that does not read */
+    client->socket = bufferevent_getfd(client->buffers);
+    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), look_at_first, client);
+    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), hear_bytes, client);
+    (void)bufferevent_decref(client->buffers);
+    client->buffers = NULL;
+    if (connection == NULL) {
+        forget(client);
+    } else if (client->socket < 0 || !make_slot(clients, client->socket)) {
+        evhttp_connection_free(connection);
+        forget(client);
+    } else {
+        clients->slots[client->socket] = client;
+        evhttp_connection_set_closecb(connection, hear_closed, client);
+        let_in(client);
+    }
+}
+
+static void meet_all(struct lk_http_clients *clients) {
+    while (!TAILQ_EMPTY(&clients->coming)) {
+        meet(TAILQ_FIRST(&clients->coming));
+    }
+    arm(clients);
+}
+
+static void end_dropped(struct lk_http_clients *clients) {
+    while (!TAILQ_EMPTY(&clients->ending)) {
+        evhttp_connection_free(TAILQ_FIRST(&clients->ending)->connection);
+    }
+}
+
+/*
+ * While no more connections can be accepted, closes some that only wait, because a health check
+ * must get through.
+ */
+static void make_room(struct lk_http_clients *clients) {
+    uint32_t count = 1 + clients->guests.count / 4;
+
+    while (clients->count >= count_max(clients) && count-- > 0
+           && lk_guests_drop_one(&clients->guests)) {
+        continue;
+    }
+}
+
+void lk_http_clients_end_turn(struct lk_http_clients *clients) {
+    meet_all(clients);
+    end_dropped(clients); /* guests dropped for their address have made room already */
+    make_room(clients);
+    end_dropped(clients);
+}
+
+/* ---- for the listener ------------------------------------------------------------------------ */
+
+struct lk_http_client *lk_http_client_of(struct lk_http_door *door,
+                                         struct evhttp_request *request) {
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    int socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+
+    meet_all(&door->clients);
+    return socket >= 0 && (size_t)socket < door->clients.slot_count ? door->clients.slots[socket]
+                                                                    : NULL;
+}
+
+void lk_http_client_asked(struct lk_http_client *client) {
+    move(client, &client->door->clients.busy, 0);
+    lk_guest_shield(&client->door->clients.guests, &client->guest, true);
+}
+
+bool lk_http_client_settle(struct lk_http_client *client) {
+    return take_place(client);
+}
+
+/* The reply has been written; the connection closes, or its next request is awaited. */
+static void hear_written(struct evhttp_request *request, void *context) {
+    struct lk_http_client *client = context;
+
+    (void)request;
+    client->told = 0;
+    forget_request(client);
+    move(client, &client->door->clients.asking, client->door->clients.request_s);
+    lk_guest_shield(&client->door->clients.guests, &client->guest, false);
+    arm(&client->door->clients);
+}
+
+/* The time that the turn has taken so far does not count for the reader. */
+void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request,
+                         size_t body_size) {
+    client->told = body_size;
+    charge(client);
+    (void)event_base_update_cache_time(lk_server_loop(client->door->server));
+    move(client, &client->door->clients.reading, LK_HTTP_REPLY_SECONDS_MAX);
+    evhttp_request_set_on_complete_cb(request, hear_written, client);
+    arm(&client->door->clients);
+}
+
+void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *request) {
+    struct evbuffer *body = evhttp_request_get_input_buffer(request);
+
+    (void)evbuffer_drain(body, evbuffer_get_length(body));
+    forget_request(client);
+}
+
+static struct lk_http_client *worse(struct lk_http_client *worst, struct lk_http_line *line) {
+    struct lk_http_client *client;
+
+    TAILQ_FOREACH(client, line, list) {
+        worst = worst == NULL || client->charged > worst->charged ? client : worst;
+    }
+    return worst;
+}
+
+size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
+    struct lk_http_client *worst = worse(worse(NULL, &clients->asking), &clients->reading);
+    size_t most = worst != NULL ? worst->charged : 0;
+
+    if (ends && most > 0) {
+        evhttp_connection_free(worst->connection);
+    }
+    return most;
+}
+
+/*
+ * Beyond the bound, all guests share one bound; those without the password are counted per address.
+ */
+void lk_http_clients_begin(struct lk_http_door *door, const struct lk_server_options *options,
+                           bool is_local) {
+    struct lk_http_clients *clients = &door->clients;
+
+    clients->door = door;
+    clients->has_password = options->password != NULL;
+    clients->placed_max = options->connections_max;
+    clients->request_s = options->request_seconds_max;
+    lk_guests_begin(&clients->guests,
+                    clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
+                    is_local || !clients->has_password, drop);
+    TAILQ_INIT(&clients->coming);
+    TAILQ_INIT(&clients->asking);
+    TAILQ_INIT(&clients->reading);
+    TAILQ_INIT(&clients->busy);
+    TAILQ_INIT(&clients->ending);
+    (void)evtimer_assign(&clients->timer, lk_server_loop(door->server), hear_time, clients);
+    (void)evtimer_assign(&clients->retry, lk_server_loop(door->server), accept_again, clients);
+}
+
+void lk_http_clients_invite(struct lk_http_clients *clients) {
+    struct lk_http_door *door = clients->door;
+    struct evconnlistener *listener = listener_of(door);
+
+    evhttp_set_bevcb(door->http, hear_coming, door);
+    evconnlistener_set_error_cb(listener, hear_accept_failed);
+    (void)event_assign(&clients->exhausted, lk_server_loop(door->server),
+                       evconnlistener_get_fd(listener), EV_CLOSED | EV_PERSIST, rest, clients);
+    (void)event_add(&clients->exhausted, NULL);
+}
+
+void lk_http_clients_uninvite(struct lk_http_clients *clients) {
+    (void)event_del(&clients->exhausted);
+    (void)event_del(&clients->retry);
+}
+
+static void list_line(const struct lk_http_clients *clients, const struct lk_http_line *line,
+                      struct lk_buffer *out) {
+    const struct lk_http_client *client;
+
+    TAILQ_FOREACH(client, line, list) {
+        char address[LK_ADDRESS_BYTES_MAX];
+        lk_listen_socket_name_peer(&clients->door->listener, client->socket, address);
+        lk_buffer_add_text(out, "id=0 addr=");
+        lk_buffer_add_text(out, address);
+        lk_buffer_add_text(out, " name=http owner= resp=0 flags=N\n");
+    }
+}
+
+/* In the format of CLIENT LIST. */
+void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out) {
+    list_line(clients, &clients->asking, out);
+    list_line(clients, &clients->reading, out);
+    list_line(clients, &clients->busy, out);
+}
+
+void lk_http_clients_hurry(struct lk_http_clients *clients) {
+    static const struct timeval soon = {.tv_sec = 1};
+    struct lk_http_client *client;
+
+    TAILQ_FOREACH(client, &clients->reading, list) {
+        bufferevent_set_timeouts(evhttp_connection_get_bufferevent(client->connection), NULL,
+                                 &soon);
+    }
+}
+
+void lk_http_clients_end(struct lk_http_clients *clients) {
+    (void)event_del(&clients->timer);
+    lk_guests_end(&clients->guests);
+    free(clients->slots);
+}

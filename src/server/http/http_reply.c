@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replies of HTTP: status, headers, body. */
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/reply.h"
+#include "server/http/http.h"
+
+static const char of_json[] = "application/json";
+static const char of_text[] = "text/plain; charset=utf-8";
+static const char of_metrics[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char of_bytes[] = "application/octet-stream";
+
+enum {
+    METRICS_BYTES_MAX = 4096,
+    HTTP_STATUS_UNAUTHORIZED = 401,
+    HTTP_STATUS_TOO_MANY = 429,
+};
+
+const struct lk_command_spec lk_http_metrics = {.name = "metrics", .kind = LK_CALL_INFO};
+const struct lk_command_spec lk_http_ready = {.name = "readyz", .kind = LK_CALL_INFO};
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void add_header(struct evhttp_request *request, const char *name, const char *value) {
+    (void)evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
+}
+
+/* The length of a body that is not sent (HEAD): evhttp would send it, and omit the length. */
+static void add_length(struct evhttp_request *request, size_t size) {
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%zu", size);
+    add_header(request, "Content-Length", digits);
+}
+
+/* The reason phrase where libevent has none; NULL: libevent's own. */
+static const char *reason_of(int status) {
+    return status == HTTP_STATUS_TOO_MANY ? "Too Many Requests" : NULL;
+}
+
+void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+                        struct lk_http_reply *reply) {
+    struct lk_http_client *client = lk_http_client_of(door, request);
+    struct evbuffer *body = evbuffer_new();
+    int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
+    bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
+
+    if (is_head && !reply->body.failed) {
+        add_length(request, reply->body.size);
+        add_header(request, "Content-Type", reply->type);
+    } else if (body != NULL && !reply->body.failed) {
+        (void)evbuffer_add(body, reply->body.bytes, reply->body.size);
+        add_header(request, "Content-Type", reply->type);
+    }
+    if (reply->is_in_doubt) {
+        add_header(request, "Lockkeeper-In-Doubt", "1");
+    }
+    add_header(request, "Cache-Control", "no-store");
+    add_header(request, "X-Content-Type-Options", "nosniff");
+    if (status == HTTP_STATUS_UNAUTHORIZED) {
+        add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
+    }
+    if (client != NULL) {
+        lk_http_client_told(client, request, reply->body.size);
+        /* A client without the password may send it in its next request; one beyond the bound is
+         * closed. */
+        if (!client->has_place && status != HTTP_STATUS_UNAUTHORIZED) {
+            add_header(request, "Connection", "close");
+        }
+    }
+    if (status == HTTP_STATUS_TOO_MANY) {
+        add_header(request, "Retry-After", "1");
+    }
+    evhttp_send_reply(request, status, reason_of(status), body);
+    if (body != NULL) {
+        evbuffer_free(body);
+    }
+    lk_buffer_done(&reply->body);
+}
+
+void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+                    lk_outcome outcome, const char *text) {
+    struct lk_http_reply reply = {.status = status, .type = of_json};
+    struct lk_form_writer writer = lk_form_writer_json(&reply.body);
+
+    lk_answer_write_failure(&writer, outcome, text);
+    lk_buffer_add(&reply.body, "\n", 1);
+    lk_http_reply_send(door, request, &reply);
+}
+
+void lk_http_refuse_stranger(struct lk_http_door *door, struct evhttp_request *request) {
+    lk_http_refuse(door, request, HTTP_STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
+}
+
+/* ---- replies of the core --------------------------------------------------------------------- */
+
+static void add_metric(struct lk_text *text, const char *name, const char *kind, const char *help,
+                       uint64_t value) {
+    lk_text_format(text, "# HELP lockkeeper_%s %s\n# TYPE lockkeeper_%s %s\n", name, help, name,
+                   kind);
+    lk_text_format(text, "lockkeeper_%s %" PRIu64 "\n", name, value);
+}
+
+static void fill_metrics(const struct lk_http_door *door, const struct lk_reply *said,
+                         struct lk_http_reply *reply) {
+    char bytes[METRICS_BYTES_MAX];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+    struct lk_model_stats model = {.live = 0};
+    struct lk_core_stats core;
+
+    if (said->model != NULL) {
+        lk_model_stats(said->model, &model);
+    }
+    lk_core_stats(lk_server_core(door->server), &core);
+    add_metric(&text, "ready", "gauge", "Whether the store is loaded, and can be written.",
+               said->model != NULL && !core.cannot_write);
+    add_metric(&text, "requests_live", "gauge", "Requests held or in line.", model.live);
+    add_metric(&text, "requests_waiting", "gauge", "Requests in line.", model.waiting);
+    add_metric(&text, "requests_bound", "gauge", "Requests that end with their connection.",
+               core.bound);
+    add_metric(&text, "owners", "gauge", "Owners with a live request.", model.owners);
+    add_metric(&text, "sessions", "gauge", "Connections, and one for HTTP.", core.sessions);
+    add_metric(&text, "calls_blocked", "gauge", "Calls that wait for a grant.", core.blocked);
+    add_metric(&text, "followers", "gauge", "Who follows events just now.", core.followers);
+    add_metric(&text, "calls_total", "counter", "Calls since the start.", core.calls);
+    add_metric(&text, "batches_total", "counter", "Transactions since the start.", core.batches);
+    add_metric(&text, "batches_failed_total", "counter", "Transactions that failed.",
+               core.batches_failed);
+    add_metric(&text, "memory_bytes", "gauge", "Memory of the core.", core.bytes);
+    add_metric(&text, "buffered_bytes", "gauge", "What connections have not read or sent whole.",
+               lk_server_buffered(door->server));
+    reply->status = HTTP_OK;
+    reply->type = of_metrics;
+    lk_buffer_add(&reply->body, bytes, text.size);
+}
+
+static void fill_ready(const struct lk_http_door *door, const struct lk_reply *said,
+                       struct lk_http_reply *reply) {
+    bool is_ready = said->model != NULL && said->answer->outcome == LK_OK;
+    struct lk_core_stats core;
+
+    lk_core_stats(lk_server_core(door->server), &core);
+    is_ready = is_ready && !core.cannot_write;
+    reply->status = is_ready ? HTTP_OK : HTTP_SERVUNAVAIL;
+    reply->type = of_text;
+    lk_buffer_add_text(&reply->body, is_ready ? "ready\n" : "not ready\n");
+}
+
+/*
+ * A value is sent as it is. false: there is none, or an error occurred, which the body must report.
+ */
+static bool fill_value(const struct lk_reply_context *context, const struct lk_reply *said,
+                       struct lk_http_reply *reply) {
+    struct lk_value_record record;
+    lk_value_ref value;
+
+    if (said->answer->outcome != LK_OK) {
+        return false;
+    }
+    value = lk_model_value(said->model, &context->selection.path);
+    if (value == 0) {
+        return false;
+    }
+    lk_model_value_record(said->model, value, &record);
+    reply->status = HTTP_OK;
+    reply->type = of_bytes;
+    reply->is_in_doubt = record.in_doubt;
+    lk_buffer_add_slice(&reply->body, record.bytes);
+    return true;
+}
+
+/* Sends an error instead of the body. */
+static void fill_too_large(struct lk_http_reply *reply) {
+    struct lk_form_writer writer = lk_form_writer_json(&reply->body);
+    size_t max = reply->body.max;
+    lk_error error;
+
+    lk_buffer_done(&reply->body);
+    reply->body = (struct lk_buffer){.max = max};
+    (void)lk_error_set(&error, LK_FULL,
+                       "there is no room for the reply, of %zu bytes at most: ask for less", max);
+    reply->status = lk_answer_http_status(LK_FULL);
+    lk_answer_write_failure(&writer, LK_FULL, error.text);
+    lk_buffer_add(&reply->body, "\n", 1);
+}
+
+void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_reply_context *context,
+                        const struct lk_reply *said, struct lk_http_reply *reply) {
+    struct lk_form_writer writer = lk_form_writer_json(&reply->body);
+
+    if (context->command == &lk_http_metrics) {
+        fill_metrics(door, said, reply);
+    } else if (context->command == &lk_http_ready) {
+        fill_ready(door, said, reply);
+    } else if (context->command->shape != LK_SHAPE_VALUE || !fill_value(context, said, reply)) {
+        reply->status = lk_answer_http_status(lk_answer_write(context, said, &writer));
+        reply->type = of_json;
+        lk_buffer_add(&reply->body, "\n", 1);
+        if (lk_form_writer_failed(&writer)) {
+            fill_too_large(reply);
+        }
+    }
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of HTTP: whether they are allowed, and what they ask for. */
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/percent.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "form/text.h"
+#include "server/http/http.h"
+
+enum {
+    STATUS_FORBIDDEN = 403,
+    STATUS_TOO_LARGE = 413,
+    STATUS_UNSUPPORTED_TYPE = 415,
+    STATUS_TOO_MANY = 429,
+    OWNER_BYTES_MAX = 64,
+    CREDENTIAL_BYTES_MAX = 1024,
+};
+
+static const char *header_of(struct evhttp_request *request, const char *name) {
+    return evhttp_find_header(evhttp_request_get_input_headers(request), name);
+}
+
+/* ---- where a request ends -------------------------------------------------------------------- */
+
+static size_t count_headers(struct evhttp_request *request, const char *name) {
+    const struct evkeyval *header;
+    size_t count = 0;
+
+    TAILQ_FOREACH(header, evhttp_request_get_input_headers(request), next) {
+        count += strcasecmp(header->key, name) == 0;
+    }
+    return count;
+}
+
+/* A blank before the colon hides a header from a search for its name. */
+static bool has_hidden_header(struct evhttp_request *request) {
+    const struct evkeyval *header;
+
+    TAILQ_FOREACH(header, evhttp_request_get_input_headers(request), next) {
+        if (header->key[0] == '\0' || header->key[strcspn(header->key, " \t")] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether every program on the way reads the same request, with the same last byte. If a proxy in
+ * front of the service and evhttp disagreed, a second request could be smuggled behind the first.
+ */
+static bool is_clear(struct evhttp_request *request) {
+    enum evhttp_cmd_type method = evhttp_request_get_command(request);
+    const char *length = header_of(request, "Content-Length");
+    const char *encoding = header_of(request, "Transfer-Encoding");
+
+    if (count_headers(request, "Host") > 1 || count_headers(request, "Content-Length") > 1
+        || count_headers(request, "Transfer-Encoding") > 1 || has_hidden_header(request)
+        || (length != NULL && strspn(length, "0123456789") != strlen(length))
+        || (encoding != NULL && strcasecmp(encoding, "chunked") != 0)
+        || (header_of(request, "Host") == NULL && request->minor > 0)) {
+        return false;
+    }
+    /* evhttp takes a body of these methods for the next request, whatever the headers say. */
+    return (method != EVHTTP_REQ_HEAD && method != EVHTTP_REQ_TRACE)
+           || (encoding == NULL && (length == NULL || strspn(length, "0") == strlen(length)));
+}
+
+static void refuse_unclear(struct lk_http_door *door, struct evhttp_request *request) {
+    (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
+    lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID,
+                   "what is asked, or where it ends, is not clear: see Host, Content-Length, "
+                   "Transfer-Encoding (chunked only), and blanks in the names of headers");
+}
+
+/* ---- access ---------------------------------------------------------------------------------- */
+
+/* The host of a Host header, without its port. */
+static struct lk_slice host_of(const char *header) {
+    const char *end = header[0] == '[' ? strchr(header, ']') : strchr(header, ':');
+
+    if (header[0] == '[' && end != NULL) {
+        end++;
+    }
+    return (struct lk_slice){.bytes = header,
+                             .size = end != NULL ? (size_t)(end - header) : strlen(header)};
+}
+
+/* A numeric address is safe: no name server decides where it leads. */
+static bool is_address(struct lk_slice host) {
+    size_t digits = 0;
+
+    while (digits < host.size && strchr("0123456789.", host.bytes[digits]) != NULL) {
+        digits++;
+    }
+    return host.size > 0 && (host.bytes[0] == '[' || digits == host.size);
+}
+
+/* Whether the host, with its port or without, is one of those given by --allow-host. */
+static bool is_allowed(const struct lk_http_door *door, struct lk_slice name, bool has_port) {
+    const struct lk_server_options *options = lk_server_options_of(door->server);
+
+    for (size_t i = 0; i < options->host_count; i++) {
+        const char *allowed = options->hosts[i];
+        struct lk_slice compared = has_port ? lk_slice_of(allowed) : host_of(allowed);
+        if (compared.size == name.size && strncasecmp(compared.bytes, name.bytes, name.size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The host after `http://` or `https://`; NULL: another kind of origin. */
+static const char *origin_host(const char *origin, bool *ret_is_plain) {
+    static const char plain[] = "http://";
+    static const char encrypted[] = "https://";
+
+    *ret_is_plain = strncasecmp(origin, plain, strlen(plain)) == 0;
+    if (*ret_is_plain) {
+        return origin + strlen(plain);
+    }
+    return strncasecmp(origin, encrypted, strlen(encrypted)) == 0 ? origin + strlen(encrypted)
+                                                                  : NULL;
+}
+
+/*
+ * Rejects DNS rebinding and cross-site requests. A page whose own name resolves to this service
+ * sends that name as its Host, and a page that merely sends a request here sends its own name as
+ * the Origin. An https origin means a proxy that the service does not know, unless its name was
+ * configured.
+ */
+static bool is_from_here(const struct lk_http_door *door, struct evhttp_request *request) {
+    const char *host = header_of(request, "Host");
+    const char *origin = header_of(request, "Origin");
+    bool is_plain;
+
+    if (host != NULL && door->is_checking_host) {
+        struct lk_slice name = host_of(host);
+        if (!is_address(name) && !lk_word_is(name, "localhost")
+            && !lk_slice_equal(name, host_of(door->host)) && !is_allowed(door, name, false)) {
+            return false;
+        }
+    }
+    if (origin == NULL) {
+        return true;
+    }
+    origin = origin_host(origin, &is_plain);
+    return origin != NULL
+           && ((is_plain && host != NULL && strcasecmp(origin, host) == 0)
+               || is_allowed(door, lk_slice_of(origin), true));
+}
+
+/* Compares in the same time for every wrong password of the same size. */
+static bool is_equal(const char *password, const char *said, size_t said_size) {
+    size_t size = strlen(password);
+    unsigned char difference = size != said_size;
+
+    for (size_t i = 0; i < size; i++) {
+        char byte = said_size > 0 ? said[i % said_size] : '\0';
+        difference |= (unsigned char)(password[i] ^ byte);
+    }
+    return difference == 0;
+}
+
+/* `Bearer PASSWORD`, or `Basic` with any user and that password. */
+static bool is_known(const char *password, const char *authorization) {
+    static const char bearer[] = "Bearer ";
+    static const char basic[] = "Basic ";
+    char text[CREDENTIAL_BYTES_MAX];
+    const char *colon;
+    size_t size;
+
+    if (authorization == NULL || strlen(authorization) >= sizeof text) {
+        return false;
+    }
+    if (strncasecmp(authorization, bearer, strlen(bearer)) == 0) {
+        const char *said = authorization + strlen(bearer);
+        return is_equal(password, said, strlen(said));
+    }
+    if (strncasecmp(authorization, basic, strlen(basic)) != 0) {
+        return false;
+    }
+    size = strlen(authorization) - strlen(basic);
+    memcpy(text, authorization + strlen(basic), size);
+    if (!lk_form_read_base64(text, size, &size)) {
+        return false;
+    }
+    colon = size > 0 ? memchr(text, ':', size) : NULL;
+    return colon != NULL && is_equal(password, colon + 1, size - (size_t)(colon + 1 - text));
+}
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+static const char *method_name(enum evhttp_cmd_type method) {
+    switch (method) {
+    case EVHTTP_REQ_GET:
+    case EVHTTP_REQ_HEAD:
+        return "GET";
+    case EVHTTP_REQ_POST:
+        return "POST";
+    case EVHTTP_REQ_PUT:
+        return "PUT";
+    case EVHTTP_REQ_DELETE:
+        return "DELETE";
+    default:
+        return "";
+    }
+}
+
+/* The sources of a draft, which borrows from all of them until the call is made. */
+struct sources {
+    struct lk_draft_body *body;
+    struct evkeyvalq query;
+    char *path; /* decoded */
+    char owner[OWNER_BYTES_MAX];
+};
+
+/* The fields must be empty; their texts end at the first NUL. */
+static lk_outcome parse_query(struct evhttp_request *request, struct evkeyvalq *fields,
+                              lk_error *error) {
+    const char *text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
+
+    if (text == NULL || text[0] == '\0') {
+        return LK_OK;
+    }
+    if (strstr(text, "%00") != NULL || evhttp_parse_query_str(text, fields) != 0) {
+        return lk_error_set(error, LK_INVALID, "the query is not NAME=VALUE&..., without NULs");
+    }
+    return LK_OK;
+}
+
+static lk_outcome read_query(struct lk_draft *draft, struct evhttp_request *request,
+                             struct sources *sources, lk_error *error) {
+    const struct evkeyval *field;
+    lk_outcome outcome = parse_query(request, &sources->query, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    TAILQ_FOREACH(field, &sources->query, next) {
+        outcome =
+            lk_draft_set_text(draft, lk_slice_of(field->key), lk_slice_of(field->value), error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
+    return LK_OK;
+}
+
+/* The body as one contiguous slice. */
+static struct lk_slice body_of(struct evhttp_request *request) {
+    struct evbuffer *buffer = evhttp_request_get_input_buffer(request);
+    size_t size = evbuffer_get_length(buffer);
+
+    return (struct lk_slice){.bytes = size > 0 ? (const char *)evbuffer_pullup(buffer, -1) : "",
+                             .size = size};
+}
+
+/* Whether each % begins an encoded byte; evhttp would keep other ones literally. */
+static bool is_encoded(struct lk_slice text) {
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.bytes[i] == '%'
+            && (text.size - i < 3 || lk_hexadecimal(text.bytes[i + 1]) < 0
+                || lk_hexadecimal(text.bytes[i + 2]) < 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Reads the path after the route, the query, and the body where it is the value. */
+static lk_outcome read_rest(struct lk_draft *draft, struct evhttp_request *request,
+                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+    char *encoded;
+    size_t size = 0;
+
+    if (!is_encoded(rest)) {
+        return lk_error_set(error, LK_INVALID,
+                            "behind a %% in a path stand two hexadecimal digits");
+    }
+    if (rest.size > 0) {
+        encoded = strndup(rest.bytes, rest.size);
+        sources->path = encoded != NULL ? evhttp_uridecode(encoded, 0, &size) : NULL;
+        free(encoded);
+        if (sources->path == NULL) {
+            return lk_error_set(error, LK_INTERNAL, "no memory for the path");
+        }
+        draft->has_path = true;
+        draft->path = (struct lk_slice){.bytes = sources->path, .size = size};
+    }
+    if (draft->command->operands == LK_OPERANDS_PATH_VALUE) {
+        draft->value = body_of(request);
+    }
+    return read_query(draft, request, sources, error);
+}
+
+/* A request without an owner gets a fresh one, which the answer names. */
+static void complete_wish(struct lk_draft *draft, struct sources *sources) {
+    bool asks = lk_command_decides(draft->command, LK_COMMAND_ASK)
+                || lk_command_decides(draft->command, LK_COMMAND_TAKE);
+
+    if (asks && draft->owner.size == 0) {
+        (void)snprintf(sources->owner, sizeof sources->owner, "http:%016" PRIx64 "%016" PRIx64,
+                       lk_random_draw(), lk_random_draw());
+        draft->owner = lk_slice_of(sources->owner);
+    }
+    if (lk_command_decides(draft->command, LK_COMMAND_BREAK) && draft->by.size == 0) {
+        draft->by = lk_slice_of("http");
+    }
+}
+
+static lk_outcome read_wish(struct lk_http_door *door, struct evhttp_request *request,
+                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+    struct lk_draft *draft = &door->draft;
+    bool is_post = evhttp_request_get_command(request) == EVHTTP_REQ_POST;
+    lk_outcome outcome = is_post
+                             ? lk_draft_read_json(draft, body_of(request), &sources->body, error)
+                             : read_rest(draft, request, rest, sources, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    complete_wish(draft, sources);
+    outcome = lk_draft_understand(draft, &door->call, error);
+    if (outcome == LK_OK) {
+        lk_reply_context_fill(&door->context, draft, &door->call);
+    }
+    return outcome;
+}
+
+static void run_command(struct lk_http_door *door, struct evhttp_request *request,
+                        const struct lk_command_spec *command, struct lk_slice rest) {
+    struct sources sources = {.body = NULL};
+    lk_error error;
+    lk_outcome outcome;
+
+    TAILQ_INIT(&sources.query);
+    lk_draft_begin(&door->draft, command);
+    outcome = read_wish(door, request, rest, &sources, &error);
+    if (outcome == LK_OK) {
+        lk_http_call(door, request);
+    } else {
+        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
+    }
+    lk_draft_body_free(sources.body);
+    evhttp_clear_headers(&sources.query);
+    free(sources.path);
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+static bool is_json(const char *type) {
+    static const char json[] = "application/json";
+    size_t size = strlen(json);
+
+    return type != NULL && strncasecmp(type, json, size) == 0
+           && (type[size] == '\0' || type[size] == ';' || type[size] == ' ');
+}
+
+static void follow(struct lk_http_door *door, struct evhttp_request *request) {
+    const char *after = header_of(request, "Last-Event-ID");
+    struct evkeyvalq fields;
+    lk_error error;
+    lk_outcome outcome;
+
+    TAILQ_INIT(&fields);
+    outcome = parse_query(request, &fields, &error);
+    if (outcome == LK_OK) {
+        after = after != NULL ? after : evhttp_find_header(&fields, "after");
+        outcome = lk_http_events_open(door, request, evhttp_find_header(&fields, "prefix"), after,
+                                      &error);
+    }
+    if (outcome != LK_OK) {
+        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
+    }
+    evhttp_clear_headers(&fields);
+}
+
+/* The route has no such method: Allow lists those that it has. */
+static void refuse_method(struct lk_http_door *door, struct evhttp_request *request,
+                          const char *allowed) {
+    (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", allowed);
+    lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID, "this route is for another method");
+}
+
+static void refuse_method_of_command(struct lk_http_door *door, struct evhttp_request *request,
+                                     const char *path) {
+    static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
+    char allowed[sizeof "GET, POST, PUT, DELETE"];
+    struct lk_text text = lk_text_in(allowed, sizeof allowed);
+    struct lk_slice rest;
+    bool is_known;
+
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (lk_command_find_route(lk_slice_of(methods[i]), lk_slice_of(path), &rest, &is_known)
+            != NULL) {
+            lk_text_format(&text, "%s%s", text.size > 0 ? ", " : "", methods[i]);
+        }
+    }
+    refuse_method(door, request, allowed);
+}
+
+/* Whether it was one of the routes about the service itself. */
+static bool run_service_route(struct lk_http_door *door, struct evhttp_request *request,
+                              const char *path, const char *method) {
+    bool is_health = strcmp(path, "/healthz") == 0;
+    bool is_ready = strcmp(path, "/readyz") == 0;
+    bool is_events = strcmp(path, "/v1/events") == 0;
+
+    if (!is_health && !is_ready && !is_events && strcmp(path, "/metrics") != 0) {
+        return false;
+    }
+    if (strcmp(method, "GET") != 0
+        || (is_events && evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)) {
+        refuse_method(door, request, is_events ? "GET" : "GET, HEAD");
+    } else if (is_events) {
+        follow(door, request);
+    } else if (is_health) {
+        struct lk_http_reply reply = {.status = HTTP_OK, .type = "text/plain; charset=utf-8"};
+        lk_buffer_add_text(&reply.body, "ok\n");
+        lk_http_reply_send(door, request, &reply);
+    } else {
+        door->context.command = is_ready ? &lk_http_ready : &lk_http_metrics;
+        door->call = (struct lk_call){.kind = LK_CALL_INFO};
+        lk_http_call(door, request);
+    }
+    return true;
+}
+
+static void run_route(struct lk_http_door *door, struct evhttp_request *request, const char *path) {
+    enum evhttp_cmd_type type = evhttp_request_get_command(request);
+    const char *method = method_name(type);
+    struct lk_slice rest;
+    bool is_known;
+    const struct lk_command_spec *command =
+        lk_command_find_route(lk_slice_of(method), lk_slice_of(path), &rest, &is_known);
+
+    if (run_service_route(door, request, path, method)) {
+        return;
+    }
+    if (!is_known) {
+        lk_http_refuse(door, request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
+    } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
+        refuse_method_of_command(door, request, path);
+    } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
+        lk_http_refuse(door, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
+                       "the body of a POST is application/json, and says so");
+    } else if (type == EVHTTP_REQ_PUT && body_of(request).size > LK_VALUE_BYTES_MAX) {
+        lk_http_refuse(door, request, STATUS_TOO_LARGE, LK_INVALID,
+                       "R15: a value has at most 65536 bytes");
+    } else {
+        run_command(door, request, command, rest);
+    }
+}
+
+static void refuse_surplus(struct lk_http_door *door, struct evhttp_request *request) {
+    lk_http_refuse(door, request, STATUS_TOO_MANY, LK_FULL, "too many connections");
+}
+
+/* A missing password is refused at once, a wrong one after a delay. */
+static void meet_stranger(struct lk_http_door *door, struct evhttp_request *request,
+                          struct lk_http_client *client) {
+    if (header_of(request, "Authorization") == NULL || !lk_http_client_punish(client, request)) {
+        lk_http_refuse_stranger(door, request);
+    }
+}
+
+/*
+ * Health checks are answered even when the service is full: a supervisor would restart a service
+ * that does not answer.
+ */
+static bool is_probe(const char *path) {
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
+}
+
+void lk_http_handle(struct evhttp_request *request, void *context) {
+    struct lk_http_door *door = context;
+    const char *password = lk_server_options_of(door->server)->password;
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
+    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+    struct lk_http_client *client = lk_http_client_of(door, request);
+
+    if (client == NULL) {
+        refuse_surplus(door, request);
+        return;
+    }
+    lk_http_client_asked(client);
+    if (!is_clear(request)) {
+        refuse_unclear(door, request);
+    } else if (path == NULL) {
+        lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
+    } else if (!is_from_here(door, request)) {
+        lk_http_refuse(door, request, STATUS_FORBIDDEN, LK_DENIED,
+                       "the request comes from another site: see Host and Origin");
+    } else if (password != NULL && strcmp(path, "/healthz") != 0
+               && !is_known(password, header_of(request, "Authorization"))) {
+        meet_stranger(door, request, client);
+    } else if (!is_probe(path) && !lk_http_client_settle(client)) {
+        refuse_surplus(door, request);
+    } else if (!is_probe(path) && lk_server_is_full(door->server)) {
+        lk_http_refuse(door, request, STATUS_TOO_MANY, LK_FULL,
+                       "there is no room for the reply just now: too much has not been read");
+    } else {
+        run_route(door, request, path);
+    }
+}

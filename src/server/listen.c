@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listening sockets. */
+#include "server/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+enum { BACKLOG = 1024, HOST_BYTES_MAX = 128, PORT_BYTES_MAX = 8 };
+
+static const char unix_scheme[] = "unix:";
+
+/* The outcome for an error of the system. */
+static lk_outcome explain(const char *address, int cause, lk_error *error) {
+    lk_outcome outcome = cause == EACCES || cause == EPERM ? LK_DENIED : LK_UNAVAILABLE;
+
+    return lk_error_set(error, outcome, "cannot listen on %s: %s", address, strerror(cause));
+}
+
+/* ---- unix ------------------------------------------------------------------------------------ */
+
+/*
+ * Whether the file is a socket that no process listens on: left behind by a process that was
+ * killed.
+ */
+static bool is_left_behind(const struct sockaddr_un *place) {
+    struct stat status;
+    int probe;
+    bool is_refused;
+
+    if (lstat(place->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return false;
+    }
+    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    is_refused = probe >= 0 && connect(probe, (const struct sockaddr *)place, sizeof *place) != 0
+                 && errno == ECONNREFUSED;
+    if (probe >= 0) {
+        (void)close(probe);
+    }
+    return is_refused;
+}
+
+static lk_outcome open_unix(const char *address, struct lk_listen_socket *ret_listener,
+                            lk_error *error) {
+    const char *path = address + strlen(unix_scheme);
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    struct lk_listen_socket listener = {.socket = -1};
+    int cause;
+
+    if (path[0] == '\0' || strlen(path) >= sizeof place.sun_path) {
+        return lk_error_set(error, LK_INVALID, "%s: the path of a socket has 1 to %zu bytes",
+                            address, sizeof place.sun_path - 1);
+    }
+    memcpy(place.sun_path, path, strlen(path) + 1);
+    if (is_left_behind(&place)) {
+        (void)unlink(path);
+    }
+    listener.socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    listener.path = strdup(path);
+    /* Only its owner may connect: the permissions are set before listening begins. */
+    if (listener.socket >= 0 && listener.path != NULL
+        && bind(listener.socket, (const struct sockaddr *)&place, sizeof place) == 0
+        && chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(listener.socket, BACKLOG) == 0) {
+        *ret_listener = listener;
+        return LK_OK;
+    }
+    cause = errno;
+    if (listener.socket >= 0) {
+        (void)close(listener.socket);
+    }
+    free(listener.path);
+    return explain(address, cause, error);
+}
+
+/* ---- ports ----------------------------------------------------------------------------------- */
+
+struct place {
+    struct sockaddr_storage address;
+    socklen_t size;
+};
+
+static bool is_loopback(const struct place *place) {
+    if (place->address.ss_family == AF_INET) {
+        struct sockaddr_in of;
+        memcpy(&of, &place->address, sizeof of);
+        return ntohl(of.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
+    struct sockaddr_in6 of;
+    memcpy(&of, &place->address, sizeof of);
+    return IN6_IS_ADDR_LOOPBACK(&of.sin6_addr)
+           || (IN6_IS_ADDR_V4MAPPED(&of.sin6_addr) && of.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+/* Splits HOST:PORT. `*` and an empty host are every address. */
+static bool split(const char *address, char host[HOST_BYTES_MAX], char port[PORT_BYTES_MAX]) {
+    const char *colon = strrchr(address, ':');
+    size_t size = colon != NULL ? (size_t)(colon - address) : 0;
+
+    if (colon == NULL || size >= HOST_BYTES_MAX || strlen(colon + 1) >= PORT_BYTES_MAX
+        || colon[1] == '\0' || strspn(colon + 1, "0123456789") != strlen(colon + 1)
+        || strtol(colon + 1, NULL, 10) > UINT16_MAX) {
+        return false;
+    }
+    if (size >= 2 && address[0] == '[' && address[size - 1] == ']') {
+        address++;
+        size -= 2;
+    } else if (memchr(address, ':', size) != NULL) {
+        return false;
+    }
+    memcpy(host, address, size);
+    host[size] = '\0';
+    memcpy(port, colon + 1, strlen(colon + 1) + 1);
+    return true;
+}
+
+/* The first address of that name, IPv4 ones before others. */
+static bool look_up(const char *host, const char *port, struct place *ret_place) {
+    bool is_any = host[0] == '\0' || strcmp(host, "*") == 0;
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found;
+    const struct addrinfo *best;
+
+    if (getaddrinfo(is_any ? "0.0.0.0" : host, port, &hints, &found) != 0) {
+        return false;
+    }
+    best = found;
+    for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
+        if (each->ai_family == AF_INET) {
+            best = each;
+            break;
+        }
+    }
+    memcpy(&ret_place->address, best->ai_addr, best->ai_addrlen);
+    ret_place->size = best->ai_addrlen;
+    freeaddrinfo(found);
+    return true;
+}
+
+static void tell_place(const struct place *place, char ret_address[LK_ADDRESS_BYTES_MAX]) {
+    bool is_six = place->address.ss_family == AF_INET6;
+    char host[HOST_BYTES_MAX] = "";
+    char port[PORT_BYTES_MAX] = "";
+
+    (void)getnameinfo((const struct sockaddr *)&place->address, place->size, host, sizeof host,
+                      port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s%s:%s", is_six ? "[" : "", host,
+                   is_six ? "]" : "", port);
+}
+
+/*
+ * Options of the listening socket, which accepted ones inherit. Small packets are sent at once. A
+ * peer that vanished without closing is probed first after half of the time, and is given up when
+ * all of it is over: an idle connection by the probes (KEEP*), one with data under way by the user
+ * timeout (RFC 5482), without which the kernel retransmits for a quarter of an hour.
+ */
+static bool set_up_peers(int listener, uint32_t keepalive_s) {
+    enum { PROBES = 3 };
+    static const int yes = 1;
+    int idle_s = (int)(keepalive_s / 2);
+    int interval_s = (int)(keepalive_s / (2 * PROBES));
+    unsigned timeout_ms = keepalive_s * 1000U;
+    const struct {
+        int level, name;
+        const void *value;
+        bool is_of_keepalive;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, &yes, false},
+        {SOL_SOCKET, SO_KEEPALIVE, &yes, true},
+        {IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, true},
+        {IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, true},
+        {IPPROTO_TCP, TCP_KEEPCNT, &(const int){PROBES}, true},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, true},
+    };
+    bool is_set = true;
+
+    interval_s = interval_s > 0 ? interval_s : 1;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (!options[i].is_of_keepalive || keepalive_s != LK_TCP_KEEPALIVE_NEVER) {
+            is_set = setsockopt(listener, options[i].level, options[i].name, options[i].value,
+                                sizeof(int))
+                         == 0
+                     && is_set;
+        }
+    }
+    return is_set;
+}
+
+static lk_outcome open_port(const struct lk_server_options *options, const char *address,
+                            struct lk_listen_socket *ret_listener, lk_error *error) {
+    static const int yes = 1;
+    char host[HOST_BYTES_MAX];
+    char port[PORT_BYTES_MAX];
+    struct place place;
+    int listener;
+    int cause;
+
+    if (!split(address, host, port) || !look_up(host, port, &place)) {
+        return lk_error_set(error, LK_INVALID, "there is no address %s: HOST:PORT or unix:PATH",
+                            address);
+    }
+    if (!is_loopback(&place) && !options->is_insecure && options->password == NULL) {
+        return lk_error_set(error, LK_DENIED,
+                            "other machines can reach %s: give it a password, or say --insecure",
+                            address);
+    }
+    listener =
+        socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    if (listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
+        && set_up_peers(listener, options->tcp_keepalive_s)
+        && bind(listener, (const struct sockaddr *)&place.address, place.size) == 0
+        && listen(listener, BACKLOG) == 0) {
+        *ret_listener = (struct lk_listen_socket){.socket = listener};
+        return LK_OK;
+    }
+    cause = errno;
+    if (listener >= 0) {
+        (void)close(listener);
+    }
+    return explain(address, cause, error);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+lk_outcome lk_listen_socket_open(const struct lk_server_options *options, const char *address,
+                                 struct lk_listen_socket *ret_listener,
+                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
+    bool is_unix = strncmp(address, unix_scheme, strlen(unix_scheme)) == 0;
+    lk_outcome outcome = is_unix ? open_unix(address, ret_listener, error)
+                                 : open_port(options, address, ret_listener, error);
+
+    if (outcome == LK_OK && is_unix) {
+        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s", address);
+    } else if (outcome == LK_OK) {
+        struct place place = {.size = sizeof place.address};
+        (void)getsockname(ret_listener->socket, (struct sockaddr *)&place.address, &place.size);
+        tell_place(&place, ret_address);
+    }
+    return outcome;
+}
+
+void lk_listen_socket_name_peer(const struct lk_listen_socket *listener, int socket,
+                                char ret_address[LK_ADDRESS_BYTES_MAX]) {
+    struct place place = {.size = sizeof place.address};
+
+    if (listener->path != NULL) {
+        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listener->path);
+    } else {
+        (void)getpeername(socket, (struct sockaddr *)&place.address, &place.size);
+        tell_place(&place, ret_address);
+    }
+}
+
+void lk_listen_socket_close(struct lk_listen_socket *listener) {
+    if (listener->socket >= 0) {
+        (void)close(listener->socket);
+        listener->socket = -1;
+    }
+    if (listener->path != NULL) {
+        (void)unlink(listener->path);
+        free(listener->path);
+        listener->path = NULL;
+    }
+}
+
+int lk_listen_socket_accept(const struct lk_listen_socket *listener, bool *ret_is_exhausted) {
+    int peer = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    *ret_is_exhausted =
+        peer < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+    return peer;
+}

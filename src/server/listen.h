@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses to listen on: HOST:PORT, [HOST]:PORT or unix:PATH. An address that other machines can
+ * reach is refused, unless a password is required, or the configuration explicitly allows it.
+ */
+#ifndef LK_SERVER_LISTEN_H
+#define LK_SERVER_LISTEN_H
+
+#include "server/server.h"
+
+struct lk_listen_socket {
+    int socket; /* non-blocking; -1: closed */
+    char *path; /* unix: to be unlinked; owned. NULL: a TCP port */
+};
+
+/*
+ * Accepted sockets inherit the listener's options: small packets are sent at once, and unreachable
+ * peers are found within options->tcp_keepalive_s.
+ *
+ * LK_OK with *ret_listener, for lk_listen_socket_close(), and its address; LK_INVALID (no such
+ * address), LK_DENIED (other machines can reach it, or no permission), LK_UNAVAILABLE (taken),
+ * LK_INTERNAL.
+ */
+lk_outcome lk_listen_socket_open(const struct lk_server_options *options, const char *address,
+                                 struct lk_listen_socket *ret_listener,
+                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
+void lk_listen_socket_close(struct lk_listen_socket *listener);
+
+/*
+ * Accepts the next connection: a non-blocking socket. -1: there is none now; *ret_is_exhausted:
+ * there may be one, but no more files can be opened.
+ */
+int lk_listen_socket_accept(const struct lk_listen_socket *listener, bool *ret_is_exhausted);
+
+/* The peer's address; for a Unix socket, the path of the socket. */
+void lk_listen_socket_name_peer(const struct lk_listen_socket *listener, int socket,
+                                char ret_address[LK_ADDRESS_BYTES_MAX]);
+
+#endif

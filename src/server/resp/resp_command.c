@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that go to the core, and the core's replies. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "server/resp/resp.h"
+
+enum { SHOWN_NAME_BYTES_MAX = 64 };
+
+/* Every call of a connection has the same tag: one at a time is with the core. */
+static const uint64_t the_tag = 1;
+
+static struct lk_form_writer writer_of(struct lk_resp_connection *connection) {
+    return lk_form_writer_resp(&connection->outbox.bytes, connection->version);
+}
+
+void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
+    lk_resp_put_error(&connection->outbox.bytes, word, lk_slice_of(text));
+}
+
+void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
+    if (!lk_outbox_fits(&connection->outbox)) {
+        lk_resp_refuse(connection, "FULL", "there is no room for the reply, ask for less");
+    }
+    lk_outbox_end(&connection->outbox, batch, true);
+    lk_resp_connection_charge(connection);
+}
+
+/* ---- from the core --------------------------------------------------------------------------- */
+
+static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
+    struct lk_resp_connection *connection = peer;
+    const struct lk_reply_context *context =
+        connection->is_calling ? &connection->door->context : connection->blocked;
+    struct lk_form_writer writer = writer_of(connection);
+
+    (void)tag;
+    lk_outbox_begin(&connection->outbox);
+    if (context->command->kind == LK_CALL_INFO) {
+        lk_resp_write_info(connection, reply);
+    } else {
+        (void)lk_answer_write(context, reply, &writer);
+    }
+    connection->outbox.bytes.failed = lk_form_writer_failed(&writer);
+    lk_resp_end_answer(connection, batch);
+    connection->is_answered = true;
+    if (!connection->is_calling) {
+        free(connection->blocked);
+        connection->blocked = NULL;
+    }
+    lk_resp_connection_stir(connection);
+}
+
+static void durable(void *peer, uint64_t batch) {
+    struct lk_resp_connection *connection = peer;
+
+    lk_outbox_release(&connection->outbox, batch);
+    lk_resp_connection_stir(connection);
+}
+
+static void failed(void *peer, const char *why) {
+    struct lk_resp_connection *connection = peer;
+    struct lk_buffer instead = {.max = 0};
+
+    lk_resp_put_error(&instead, "UNAVAILABLE", lk_slice_of(why));
+    lk_outbox_void(&connection->outbox, (struct lk_slice){instead.bytes, instead.size});
+    connection->outbox.bytes.failed = connection->outbox.bytes.failed || instead.failed;
+    lk_buffer_done(&instead);
+    lk_resp_connection_stir(connection);
+}
+
+const struct lk_session_ops lk_resp_session_ops = {
+    .answer = answer,
+    .durable = durable,
+    .failed = failed,
+};
+
+/* ---- to the core ----------------------------------------------------------------------------- */
+
+/* Answers with one error. */
+static void refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
+    lk_outbox_begin(&connection->outbox);
+    lk_resp_refuse(connection, word, text);
+    lk_resp_end_answer(connection, 0);
+}
+
+static void refuse_wish(struct lk_resp_connection *connection, const lk_error *error) {
+    struct lk_form_writer writer = writer_of(connection);
+
+    lk_outbox_begin(&connection->outbox);
+    lk_answer_write_failure(&writer, error->outcome, error->text);
+    lk_resp_end_answer(connection, 0);
+}
+
+/* A command without an owner gets the connection's own, and its request is bound (R18). */
+static void complete_wish(struct lk_resp_connection *connection, struct lk_draft *draft) {
+    bool takes_owner = (draft->command->keywords >> LK_WORD_OWNER & 1) != 0;
+
+    if (lk_command_decides(draft->command, LK_COMMAND_BREAK)) {
+        draft->by = draft->by.size > 0 ? draft->by : lk_session_owner(connection->session);
+    } else if (takes_owner && (draft->given >> LK_WORD_OWNER & 1) == 0) {
+        draft->owner = lk_session_owner(connection->session);
+        draft->is_bound = true;
+    }
+}
+
+/* Makes the call; if it blocks, keeps a copy of what its answer will need. */
+static void call(struct lk_resp_connection *connection) {
+    struct lk_resp_door *door = connection->door;
+    struct lk_core *core = lk_server_core(door->server);
+    struct lk_times times = lk_server_times(door->server);
+
+    door->call.tag = the_tag;
+    connection->is_calling = true;
+    connection->is_answered = false;
+    lk_core_call(core, connection->session, &door->call, &times);
+    connection->is_calling = false;
+    if (connection->is_answered) {
+        return;
+    }
+    connection->blocked = lk_reply_context_copy(&door->context);
+    if (connection->blocked == NULL) {
+        lk_core_cancel(core, connection->session, the_tag, &times);
+        refuse(connection, "INTERNAL", "no memory to wait");
+    }
+}
+
+static void execute(struct lk_resp_connection *connection, const struct lk_command_spec *command,
+                    const struct lk_slice *words, size_t count) {
+    struct lk_resp_door *door = connection->door;
+    lk_error error;
+
+    lk_draft_begin(&door->draft, command);
+    if (lk_draft_read_words(&door->draft, words, count, &error) != LK_OK) {
+        refuse_wish(connection, &error);
+        return;
+    }
+    complete_wish(connection, &door->draft);
+    if (lk_draft_understand(&door->draft, &door->call, &error) != LK_OK) {
+        refuse_wish(connection, &error);
+        return;
+    }
+    lk_reply_context_fill(&door->context, &door->draft, &door->call);
+    call(connection);
+}
+
+static void refuse_unknown(struct lk_resp_connection *connection, struct lk_slice name) {
+    lk_error error;
+
+    (void)lk_error_set(&error, LK_INVALID, "unknown command '%.*s'",
+                       (int)(name.size < SHOWN_NAME_BYTES_MAX ? name.size : SHOWN_NAME_BYTES_MAX),
+                       name.bytes);
+    refuse(connection, "ERR", error.text);
+}
+
+static void refuse_barred(struct lk_resp_connection *connection, struct lk_slice name) {
+    lk_error error;
+
+    (void)lk_error_set(&error, LK_INVALID,
+                       "Can't execute '%.*s': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / WATCH / UNWATCH "
+                       "/ PING / QUIT / RESET are allowed in this context",
+                       (int)(name.size < SHOWN_NAME_BYTES_MAX ? name.size : SHOWN_NAME_BYTES_MAX),
+                       name.bytes);
+    refuse(connection, "ERR", error.text);
+}
+
+static void talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                 size_t count) {
+    bool is_known;
+
+    lk_outbox_begin(&connection->outbox);
+    is_known = lk_resp_talk(connection, arguments, count);
+    lk_resp_end_answer(connection, 0);
+    if (!is_known) {
+        refuse_unknown(connection, arguments[0]);
+    }
+}
+
+static void ask_info(struct lk_resp_connection *connection) {
+    connection->door->context.command = &lk_resp_info;
+    connection->door->call = (struct lk_call){.kind = LK_CALL_INFO};
+    call(connection);
+}
+
+static void refuse_arity(struct lk_resp_connection *connection, const char *name) {
+    lk_error error;
+
+    (void)lk_error_set(&error, LK_INVALID, "wrong number of arguments for '%s' command", name);
+    refuse(connection, "ERR", error.text);
+}
+
+/* `HTTP/1.1` and the like. */
+static bool is_version_of_http(struct lk_slice word) {
+    static const char name[] = "HTTP/";
+    size_t size = sizeof name - 1;
+
+    return word.size > size && memcmp(word.bytes, name, size) == 0 && word.bytes[size] >= '0'
+           && word.bytes[size] <= '9';
+}
+
+/*
+ * A browser that a page has directed here, or a client with the wrong port: the first line ends in
+ * the HTTP version, also if its method is the name of a command (GET, PUT), and other lines start
+ * with these words.
+ */
+static bool is_of_http(const struct lk_resp_request *request) {
+    const struct lk_slice *words = request->arguments;
+
+    return (request->is_inline && is_version_of_http(words[request->argument_count - 1]))
+           || lk_word_is(words[0], "POST") || lk_word_is(words[0], "HOST:");
+}
+
+/* Before authentication only a few commands are allowed. */
+static bool is_stranger_at_end(struct lk_resp_connection *connection) {
+    return !connection->is_known && ++connection->commands > LK_RESP_STRANGER_COMMANDS_MAX;
+}
+
+void lk_resp_execute(struct lk_resp_connection *connection) {
+    const struct lk_resp_request *request = &connection->door->request;
+    const struct lk_slice *arguments = request->arguments;
+    size_t count = request->argument_count;
+    const struct lk_command_spec *command = lk_command_find(arguments[0]);
+
+    if (is_of_http(request) || is_stranger_at_end(connection)) {
+        connection->is_ending = true;
+    } else if (lk_resp_is_barred(connection, arguments[0])) {
+        refuse_barred(connection, arguments[0]);
+    } else if (command == NULL && connection->is_known
+               && lk_word_is(arguments[0], lk_resp_info.name)) {
+        ask_info(connection);
+    } else if (command == NULL) {
+        talk(connection, arguments, count);
+    } else if (!connection->is_known) {
+        refuse(connection, "NOAUTH", "Authentication required.");
+    } else if (count - 1 < lk_command_operand_count(command)) {
+        refuse_arity(connection, command->name);
+    } else {
+        execute(connection, command, arguments + 1, count - 1);
+    }
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection of the RESP listener: bytes in, requests parsed, bytes out. */
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/complaints.h"
+#include "server/resp/resp.h"
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+void lk_resp_connection_stir(struct lk_resp_connection *connection) {
+    if (!connection->is_ready) {
+        connection->is_ready = true;
+        TAILQ_INSERT_TAIL(&connection->door->ready, connection, ready);
+    }
+}
+
+/* Frees everything; the requests bound to the session end with it (R18). */
+static void close_connection(struct lk_resp_connection *connection) {
+    struct lk_resp_door *door = connection->door;
+    struct lk_times times = lk_server_times(door->server);
+
+    (void)event_del(&connection->readable);
+    (void)event_del(&connection->writable);
+    (void)event_del(&connection->penalty);
+    lk_resp_unwatch_all(connection);
+    if (connection->session != NULL) {
+        lk_core_session_close(lk_server_core(door->server), connection->session, &times);
+    }
+    (void)close(connection->socket);
+    TAILQ_REMOVE(&door->all, connection, all);
+    if (connection->is_ready) {
+        TAILQ_REMOVE(&door->ready, connection, ready);
+    }
+    lk_guest_leave(&door->guests, &connection->guest);
+    door->count -= connection->has_place;
+    lk_server_charge(door->server, &connection->charged, 0);
+    lk_buffer_done(&connection->input);
+    lk_outbox_done(&connection->outbox);
+    free(connection->blocked);
+    free(connection);
+}
+
+/* ---- executing requests ---------------------------------------------------------------------- */
+
+static size_t untold(const struct lk_resp_connection *connection) {
+    return connection->outbox.bytes.size - connection->outbox.gone;
+}
+
+void lk_resp_connection_charge(struct lk_resp_connection *connection) {
+    lk_server_charge(connection->door->server, &connection->charged,
+                     connection->input.capacity + connection->outbox.bytes.capacity);
+}
+
+void lk_resp_connection_cut(struct lk_resp_connection *connection) {
+    close_connection(connection);
+}
+
+static bool may_take(const struct lk_resp_connection *connection) {
+    return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
+           && !lk_server_is_full(connection->door->server) && !connection->is_punished
+           && !connection->door->is_choked && !connection->outbox.bytes.failed
+           && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
+}
+
+static void refuse_bytes(struct lk_resp_connection *connection, const char *why) {
+    lk_outbox_begin(&connection->outbox);
+    lk_resp_put_error(&connection->outbox.bytes, "ERR", lk_slice_of(why));
+    lk_resp_end_answer(connection, 0);
+    connection->is_ending = true;
+}
+
+/* Executes the complete requests; returns how many bytes they took. */
+static size_t take_requests(struct lk_resp_connection *connection, struct lk_slice input) {
+    struct lk_resp_request *request = &connection->door->request;
+    size_t taken = 0;
+
+    connection->needed = 0;
+    while (taken < input.size && may_take(connection)) {
+        const struct lk_resp_bounds bounds = {
+            .arguments_max = connection->is_known ? LK_RESP_ARGUMENTS_MAX : 8,
+            .request_bytes_max =
+                connection->is_known ? LK_RESP_REQUEST_BYTES_MAX : LK_RESP_STRANGER_BYTES_MAX,
+        };
+        struct lk_slice rest = {.bytes = input.bytes + taken, .size = input.size - taken};
+        switch (lk_resp_request_parse(rest, &bounds, request)) {
+        case LK_RESP_MORE:
+            connection->needed = request->size;
+            return taken;
+        case LK_RESP_BAD:
+            refuse_bytes(connection, request->error);
+            return input.size;
+        case LK_RESP_DONE:
+            taken += request->size;
+            connection->is_whole = true;
+            if (request->argument_count > 0) {
+                lk_resp_execute(connection);
+            }
+            break;
+        }
+    }
+    return taken;
+}
+
+/* Executes buffered requests; returns whether there were any. */
+static bool take_kept(struct lk_resp_connection *connection) {
+    struct lk_slice kept = {.bytes = connection->input.bytes, .size = connection->input.size};
+    size_t taken;
+
+    if (kept.size == 0 || kept.size < connection->needed || !may_take(connection)) {
+        return false;
+    }
+    taken = take_requests(connection, kept);
+    lk_buffer_consume(&connection->input, taken);
+    if (connection->input.size == 0) {
+        lk_buffer_done(&connection->input);
+    }
+    return taken > 0;
+}
+
+/* Executes requests directly from the read buffer if no earlier input is buffered. */
+static void take_input(struct lk_resp_connection *connection, struct lk_slice input) {
+    if (connection->input.size == 0) {
+        size_t taken = take_requests(connection, input);
+        input.bytes += taken;
+        input.size -= taken;
+        lk_buffer_add_slice(&connection->input, input);
+    } else {
+        lk_buffer_add_slice(&connection->input, input);
+        (void)take_kept(connection);
+    }
+    if (connection->input.failed) {
+        connection->is_dead = true;
+    }
+    lk_resp_connection_charge(connection);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
+    return connection->begun_us != 0
+           && now_us - connection->begun_us >= connection->door->request_s * INT64_C(1000000);
+}
+
+/*
+ * Bounds the time in which a request must become complete; there is no timer while none has begun.
+ * In a stream of requests the last one may always be incomplete, but it is a different one each
+ * time. Before authentication the timer always runs, or silent connections would keep out those
+ * that know the password.
+ */
+static void watch_request(struct lk_resp_connection *connection) {
+    const struct timeval patience = {.tv_sec = connection->door->request_s};
+    bool is_begun = (connection->input.size > 0 || !connection->is_known) && may_take(connection);
+    bool was_begun = connection->begun_us != 0;
+
+    if (!connection->is_reading || (!is_begun && !was_begun)) {
+        return;
+    }
+    if (!is_begun) {
+        connection->begun_us = 0;
+        (void)event_remove_timer(&connection->readable);
+    } else if (!was_begun || connection->is_whole) {
+        connection->begun_us = lk_server_times(connection->door->server).now_us;
+        (void)event_add(&connection->readable, &patience);
+    } else if (is_overdue(connection, lk_server_times(connection->door->server).now_us)) {
+        connection->is_dead = true;
+    }
+    connection->is_whole = false;
+}
+
+/* The peer has closed its side: pending answers are still sent, a blocked call is cancelled. */
+static void hear_end(struct lk_resp_connection *connection, bool is_broken) {
+    connection->is_ending = true;
+    connection->is_dead = is_broken || connection->blocked != NULL;
+}
+
+static void read_some(evutil_socket_t socket, short what, void *context) {
+    struct lk_resp_connection *connection = context;
+    struct lk_resp_door *door = connection->door;
+    ssize_t size;
+
+    (void)what;
+    lk_resp_connection_stir(connection);
+    size = recv(socket, door->input, sizeof door->input, 0);
+    if (size > 0) {
+        take_input(connection, (struct lk_slice){.bytes = door->input, .size = (size_t)size});
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        hear_end(connection, size < 0);
+    }
+}
+
+void lk_resp_connection_update(struct lk_resp_connection *connection) {
+    bool wants = !connection->is_ending && !connection->door->is_choked && !connection->is_punished
+                 && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
+                 && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
+
+    if (wants == connection->is_reading) {
+        return;
+    }
+    connection->is_reading = wants;
+    connection->begun_us = 0;
+    if (wants) {
+        (void)event_add(&connection->readable, NULL);
+        watch_request(connection);
+    } else {
+        (void)event_del(&connection->readable);
+    }
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* How long a client may leave its answers unread: less during shutdown. */
+static struct timeval patience_of(const struct lk_resp_connection *connection) {
+    return (struct timeval){
+        .tv_sec = connection->door->is_stopping ? 1 : (time_t)connection->door->request_s};
+}
+
+static void go_on_writing(evutil_socket_t socket, short what, void *context) {
+    struct lk_resp_connection *connection = context;
+
+    (void)socket;
+    connection->is_writing = false;
+    if ((what & EV_TIMEOUT) != 0) { /* the reason cannot be sent: the client does not read */
+        lk_complain("a client that does not read",
+                    "number %" PRIu64
+                    " has read nothing for %ld s of what it is told, and is cut off",
+                    connection->session != NULL ? lk_session_number(connection->session) : 0,
+                    (long)patience_of(connection).tv_sec);
+        connection->is_dead = true;
+    }
+    lk_resp_connection_stir(connection);
+}
+
+void lk_resp_connection_hurry(struct lk_resp_connection *connection) {
+    const struct timeval patience = patience_of(connection);
+
+    if (connection->is_writing) {
+        (void)event_add(&connection->writable, &patience);
+    }
+}
+
+/* Writes once all bytes that may leave. */
+static void write_out(struct lk_resp_connection *connection) {
+    const struct timeval patience = patience_of(connection);
+    struct lk_slice leaving = lk_outbox_leaving(&connection->outbox);
+    ssize_t size;
+
+    if (connection->is_writing || connection->is_punished || leaving.size == 0) {
+        return;
+    }
+    size = send(connection->socket, leaving.bytes, leaving.size, MSG_NOSIGNAL);
+    if (size < 0 && errno != EAGAIN && errno != EINTR) {
+        connection->is_dead = true;
+        return;
+    }
+    if (size > 0) {
+        lk_outbox_consume(&connection->outbox, (size_t)size);
+    }
+    if (size < 0 || (size_t)size < leaving.size) {
+        connection->is_writing = true;
+        (void)event_add(&connection->writable, &patience);
+    }
+}
+
+/* An answer is missing, so the answers after it would make no sense. */
+static void complain_of_room(const struct lk_resp_connection *connection) {
+    lk_complain("no memory for an answer", "client number %" PRIu64 " is cut off",
+                connection->session != NULL ? lk_session_number(connection->session) : 0);
+}
+
+bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
+    bool has_called = take_kept(connection);
+    bool is_told;
+
+    watch_request(connection);
+    if (!connection->is_dead) {
+        lk_resp_tell_events(connection);
+        write_out(connection);
+    }
+    if (connection->outbox.bytes.failed) {
+        complain_of_room(connection);
+    }
+    lk_resp_connection_charge(connection);
+    is_told = untold(connection) == 0 && connection->blocked == NULL;
+    if (connection->is_dead || connection->outbox.bytes.failed
+        || (connection->is_ending && is_told)) {
+        close_connection(connection);
+        return true;
+    }
+    lk_resp_connection_update(connection);
+    if (has_called
+        || (connection->input.size > 0 && connection->input.size >= connection->needed
+            && may_take(connection))) {
+        lk_resp_connection_stir(connection);
+        return true;
+    }
+    return false;
+}
+
+/* ---- authentication -------------------------------------------------------------------------- */
+
+static bool take_place(struct lk_resp_connection *connection) {
+    struct lk_resp_door *door = connection->door;
+
+    if (!connection->has_place && door->count < door->count_max) {
+        lk_guest_leave(&door->guests, &connection->guest);
+        connection->has_place = true;
+        door->count++;
+    }
+    return connection->has_place;
+}
+
+bool lk_resp_connection_welcome(struct lk_resp_connection *connection) {
+    connection->is_known = take_place(connection);
+    return connection->is_known;
+}
+
+void lk_resp_connection_drop(struct lk_guest *guest) {
+    struct lk_resp_connection *connection =
+        (struct lk_resp_connection *)((char *)guest - offsetof(struct lk_resp_connection, guest));
+
+    connection->is_dead = true;
+    lk_resp_connection_stir(connection);
+}
+
+/*
+ * The refusal waits in the outbox, and so do the commands after it. The listener does not detect
+ * that the client closes meanwhile: a client that reconnects for its next guess finds its place
+ * taken.
+ */
+void lk_resp_connection_punish(struct lk_resp_connection *connection) {
+    struct lk_guests *guests = &connection->door->guests;
+    int64_t now_us = lk_server_times(connection->door->server).now_us;
+    int64_t delay_us = lk_guests_guessed_us(guests, connection->socket, now_us);
+    const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
+
+    connection->is_punished = true;
+    lk_guest_shield(guests, &connection->guest, true);
+    (void)event_add(&connection->penalty, &delay);
+}
+
+void lk_resp_connection_pardon(struct lk_resp_connection *connection) {
+    (void)event_del(&connection->penalty);
+    connection->is_punished = false;
+    lk_guest_shield(&connection->door->guests, &connection->guest, false);
+    lk_resp_connection_stir(connection);
+}
+
+static void penalty_over(evutil_socket_t socket, short what, void *context) {
+    (void)socket;
+    (void)what;
+    lk_resp_connection_pardon(context);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* If no password is required, every client counts as authenticated. */
+static bool let_in(struct lk_resp_connection *connection) {
+    struct lk_resp_door *door = connection->door;
+
+    return lk_server_options_of(door->server)->password == NULL
+               ? lk_resp_connection_welcome(connection)
+               : lk_guest_enter(&door->guests, &connection->guest, connection->socket);
+}
+
+static void begin_events(struct lk_resp_connection *connection) {
+    struct event_base *loop = lk_server_loop(connection->door->server);
+
+    (void)event_assign(&connection->readable, loop, connection->socket, EV_READ | EV_PERSIST,
+                       read_some, connection);
+    (void)event_assign(&connection->writable, loop, connection->socket, EV_WRITE, go_on_writing,
+                       connection);
+    (void)evtimer_assign(&connection->penalty, loop, penalty_over, connection);
+}
+
+bool lk_resp_connection_open(struct lk_resp_door *door, int socket) {
+    struct lk_resp_connection *connection = calloc(1, sizeof *connection);
+    lk_error error;
+
+    if (connection == NULL) {
+        return false;
+    }
+    connection->door = door;
+    connection->socket = socket;
+    if (!let_in(connection)) {
+        free(connection);
+        return false;
+    }
+    connection->version = 2;
+    connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
+    begin_events(connection);
+    TAILQ_INSERT_TAIL(&door->all, connection, all);
+    if (lk_core_session_open(lk_server_core(door->server), &lk_resp_session_ops, connection,
+                             &connection->session, &error)
+        != LK_OK) {
+        connection->session = NULL;
+        lk_outbox_begin(&connection->outbox);
+        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", error.text);
+        lk_resp_end_answer(connection, 0);
+        connection->is_ending = true;
+    }
+    lk_resp_connection_stir(connection);
+    return true;
+}

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service's store in a SQLite file: the tables of the embedded engine, in a folder of the
+ * service's own. One transaction per batch, flushed when it commits (synchronous FULL).
+ *
+ * The writer itself checkpoints the WAL into the file when it has grown by CHECKPOINT_PAGES, and at
+ * the end. A checkpoint takes two more flushes, so it is rare.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/reply.h"
+#include "engine/sqlite/events.h"
+#include "engine/sqlite/sqlite.h"
+#include "server/core/core.h"
+#include "server/store/store.h"
+#include "sql/counts.h"
+#include "sql/file_identity.h"
+#include "sql/load.h"
+#include "sql/restart.h"
+#include "sql/service_lock.h"
+#include "sql/values.h"
+
+enum {
+    CHECKPOINT_PAGES = 8192,
+    BUSY_MS_MAX = 10000, /* how long to wait for a reader or a backup that locks the file */
+    ENDED_MAX = 65536,   /* ended tokens kept (R3), as the model does */
+    ENDED_SLACK = 8192,  /* ... and up to this many more */
+    ENDED_SWEEP = 256,   /* examined by each batch */
+    EVENTS_SWEEP = 256,  /* deleted by each batch, and as many again as it adds */
+    OPEN_MS_MAX = 10000,
+    FAREWELL_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
+};
+
+struct store {
+    struct lk_storage storage; /* first */
+    struct lk_sql sql;
+    struct lk_sql_meta meta;
+    int lock;
+    int64_t ended_count;
+    uint64_t forgotten; /* the file has no event up to this number */
+    bool is_ours;       /* only services have changed the file since its mark was set */
+    char boot_id[LK_SQL_BOOT_ID_MAX + 1];
+    char path[PATH_MAX];
+    struct lk_sql_load_room room;
+    struct lk_item_record item; /* scratch space */
+};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int write_request(struct store *store, const struct lk_row_request *row) {
+    int code =
+        lk_sql_request_save(&store->sql, row->record, row->expires_unix_us, false, row->bound);
+
+    return code == SQLITE_OK && row->has_parts ? lk_sql_parts_save(&store->sql, row->record) : code;
+}
+
+static int write_item(struct store *store, const struct lk_row *row) {
+    struct lk_item_record *record = &store->item;
+
+    record->queue = row->item.queue;
+    record->id = row->item.id;
+    record->sequence = row->item.sequence;
+    record->state = row->item.state;
+    record->due_us = row->item.due_us;
+    record->attempts = row->item.attempts;
+    record->was_lost = row->item.was_lost;
+    record->value = row->item.value;
+    record->need_count = row->item.need_count;
+    if (row->item.need_count > 0) {
+        memcpy(record->needs, row->item.needs, row->item.need_count * sizeof record->needs[0]);
+    }
+    switch (row->kind) {
+    case LK_ROW_ITEM_NEW:
+        return lk_sql_item_add(&store->sql, record, row->item.due_unix_us);
+    case LK_ROW_ITEM_GONE:
+        return lk_sql_item_delete(&store->sql, record);
+    default:
+        return lk_sql_item_save(&store->sql, record, row->item.due_unix_us);
+    }
+}
+
+static int write_audit(struct store *store, const struct lk_row *row) {
+    const struct lk_sql_audit audit = {
+        .at_unix_us = row->audit.at_unix_us,
+        .by = row->audit.by,
+        .reason = row->audit.reason,
+        .path = row->audit.path,
+        .owner = row->audit.owner,
+        .note = row->audit.note,
+        .ticket = row->audit.ticket,
+        .token = row->audit.token,
+    };
+
+    return lk_sql_audit_save(&store->sql, &audit, LK_CORE_AUDIT_MAX);
+}
+
+static int write_event(struct store *store, const struct lk_stored_event *kept) {
+    const struct lk_sql_event event = {
+        .sequence = kept->sequence,
+        .at_unix_us = kept->at_unix_us,
+        .event = lk_slice_of(lk_watch_kind_name(kept->kind)),
+        .refusal = lk_slice_of(kept->refusal != LK_OK ? lk_outcome_name(kept->refusal) : ""),
+        .parts = lk_stored_event_parts(kept),
+        .owner = lk_stored_event_owner(kept),
+        .note = lk_stored_event_note(kept),
+        .ticket = kept->ticket,
+        .token = kept->token,
+        .attempt = kept->attempt,
+        .is_of_item = kept->is_of_item,
+        .is_deletion = kept->is_deletion,
+    };
+
+    return lk_sql_event_add(&store->sql, &event);
+}
+
+/* Programs of earlier formats would not keep the events that a bound promises to keep. */
+static int write_limits(struct store *store, const struct lk_row *row) {
+    int code = row->limits.events_max > 0
+                   ? lk_sql_meta_raise_writable(&store->sql, LK_SQL_FORMAT_OF_EVENTS)
+                   : SQLITE_OK;
+
+    return code == SQLITE_OK
+               ? lk_sql_quotas_save(&store->sql, &row->limits.quotas, row->limits.events_max)
+               : code;
+}
+
+static int write_row(struct store *store, const struct lk_row *row) {
+    struct lk_sql *sql = &store->sql;
+
+    switch (row->kind) {
+    case LK_ROW_REQUEST:
+        return write_request(store, &row->request);
+    case LK_ROW_REQUEST_GONE:
+        return lk_sql_request_delete(sql, row->gone);
+    case LK_ROW_VALUE:
+        return lk_sql_value_save(sql, row->value.path, row->value.bytes);
+    case LK_ROW_VALUE_DOUBT:
+        return lk_sql_value_doubt(sql, row->value.path);
+    case LK_ROW_VALUE_GONE:
+        return lk_sql_value_delete(sql, row->value.path);
+    case LK_ROW_ITEM_NEW:
+    case LK_ROW_ITEM:
+    case LK_ROW_ITEM_GONE:
+        return write_item(store, row);
+    case LK_ROW_QUEUE:
+        return lk_sql_queue_save(sql, row->queue.path, &row->queue.counts);
+    case LK_ROW_QUEUE_GONE:
+        return lk_sql_queue_delete(sql, row->queue.path);
+    case LK_ROW_ENDED:
+        store->ended_count++;
+        return lk_sql_ended_save(sql, &row->ended.target, row->ended.ended_us);
+    case LK_ROW_EVENT:
+        return write_event(store, row->event);
+    case LK_ROW_PROBE: /* SQLite does not write a page whose bytes do not change */
+        return lk_sql_execute(sql, "UPDATE meta SET draw_floor = draw_floor + 1");
+    case LK_ROW_LIMITS:
+        return write_limits(store, row);
+    case LK_ROW_AUDIT:
+        break;
+    }
+    return write_audit(store, row);
+}
+
+/* Deletes ended tokens that are too old, or too many (R3). */
+static int sweep_ended(struct store *store, int64_t now_us) {
+    int before = sqlite3_total_changes(store->sql.handle);
+    int code = lk_sql_ended_sweep(&store->sql, now_us - LK_ENDED_MEMORY_US, ENDED_SWEEP);
+
+    if (code == SQLITE_OK && store->ended_count > ENDED_MAX + ENDED_SLACK) {
+        code = lk_sql_ended_bound(&store->sql, ENDED_MAX);
+    }
+    store->ended_count -= sqlite3_total_changes(store->sql.handle) - before;
+    return code;
+}
+
+/* Updates the state of the event log in the store's row, and deletes old events. */
+static int keep_events(struct store *store, const struct lk_batch *batch) {
+    const struct lk_batch_events *events = &batch->events;
+    struct lk_sql *sql = &store->sql;
+    int max = EVENTS_SWEEP + (int)batch->row_count;
+    int before = sqlite3_total_changes(sql->handle);
+    int code = SQLITE_OK;
+
+    if (events->last > store->meta.last_event) {
+        store->meta.last_event = events->last;
+        code = lk_sql_events_set_last(sql, events->last);
+    }
+    if (code == SQLITE_OK && events->has_mark) {
+        code = lk_sql_events_set_watched(sql, events->watched_until_us);
+    }
+    if (code == SQLITE_OK && events->forgotten > store->forgotten) {
+        before = sqlite3_total_changes(sql->handle);
+        code = lk_sql_events_forget(sql, events->forgotten, max);
+        if (sqlite3_total_changes(sql->handle) - before < max) {
+            store->forgotten = events->forgotten;
+        }
+    }
+    return code;
+}
+
+/* Checks that the path still leads to the files that are open. */
+static int check_place(struct store *store) {
+    return lk_sql_has_moved(&store->sql) ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+}
+
+static int write_batch(struct store *store, const struct lk_batch *batch) {
+    int code = check_place(store);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_begin_write(&store->sql);
+    }
+    for (const struct lk_row *row = batch->first; row != NULL && code == SQLITE_OK;
+         row = row->next) {
+        code = write_row(store, row);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_raise_floor(&store->sql, &store->meta, batch->draw_floor);
+    }
+    if (code == SQLITE_OK) {
+        code = keep_events(store, batch);
+    }
+    if (code == SQLITE_OK) {
+        code = sweep_ended(store, batch->times.now_us);
+    }
+    return code == SQLITE_OK ? lk_sql_commit(&store->sql) : code;
+}
+
+static lk_outcome explain(struct store *store, int code, lk_error *error) {
+    if (lk_sql_is_busy(code)) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "another process keeps the store's file locked; continue or end it: %s",
+                            store->path);
+    }
+    if (code == SQLITE_READONLY_DBMOVED) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "the store's file, or one beside it (-wal, -shm), was moved, replaced "
+                            "or deleted under the service; put it back, or restart the service: "
+                            "%s",
+                            store->path);
+    }
+    return lk_sql_explain(&store->sql, code, error);
+}
+
+static struct store *store_of(struct lk_storage *storage) {
+    return (struct store *)storage;
+}
+
+static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch *batch,
+                              lk_error *error) {
+    struct store *store = store_of(storage);
+    int64_t ended_count = store->ended_count;
+    uint64_t last_event = store->meta.last_event;
+    uint64_t forgotten = store->forgotten;
+    lk_outcome outcome;
+    int code = write_batch(store, batch);
+
+    if (code == SQLITE_OK) {
+        return LK_OK;
+    }
+    outcome = explain(store, code, error);
+    lk_sql_rollback(&store->sql);
+    store->ended_count = ended_count;
+    store->meta.last_event = last_event;
+    store->forgotten = forgotten;
+    return outcome;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static int visit_request(void *context, const struct lk_sql_request *request) {
+    return !request->bound || lk_core_snapshot_add_bound(context, request->record.id)
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+static int visit_audit(void *context, const struct lk_sql_audit *audit) {
+    const struct lk_core_snapshot *snapshot = context;
+
+    return lk_sqlite_audit_add(snapshot->audit, audit);
+}
+
+static int visit_event(void *context, const struct lk_sql_event *row) {
+    struct lk_core_snapshot *snapshot = context;
+    struct lk_part parts[LK_PARTS_MAX];
+    struct lk_event step_event;
+
+    if (!lk_sqlite_event_read(row, parts, &step_event)) {
+        return SQLITE_OK; /* another program's change: its number stays unused, and followers get
+                           * a gap event */
+    }
+    return lk_event_log_snapshot_add(
+               &snapshot->event_log,
+               lk_stored_event_make(&step_event, row->sequence, row->at_unix_us))
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+/*
+ * Loads the last events, and whether they include all that has happened since. That is so if a
+ * bound keeps them, or if they were followed until now: the former service has left a mark, and any
+ * program that changed the file since would have recorded events as well.
+ */
+static int load_events(struct store *store, const struct lk_times *times,
+                       struct lk_core_snapshot *snapshot) {
+    struct lk_event_log_snapshot *event_log = &snapshot->event_log;
+    const struct lk_sql_meta *meta = &store->meta;
+    int64_t left_us = meta->watched_until_us - times->now_us;
+    uint64_t max = meta->events_max > 0 ? meta->events_max : (uint64_t)LK_WATCHED_EVENTS_MAX;
+    int code = SQLITE_OK;
+
+    event_log->last = meta->last_event;
+    event_log->kept_max = (size_t)meta->events_max;
+    event_log->is_continuous = meta->events_max > 0
+                               || (store->is_ours && meta->watched_until_us != 0)
+                               || (left_us > 0 && left_us <= LK_WATCHED_US);
+    if (!event_log->is_continuous && meta->watched_until_us != 0) {
+        code = lk_sql_events_set_watched(&store->sql, 0);
+    }
+    store->is_ours = true;
+    store->forgotten = 0;
+    return code == SQLITE_OK
+               ? lk_sql_events_each(&store->sql,
+                                    meta->last_event > max ? meta->last_event - max : 0,
+                                    visit_event, snapshot)
+               : code;
+}
+
+/* Restarts (R11) and loads in one transaction: the loaded state is the state in the file. */
+static int load(struct store *store, const struct lk_times *times,
+                struct lk_core_snapshot *snapshot) {
+    struct lk_sql *sql = &store->sql;
+    int code = lk_sql_begin_write(sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_load(sql, &store->meta);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_restart(sql, &store->meta, store->boot_id, times);
+    }
+    if (code == SQLITE_OK) {
+        code =
+            lk_sql_load(sql, &store->meta, snapshot->model, &store->room, visit_request, snapshot);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_audit_each(sql, (struct lk_slice){NULL, 0}, visit_audit, snapshot);
+    }
+    if (code == SQLITE_OK) {
+        code = load_events(store, times, snapshot);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_commit(sql);
+    }
+    return code == SQLITE_OK
+               ? lk_sql_integer(sql, "SELECT count(*) FROM ended", &store->ended_count)
+               : code;
+}
+
+static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_config *config,
+                             const struct lk_times *times, struct lk_core_snapshot **ret_snapshot,
+                             lk_error *error) {
+    struct store *store = store_of(storage);
+    struct lk_core_snapshot *snapshot = lk_core_snapshot_new(config);
+    lk_outcome outcome;
+    int code;
+
+    if (snapshot == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    code = check_place(store);
+    if (code == SQLITE_OK) {
+        code = load(store, times, snapshot);
+    }
+    if (code == SQLITE_OK) {
+        struct lk_quotas quotas = lk_quotas_over(&config->quotas, &store->meta.quotas);
+        lk_model_set_quotas(snapshot->model, &quotas);
+        snapshot->quotas = store->meta.quotas;
+        *ret_snapshot = snapshot;
+        return LK_OK;
+    }
+    outcome = explain(store, code, error);
+    lk_sql_rollback(&store->sql);
+    lk_core_snapshot_free(snapshot);
+    return outcome;
+}
+
+static lk_outcome store_announce(struct lk_storage *storage, const char *address, lk_error *error) {
+    struct store *store = store_of(storage);
+    int code = lk_sql_meta_set_served(&store->sql, address);
+
+    return code == SQLITE_OK ? LK_OK : explain(store, code, error);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void store_close(struct lk_storage *storage) {
+    struct store *store = store_of(storage);
+
+    if (store->sql.handle != NULL) {
+        (void)lk_sql_meta_set_served(&store->sql, "");
+        lk_sql_close(&store->sql);
+    }
+    if (store->lock >= 0) {
+        (void)close(store->lock);
+    }
+    free(store);
+}
+
+static const struct lk_storage_ops store_ops = {
+    .load = store_load,
+    .write = store_write,
+    .announce = store_announce,
+    .close = store_close,
+};
+
+static lk_outcome make_directory(const char *directory, lk_error *error) {
+    if (mkdir(directory, 0700) == 0 || errno == EEXIST) {
+        return LK_OK;
+    }
+    return lk_error_set(error, errno == EACCES || errno == EROFS ? LK_DENIED : LK_INVALID,
+                        "the service's directory cannot be made (%s): %s", strerror(errno),
+                        directory);
+}
+
+/* As the embedded engine does: checks the folder, the tables, their format, this boot's clock. */
+static lk_outcome prepare_file(const struct store *store, lk_error *error) {
+    const struct lk_patience patience = {
+        .until_us = lk_clock_now_us() + (int64_t)OPEN_MS_MAX * 1000,
+    };
+    struct lk_engine *engine;
+    lk_outcome outcome = lk_engine_sqlite.open(lk_slice_of(store->path), &patience, &engine, error);
+
+    if (outcome == LK_OK) {
+        engine->ops->close(engine);
+    }
+    return outcome;
+}
+
+/* Waits for a service that has just been killed and may not have exited yet. */
+static lk_outcome lock_file(struct store *store, lk_error *error) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int64_t until_us = lk_clock_now_us() + (int64_t)FAREWELL_MS_MAX * 1000;
+    int failure = lk_sql_service_lock_lock(store->path, &store->lock);
+
+    while (failure == EAGAIN && lk_clock_now_us() < until_us) {
+        (void)nanosleep(&pause, NULL);
+        failure = lk_sql_service_lock_lock(store->path, &store->lock);
+    }
+    if (failure == 0) {
+        return LK_OK;
+    }
+    if (failure == EAGAIN) {
+        return lk_error_set(error, LK_DENIED, "another service keeps this store: %s", store->path);
+    }
+    return lk_error_set(error, LK_DENIED, "the lock on the store cannot be taken (%s): %s-served",
+                        strerror(failure), store->path);
+}
+
+/* Whether the last program that changed the file was a service: then its mark is still there. */
+static int find_mark(struct store *store) {
+    int code = lk_sql_meta_load(&store->sql, &store->meta);
+
+    store->is_ours = code == SQLITE_OK && store->meta.served[0] != '\0';
+    return code;
+}
+
+static int set_up(struct store *store, const struct lk_store_sqlite_options *options) {
+    struct lk_sql *sql = &store->sql;
+    char pages[64];
+    int code;
+
+    (void)sqlite3_busy_timeout(sql->handle, BUSY_MS_MAX);
+    (void)snprintf(pages, sizeof pages, "PRAGMA wal_autocheckpoint = %d", CHECKPOINT_PAGES);
+    code = lk_sql_execute(sql, "PRAGMA journal_mode = WAL");
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, options->is_relaxed ? "PRAGMA synchronous = NORMAL"
+                                                       : "PRAGMA synchronous = FULL");
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, pages);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_execute(sql, "PRAGMA cache_size = -32768");
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_begin_write(sql);
+    }
+    if (code == SQLITE_OK) {
+        code = find_mark(store);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_SERVICE);
+    }
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_set_served(sql, "lk:// (it is only starting)");
+    }
+    return code == SQLITE_OK ? lk_sql_commit(sql) : code;
+}
+
+static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_options *options,
+                            lk_error *error) {
+    lk_outcome outcome;
+    int code = lk_sql_open(&store->sql, store->path, SQLITE_OPEN_READWRITE);
+
+    if (code == SQLITE_OK) {
+        code = set_up(store, options);
+    }
+    if (code == SQLITE_OK) {
+        return LK_OK;
+    }
+    outcome = explain(store, code, error);
+    lk_sql_rollback(&store->sql);
+    return outcome;
+}
+
+lk_outcome lk_store_sqlite_open(const struct lk_store_sqlite_options *options,
+                                struct lk_storage **ret_storage, lk_error *error) {
+    struct store *store = calloc(1, sizeof *store);
+    lk_outcome outcome;
+    int size;
+
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    store->storage.ops = &store_ops;
+    store->lock = -1;
+    size = snprintf(store->path, sizeof store->path, "%s/locks.db", options->directory);
+    if (size < 0 || (size_t)size >= sizeof store->path) {
+        free(store);
+        return lk_error_set(error, LK_INVALID, "the service's directory has too long a name");
+    }
+    outcome = make_directory(options->directory, error);
+    if (outcome == LK_OK) {
+        outcome = prepare_file(store, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lock_file(store, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_sqlite_boot_id(store->boot_id, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = open_file(store, options, error);
+    }
+    if (outcome != LK_OK) {
+        store_close(&store->storage);
+        return outcome;
+    }
+    *ret_storage = &store->storage;
+    return LK_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tests of engines share. */
+#include "basis.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+_Noreturn void ground_fail(const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)fprintf(stderr, "not testable: ");
+    (void)vfprintf(stderr, format, arguments);
+    (void)fprintf(stderr, "\n");
+    va_end(arguments);
+    abort();
+}
+
+struct lk_random ground_random(void) {
+    const char *given = getenv("LK_TEST_SEED");
+    struct lk_random random = {given != NULL ? strtoull(given, NULL, 0) : lk_random_draw()};
+
+    (void)printf("# LK_TEST_SEED=%llu\n", (unsigned long long)random.state);
+    (void)fflush(stdout);
+    return random;
+}
+
+unsigned ground_scaled(unsigned count) {
+    const char *given = getenv("LK_TEST_SCALE");
+    unsigned long percent = given != NULL ? strtoul(given, NULL, 10) : 100;
+    unsigned long scaled = count * percent / 100;
+
+    return scaled > 0 ? (unsigned)scaled : 1;
+}
+
+struct lk_patience ground_patience(int64_t duration_us) {
+    return (struct lk_patience){.until_us = lk_clock_now_us() + duration_us};
+}
+
+void ground_parts_parse(struct ground_parts *parts, const char *text) {
+    (void)snprintf(parts->text, sizeof parts->text, "%s", text);
+    parts->count = 0;
+    for (const char *at = parts->text; *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        lk_error error;
+        if (lk_part_parse((struct lk_slice){at, size}, NULL, &parts->parts[parts->count], &error)
+            != LK_OK) {
+            ground_fail("%s: %s", text, error.text);
+        }
+        parts->count++;
+        at += size + (at[size] == ' ');
+    }
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a store answered beside what a model answers. */
+#include "compare.h"
+
+static bool is_same_text(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool is_same_bytes(const void *a, size_t a_size, const void *b, size_t b_size) {
+    return a_size == b_size && (a == NULL) == (b == NULL)
+           && (a_size == 0 || memcmp(a, b, a_size) == 0);
+}
+
+/* Draws (R4) agree; those of a lazy store, which makes them later, in whether there is one. */
+static bool is_same_draw(bool is_lazy, uint64_t a, uint64_t b) {
+    return is_lazy ? (a == 0) == (b == 0) : a == b;
+}
+
+static const char *compare_blockers(bool is_lazy, const lk_blocker_info *a, size_t a_count,
+                                    const lk_blocker_info *b, size_t b_count) {
+    if (a_count != b_count) {
+        return "the number of blockers";
+    }
+    for (size_t i = 0; i < a_count; i++) {
+        if (!is_same_text(a[i].path, b[i].path) || !is_same_text(a[i].owner, b[i].owner)
+            || !is_same_text(a[i].note, b[i].note)
+            || !is_same_draw(is_lazy, a[i].ticket, b[i].ticket) || a[i].held != b[i].held
+            || a[i].expires_in_ms != b[i].expires_in_ms) {
+            return "a blocker";
+        }
+    }
+    return NULL;
+}
+
+const char *compare_results(bool is_lazy, const lk_result *a, const lk_result *b) {
+    if (a->outcome != b->outcome) {
+        return "the outcome";
+    }
+    if (!is_same_text(a->error, b->error)) {
+        return "the sentence";
+    }
+    if (!is_same_draw(is_lazy, a->ticket, b->ticket)
+        || !is_same_draw(is_lazy, a->token, b->token)) {
+        return "ticket or token";
+    }
+    if (a->expires_in_ms != b->expires_in_ms || a->fixed != b->fixed
+        || (a->ttl_ms != b->ttl_ms && !a->fixed)) { /* of a fixed one a service tells none */
+        return "the deadline";
+    }
+    if (a->in_use != b->in_use || a->position != b->position || a->created != b->created) {
+        return "units in use, position or whether it is new";
+    }
+    if (!is_same_bytes(a->value, a->value_size, b->value, b->value_size)
+        || a->in_doubt != b->in_doubt) {
+        return "the value";
+    }
+    /* Where an ask closes several cycles, any of them may be named. */
+    if ((a->cycle_count == 0) != (b->cycle_count == 0)
+        || (a->cycle_count > 0 && !is_same_text(a->cycle[0], b->cycle[0]))) {
+        return "the cycle";
+    }
+    return compare_blockers(is_lazy, a->blockers, a->blocker_count, b->blockers, b->blocker_count);
+}
+
+static const char *compare_entry(bool is_lazy, const lk_entry *a, const lk_entry *b) {
+    if (!is_same_text(a->path, b->path) || !is_same_text(a->owner, b->owner)
+        || !is_same_text(a->note, b->note) || !is_same_draw(is_lazy, a->ticket, b->ticket)) {
+        return "who is listed";
+    }
+    if (!is_same_draw(is_lazy, a->token, b->token) || a->held != b->held || a->shared != b->shared
+        || a->revoked != b->revoked || a->limit != b->limit || a->units != b->units) {
+        return "the state listed";
+    }
+    if (a->ttl_ms != b->ttl_ms || a->expires_in_ms != b->expires_in_ms) {
+        return "the deadline listed";
+    }
+    if (a->position != b->position) {
+        return "the position listed";
+    }
+    return compare_blockers(is_lazy, a->blockers, a->blocker_count, b->blockers, b->blocker_count);
+}
+
+const char *compare_listings(bool is_lazy, const lk_listing *a, const lk_listing *b) {
+    const char *difference = a->count != b->count ? "the number of parts listed" : NULL;
+
+    for (size_t i = 0; difference == NULL && i < a->count; i++) {
+        difference = compare_entry(is_lazy, &a->entries[i], &b->entries[i]);
+    }
+    return difference;
+}
+
+/* ---- values and work ------------------------------------------------------------------------- */
+
+const char *compare_values(const lk_value *a, const lk_value *b) {
+    if (a == NULL || b == NULL) {
+        return a == b ? NULL : "whether there is a value";
+    }
+    if (!is_same_bytes(a->bytes, a->size, b->bytes, b->size)) {
+        return "the value";
+    }
+    return a->in_doubt == b->in_doubt ? NULL : "whether the value is in doubt";
+}
+
+const char *compare_claims(bool is_lazy, const lk_claim_info *a, const lk_claim_info *b) {
+    if (a == NULL || b == NULL) {
+        return a == b ? NULL : "whether something is claimed";
+    }
+    if (!is_same_text(a->queue, b->queue) || !is_same_text(a->id, b->id)
+        || !is_same_text(a->owner, b->owner)) {
+        return "what is claimed";
+    }
+    if (!is_same_bytes(a->value, a->value_size, b->value, b->value_size)) {
+        return "the value of what is claimed";
+    }
+    if (a->attempt != b->attempt || a->is_stolen != b->is_stolen) {
+        return "attempts, or whether it is stolen";
+    }
+    if (!is_same_draw(is_lazy, a->token, b->token)) {
+        return "the claim's token";
+    }
+    return a->ttl_ms == b->ttl_ms && a->expires_in_ms == b->expires_in_ms ? NULL
+                                                                          : "the claim's deadline";
+}
+
+static const char *compare_item(const lk_item_info *a, const lk_item_info *b) {
+    if (!is_same_text(a->id, b->id) || !is_same_text(a->owner, b->owner)
+        || !is_same_text(a->state, b->state)) {
+        return "which items there are, or their states";
+    }
+    if (a->attempts != b->attempts || a->due_in_ms != b->due_in_ms
+        || a->expires_in_ms != b->expires_in_ms) {
+        return "an item's attempts, due or deadline";
+    }
+    if (!is_same_bytes(a->value, a->value_size, b->value, b->value_size)) {
+        return "an item's value";
+    }
+    if (a->need_count != b->need_count) {
+        return "an item's needs";
+    }
+    for (size_t i = 0; i < a->need_count; i++) {
+        if (!is_same_text(a->needs[i], b->needs[i])) {
+            return "an item's needs";
+        }
+    }
+    return NULL;
+}
+
+const char *compare_items(const lk_item_list *a, const lk_item_list *b) {
+    const char *difference = a->count != b->count ? "the number of items" : NULL;
+
+    for (size_t i = 0; difference == NULL && i < a->count; i++) {
+        difference = compare_item(&a->items[i], &b->items[i]);
+    }
+    return difference;
+}
+
+const char *compare_stats(const lk_queue_stats *a, const lk_queue_stats *b) {
+    if (a->pushed != b->pushed || a->duplicates != b->duplicates || a->claims != b->claims
+        || a->steals != b->steals || a->done != b->done || a->retried != b->retried
+        || a->parked != b->parked) {
+        return "what was counted";
+    }
+    return a->ready_now == b->ready_now && a->delayed_now == b->delayed_now
+                   && a->claimed_now == b->claimed_now && a->parked_now == b->parked_now
+               ? NULL
+               : "how many items are in each state";
+}
+
+const char *compare_errors(const lk_error *a, const lk_error *b) {
+    if (a->outcome != b->outcome) {
+        return "the outcome";
+    }
+    return is_same_text(a->text, b->text) ? NULL : "the sentence";
+}
+
+static bool is_same_event(bool is_lazy, const lk_watch_event *a, const lk_watch_event *b) {
+    bool is_same = a->kind == b->kind && a->refusal == b->refusal && a->sequence == b->sequence
+                   && a->at_unix_ms == b->at_unix_ms && a->part_count == b->part_count
+                   && is_same_text(a->owner, b->owner) && is_same_text(a->note, b->note)
+                   && is_same_draw(is_lazy, a->ticket, b->ticket)
+                   && is_same_draw(is_lazy, a->token, b->token) && is_same_text(a->queue, b->queue)
+                   && is_same_text(a->id, b->id) && a->attempt == b->attempt
+                   && a->is_deletion == b->is_deletion;
+
+    for (size_t i = 0; is_same && i < a->part_count; i++) {
+        is_same = is_same_text(a->paths[i], b->paths[i]) && is_same_text(a->parts[i], b->parts[i]);
+    }
+    return is_same;
+}
+
+const char *compare_events(bool is_lazy, const struct lk_event_page *a,
+                           const struct lk_event_page *b) {
+    if (a->count != b->count) {
+        return "the number of events";
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (!is_same_event(is_lazy, &a->events[i], &b->events[i])) {
+            return "an event";
+        }
+    }
+    return NULL;
+}

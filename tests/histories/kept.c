@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Histories that have found something in a store once, as short as they could be made. */
+#include "history.h"
+
+/* What the asker holds itself is in the way of the one in front of it (R8, R13). */
+static const struct move own_lease[] = {
+    {.kind = LK_COMMAND_ASK, .owner = "Gil", .parts = "a/b?limit=8&units=3", .style = LK_QUEUE},
+    {.kind = LK_COMMAND_ASK, .owner = "Fay", .parts = "a/b/c", .style = LK_QUEUE},
+    {.kind = LK_COMMAND_ASK, .owner = "Gil", .parts = "a/b/c", .style = LK_QUEUE},
+};
+
+/* What is dead under another root is in nobody's way, whether it has been swept or not (R11). */
+static const struct move dead_need[] = {
+    {.kind = LK_COMMAND_PUSH, .parts = "d", .queue = "c", .id = "1"},
+    {.kind = LK_COMMAND_ASK, .owner = "Dee", .parts = "d", .style = LK_QUEUE, .ttl_ms = 500},
+    {.kind = LK_COMMAND_TAKE, .pause_us = 800000, .owner = "Ann", .queue = "c", .look_queue = "c"},
+};
+
+/* A path may have the name of anything that a store keeps for itself (R1). */
+static const struct move inner_names[] = {
+    {.kind = LK_COMMAND_ASK, .owner = "Ann", .parts = "a", .style = LK_QUEUE},
+    {.kind = LK_COMMAND_PUT, .owner = "Cy", .parts = "lk:waits:Bob", .value = "of Cy"},
+    {.kind = LK_COMMAND_PUT, .owner = "Cy", .parts = "lk:waits", .value = "of Cy"},
+    {.kind = LK_COMMAND_PUT, .owner = "Cy", .parts = "a:lk:h", .value = "of Cy"},
+    {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "a", .style = LK_QUEUE},
+    {.kind = LK_COMMAND_ASK, .owner = "Eve", .parts = "a", .style = LK_QUEUE},
+    {.kind = LK_COMMAND_RELEASE, .owner = "Ann", .parts = "a", .look_path = "lk:waits:Bob"},
+    {.kind = LK_COMMAND_RELEASE, .owner = "Bob", .parts = "a", .looks_at_all = true},
+};
+
+/* Only the token of the call that ended the claim says that it was this one (R3, R16). */
+static const struct move done_again[] = {
+    {.kind = LK_COMMAND_PUSH, .queue = "c", .id = "1"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Ann", .queue = "c"},
+    {.kind = LK_COMMAND_FINISH, .owner = "Ann", .queue = "c", .id = "1"},
+    {.kind = LK_COMMAND_FINISH, .owner = "Ann", .queue = "c", .id = "1", .token = TOKEN_LATEST},
+    {.kind = LK_COMMAND_PUSH, .queue = "c", .id = "2"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Bob", .queue = "c"},
+    {.kind = LK_COMMAND_FINISH, .owner = "Bob", .queue = "c", .id = "2", .token = TOKEN_LATEST},
+    {.kind = LK_COMMAND_FINISH, .owner = "Bob", .queue = "c", .id = "2", .token = TOKEN_LATEST},
+};
+
+/*
+ * A deadline that takes effect late does so as at its own moment (R11): what lived then is granted,
+ * be it by what its owner is granted at that moment (R8), although its former deadline is over.
+ */
+static const struct move late_deadline[] = {
+    {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "a?shared", .style = LK_TRY, .ttl_ms = 20000},
+    {.kind = LK_COMMAND_ASK, .owner = "Cy", .parts = "a", .style = LK_WAIT, .ttl_ms = 60000},
+    {.kind = LK_COMMAND_ASK, .owner = "Cy", .parts = "a/x a/c", .style = LK_WAIT, .ttl_ms = 40000},
+    {.kind = LK_COMMAND_TICK, .pause_us = 50000000, .looks_at_all = true, .look_path = "a"},
+};
+
+/*
+ * What waits in two roots is granted when the later of its two obstacles has ended, in whatever
+ * order a store comes to the roots (R11).
+ */
+static const struct move two_deadlines[] = {
+    {.kind = LK_COMMAND_ASK, .owner = "Ann", .parts = "a", .style = LK_TRY, .ttl_ms = 900},
+    {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "d", .style = LK_TRY, .ttl_ms = 300},
+    {.kind = LK_COMMAND_ASK, .owner = "Cy", .parts = "a d", .style = LK_WAIT, .ttl_ms = 2000},
+    {.kind = LK_COMMAND_ASK,
+     .pause_us = 1200000,
+     .leaps = true,
+     .owner = "Eve",
+     .parts = "a",
+     .style = LK_TRY,
+     .looks_at_all = true},
+};
+
+/* Before a claim or a batch ends, what is due under its other roots takes effect (R11). */
+static const struct move end_after_deadline[] = {
+    {.kind = LK_COMMAND_PUSH, .parts = "a/x?shared", .queue = "c", .id = "3"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Ann", .queue = "c", .ttl_ms = 60000},
+    {.kind = LK_COMMAND_ASK, .owner = "Eve", .parts = "a?shared", .style = LK_TRY, .ttl_ms = 500},
+    {.kind = LK_COMMAND_ASK, .owner = "Cy", .parts = "a/x/q", .style = LK_WAIT, .ttl_ms = 2000},
+    {.kind = LK_COMMAND_ASK, .owner = "Dee", .parts = "a/y", .style = LK_WAIT, .ttl_ms = 2000},
+    {.kind = LK_COMMAND_FINISH,
+     .pause_us = 800000,
+     .owner = "Ann",
+     .queue = "c",
+     .id = "3",
+     .looks_at_all = true},
+    {.kind = LK_COMMAND_ASK, .owner = "Ann", .parts = "b/x?shared d", .style = LK_TRY},
+    {.kind = LK_COMMAND_ASK, .owner = "Eve", .parts = "b?shared", .style = LK_TRY, .ttl_ms = 500},
+    {.kind = LK_COMMAND_ASK, .owner = "Cy", .parts = "b/x/q", .style = LK_WAIT, .ttl_ms = 2000},
+    {.kind = LK_COMMAND_ASK, .owner = "Dee", .parts = "b/y", .style = LK_WAIT, .ttl_ms = 2000},
+    {.kind = LK_COMMAND_BREAK,
+     .pause_us = 800000,
+     .parts = "d",
+     .at_once = true,
+     .looks_at_all = true},
+};
+
+/* What is granted late may have got its token at any moment: under another root, the same one. */
+static const struct move same_number[] = {
+    {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "b", .style = LK_TRY, .ttl_ms = 1000},
+    {.kind = LK_COMMAND_ASK, .owner = "Eve", .parts = "b", .style = LK_QUEUE, .ttl_ms = 5000},
+    {.kind = LK_COMMAND_ASK, .pause_us = 1500000, .owner = "Bob", .parts = "d", .style = LK_TRY},
+    {.kind = LK_COMMAND_RELEASE,
+     .pause_us = 500000,
+     .owner = "Eve",
+     .parts = "b",
+     .token = TOKEN_FOREIGN,
+     .looks_at_all = true},
+};
+
+#define KEPT(name, moves)                                                                          \
+    { name, sizeof(moves) / sizeof((moves)[0]), moves }
+
+const struct kept histories_kept[] = {
+    KEPT("a cycle through a lease of the asker", own_lease),
+    KEPT("a need that the dead hold", dead_need),
+    KEPT("values with inner names", inner_names),
+    KEPT("what is done twice", done_again),
+    KEPT("a late deadline", late_deadline),
+    KEPT("two deadlines in two roots", two_deadlines),
+    KEPT("an end after a deadline in another root", end_after_deadline),
+    KEPT("one number in two roots", same_number),
+};
+const size_t histories_kept_count = sizeof histories_kept / sizeof histories_kept[0];

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a page costs: steps in proportion to what is on it, whatever else there is. Each world is
+ * built at two sizes, and a page takes no more steps at the larger one than its entries and a way
+ * down a tree. That what is on pages is right is for pair_pages.c.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "model/page.h"
+
+enum { SMALL = 4000, LARGE = 64000, ROWS = 50, FEW = 80, TEXT_MAX = 64, MORE_STEPS_MAX = 200 };
+
+struct world {
+    struct lk_model *model;
+    struct lk_page_row rows[ROWS];
+    int64_t wall_us;
+};
+
+static struct lk_path path_of(const char *text) {
+    struct lk_path path;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(text), &path, NULL), LK_OK);
+    return path;
+}
+
+static struct world world_new(void) {
+    struct world world = {.model = lk_model_new(&(struct lk_model_config){.hash_seed = 1})};
+
+    assert_non_null(world.model);
+    return world;
+}
+
+/* Draws are what the clock says, one after another (R4). */
+static struct lk_times tick(struct world *world) {
+    return (struct lk_times){1, ++world->wall_us};
+}
+
+static void acquire(struct world *world, const char *path, uint32_t number) {
+    char owner[TEXT_MAX];
+    struct lk_part part = {.path = path_of(path), .mode = LK_EXCLUSIVE};
+    struct lk_command command = {.kind = LK_COMMAND_ASK, .times = tick(world)};
+
+    (void)snprintf(owner, sizeof owner, "o%x", number);
+    command.ask = (struct lk_ask){
+        .owner = lk_slice_of(owner), .parts = &part, .part_count = 1, .ttl_ms = 60000};
+    assert_int_equal(lk_model_step(world->model, &command)->answer.outcome, LK_GRANTED);
+}
+
+/* `size` requests in roots of their own, and then some under another root. */
+static void fill_roots(struct world *world, uint32_t size) {
+    char path[TEXT_MAX];
+
+    for (uint32_t i = 0; i < size; i++) {
+        (void)snprintf(path, sizeof path, "r%x/x", i);
+        acquire(world, path, i);
+    }
+    for (uint32_t i = 0; i < FEW; i++) {
+        (void)snprintf(path, sizeof path, "few/%x", i);
+        acquire(world, path, i);
+    }
+}
+
+static void fill_one_root(struct world *world, uint32_t size) {
+    char path[TEXT_MAX];
+
+    for (uint32_t i = 0; i < size; i++) {
+        (void)snprintf(path, sizeof path, "many/%x", i);
+        acquire(world, path, i);
+    }
+}
+
+/* Items of every state but parked. */
+static void fill_queue(struct world *world, uint32_t size) {
+    char id[TEXT_MAX];
+
+    for (uint32_t i = 0; i < size; i++) {
+        struct lk_command command = {.kind = LK_COMMAND_PUSH, .times = tick(world)};
+
+        (void)snprintf(id, sizeof id, "%x", i);
+        command.push = (struct lk_push){.queue = path_of("jobs"), .id = lk_slice_of(id)};
+        command.push.delay_ms = i % 3 == 0 ? 1000 + (i * INT64_C(7919)) % 100000 : 0;
+        assert_int_equal(lk_model_step(world->model, &command)->answer.outcome, LK_OK);
+        if (i % 100 == 99) {
+            command = (struct lk_command){.kind = LK_COMMAND_TAKE, .times = tick(world)};
+            command.take = (struct lk_take){.queue = path_of("jobs"), .owner = lk_slice_of("w")};
+            assert_int_equal(lk_model_step(world->model, &command)->answer.outcome, LK_GRANTED);
+        }
+    }
+}
+
+static void page_all(const struct world *world, struct lk_page *page) {
+    lk_model_page(world->model, page);
+}
+
+static void page_at(const struct world *world, const char *text, enum lk_page_kind kind,
+                    struct lk_page *page) {
+    struct lk_path path = path_of(text);
+
+    lk_model_page_at(world->model, &path, kind, false, page);
+}
+
+static void page_few(const struct world *world, struct lk_page *page) {
+    page_at(world, "few", LK_PAGE_BELOW, page);
+}
+
+static void page_many(const struct world *world, struct lk_page *page) {
+    page_at(world, "many", LK_PAGE_BELOW, page);
+}
+
+static void page_related(const struct world *world, struct lk_page *page) {
+    page_at(world, "many", LK_PAGE_RELATED, page);
+}
+
+static void page_items(const struct world *world, struct lk_page *page) {
+    struct lk_path path = path_of("jobs");
+
+    lk_model_page_items(world->model, &path, page);
+}
+
+struct kind {
+    const char *name;
+    void (*fill)(struct world *world, uint32_t size);
+    void (*page)(const struct world *world, struct lk_page *page);
+};
+
+/* The most steps of the first page, of the next, and of one in the middle of everything. */
+static uint64_t steps_of(const struct kind *kind, uint32_t size) {
+    struct world world = world_new();
+    struct lk_page page = {.rows = world.rows, .max = ROWS};
+    uint64_t most = 0;
+
+    kind->fill(&world, size);
+    for (int i = 0; i < 3; i++) {
+        kind->page(&world, &page);
+        assert_in_range(page.count, 1, ROWS);
+        most = page.steps > most ? page.steps : most;
+        page.behind = i == 0 ? page.reached : (struct lk_standing){.ticket = size / 2};
+    }
+    lk_model_free(world.model);
+    return most;
+}
+
+static void pages_cost_what_is_on_them(void **state) {
+    static const struct kind kinds[] = {
+        {"LIST", fill_roots, page_all},
+        {"LIST of a small root", fill_roots, page_few},
+        {"LIST of a large root", fill_one_root, page_many},
+        {"SHOW of a large root", fill_one_root, page_related},
+        {"ITEMS", fill_queue, page_items},
+    };
+    static const uint32_t sizes[] = {SMALL, LARGE};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
+            uint64_t steps = steps_of(&kinds[i], sizes[j]);
+
+            print_message("%s: %" PRIu64 " steps at %u\n", kinds[i].name, steps, sizes[j]);
+            assert_in_range(steps, ROWS, ROWS + MORE_STEPS_MAX);
+        }
+    }
+}
+
+/*
+ * A root whose many requests are all younger than many others: the first page costs what there is
+ * under that root, or in front of it; the others cost what is on them.
+ */
+static void only_the_first_page_is_sought(void **state) {
+    struct world world = world_new();
+    struct lk_page page = {.rows = world.rows, .max = ROWS};
+
+    (void)state;
+    fill_roots(&world, LARGE);
+    fill_one_root(&world, LARGE / 2);
+    page_many(&world, &page);
+    assert_int_equal(page.count, ROWS);
+    assert_in_range(page.steps, ROWS, 3 * LARGE);
+    for (int i = 0; i < 10; i++) {
+        page.behind = page.reached;
+        page_many(&world, &page);
+        assert_int_equal(page.count, ROWS);
+        assert_in_range(page.steps, ROWS, ROWS + MORE_STEPS_MAX);
+    }
+    lk_model_free(world.model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_cost_what_is_on_them),
+        cmocka_unit_test(only_the_first_page_is_sought),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

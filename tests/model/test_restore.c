@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store that starts again: somewhere in a random history every record is taken out of the model
+ * and put into a fresh one, in random order, with what a store remembers beside them (last draws,
+ * ended tokens), and its values, items and queues. The history goes on, and nobody can tell.
+ * LK_TEST_SEED and LK_TEST_SCALE as in test_random.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "history.h"
+#include "invent.h"
+#include "pair.h"
+
+enum { HISTORY_COUNT = 2000, HISTORY_LENGTH = 200, RECORDS_MAX = 256 };
+
+/* A token that a release or the end of a claim has ended, as a store would write it down. */
+struct ended {
+    struct lk_target target;
+    int64_t ended_us;
+    struct lk_part item; /* of a claim: its path, with these bytes */
+    char bytes[LK_PATH_BYTES_MAX];
+};
+
+/* A history: what is borrowed of it lives as long as it does. */
+struct story {
+    struct invent invent;
+    struct pair pair;
+    struct lk_times times;
+    char lines[HISTORY_LENGTH][HISTORY_LINE_MAX];
+    struct history_command events[HISTORY_LENGTH];
+    size_t count;
+    struct ended ended[HISTORY_LENGTH];
+    size_t ended_count;
+};
+
+/* ---- out of one model, into another ---- */
+
+struct dump {
+    const struct lk_model *model;
+    struct lk_record *records[RECORDS_MAX];
+    size_t count;
+};
+
+static bool take_out(void *context, lk_ref request) {
+    struct dump *dump = context;
+    struct lk_record *record = malloc(sizeof *record);
+
+    assert_true(record != NULL && dump->count < RECORDS_MAX);
+    lk_model_record(dump->model, request, record);
+    dump->records[dump->count++] = record;
+    return true;
+}
+
+static void shuffle(struct invent *invent, struct dump *dump) {
+    for (size_t i = dump->count; i > 1; i--) {
+        size_t other = invent_below(invent, i);
+        struct lk_record *record = dump->records[i - 1];
+        dump->records[i - 1] = dump->records[other];
+        dump->records[other] = record;
+    }
+}
+
+static struct lk_model *fresh_model(const struct story *story) {
+    struct lk_model_config config = {.quotas = story->invent.quotas,
+                                     .ended_max = story->invent.ended_max};
+    struct lk_model *model = lk_model_new(&config);
+
+    assert_non_null(model);
+    return model;
+}
+
+/* What a store remembers beside its requests. */
+static void put_memories(const struct story *story, struct lk_model *model) {
+    lk_model_restore_floor(model, lk_model_floor(story->pair.model));
+    for (size_t i = 0; i < story->pair.root_count; i++) {
+        const struct pair_root *root = &story->pair.roots[i];
+        assert_int_equal(lk_model_restore_draw(model, lk_slice_of(root->name), root->greatest),
+                         LK_OK);
+    }
+    for (size_t i = 0; i < story->ended_count; i++) {
+        assert_int_equal(
+            lk_model_restore_ended(model, &story->ended[i].target, story->ended[i].ended_us),
+            LK_OK);
+    }
+}
+
+/* A queue on its way into another model. */
+struct move {
+    const struct lk_model *from;
+    struct lk_model *to;
+};
+
+/* What is claimed is put back as ready: its claim follows. */
+static bool move_item(void *context, lk_item_ref item) {
+    const struct move *move = context;
+    static struct lk_item_record record;
+
+    lk_model_item_record(move->from, item, &record);
+    if (record.state == LK_ITEM_CLAIMED) {
+        record.state = LK_ITEM_READY;
+        assert_true(record.claim != 0);
+    }
+    assert_int_equal(lk_model_restore_item(move->to, &record), LK_OK);
+    assert_int_equal(lk_model_restore_item(move->to, &record), LK_INVALID);
+    return true;
+}
+
+static void put_values_and_items(const struct story *story, struct lk_model *model) {
+    const struct lk_model *old = story->pair.model;
+    struct move move = {old, model};
+
+    for (size_t i = 0; i < story->pair.path_count; i++) {
+        const struct lk_path *path = &story->pair.paths[i]->path;
+        lk_value_ref value = lk_model_value(old, path);
+        struct lk_queue_counts counts;
+        if (value != 0) {
+            struct lk_value_record record;
+            lk_model_value_record(old, value, &record);
+            assert_int_equal(lk_model_restore_value(model, path, record.bytes, record.in_doubt),
+                             LK_OK);
+        }
+        lk_model_each_item(old, path, move_item, &move);
+        lk_model_queue_counts(old, path, &counts);
+        assert_int_equal(lk_model_restore_queue(model, path, &counts), LK_OK);
+    }
+}
+
+/* Puts everything into a fresh model but the request of this id (0: none). */
+static void start_again_without(struct story *story, uint64_t id) {
+    struct dump dump = {.model = story->pair.model};
+    struct lk_model *model = fresh_model(story);
+
+    lk_model_each(story->pair.model, take_out, &dump);
+    shuffle(&story->invent, &dump);
+    put_memories(story, model);
+    put_values_and_items(story, model);
+    for (size_t i = 0; i < dump.count; i++) {
+        if (dump.records[i]->id != id) {
+            assert_int_equal(lk_model_restore(model, dump.records[i]), LK_OK);
+            assert_int_equal(lk_model_restore(model, dump.records[i]), LK_INVALID); /* R3 */
+        }
+        assert_null(lk_model_check(model));
+    }
+    lk_model_free(story->pair.model);
+    story->pair.model = model;
+    story->pair.seen_us = 0;
+    for (size_t i = 0; i < dump.count; i++) {
+        free(dump.records[i]);
+    }
+}
+
+/* ---- histories ---- */
+
+static void fail_story(const struct story *story, uint64_t number, const char *wrong) {
+    for (size_t i = 0; i < story->count; i++) {
+        print_message("%s\n", story->lines[i]);
+    }
+    fail_msg("LK_TEST_SEED=%llu: %s", (unsigned long long)number, wrong);
+}
+
+static bool has_released(const struct story *story) {
+    const struct lk_effects *effects = story->pair.effects;
+
+    for (size_t i = 0; effects->answer.outcome == LK_OK && i < effects->change_count; i++) {
+        if (effects->changes[i].kind == LK_CHANGE_RELEASED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A release or the end of a claim that named its token and ended something is remembered. */
+static void remember(struct story *story, const struct lk_command *command) {
+    struct ended *ended = &story->ended[story->ended_count];
+    int size;
+
+    ended->ended_us = command->times.now_us;
+    if (command->kind == LK_COMMAND_RELEASE && command->release.target.token != 0
+        && has_released(story)) {
+        ended->target = command->release.target;
+        story->ended_count++;
+    } else if (command->kind == LK_COMMAND_FINISH && command->finish.token != 0
+               && has_released(story)) {
+        const struct lk_finish *finish = &command->finish;
+        size = snprintf(ended->bytes, sizeof ended->bytes, "%.*s/%.*s", (int)finish->queue.size,
+                        finish->queue.bytes, (int)finish->id.size, finish->id.bytes);
+        assert_int_equal(
+            lk_path_parse((struct lk_slice){ended->bytes, (size_t)size}, &ended->item.path, NULL),
+            LK_OK);
+        ended->target = (struct lk_target){
+            .owner = finish->owner, .parts = &ended->item, .part_count = 1, .token = finish->token};
+        story->ended_count++;
+    }
+}
+
+static void step(struct story *story, uint64_t number) {
+    char *line = story->lines[story->count];
+    struct history_command *command = &story->events[story->count];
+    const char *wrong;
+
+    invent_line(&story->invent, story->pair.reference, story->times, line);
+    story->count++;
+    wrong = history_read(line, strlen(line), NULL, &story->times, command);
+    if (wrong == NULL) {
+        wrong = pair_step(&story->pair, &command->command);
+    }
+    if (wrong != NULL) {
+        fail_story(story, number, wrong);
+    }
+    remember(story, &command->command);
+}
+
+static struct story *open_story(uint64_t number, bool with_work) {
+    struct story *story = calloc(1, sizeof *story);
+
+    assert_non_null(story);
+    if (with_work) {
+        invent_open_work(&story->invent, number);
+    } else {
+        invent_open(&story->invent, number);
+    }
+    story->times = history_start();
+    pair_open(&story->pair, &story->invent.quotas, story->invent.ended_max, NULL);
+    return story;
+}
+
+static void close_story(struct story *story) {
+    pair_close(&story->pair);
+    free(story);
+}
+
+static void goes_on_as_before(uint64_t number, bool with_work) {
+    struct story *story = open_story(number, with_work);
+    struct lk_command tick = {.kind = LK_COMMAND_TICK};
+
+    while (story->count < HISTORY_LENGTH) {
+        const char *wrong;
+        step(story, number);
+        if (invent_below(&story->invent, 20) != 0) {
+            continue;
+        }
+        start_again_without(story, 0);
+        if (invent_below(&story->invent, 2) != 0) {
+            continue; /* the next event is the first that it hears of */
+        }
+        tick.times = story->times; /* and what is due by then is ready again */
+        lk_model_step(story->pair.model, &tick);
+        story->pair.seen_us = tick.times.now_us;
+        wrong = pair_compare(&story->pair);
+        if (wrong != NULL) {
+            fail_story(story, number, wrong);
+        }
+    }
+    close_story(story);
+}
+
+/*
+ * A record that is not put back has ended meanwhile: the next step lets in who waited for it. That
+ * step comes before the next deadline, which would have let them in otherwise.
+ */
+static void grants_what_has_become_free(uint64_t number, bool with_work) {
+    struct story *story = open_story(number, with_work);
+    struct lk_command tick = {.kind = LK_COMMAND_TICK};
+    struct lk_command end = {.kind = LK_COMMAND_RELEASE};
+    const struct lk_reference_request *live;
+    size_t length = 1 + invent_below(&story->invent, HISTORY_LENGTH);
+    size_t count;
+
+    while (story->count < length) {
+        step(story, number);
+    }
+    live = lk_reference_live(story->pair.reference, &count);
+    while (count > 0 && live->is_claim) {
+        live++; /* without its claim, an item would be as its record says: ready */
+        count--;
+    }
+    if (count > 0 && lk_reference_next_deadline(story->pair.reference) > story->times.now_us + 1) {
+        struct lk_reference_request gone = live[0];
+        struct lk_record record;
+        lk_ref request = lk_model_find(story->pair.model, gone.owner, gone.parts, gone.part_count);
+        lk_model_record(story->pair.model, request, &record);
+        tick.times =
+            (struct lk_times){story->times.now_us + 1, story->times.wall_us + HISTORY_STEP_US};
+        end.times = tick.times;
+        end.release.target = (struct lk_target){
+            .owner = gone.owner, .parts = gone.parts, .part_count = gone.part_count};
+        start_again_without(story, record.id);
+        lk_model_step(story->pair.model, &tick);
+        story->pair.seen_us = tick.times.now_us;
+        lk_reference_step(story->pair.reference, &end);
+        if (pair_compare(&story->pair) != NULL) {
+            fail_story(story, number, pair_compare(&story->pair));
+        }
+    }
+    close_story(story);
+}
+
+static void run(void (*history)(uint64_t number, bool with_work), bool with_work,
+                uint64_t histories) {
+    const char *only = getenv("LK_TEST_SEED");
+    const char *percent = getenv("LK_TEST_SCALE");
+    uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
+    uint64_t scaled = histories * (percent != NULL ? strtoull(percent, NULL, 10) : 100) / 100;
+    uint64_t count = only != NULL ? 1 : scaled + 1;
+
+    print_message("histories %llu to %llu\n", (unsigned long long)first,
+                  (unsigned long long)(first + count - 1));
+    for (uint64_t number = first; number < first + count; number++) {
+        history(number, with_work);
+    }
+}
+
+static void nobody_can_tell(void **state) {
+    run(goes_on_as_before, *state != NULL, HISTORY_COUNT);
+}
+
+static void what_ended_meanwhile_lets_others_in(void **state) {
+    run(grants_what_has_become_free, *state != NULL, HISTORY_COUNT);
+}
+
+/* ---- what is no possible record ---- */
+
+static void impossible_records(void **state) {
+    static struct lk_record record;
+    struct lk_model *model = lk_model_new(NULL);
+    struct lk_record *good = malloc(sizeof *good);
+
+    (void)state;
+    assert_true(model != NULL && good != NULL);
+    record = (struct lk_record){.id = 1,
+                                .owner = lk_slice_of("A"),
+                                .state = LK_STATE_HELD,
+                                .ticket = 1,
+                                .token = 1,
+                                .ttl_ms = 1000,
+                                .deadline_us = 1000,
+                                .part_count = 1};
+    assert_int_equal(lk_part_parse(lk_slice_of("x"), NULL, &record.parts[0], NULL), LK_OK);
+    *good = record;
+#define REFUSED(change)                                                                            \
+    do {                                                                                           \
+        record = *good;                                                                            \
+        change;                                                                                    \
+        assert_int_equal(lk_model_restore(model, &record), LK_INVALID);                            \
+        assert_int_equal(lk_model_next_deadline(model), LK_NEVER);                                 \
+    } while (0)
+    REFUSED(record.id = 0);
+    REFUSED(record.owner.size = 0);
+    REFUSED(record.owner.size = LK_OWNER_BYTES_MAX + 1);
+    REFUSED(record.note.size = LK_NOTE_BYTES_MAX + 1);
+    REFUSED(record.state = LK_STATE_ENDED);
+    REFUSED(record.state = LK_STATE_WAITING);
+    REFUSED(record.token = 0);
+    REFUSED(record.ticket = 0);
+    REFUSED(record.ttl_ms = 0);
+    REFUSED(record.part_count = 0);
+    REFUSED(record.part_count = LK_PARTS_MAX + 1);
+    REFUSED(record.parts[0].units = 1);
+    REFUSED(record.is_claim = true); /* of no item */
+    REFUSED((record.is_claim = true, record.state = LK_STATE_WAITING, record.token = 0));
+#undef REFUSED
+    assert_int_equal(lk_model_restore(model, good), LK_OK);
+    lk_model_free(model);
+    free(good);
+}
+
+static void impossible_items(void **state) {
+    static struct lk_item_record good;
+    static struct lk_item_record record;
+    struct lk_model *model = lk_model_new(NULL);
+    struct lk_part part;
+
+    (void)state;
+    assert_non_null(model);
+    assert_int_equal(lk_part_parse(lk_slice_of("q"), NULL, &part, NULL), LK_OK);
+    good.queue = part.path;
+    good.id = lk_slice_of("1");
+    good.sequence = 1;
+    good.needs[0] = good.needs[1] = part;
+#define REFUSED(change)                                                                            \
+    do {                                                                                           \
+        record = good;                                                                             \
+        change;                                                                                    \
+        assert_int_equal(lk_model_restore_item(model, &record), LK_INVALID);                       \
+        assert_int_equal(lk_model_item(model, &part.path, lk_slice_of("1")), 0);                   \
+    } while (0)
+    REFUSED(record.id.size = 0);
+    REFUSED(record.id = lk_slice_of("a/b"));
+    REFUSED(record.id = lk_slice_of(".."));
+    REFUSED(record.sequence = 0);
+    REFUSED(record.state = LK_ITEM_CLAIMED);
+    REFUSED(record.state = LK_ITEM_GONE);
+    REFUSED(record.value.size = LK_VALUE_BYTES_MAX + 1);
+    REFUSED(record.need_count = LK_NEEDS_MAX + 1);
+    REFUSED(record.need_count = 2); /* the same twice */
+    REFUSED((record.need_count = 1, record.needs[0].units = 1));
+#undef REFUSED
+    assert_int_equal(lk_model_restore_item(model, &good), LK_OK);
+    assert_int_equal(lk_model_restore_item(model, &good), LK_INVALID);
+    lk_model_free(model);
+}
+
+int main(void) {
+    void *work = (void *)(uintptr_t) "work";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(impossible_records),
+        cmocka_unit_test(nobody_can_tell),
+        cmocka_unit_test(what_ended_meanwhile_lets_others_in),
+        cmocka_unit_test(impossible_items),
+        {"nobody_can_tell_of_work", nobody_can_tell, NULL, NULL, work},
+        {"what_ended_meanwhile_lets_others_in_with_work", what_ended_meanwhile_lets_others_in, NULL,
+         NULL, work},
+    };
+
+    return cmocka_run_group_tests_name("restoring", tests, NULL, NULL);
+}

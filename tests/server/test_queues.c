@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues that are empty (R16): the core and its file keep what was counted of so many of them, and
+ * of no more, however many there have been; a file from before there was a bound is brought below
+ * it after a restart.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "server/core/batch.h"
+#include "server/core/core.h"
+#include "server/core/core_snapshot.h"
+#include "server/store/store.h"
+
+enum { IDLE_MAX = LK_IDLE_QUEUES_MAX_DEFAULT, SMALL = IDLE_MAX + 500, LARGE = 2 * SMALL };
+
+struct scene {
+    char directory[128];
+    struct lk_storage *storage;
+    struct lk_core *core;
+    struct lk_session *session;
+    struct lk_times times;
+    lk_outcome outcome; /* of the last call */
+    uint64_t token;
+    struct lk_queue_counts counts;
+};
+
+static struct lk_path path_of(const char *text) {
+    struct lk_path path;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(text), &path, NULL), LK_OK);
+    return path;
+}
+
+static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
+    struct scene *scene = peer;
+    struct lk_path path = path_of("q0");
+    struct lk_record record;
+
+    (void)tag;
+    (void)batch;
+    scene->outcome = reply->answer->outcome;
+    if (scene->outcome == LK_GRANTED) {
+        lk_model_record_head(reply->model, reply->answer->request, &record);
+        scene->token = record.token;
+    } else if (scene->outcome == LK_OK) {
+        lk_model_queue_counts(reply->model, &path, &scene->counts);
+    }
+}
+
+static void durable(void *peer, uint64_t batch) {
+    (void)peer;
+    (void)batch;
+}
+
+static void failed(void *peer, const char *why) {
+    (void)peer;
+    fail_msg("%s", why);
+}
+
+static void flush(struct scene *scene) {
+    const struct lk_batch *batch;
+
+    while ((batch = lk_core_take_batch(scene->core)) != NULL) {
+        assert_int_equal(scene->storage->ops->write(scene->storage, batch, NULL), LK_OK);
+        lk_core_batch_durable(scene->core, &scene->times);
+    }
+}
+
+static void start(struct scene *scene) {
+    static const struct lk_session_ops ops = {answer, durable, failed};
+    const struct lk_store_sqlite_options options = {.directory = scene->directory,
+                                                    .is_relaxed = true};
+    struct lk_model_config config;
+    struct lk_core_snapshot *snapshot = NULL;
+
+    assert_int_equal(lk_store_sqlite_open(&options, &scene->storage, NULL), LK_OK);
+    scene->core = lk_core_new(&(struct lk_core_config){.hash_seed = 1, .epoch = "e"});
+    assert_non_null(scene->core);
+    config = lk_core_model_config(scene->core);
+    assert_int_equal(
+        scene->storage->ops->load(scene->storage, &config, &scene->times, &snapshot, NULL), LK_OK);
+    assert_int_equal(lk_core_restore(scene->core, snapshot, &scene->times, NULL), LK_OK);
+    assert_int_equal(lk_core_session_open(scene->core, &ops, scene, &scene->session, NULL), LK_OK);
+}
+
+static void stop(struct scene *scene) {
+    lk_core_session_close(scene->core, scene->session, &scene->times);
+    flush(scene);
+    lk_core_free(scene->core);
+    scene->storage->ops->close(scene->storage);
+}
+
+static void call(struct scene *scene, struct lk_call *call) {
+    scene->times.wall_us++;
+    lk_core_call(scene->core, scene->session, call, &scene->times);
+}
+
+/* Pushes an item into a queue of this name, claims it and does it. */
+static void use_queue(struct scene *scene, const char *name) {
+    struct lk_slice id = lk_slice_of("1");
+    struct lk_slice owner = lk_slice_of("w");
+    struct lk_path path = path_of(name);
+    struct lk_call push = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_PUSH};
+    struct lk_call take = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_TAKE};
+    struct lk_call done = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_FINISH};
+
+    push.command.push = (struct lk_push){.queue = path, .id = id};
+    call(scene, &push);
+    assert_int_equal(scene->outcome, LK_OK);
+    take.command.take = (struct lk_take){.queue = path, .owner = owner};
+    call(scene, &take);
+    assert_int_equal(scene->outcome, LK_GRANTED);
+    done.command.finish = (struct lk_finish){.queue = path, .id = id, .owner = owner};
+    done.command.finish.kind = LK_FINISH_DONE;
+    call(scene, &done);
+    assert_int_equal(scene->outcome, LK_OK);
+}
+
+static void use_queues(struct scene *scene, int from, int to) {
+    char name[32];
+
+    for (int i = from; i < to; i++) {
+        (void)snprintf(name, sizeof name, "q%d", i);
+        use_queue(scene, name);
+        if (i % 1000 == 0) {
+            flush(scene);
+        }
+    }
+    flush(scene);
+}
+
+/* The queues in a fresh image of the file; what was pushed to `name` in *ret_pushed. */
+static uint64_t queues_in_file(struct scene *scene, const char *name, uint64_t *ret_pushed) {
+    const struct lk_model_config config = {.hash_seed = 1};
+    struct lk_path path = path_of(name);
+    struct lk_core_snapshot *snapshot = NULL;
+    struct lk_queue_counts counts;
+    struct lk_model_stats stats;
+
+    assert_int_equal(
+        scene->storage->ops->load(scene->storage, &config, &scene->times, &snapshot, NULL), LK_OK);
+    lk_model_stats(snapshot->model, &stats);
+    lk_model_queue_counts(snapshot->model, &path, &counts);
+    *ret_pushed = counts.pushed;
+    lk_core_snapshot_free(snapshot);
+    return stats.queues;
+}
+
+static int begin(void **state) {
+    struct scene *scene = calloc(1, sizeof *scene);
+    const char *temporary = getenv("TMPDIR");
+
+    (void)snprintf(scene->directory, sizeof scene->directory, "%s/lk-queues-XXXXXX",
+                   temporary != NULL ? temporary : "/tmp");
+    scene->times = (struct lk_times){.now_us = 1000000, .wall_us = INT64_C(1700000000000000)};
+    *state = scene;
+    return mkdtemp(scene->directory) != NULL ? 0 : -1;
+}
+
+static int end(void **state) {
+    static const char *const names[] = {"locks.db", "locks.db-wal", "locks.db-shm",
+                                        "locks.db-served"};
+    struct scene *scene = *state;
+    char path[200];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", scene->directory, names[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(scene->directory);
+    free(scene);
+    return 0;
+}
+
+/* At both sizes the same is kept; the oldest is forgotten, not the newest, nor what has items. */
+static void only_so_many_are_kept(void **state) {
+    struct scene *scene = *state;
+    static const int sizes[] = {SMALL, LARGE};
+    struct lk_call push = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_PUSH};
+    struct lk_call stats = {.kind = LK_CALL_STATS,
+                            .selection = {.path = path_of("q0"), .has_path = true}};
+    int used = 0;
+
+    start(scene);
+    push.command.push = (struct lk_push){.queue = path_of("kept"), .id = lk_slice_of("1")};
+    call(scene, &push);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char newest[32];
+        uint64_t pushed;
+
+        use_queues(scene, used, sizes[i]);
+        used = sizes[i];
+        (void)snprintf(newest, sizeof newest, "q%d", used - 1);
+        call(scene, &stats);
+        flush(scene);
+        assert_int_equal(scene->counts.pushed, 0);
+        assert_int_equal(queues_in_file(scene, "q0", &pushed), IDLE_MAX + 1);
+        assert_int_equal(pushed, 0);
+        (void)queues_in_file(scene, newest, &pushed);
+        assert_int_equal(pushed, 1);
+        stop(scene);
+        start(scene);
+        assert_int_equal(queues_in_file(scene, "kept", &pushed), IDLE_MAX + 1);
+        assert_int_equal(pushed, 1);
+    }
+    stop(scene);
+}
+
+/* A queue that comes and goes within one batch counts from the beginning, once it was forgotten. */
+static void a_queue_may_come_back(void **state) {
+    struct scene *scene = *state;
+    struct lk_call stats = {.kind = LK_CALL_STATS,
+                            .selection = {.path = path_of("q0"), .has_path = true}};
+    uint64_t pushed;
+
+    start(scene);
+    use_queue(scene, "q0");
+    use_queue(scene, "q0");
+    call(scene, &stats);
+    assert_int_equal(scene->counts.pushed, 2);
+    for (int i = 1; i <= IDLE_MAX; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "q%d", i);
+        use_queue(scene, name);
+    }
+    use_queue(scene, "q0");
+    call(scene, &stats);
+    assert_int_equal(scene->counts.pushed, 1);
+    flush(scene);
+    assert_int_equal(queues_in_file(scene, "q0", &pushed), IDLE_MAX);
+    assert_int_equal(pushed, 1);
+    stop(scene);
+}
+
+/* Rows of idle queues, as a service would have left them that kept them all. */
+static void write_queues(struct scene *scene, size_t count) {
+    struct lk_row *rows = calloc(count, sizeof *rows);
+    char(*names)[16] = calloc(count, sizeof *names);
+    struct lk_batch batch = {
+        .number = 1, .times = scene->times, .has_work = true, .first = rows, .row_count = count};
+
+    assert_non_null(rows);
+    assert_non_null(names);
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(names[i], sizeof names[i], "q%d", (int)i);
+        rows[i] =
+            (struct lk_row){.kind = LK_ROW_QUEUE, .next = i + 1 < count ? &rows[i + 1] : NULL};
+        rows[i].queue.path = lk_slice_of(names[i]);
+        rows[i].queue.counts.pushed = 1;
+    }
+    assert_int_equal(scene->storage->ops->write(scene->storage, &batch, NULL), LK_OK);
+    free(rows);
+    free(names);
+}
+
+/* Each call forgets some of what an older file has too many of. */
+static void an_older_file_shrinks(void **state) {
+    struct scene *scene = *state;
+    struct lk_call stats = {.kind = LK_CALL_STATS,
+                            .selection = {.path = path_of("q0"), .has_path = true}};
+    uint64_t pushed;
+
+    start(scene);
+    write_queues(scene, IDLE_MAX + 150);
+    stop(scene);
+    start(scene);
+    assert_int_equal(queues_in_file(scene, "q0", &pushed), IDLE_MAX + 150);
+    for (int i = 0; i < 3; i++) {
+        call(scene, &stats);
+    }
+    flush(scene);
+    assert_int_equal(queues_in_file(scene, "q0", &pushed), IDLE_MAX);
+    stop(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_so_many_are_kept, begin, end),
+        cmocka_unit_test_setup_teardown(a_queue_may_come_back, begin, end),
+        cmocka_unit_test_setup_teardown(an_older_file_shrinks, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of a service, read by their tables: one that is not what was agreed is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "lockkeeper/watch.h"
+#include "peer.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static lk_store *open_peer(const struct peer *peer) {
+    lk_store *store = NULL;
+
+    assert_int_equal(lk_open(peer->url, &store, NULL), LK_OK);
+    return store;
+}
+
+#define PATH_A "$4\r\npath\r\n$1\r\na\r\n"
+#define OWNER_A "$5\r\nowner\r\n$1\r\nA\r\n"
+
+/* What a table of fields needs, and what lists beside each other have in common. */
+static void test_a_record_that_lacks_something_is_refused(void **state) {
+    static const char *const listings[] = {
+        "%1\r\n" PATH_A,
+        "%2\r\n" PATH_A "$5\r\nowner\r\n_\r\n",
+        "%3\r\n" PATH_A OWNER_A "$8\r\nblockers\r\n*1\r\n%1\r\n" PATH_A,
+        "%3\r\n" PATH_A OWNER_A "$6\r\nticket\r\n:-1\r\n",
+    };
+    struct lk_error error;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(listings); i++) {
+        char reply[512];
+        const struct step steps[] = {{.replies = reply, .cut_at = PEER_WHOLE}};
+        struct peer peer;
+        lk_store *store;
+        lk_listing *listing;
+
+        (void)snprintf(reply, sizeof reply, "*2\r\n$1\r\n0\r\n*1\r\n%s", listings[i]);
+        peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+        store = open_peer(&peer);
+        assert_int_equal(lk_show(store, "a", &listing, &error), LK_INTERNAL);
+        assert_string_equal(error.text, "the service answered something else than agreed");
+        lk_close(store);
+        peer_end(&peer);
+    }
+}
+
+#define GRANTED_EVENT "$5\r\nevent\r\n$7\r\ngranted\r\n"
+#define PATHS_OF_A "$5\r\npaths\r\n*1\r\n$1\r\na\r\n"
+
+static void test_an_event_has_as_many_parts_as_paths(void **state) {
+    static const struct {
+        const char *event;
+        lk_outcome outcome;
+    } known[] = {
+        {"%3\r\n" GRANTED_EVENT PATHS_OF_A "$5\r\nparts\r\n*1\r\n$1\r\na\r\n", LK_OK},
+        {"%2\r\n" GRANTED_EVENT PATHS_OF_A, LK_INTERNAL},
+        {"%2\r\n" GRANTED_EVENT "$5\r\nparts\r\n*1\r\n$1\r\na\r\n", LK_INTERNAL},
+        {"%3\r\n" GRANTED_EVENT PATHS_OF_A "$5\r\nparts\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+         LK_INTERNAL},
+        {"%3\r\n" GRANTED_EVENT PATHS_OF_A PATHS_OF_A, LK_INTERNAL},
+        {"%1\r\n" GRANTED_EVENT, LK_INTERNAL},
+        {"%1\r\n$5\r\nevent\r\n$3\r\ngap\r\n", LK_OK},
+        {"%1\r\n$5\r\nevent\r\n$5\r\nother\r\n", LK_INTERNAL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        char reply[512];
+        const struct step steps[] = {
+            {.replies = "*2\r\n:5\r\n*0\r\n", .cut_at = PEER_WHOLE},
+            {.replies = reply, .cut_at = PEER_WHOLE},
+        };
+        const lk_watch_options options = {.size = sizeof options};
+        const lk_watch_event *event;
+        struct peer peer;
+        lk_store *store;
+        lk_watch *watch;
+
+        (void)snprintf(reply, sizeof reply, "*2\r\n:6\r\n*1\r\n%s", known[i].event);
+        peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+        store = open_peer(&peer);
+        assert_int_equal(lk_watch_open(store, &options, &watch, NULL), LK_OK);
+        assert_int_equal(lk_watch_next(watch, LK_FOREVER, NULL, &event, NULL), known[i].outcome);
+        lk_watch_close(watch);
+        lk_close(store);
+        peer_end(&peer);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_record_that_lacks_something_is_refused),
+        cmocka_unit_test(test_an_event_has_as_many_parts_as_paths),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
