@@ -81,6 +81,22 @@ class Cluster(Servers):
     def replica_of(self, master):
         return next((n for n in self.nodes() if n["of"] == master["id"]), None)
 
+    def pair_of(self, root):
+        """The master of a root and a replica that follows it; nodes may still learn of a change."""
+        found = []
+
+        def is_there():
+            master = self.master_of(root)
+            replica = self.replica_of(master) if master else None
+            if not replica or "master_link_status:up" not in self.at(
+                    replica["port"], "INFO", "replication"):
+                return False
+            found[:] = master, replica
+            return True
+
+        self.wait(f"a replica of the master of {root}", is_there)
+        return found
+
     def case(self, name, test):
         self.number += 1
         wrong = test(self)
@@ -299,10 +315,7 @@ def waiters_follow_their_slot(cluster):
 
 def a_forgetful_fail_over(cluster):
     """The replica misses the last writes; the master dies; tokens grow all the same."""
-    master = cluster.master_of("forgotten")
-    replica = cluster.replica_of(master)
-    if not replica:
-        return "no replica"
+    master, replica = cluster.pair_of("forgotten")
     cluster.at(master["port"], "ACL", "SETUSER", "default", "-psync", "-sync")
     cluster.at(master["port"], "CLIENT", "KILL", "TYPE", "replica")
     cluster.wait("the link's end", lambda: "master_link_status:down"

@@ -167,6 +167,11 @@ static void actor_start(struct history *history, struct slot *slot) {
         slot->actor.store = open_store(history);
         actor_play(&slot->actor);
         lk_close(slot->actor.store);
+        /* The leak checker that exit() starts stops its process to look at it, and waits for ever
+         * when a SIGCONT comes in between. */
+        if (history->silences) {
+            _exit(0);
+        }
         exit(0);
     }
 }
