@@ -17,7 +17,7 @@
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "command/page.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "form/form.h"
 #include "wire/resp.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* ---- the audit ------------------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #define LK_TESTS_HISTORIES_HISTORY_H
 
 #include "basis.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { HISTORY_ENGINES = 3, HISTORY_STEPS_MAX = 250, HISTORY_TOKENS = 4096 };
 

@@ -14,7 +14,7 @@
 
 #include "../calls.h"
 #include "../histories/basis.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/sqlite.h"
 
 /* ---- a directory ----------------------------------------------------------------------------- */

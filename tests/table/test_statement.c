@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../sqlite/ground.h"
-#include "engine/statement.h"
+#include "engine/procedures/statement.h"
 
 static const struct lk_dialect postgresql = {
     .replacements = {"$1", "$2", "$3", "attempt()"},

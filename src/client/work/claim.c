@@ -15,7 +15,7 @@
 #include "client/cancel.h"
 #include "client/checked.h"
 #include "client/wait.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define LOOK_US INT64_C(5000000)    /* whatever wakes: work is looked for this often */
 #define DRAIN_MIN_US INT64_C(10000) /* and for its end, which wakes no waiter, by growing pauses */

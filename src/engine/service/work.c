@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/service/pages.h"
 #include "engine/service/service.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls about events (R21), which may block until there are any, and about bounds (R22). */
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/core/inside.h"
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audit of breaks (R12). */
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/core/inside.h"
 
 void lk_core_keep_on_record(struct lk_core *core, const struct lk_break *broken,

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/http/http.h"
 
 static const char of_json[] = "application/json";

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/resp/resp.h"
 #include "wire/line.h"
 

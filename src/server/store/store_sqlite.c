@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/sqlite.h"
 #include "server/core/core.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { ROOM_MIN = 16 }; /* a power of two */
 

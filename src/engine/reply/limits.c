@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounds (R22) in the open. */
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 void lk_limits_from_quotas(const struct lk_quotas *quotas, uint64_t events, lk_limits *ret_limits) {
     ret_limits->live = quotas->live_max;

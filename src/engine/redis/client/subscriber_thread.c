@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/redis/subscriber.h"
+#include "engine/redis/client/subscriber.h"
 
 #define AGAIN_US INT64_C(200000)     /* between attempts to connect */
 #define PATIENCE_US INT64_C(2000000) /* for one attempt */

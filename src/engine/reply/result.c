@@ -5,9 +5,8 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "engine/blockers.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "engine/reply/blockers.h"
+#include "engine/reply/reply.h"
 
 void lk_result_clear(lk_result *result) {
     for (size_t i = 0; i < result->path_count; i++) {
@@ -57,7 +56,7 @@ static bool fill_value(const struct lk_model *model, const struct lk_answer *ans
         return true;
     }
     lk_model_value_record(model, answer->value, &record);
-    result->value = lk_bytes_copy_with_end(record.bytes);
+    result->value = lk_text_copy(record.bytes);
     result->value_size = record.bytes.size;
     result->in_doubt = record.in_doubt;
     return result->value != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of blockers. */
-#include "engine/blockers.h"
+#include "engine/reply/blockers.h"
 
 #include <stdlib.h>
 

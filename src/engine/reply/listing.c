@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "engine/blockers.h"
-#include "engine/reply.h"
+#include "engine/reply/blockers.h"
+#include "engine/reply/reply.h"
 
 enum { ROOM_MIN = 16 }; /* a power of two */
 

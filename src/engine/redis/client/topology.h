@@ -3,12 +3,12 @@
  * The servers of a store: one, or the nodes of a cluster with their slots, as the servers report
  * them; and the idle connections to each of them. Thread-safe.
  */
-#ifndef LK_ENGINE_REDIS_TOPOLOGY_H
-#define LK_ENGINE_REDIS_TOPOLOGY_H
+#ifndef LK_ENGINE_REDIS_CLIENT_TOPOLOGY_H
+#define LK_ENGINE_REDIS_CLIENT_TOPOLOGY_H
 
 #include <pthread.h>
 
-#include "engine/redis/link.h"
+#include "engine/redis/client/link.h"
 
 enum {
     LK_REDIS_SLOTS = 16384,

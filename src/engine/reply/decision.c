@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 void lk_decision_begin(struct lk_decision *decision, const struct lk_command *command) {
     *decision = (struct lk_decision){.error = {.outcome = LK_OK},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the named parameters of a statement. */
-#include "engine/statement.h"
+#include "engine/procedures/statement.h"
 
 #include <ctype.h>
 #include <stdlib.h>

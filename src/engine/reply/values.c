@@ -4,9 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/blockers.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "engine/reply/blockers.h"
+#include "engine/reply/reply.h"
 
 void lk_value_free(lk_value *value) {
     if (value != NULL) {
@@ -29,7 +28,7 @@ lk_outcome lk_value_from_model(const struct lk_model *model, const struct lk_pat
     if (value == NULL) {
         return LK_INTERNAL;
     }
-    value->bytes = lk_bytes_copy_with_end(record.bytes);
+    value->bytes = lk_text_copy(record.bytes);
     value->size = record.bytes.size;
     value->in_doubt = record.in_doubt;
     if (value->bytes == NULL) {
@@ -62,7 +61,7 @@ static bool fill_claim(const struct lk_model *model, const struct lk_answer *ans
     claim->id = lk_text_copy(item.id);
     claim->owner = lk_text_copy(request.owner);
     if (item.value.size > 0) {
-        claim->value = lk_bytes_copy_with_end(item.value);
+        claim->value = lk_text_copy(item.value);
         claim->value_size = item.value.size;
     }
     claim->token = request.token;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses redis: URLs. */
-#include "engine/redis/target.h"
+#include "engine/redis/client/target.h"
 
 #include <stdint.h>
 

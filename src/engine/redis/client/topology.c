@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Servers, slots and idle connections. */
-#include "engine/redis/topology.h"
+#include "engine/redis/client/topology.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

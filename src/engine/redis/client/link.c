@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections, on hiredis. The waits are done here, so that they end with the time budget. */
-#include "engine/redis/link.h"
+#include "engine/redis/client/link.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * The waiters that sleep, and the messages for them; subscriber_thread.c has the thread. Lock
  * order: subscriber, waker.
  */
-#include "engine/redis/subscriber.h"
+#include "engine/redis/client/subscriber.h"
 
 #include <stdio.h>
 #include <stdlib.h>

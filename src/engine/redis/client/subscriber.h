@@ -9,10 +9,10 @@
  * in the root's own slot, and one connection to each node that has such slots; a message stays on
  * its node. The first wait detects the manner.
  */
-#ifndef LK_ENGINE_REDIS_SUBSCRIBER_H
-#define LK_ENGINE_REDIS_SUBSCRIBER_H
+#ifndef LK_ENGINE_REDIS_CLIENT_SUBSCRIBER_H
+#define LK_ENGINE_REDIS_CLIENT_SUBSCRIBER_H
 
-#include "engine/redis/topology.h"
+#include "engine/redis/client/topology.h"
 
 #define LK_REDIS_UNUSED_US INT64_C(10000000) /* without a wait so long: may be unsubscribed */
 enum {

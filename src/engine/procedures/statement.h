@@ -7,8 +7,8 @@
  * It must begin with a word that changes or reads rows, or calls: a statement that begins or ends
  * transactions, or changes the schema or the session, is refused.
  */
-#ifndef LK_ENGINE_STATEMENT_H
-#define LK_ENGINE_STATEMENT_H
+#ifndef LK_ENGINE_PROCEDURES_STATEMENT_H
+#define LK_ENGINE_PROCEDURES_STATEMENT_H
 
 #include "base/slice.h"
 #include "lockkeeper/terms.h"

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "engine/blockers.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "engine/reply/blockers.h"
+#include "engine/reply/reply.h"
 
 enum { ROOM_MIN = 16 }; /* a power of two */
 
@@ -100,7 +99,7 @@ static bool fill_item(const struct lk_item_record *record, const struct lk_recor
         item->expires_in_ms = lk_time_left_ms(claim, times);
     }
     if (record->value.size > 0) {
-        item->value = lk_bytes_copy_with_end(record->value);
+        item->value = lk_text_copy(record->value);
         item->value_size = record->value.size;
     }
     return item->id != NULL && (claim == NULL || item->owner != NULL)

@@ -6,13 +6,13 @@
  * No function waits longer than the time budget that is passed in, and each checks its waker
  * meanwhile. A link on which an exchange has failed is unusable. Used by one thread at a time.
  */
-#ifndef LK_ENGINE_REDIS_LINK_H
-#define LK_ENGINE_REDIS_LINK_H
+#ifndef LK_ENGINE_REDIS_CLIENT_LINK_H
+#define LK_ENGINE_REDIS_CLIENT_LINK_H
 
 #include <hiredis/hiredis.h>
 
 #include "engine/engine.h"
-#include "engine/redis/target.h"
+#include "engine/redis/client/target.h"
 
 enum { LK_REDIS_BOOT_BYTES = 16, LK_REDIS_ARGUMENTS_MAX = 128 };
 
