@@ -115,31 +115,39 @@ void lk_answer_exhausted(struct lk_model *model) {
     snprintf(model->text, sizeof model->text, "memory is exhausted; nothing was changed");
 }
 
+void lk_answer_invalid(struct lk_model *model, const lk_error *error) {
+    lk_answer(model, LK_INVALID, 0);
+    memcpy(model->text, error->text, sizeof model->text);
+}
+
 bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
                     size_t count) {
     lk_error error;
 
-    if (owner.size < 1 || owner.size > LK_OWNER_BYTES_MAX) {
-        lk_answer(model, LK_INVALID, 0);
-        snprintf(model->text, sizeof model->text, "R3: an owner has 1 to %d bytes, not %zu",
-                 LK_OWNER_BYTES_MAX, owner.size);
-        return false;
+    if (lk_owner_check(owner, &error) == LK_OK && lk_parts_check(parts, count, &error) == LK_OK) {
+        return true;
     }
-    if (lk_parts_check(parts, count, &error) != LK_OK) {
-        lk_answer(model, LK_INVALID, 0);
-        memcpy(model->text, error.text, sizeof model->text);
-        return false;
-    }
-    return true;
+    lk_answer_invalid(model, &error);
+    return false;
 }
 
 bool lk_check_ttl(struct lk_model *model, int64_t ttl_ms) {
-    if (ttl_ms == 0 || (ttl_ms >= LK_TTL_MIN_MS && ttl_ms <= LK_TTL_MAX_MS)) {
+    lk_error error;
+
+    if (lk_ttl_check(ttl_ms, &error) == LK_OK) {
         return true;
     }
-    lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text, "R11: a ttl is 50 ms to 366 days, not %lld ms",
-             (long long)ttl_ms);
+    lk_answer_invalid(model, &error);
+    return false;
+}
+
+bool lk_check_value(struct lk_model *model, struct lk_slice value) {
+    lk_error error;
+
+    if (lk_value_check(value, &error) == LK_OK) {
+        return true;
+    }
+    lk_answer_invalid(model, &error);
     return false;
 }
 

@@ -3,6 +3,7 @@
 #ifndef LK_MODEL_STEPS_H
 #define LK_MODEL_STEPS_H
 
+#include "model/command_check.h"
 #include "model/probe.h"
 #include "model/requests.h"
 
@@ -27,6 +28,9 @@ void lk_answer(struct lk_model *model, lk_outcome outcome, lk_id request);
 
 /* The answer when memory is exhausted. */
 void lk_answer_exhausted(struct lk_model *model);
+
+/* The answer to a command that a check of command_check.h refuses. */
+void lk_answer_invalid(struct lk_model *model, const lk_error *error);
 
 /* Checks owner and parts of a command; false: the answer says what is wrong. */
 bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,

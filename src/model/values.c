@@ -88,16 +88,6 @@ static bool is_covered_by_token(const struct lk_model *model, const struct lk_pa
     return false;
 }
 
-static bool check(struct lk_model *model, const struct lk_put *put) {
-    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
-        lk_answer(model, LK_INVALID, 0);
-        snprintf(model->text, sizeof model->text,
-                 "R3: an owner has 1 to %d bytes, and a token needs one", LK_OWNER_BYTES_MAX);
-        return false;
-    }
-    return put->deletes || lk_check_value(model, put->bytes);
-}
-
 static void answer_refused(struct lk_model *model, bool has_token) {
     lk_answer(model, has_token ? LK_LOST : LK_BUSY, 0);
     snprintf(model->text, sizeof model->text, "%s",
@@ -106,11 +96,13 @@ static void answer_refused(struct lk_model *model, bool has_token) {
 }
 
 void lk_step_put(struct lk_model *model, const struct lk_put *put) {
+    lk_error error;
     lk_id owner;
     lk_id value;
     bool allowed;
 
-    if (!check(model, put)) {
+    if (lk_put_check(put, &error) != LK_OK) {
+        lk_answer_invalid(model, &error);
         return;
     }
     if (!lk_changes_reserve(model, 1)) {

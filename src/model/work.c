@@ -45,48 +45,6 @@ static void note_count(struct lk_model *model, lk_id id) {
     }
 }
 
-/* ---- checks ---- */
-
-/* QUEUE/ID as a path, in the caller's bytes. */
-struct item_path {
-    struct lk_path path;
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-};
-
-static bool is_segment(struct lk_slice id) {
-    return id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX
-           && memchr(id.bytes, '/', id.size) == NULL;
-}
-
-/* false: the answer says what is wrong with the id. */
-static bool make_item_path(struct lk_model *model, const struct lk_path *queue, struct lk_slice id,
-                           struct item_path *ret_path) {
-    lk_error error = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
-
-    if (is_segment(id)) {
-        memcpy(ret_path->bytes, queue->bytes, queue->size);
-        ret_path->bytes[queue->size] = '/';
-        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
-        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
-                          &ret_path->path, &error)
-            == LK_OK) {
-            return true;
-        }
-    }
-    lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text, "R16: the item's path: %.300s", error.text);
-    return false;
-}
-
-static bool check_delay(struct lk_model *model, int64_t delay_ms) {
-    if (delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS) {
-        return true;
-    }
-    lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text, "R16: a delay is 0 to 366 days");
-    return false;
-}
-
 /* The parts that a claim of this item locks: the item itself, and what its work needs. */
 static size_t make_parts(const struct lk_path *path, const struct lk_part *needs, size_t count,
                          struct lk_part parts[LK_PARTS_MAX]) {
@@ -95,35 +53,6 @@ static size_t make_parts(const struct lk_path *path, const struct lk_part *needs
         parts[i + 1] = needs[i];
     }
     return count + 1;
-}
-
-static bool check_needs(struct lk_model *model, const struct lk_path *path,
-                        const struct lk_part *needs, size_t count) {
-    struct lk_part parts[LK_PARTS_MAX];
-    lk_error error;
-
-    if (count > LK_NEEDS_MAX) {
-        lk_answer(model, LK_INVALID, 0);
-        snprintf(model->text, sizeof model->text, "R16: work needs at most %d parts, not %zu",
-                 LK_NEEDS_MAX, count);
-        return false;
-    }
-    if (lk_parts_check(parts, make_parts(path, needs, count, parts), &error) == LK_OK) {
-        return true;
-    }
-    lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text, "R16: what the work needs: %.300s", error.text);
-    return false;
-}
-
-bool lk_check_value(struct lk_model *model, struct lk_slice value) {
-    if (value.size <= LK_VALUE_BYTES_MAX) {
-        return true;
-    }
-    lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text, "R15: a value has at most %d bytes, not %zu",
-             LK_VALUE_BYTES_MAX, value.size);
-    return false;
 }
 
 /* ---- push ---- */
@@ -160,14 +89,14 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
 }
 
 void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push) {
-    struct item_path item_path;
+    struct lk_item_path item_path;
+    lk_error error;
     bool is_known;
     lk_id work;
     lk_id item;
 
-    if (!make_item_path(model, &push->queue, push->id, &item_path)
-        || !lk_check_value(model, push->value) || !check_delay(model, push->delay_ms)
-        || !check_needs(model, &item_path.path, push->needs, push->need_count)) {
+    if (lk_push_check(push, &item_path, &error) != LK_OK) {
+        lk_answer_invalid(model, &error);
         return;
     }
     is_known = lk_work_find(model, lk_node_find(model, &push->queue)) != 0;
@@ -200,23 +129,6 @@ struct taking {
     lk_id work;
     lk_id owner; /* 0: it has no request yet */
 };
-
-static bool check_take(struct lk_model *model, const struct lk_take *take) {
-    const struct lk_part queue = {.path = take->queue, .mode = LK_EXCLUSIVE};
-
-    if (!lk_check_names(model, take->owner, &queue, 1) || !lk_check_ttl(model, take->ttl_ms)) {
-        return false;
-    }
-    if (take->max_attempts > LK_ATTEMPTS_MAX
-        || (take->note_given && take->note.size > LK_NOTE_BYTES_MAX)) {
-        lk_answer(model, LK_INVALID, 0);
-        snprintf(model->text, sizeof model->text,
-                 "R16: at most %d attempts, R19: a note of at most %d bytes", LK_ATTEMPTS_MAX,
-                 LK_NOTE_BYTES_MAX);
-        return false;
-    }
-    return true;
-}
 
 static int64_t ttl_of(const struct lk_take *take) {
     return take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
@@ -360,8 +272,10 @@ static void answer_nothing(struct lk_model *model, const char *why) {
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
     struct taking taking = {.model = model, .times = times, .take = take};
     struct lk_probe queue; /* of some new item: what is in its way is in the way of all of them */
+    lk_error error;
 
-    if (!check_take(model, take)) {
+    if (lk_take_check(take, &error) != LK_OK) {
+        lk_answer_invalid(model, &error);
         return;
     }
     if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX)) {
@@ -470,19 +384,18 @@ static lk_id find_claimed(const struct lk_model *model, const struct lk_path *pa
 }
 
 void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish) {
-    struct item_path item_path;
+    struct lk_item_path item_path;
     struct lk_part part;
     struct lk_target target = {
         .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
+    lk_error error;
     lk_id id;
 
-    if (!make_item_path(model, &finish->queue, finish->id, &item_path)) {
+    if (lk_finish_check(finish, &item_path, &error) != LK_OK) {
+        lk_answer_invalid(model, &error);
         return;
     }
     part = (struct lk_part){.path = item_path.path, .mode = LK_EXCLUSIVE};
-    if (!lk_check_names(model, finish->owner, &part, 1) || !check_delay(model, finish->delay_ms)) {
-        return;
-    }
     if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX)
         || (finish->token != 0 && !lk_ended_reserve(&model->ended))) {
         lk_answer_exhausted(model);
@@ -506,10 +419,12 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
 }
 
 void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
-    struct item_path item_path;
+    struct lk_item_path item_path;
+    lk_error error;
     lk_id id;
 
-    if (!make_item_path(model, &unpark->queue, unpark->id, &item_path)) {
+    if (lk_item_path_make(&unpark->queue, unpark->id, &item_path, &error) != LK_OK) {
+        lk_answer_invalid(model, &error);
         return;
     }
     if (!lk_changes_reserve(model, 1)) {

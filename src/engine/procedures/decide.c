@@ -8,6 +8,7 @@
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
 #include "engine/reply/reply.h"
+#include "model/command_check.h"
 
 enum {
     CYCLE_MAX = 1024,
@@ -284,11 +285,10 @@ static lk_outcome break_all(struct lk_procedures *store, const struct lk_break *
 static lk_outcome put(struct lk_procedures *store, const struct lk_put *put,
                       const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_arguments arguments;
+    lk_outcome outcome = lk_put_check(put, &decision->error);
 
-    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
-        return lk_decision_fail(decision, LK_INVALID,
-                                "R3: an owner has 1 to %d bytes, and a token needs one",
-                                LK_OWNER_BYTES_MAX);
+    if (outcome != LK_OK) {
+        return outcome;
     }
     lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &put->path);

@@ -8,6 +8,7 @@
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
 #include "engine/reply/reply.h"
+#include "model/command_check.h"
 
 /* Columns of lk_take(). */
 enum {
@@ -24,71 +25,14 @@ enum {
     TAKE_HAS_HELD,
 };
 
-/* R16: the id must make a path below its queue; if it does not, the model gives the sentence. */
-static lk_outcome check_item(const struct lk_path *queue, struct lk_slice id, lk_error *error) {
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-    lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
-    struct lk_path path;
-
-    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
-        memcpy(bytes, queue->bytes, queue->size);
-        bytes[queue->size] = '/';
-        memcpy(bytes + queue->size + 1, id.bytes, id.size);
-        if (lk_path_parse((struct lk_slice){bytes, queue->size + 1u + id.size}, &path, &cause)
-            == LK_OK) {
-            return LK_OK;
-        }
-    }
-    return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
-}
-
-static lk_outcome check_needs(const struct lk_push *push, lk_error *error) {
-    struct lk_part parts[LK_PARTS_MAX];
-    char bytes[LK_PATH_BYTES_MAX + 1];
-    size_t size = push->queue.size + 1u + push->id.size;
-    lk_error cause;
-
-    if (push->need_count > LK_NEEDS_MAX) {
-        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
-                            LK_NEEDS_MAX, push->need_count);
-    }
-    memcpy(bytes, push->queue.bytes, push->queue.size);
-    bytes[push->queue.size] = '/';
-    memcpy(bytes + push->queue.size + 1, push->id.bytes, push->id.size);
-    parts[0] = (struct lk_part){.mode = LK_EXCLUSIVE};
-    (void)lk_path_parse((struct lk_slice){bytes, size}, &parts[0].path, NULL);
-    for (size_t i = 0; i < push->need_count; i++) {
-        parts[i + 1] = push->needs[i];
-    }
-    if (lk_parts_check(parts, push->need_count + 1, &cause) == LK_OK) {
-        return LK_OK;
-    }
-    return lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
-}
-
-static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
-    return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS
-               ? LK_OK
-               : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
-}
-
 lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push *push,
                               const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
-    lk_outcome outcome = check_item(&push->queue, push->id, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_push_check(push, &item, error);
 
-    if (outcome == LK_OK && push->value.size > LK_VALUE_BYTES_MAX) {
-        outcome = lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
-                               LK_VALUE_BYTES_MAX, push->value.size);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_delay(push->delay_ms, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_needs(push, error);
-    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -193,11 +137,9 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
                                 const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_arguments arguments;
-    lk_outcome outcome = check_item(&finish->queue, finish->id, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_finish_check(finish, &item, error);
 
-    if (outcome == LK_OK) {
-        outcome = check_delay(finish->delay_ms, error);
-    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -225,7 +167,8 @@ lk_outcome lk_procedures_unpark(struct lk_procedures *store, const struct lk_unp
                                 const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_arguments arguments;
-    lk_outcome outcome = check_item(&unpark->queue, unpark->id, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_item_path_make(&unpark->queue, unpark->id, &item, error);
 
     if (outcome != LK_OK) {
         return outcome;

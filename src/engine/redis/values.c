@@ -7,6 +7,7 @@
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
+#include "model/command_check.h"
 
 enum { VALUE = 3, DOUBT = 4 };
 
@@ -51,16 +52,10 @@ lk_outcome lk_redis_put(struct lk_redis *store, const struct lk_put *put,
     lk_error *error = &decision->error;
     struct lk_redis_call call;
     redisReply *reply;
-    lk_outcome outcome;
+    lk_outcome outcome = lk_put_check(put, error);
 
-    if (!put->deletes && put->bytes.size > LK_VALUE_BYTES_MAX) {
-        return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
-                            LK_VALUE_BYTES_MAX, put->bytes.size);
-    }
-    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
-        return lk_error_set(error, LK_INVALID,
-                            "R3: an owner has 1 to %d bytes, and a token needs one",
-                            LK_OWNER_BYTES_MAX);
+    if (outcome != LK_OK) {
+        return outcome;
     }
     lk_redis_call_begin(store, "put", &put->path, false, &call);
     lk_redis_call_say(&call, (struct lk_slice){put->path.bytes, put->path.size});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work (R16): invalid calls are refused here, everything else is decided by the script. */
+/* Work (R16): one call of the script each. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,57 +12,14 @@
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
 #include "engine/reply/reply.h"
+#include "model/command_check.h"
 
 #define WORK_LOOK_US INT64_C(250000) /* an end under another root sends no message */
 #define WORK_LOOK_MIN_US INT64_C(20000)
 
-/* ---- checks ---------------------------------------------------------------------------------- */
-
-/* QUEUE/ID as a path, with its own storage. */
-struct item_path {
-    struct lk_path path;
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-};
-
-static lk_outcome make_item_path(const struct lk_path *queue, struct lk_slice id,
-                                 struct item_path *ret_path, lk_error *error) {
-    lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
-
-    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
-        memcpy(ret_path->bytes, queue->bytes, queue->size);
-        ret_path->bytes[queue->size] = '/';
-        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
-        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
-                          &ret_path->path, &cause)
-            == LK_OK) {
-            return LK_OK;
-        }
-    }
-    return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
-}
-
-static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
-    return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS
-               ? LK_OK
-               : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
-}
-
-static lk_outcome check_needs(const struct lk_redis *store, const struct lk_push *push,
-                              const struct lk_path *item, lk_error *error) {
-    struct lk_part parts[LK_PARTS_MAX];
-    lk_error cause;
-
-    if (push->need_count > LK_NEEDS_MAX) {
-        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
-                            LK_NEEDS_MAX, push->need_count);
-    }
-    parts[0] = (struct lk_part){.path = *item, .mode = LK_EXCLUSIVE};
-    for (size_t i = 0; i < push->need_count; i++) {
-        parts[i + 1] = push->needs[i];
-    }
-    if (lk_parts_check(parts, push->need_count + 1, &cause) != LK_OK) {
-        return lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
-    }
+/* In a cluster, what the work needs must be in the slot of its queue. */
+static lk_outcome check_slots(const struct lk_redis *store, const struct lk_push *push,
+                              lk_error *error) {
     for (size_t i = 0; store->topology.is_cluster && i < push->need_count; i++) {
         if (lk_redis_slot_of(lk_path_root(&push->needs[i].path))
             != lk_redis_slot_of(lk_path_root(&push->queue))) {
@@ -96,19 +53,12 @@ lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
                          const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_redis_call call;
-    struct item_path item;
+    struct lk_item_path item;
     redisReply *reply;
-    lk_outcome outcome = make_item_path(&push->queue, push->id, &item, error);
+    lk_outcome outcome = lk_push_check(push, &item, error);
 
-    if (outcome == LK_OK && push->value.size > LK_VALUE_BYTES_MAX) {
-        outcome = lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
-                               LK_VALUE_BYTES_MAX, push->value.size);
-    }
     if (outcome == LK_OK) {
-        outcome = check_delay(push->delay_ms, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_needs(store, push, &item.path, error);
+        outcome = check_slots(store, push, error);
     }
     if (outcome != LK_OK) {
         return outcome;
@@ -184,31 +134,13 @@ static lk_outcome read_taken(const struct lk_take *take, const redisReply *reply
     return lk_error_clear(&decision->error, LK_GRANTED);
 }
 
-static lk_outcome check_take(const struct lk_take *take, lk_error *error) {
-    if (take->owner.size < 1 || take->owner.size > LK_OWNER_BYTES_MAX) {
-        return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
-                            LK_OWNER_BYTES_MAX, take->owner.size);
-    }
-    if (take->ttl_ms < LK_TTL_MIN_MS || take->ttl_ms > LK_TTL_MAX_MS) {
-        return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days, not %lld ms",
-                            (long long)take->ttl_ms);
-    }
-    if (take->max_attempts > LK_ATTEMPTS_MAX
-        || (take->note_given && take->note.size > LK_NOTE_BYTES_MAX)) {
-        return lk_error_set(error, LK_INVALID,
-                            "R16: at most %d attempts, R19: a note of at most %d bytes",
-                            LK_ATTEMPTS_MAX, LK_NOTE_BYTES_MAX);
-    }
-    return LK_OK;
-}
-
 lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
                          const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_wait_cursor *cursor = &decision->cursor;
     char number[24];
     struct lk_redis_call call;
     redisReply *reply;
-    lk_outcome outcome = check_take(take, &decision->error);
+    lk_outcome outcome = lk_take_check(take, &decision->error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -246,16 +178,9 @@ lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finis
                            const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_redis_call call;
-    struct item_path item;
-    lk_outcome outcome = make_item_path(&finish->queue, finish->id, &item, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_finish_check(finish, &item, error);
 
-    if (outcome == LK_OK && (finish->owner.size < 1 || finish->owner.size > LK_OWNER_BYTES_MAX)) {
-        outcome = lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
-                               LK_OWNER_BYTES_MAX, finish->owner.size);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_delay(finish->delay_ms, error);
-    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -274,8 +199,8 @@ lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpar
                            const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_redis_call call;
-    struct item_path item;
-    lk_outcome outcome = make_item_path(&unpark->queue, unpark->id, &item, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_item_path_make(&unpark->queue, unpark->id, &item, error);
 
     if (outcome != LK_OK) {
         return outcome;

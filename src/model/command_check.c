@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What commands must be in any state. */
+#include "model/command_check.h"
+
+#include "base/error.h"
+
+lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error) {
+    if (owner.size >= 1 && owner.size <= LK_OWNER_BYTES_MAX) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
+                        LK_OWNER_BYTES_MAX, owner.size);
+}
+
+lk_outcome lk_ttl_check(int64_t ttl_ms, lk_error *error) {
+    if (ttl_ms == 0 || (ttl_ms >= LK_TTL_MIN_MS && ttl_ms <= LK_TTL_MAX_MS)) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days, not %lld ms",
+                        (long long)ttl_ms);
+}
+
+lk_outcome lk_value_check(struct lk_slice value, lk_error *error) {
+    if (value.size <= LK_VALUE_BYTES_MAX) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
+                        LK_VALUE_BYTES_MAX, value.size);
+}
+
+lk_outcome lk_put_check(const struct lk_put *put, lk_error *error) {
+    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R3: an owner has 1 to %d bytes, and a token needs one",
+                            LK_OWNER_BYTES_MAX);
+    }
+    return put->deletes ? LK_OK : lk_value_check(put->bytes, error);
+}
+
+static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
+    return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
+}
+
+/* A claim locks the item itself and what its work needs, in one request. */
+static lk_outcome check_needs(const struct lk_push *push, const struct lk_path *item,
+                              lk_error *error) {
+    struct lk_part parts[LK_PARTS_MAX] = {{.path = *item, .mode = LK_EXCLUSIVE}};
+    lk_error cause;
+
+    if (push->need_count > LK_NEEDS_MAX) {
+        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
+                            LK_NEEDS_MAX, push->need_count);
+    }
+    for (size_t i = 0; i < push->need_count; i++) {
+        parts[i + 1] = push->needs[i];
+    }
+    return lk_parts_check(parts, push->need_count + 1, &cause) == LK_OK
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
+}
+
+lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_item,
+                         lk_error *error) {
+    lk_outcome outcome = lk_item_path_make(&push->queue, push->id, ret_item, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_value_check(push->value, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_delay(push->delay_ms, error);
+    }
+    return outcome == LK_OK ? check_needs(push, &ret_item->path, error) : outcome;
+}
+
+lk_outcome lk_take_check(const struct lk_take *take, lk_error *error) {
+    lk_outcome outcome = lk_owner_check(take->owner, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_ttl_check(take->ttl_ms, error);
+    }
+    if (outcome == LK_OK
+        && (take->max_attempts > LK_ATTEMPTS_MAX
+            || (take->note_given && take->note.size > LK_NOTE_BYTES_MAX))) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "R16: at most %d attempts, R19: a note of at most %d bytes",
+                               LK_ATTEMPTS_MAX, LK_NOTE_BYTES_MAX);
+    }
+    return outcome;
+}
+
+lk_outcome lk_finish_check(const struct lk_finish *finish, struct lk_item_path *ret_item,
+                           lk_error *error) {
+    lk_outcome outcome = lk_item_path_make(&finish->queue, finish->id, ret_item, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_owner_check(finish->owner, error);
+    }
+    return outcome == LK_OK ? check_delay(finish->delay_ms, error) : outcome;
+}
