@@ -5,8 +5,7 @@
 
 #include "base/text.h"
 #include "engine/reply/reply.h"
-
-enum { ROOM_MIN = 16 }; /* a power of two */
+#include "engine/reply/reserve.h"
 
 lk_audit *lk_audit_new(void) {
     return calloc(1, sizeof(lk_audit));
@@ -31,21 +30,11 @@ void lk_audit_free(lk_audit *audit) {
     free(audit);
 }
 
-/* Room is always the power of two at or above the count, so it need not be remembered. */
 static bool reserve_one(lk_audit *audit) {
-    size_t count = audit->count;
-    size_t room = count == 0 ? ROOM_MIN : count * 2;
-    lk_audit_entry *entries;
+    void *entries = lk_reserve_one(audit->entries, audit->count, sizeof *audit->entries);
 
-    if (count != 0 && (count < ROOM_MIN || (count & (count - 1)) != 0)) {
-        return true;
-    }
-    entries = realloc(audit->entries, room * sizeof *entries);
-    if (entries == NULL) {
-        return false;
-    }
-    audit->entries = entries;
-    return true;
+    audit->entries = entries != NULL ? entries : audit->entries;
+    return entries != NULL;
 }
 
 bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row) {

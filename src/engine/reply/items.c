@@ -6,8 +6,7 @@
 #include "base/text.h"
 #include "engine/reply/blockers.h"
 #include "engine/reply/reply.h"
-
-enum { ROOM_MIN = 16 }; /* a power of two */
+#include "engine/reply/reserve.h"
 
 static void item_done(lk_item_info *item) {
     for (size_t i = 0; i < item->need_count; i++) {
@@ -34,20 +33,11 @@ lk_item_list *lk_item_list_new(void) {
     return calloc(1, sizeof(lk_item_list));
 }
 
-/* Room is always the power of two at or above the count, so it need not be remembered. */
 static bool reserve_one(lk_item_list *list) {
-    size_t count = list->count;
-    lk_item_info *items;
+    void *items = lk_reserve_one(list->items, list->count, sizeof *list->items);
 
-    if (count != 0 && (count < ROOM_MIN || (count & (count - 1)) != 0)) {
-        return true;
-    }
-    items = realloc(list->items, (count == 0 ? ROOM_MIN : count * 2) * sizeof *items);
-    if (items == NULL) {
-        return false;
-    }
-    list->items = items;
-    return true;
+    list->items = items != NULL ? items : list->items;
+    return items != NULL;
 }
 
 /* A part as it is written (R2). NULL when memory is exhausted. */

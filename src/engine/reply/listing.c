@@ -10,8 +10,9 @@
 #include "base/text.h"
 #include "engine/reply/blockers.h"
 #include "engine/reply/reply.h"
+#include "engine/reply/reserve.h"
 
-enum { ROOM_MIN = 16 }; /* a power of two */
+enum { ROOM_MIN = 16 };
 
 /* ---- the listing itself ---------------------------------------------------------------------- */
 
@@ -37,21 +38,11 @@ void lk_listing_free(lk_listing *listing) {
     free(listing);
 }
 
-/* Room is always the power of two at or above the count, so it need not be remembered. */
 static bool reserve_one(lk_listing *listing) {
-    size_t count = listing->count;
-    size_t room = count == 0 ? ROOM_MIN : count * 2;
-    lk_entry *entries;
+    void *entries = lk_reserve_one(listing->entries, listing->count, sizeof *listing->entries);
 
-    if (count != 0 && (count < ROOM_MIN || (count & (count - 1)) != 0)) {
-        return true;
-    }
-    entries = realloc(listing->entries, room * sizeof *entries);
-    if (entries == NULL) {
-        return false;
-    }
-    listing->entries = entries;
-    return true;
+    listing->entries = entries != NULL ? entries : listing->entries;
+    return entries != NULL;
 }
 
 static bool add_part(lk_listing *listing, const struct lk_record *record, size_t part_index,
