@@ -2,11 +2,11 @@
 /*
  * What an engine must do: the table of operations that every kind of store implements.
  *
- *     decide   one command of the model's in, one decision out: all that changes requests, values
- *              and items. The switch on its kind is the engine's.
+ *     decide   takes a command of the model, returns a decision: every change of requests, values
+ *              and items. Each engine has the switch on the command's kind.
  *     await    sleeps until what a decision left open may have changed
  *     reads    list, show, audit, value_get, items, stats, examine: each with its own type
- *     events, limits, table   what not every engine has, in tables of their own
+ *     events, limits, table   optional, in tables of their own
  *
  * An engine decides one command at a time, atomically, by the rules of src/model (R1-R23), and
  * answers at once: it never blocks a caller for a grant. Waiting, keep-alive, client-side deadlines
@@ -34,12 +34,12 @@
  * engine's table states the first group; lk_engine_capabilities() reads the second off the table.
  */
 enum lk_capability {
-    LK_CAN_QUEUE = 1u << 0,     /* waiting in line, R7-R12 */
-    LK_CAN_ROOTS = 1u << 1,     /* several roots in one decision, R14 */
-    LK_CAN_DEADLOCK = 1u << 2,  /* R13 */
-    LK_CAN_EXCLUSIVE = 1u << 3, /* exclusive and unlimited shared parts, not limits alone */
-    LK_CAN_PERSIST = 1u << 4,   /* survives the death of every process */
-    LK_CAN_RETRY = 1u << 5,     /* without a line: a blocked wait asks again until it is granted */
+    LK_CAN_QUEUE = 1u << 0,        /* waiting in the queue, R7-R12 */
+    LK_CAN_ROOTS = 1u << 1,        /* several roots in one decision, R14 */
+    LK_CAN_DEADLOCK = 1u << 2,     /* R13 */
+    LK_CAN_EXCLUSIVE = 1u << 3,    /* exclusive and unlimited shared parts, not limits alone */
+    LK_CAN_PERSIST = 1u << 4,      /* survives the death of every process */
+    LK_CAN_RETRY = 1u << 5,        /* without a queue: a blocked wait asks again until granted */
     LK_BINDS_TO_PROCESS = 1u << 6, /* a lease ends with its process, and only that can end it */
     LK_TAKES_IN_AWAIT = 1u << 7,   /* await() for work takes; the next take finds the item (R3) */
 
@@ -61,9 +61,9 @@ struct lk_engine {
     const struct lk_engine_ops *ops;
 };
 
-/* What is true of an open store just now. Known without asking the store: no I/O, no lock held. */
+/* The present state of an open store. Returned without I/O, and without holding a lock. */
 struct lk_engine_status {
-    unsigned capabilities; /* of the engine's: what this very store can */
+    unsigned capabilities; /* of the engine's: those of this store */
 
     /* What has been UNAVAILABLE stays so until the store is opened again: waiting is in vain. */
     bool is_gone;
@@ -76,8 +76,8 @@ struct lk_engine_status {
 
     /*
      * How often contact with the store has been interrupted so far: a connection broke or could
-     * not be made, or another server answers. What the store kept may be lost since. 0 for a store
-     * whose contents stay there while it is open.
+     * not be made, or another server answers. The contents of the store may have been lost since.
+     * 0 for a store whose contents cannot be lost while it is open.
      */
     uint64_t interruptions;
 };
@@ -92,16 +92,16 @@ struct lk_wait_cursor {
                                          is in use */
     uint64_t id;                      /* the request's id in the store */
     uint64_t version;                 /* the engine's own: what it had seen of the store by then */
-    size_t in_the_way; /* 0: unknown. An engine that polls looks seldom when many are ahead */
-    int64_t due_us;    /* the engine's own: when something may come free by itself */
+    size_t in_the_way; /* 0: unknown. An engine polls less often when many are ahead */
+    int64_t due_us;    /* the engine's own: when something may become free */
     int64_t taken_us;  /* of a take: when, on the store's clock */
 };
 
 /*
- * What came of a command. decide() fills all of it in every outcome, whatever was there before.
+ * The result of a command. decide() fills all of it in every outcome, whatever was there before.
  * The caller ends it with lk_decision_done(), or moves `result` or `claim` out of it and leaves
- * them empty. After any outcome that is not of the command's own (see decide) there is nothing
- * but `error`.
+ * them empty. After an outcome that every kind of command may have (see decide), only `error` is
+ * set.
  */
 struct lk_decision {
     lk_error error;       /* the outcome, and a sentence for people, which may be empty */
@@ -125,23 +125,21 @@ enum lk_stats_depth {
 
 /* R21: the next events that a client wants. */
 struct lk_event_query {
-    uint64_t after;               /* those behind this one; LK_EVENTS_FROM_NOW: none yet */
+    uint64_t after;               /* those after this one; LK_EVENTS_FROM_NOW: none yet */
     const struct lk_path *prefix; /* with a path at or below it; NULL: all */
     size_t max;                   /* events in one answer, at least 1 */
-    int64_t until_us;             /* an engine that asks somewhere else may wait there so long for
-                                     the first one, on lk_clock_now_us(); 0: not at all */
+    int64_t until_us; /* an engine whose events come from a server may wait there so long
+                                     for the first one, on lk_clock_now_us(); 0: not at all */
 };
 #define LK_EVENTS_FROM_NOW UINT64_MAX
 
 /*
- * A call for events marks the store as watched for so long; events are kept as long as the mark
- * lasts. An engine may leave a mark alone that is good for LK_WATCHED_LEAST_US.
+ * A call for events marks the store as watched for this time; events are kept while the mark lasts.
+ * An engine need not renew a mark that lasts for another LK_WATCHED_LEAST_US.
  */
 #define LK_WATCHED_US INT64_C(30000000)
 #define LK_WATCHED_LEAST_US INT64_C(20000000)
-enum {
-    LK_WATCHED_EVENTS_MAX = 10000
-}; /* kept of a store that is watched, unless bounds say more */
+enum { LK_WATCHED_EVENTS_MAX = 10000 }; /* kept of a watched store, unless its bounds keep more */
 
 struct lk_event_page; /* engine/event.h */
 
@@ -154,48 +152,48 @@ struct lk_source {
     struct lk_slice table;
     struct lk_slice id_column;
     struct lk_slice where; /* a condition on rows; empty: all fit */
-    struct lk_slice order; /* what ORDER BY takes; empty: as the database has it */
+    struct lk_slice order; /* the argument of ORDER BY; empty: unordered */
     struct lk_slice done;  /* one statement, with :id, :token, :owner, :attempt; empty: none */
 };
 
-/* What one round of announcing came to. */
+/* The result of one round of announcing. */
 struct lk_announcement {
     size_t found;      /* rows that fit, and had neither an item nor a mark of being done */
     size_t pushed;     /* of these */
     size_t duplicates; /* of these: another client had pushed them meanwhile */
-    size_t forgotten;  /* marks whose row does not fit any more */
-    bool has_enough;   /* so many items are ready that none were looked for */
+    size_t forgotten;  /* marks whose row no longer matches */
+    bool has_enough;   /* enough items are ready: the round looked for no rows */
     uint64_t version;  /* for table_await: what it had seen of the store by then */
 };
 
 /* Which files an engine's URLs name: paths that may be relative to the working directory. */
 struct lk_url_files {
-    bool is_path;               /* what stands before the `?` is one */
+    bool is_path;               /* the part before the `?` is one */
     bool is_encoded;            /* with %XX in it */
     bool needs_slash;           /* it is a name without a slash, and a path with one */
     const char *const *options; /* names of options that are, with %XX; ended by NULL */
-    const char *url_option;     /* one whose value is such a URL again; NULL: none */
+    const char *url_option;     /* an option whose value is such a URL; NULL: none */
 };
 
 /* R21. */
 struct lk_event_ops {
     /*
-     * Marks the store as watched, makes what is overdue happen, and answers at once with what
-     * has happened behind query->after, or with where that is now. Gaps stand among the events. An
-     * engine that waits until query->until_us while there are none need not do so once more in
-     * await(). LK_OK with *ret_page, for lk_event_page_free().
+     * Marks the store as watched, applies overdue deadlines, and returns at once the events after
+     * query->after, or the present number. Gaps are events, too. If the engine has waited until
+     * query->until_us because there were none, await() need not wait again. LK_OK with *ret_page,
+     * for lk_event_page_free().
      */
     lk_outcome (*read)(struct lk_engine *engine, const struct lk_event_query *query,
                        const struct lk_patience *patience, struct lk_event_page **ret_page,
                        lk_error *error);
 
-    /* Blocks, as the engine's await() does, until there may be events behind `after`. Marks
-     * nothing. */
+    /* Blocks, as the engine's await() does, until there may be events after `after`. Sets no
+     * mark. */
     lk_outcome (*await)(struct lk_engine *engine, uint64_t after, int64_t until_us,
                         struct lk_waker *waker);
 };
 
-/* R22. The setter gets checked bounds, and leaves alone what is LK_LIMIT_AS_IS. */
+/* R22. The setter gets checked bounds, and does not change those that are LK_LIMIT_AS_IS. */
 struct lk_limit_ops {
     lk_outcome (*get)(struct lk_engine *engine, const struct lk_patience *patience,
                       lk_limits *ret_limits, lk_error *error);
@@ -214,28 +212,28 @@ struct lk_table_ops {
 
     /*
      * Looks for up to `max` rows to announce and pushes them, some in each of several short
-     * transactions; forgets some marks of rows that do not fit any more. max 0: only looks; `found`
-     * is 1 if there are any.
+     * transactions; removes some marks of rows that no longer match. max 0: pushes nothing; `found`
+     * is 1 if there are any rows.
      */
     lk_outcome (*announce)(struct lk_engine *engine, const struct lk_source *source, size_t max,
                            const struct lk_patience *patience,
                            struct lk_announcement *ret_announcement, lk_error *error);
 
     /*
-     * The engine's decide(), of the source's queue. TAKE: looks again, in its own transaction,
-     * whether the item's row still fits: if not, the item is dropped and the next one looked at.
-     * The claim has the row's id. FINISH: when it ends the claim as done, the source's statement
-     * runs in the same transaction; a row that fits even then is marked. LK_INVALID: the statement
-     * failed, and nothing has changed: the claim is held as before.
+     * The engine's decide(), of the source's queue. TAKE: checks again, in its own transaction,
+     * whether the item's row still matches. If not, it drops the item and checks the next one. The
+     * claim has the row's id. FINISH: when it ends the claim as done, the source's statement runs
+     * in the same transaction; a row that still matches after it is marked. LK_INVALID: the
+     * statement failed, and nothing has changed: the claim is held as before.
      */
     lk_outcome (*decide)(struct lk_engine *engine, const struct lk_source *source,
                          const struct lk_command *command, const struct lk_patience *patience,
                          struct lk_decision *ret_decision);
 
     /*
-     * A finish of what is done and, where that is simple, a take in the same transaction: LK_OK
-     * with a claim, or without one: a take by itself may find something, or say why not.
-     * NULL: the engine gains nothing by it.
+     * A finish as done and, where that is simple, a take in the same transaction. LK_OK with a
+     * claim, or without one: then a separate take may find an item, or give the reason. NULL: the
+     * engine gains nothing by it.
      */
     lk_outcome (*finish_and_take)(struct lk_engine *engine, const struct lk_source *source,
                                   const struct lk_finish *finish, const struct lk_take *take,
@@ -244,7 +242,7 @@ struct lk_table_ops {
 
     /*
      * Blocks, as the engine's await() does, until there may be something to announce since a round
-     * that has seen `version`. NULL: the engine cannot tell; come again after a while.
+     * that has seen `version`. NULL: the engine does not know; the caller polls.
      */
     lk_outcome (*await)(struct lk_engine *engine, uint64_t version, int64_t until_us,
                         struct lk_waker *waker);
@@ -258,14 +256,14 @@ struct lk_engine_ops {
     const struct lk_url_files *files; /* NULL: its URLs name none */
 
     /*
-     * `rest` is the URL behind "scheme:". LK_OK with *ret_engine, which close() ends; else an
+     * `rest` is the URL after "scheme:". LK_OK with *ret_engine, which close() ends; else an
      * outcome of lk_open() with its sentence in *error.
      */
     lk_outcome (*open)(struct lk_slice rest, const struct lk_patience *patience,
                        struct lk_engine **ret_engine, struct lk_error *error);
     void (*close)(struct lk_engine *engine);
 
-    /* Changes what is not as lk_engine_status() says of every engine. NULL: nothing is. */
+    /* Changes what differs from the default of lk_engine_status(). NULL: nothing does. */
     void (*status)(struct lk_engine *engine, struct lk_engine_status *status);
 
     /*
@@ -278,18 +276,18 @@ struct lk_engine_ops {
                                const struct lk_patience *patience);
 
     /*
-     * R14: the node where a root lives. Only what lives at one node is decided together; the client
-     * library takes what does not node by node. NULL: everything lives at one node.
+     * R14: the node of a root. One decision covers one node only; the client library asks for parts
+     * at several nodes node by node. NULL: there is a single node.
      */
     unsigned (*node_of)(struct lk_engine *engine, struct lk_slice root);
 
     /*
      * Decides the command in one exchange with the store, and returns decision->error.outcome once
-     * what it changed is as durable as the store makes it. Blocks for the store alone, no longer
-     * than the patience. The outcomes of the command's own, and what is true then:
+     * the change is as durable as the store makes it. Blocks for the store only, no longer than the
+     * patience. The outcomes of each kind of command:
      *
-     *     ASK      R3, R7-R10, R13: GRANTED: held. WAITING: in line. BUSY, DEADLOCK, FULL, LOST:
-     *              nothing new stands there. result names what is in the way, or the cycle
+     *     ASK      R3, R7-R10, R13: GRANTED: held. WAITING: queued. BUSY, DEADLOCK, FULL, LOST:
+     *              no new request. `result` names the blockers, or the cycle
      *     RENEW    LK_OK: the deadline has moved. LOST: not held, nothing changed
      *     RELEASE  LK_OK: ended, and the value is written. LOST: nothing changed
      *     BREAK    R12: LK_OK, on record with `by` and `reason`
@@ -300,8 +298,8 @@ struct lk_engine_ops {
      *     UNPARK   LK_OK, LOST
      *     TICK, LEAVE   are not for engines: UNSUPPORTED
      *
-     * Besides, of every kind, and nothing has changed: INVALID, UNSUPPORTED, DENIED. Unknown
-     * whether it took effect, asking again tells (R3): UNAVAILABLE, CANCELLED, INTERNAL.
+     * Besides, of every kind: INVALID, UNSUPPORTED, DENIED: nothing has changed. UNAVAILABLE,
+     * CANCELLED, INTERNAL: it is unknown whether it took effect; asking again shows it (R3).
      */
     lk_outcome (*decide)(struct lk_engine *engine, const struct lk_command *command,
                          const struct lk_patience *patience, struct lk_decision *ret_decision);
@@ -345,13 +343,13 @@ struct lk_engine_ops {
     lk_outcome (*examine)(struct lk_engine *engine, const struct lk_patience *patience,
                           lk_report **ret_report, struct lk_error *error);
 
-    /* What not every engine can: NULL where it cannot. */
+    /* Optional: NULL if the engine cannot. */
     const struct lk_event_ops *events;
     const struct lk_limit_ops *limits;
     const struct lk_table_ops *table;
 };
 
-/* All that an engine can, before a store of its kind is open: enum lk_capability. */
+/* The capabilities of an engine, before a store is open: enum lk_capability. */
 static inline unsigned lk_engine_capabilities(const struct lk_engine_ops *ops) {
     return ops->capabilities | (ops->audit != NULL ? LK_CAN_BREAK : 0u)
            | (ops->value_get != NULL ? LK_CAN_VALUES : 0u) | (ops->stats != NULL ? LK_CAN_WORK : 0u)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step of the model, told as events (R21). */
+/* The events of a step of the model (R21). */
 #include "engine/event.h"
 
-/* What one telling goes through. Large: two records in the open. */
+/* The state of one traversal. Large: two records. */
 struct telling {
     const struct lk_model *model;
     const struct lk_command *command;
     lk_visit_event *visit;
     void *context;
-    lk_ref claim;            /* whose request changed last: the item that follows is its own; 0 */
+    lk_ref claim; /* the claim that changed last, to which the next item belongs; 0: none */
     struct lk_record record; /* of the request that changed last */
     struct lk_item_record item;
 };
@@ -29,7 +29,7 @@ static bool tell_request(struct telling *telling, lk_watch_kind kind) {
     return telling->visit(telling->context, &step_event);
 }
 
-/* A change of a request. The grant and the release of a claim are told with its item. */
+/* A change of a request. The grant and the release of a claim are events of its item. */
 static bool tell_request_change(struct telling *telling, const struct lk_change *change) {
     static const lk_watch_kind kinds[] = {
         [LK_CHANGE_QUEUED] = LK_WATCH_QUEUED,       [LK_CHANGE_GRANTED] = LK_WATCH_GRANTED,
@@ -144,7 +144,7 @@ static bool tell_change(struct telling *telling, const struct lk_change *change)
     return true;
 }
 
-/* A take that finds nothing is no refusal: workers look all the time. */
+/* A take that finds nothing is no event: workers poll all the time. */
 static bool tell_refusal(struct telling *telling, lk_outcome outcome) {
     const struct lk_command *command = telling->command;
     struct lk_part part = {.mode = LK_EXCLUSIVE};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens in a store (R21): a step of the model told as events, and events in the open.
+ * Events (R21): those of a step of the model, and those that watchers get.
  *
- * Every engine that decides with the model in this process makes its events here, so that all tell
- * the same story. An event tells of a request or item as its step has left it. Not told: refreshes
- * and renewals; the grant and release of a claim, which claimed, stolen, done, retried and parked
- * stand for; that a claim which perished has freed its item; asks that are INVALID or LOST.
+ * Every engine that decides with the model in this process makes its events here, so that all have
+ * the same ones. An event describes a request or item after the step. No events: refreshes and
+ * renewals; the grant and release of a claim, for which there are claimed, stolen, done, retried
+ * and parked; that a claim which perished has freed its item; asks that are INVALID or LOST.
  */
 #ifndef LK_ENGINE_EVENT_H
 #define LK_ENGINE_EVENT_H
 
 #include "engine/engine.h"
 
-/* ---- steps as events ------------------------------------------------------------------------- */
+/* ---- the events of a step -------------------------------------------------------------------- */
 
 /* One event, before it has a number. Everything is borrowed. */
 struct lk_event {
@@ -29,17 +29,17 @@ struct lk_event {
     bool is_deletion;
 };
 
-/* Called for one event; returning false ends the telling. */
+/* Called for one event; returning false ends the traversal. */
 typedef bool lk_visit_event(void *context, const struct lk_event *step_event);
 
-/* Tells what the step did, in its order. Returns false if a visitor did. */
+/* Visits the events of the step, in order. Returns false if the visitor did. */
 bool lk_events_of_step(const struct lk_model *model, const struct lk_effects *effects,
                        const struct lk_command *command, lk_visit_event *visit, void *context);
 
 /* By its name; false: there is none. */
 bool lk_watch_kind_parse(struct lk_slice name, lk_watch_kind *ret_kind);
 
-/* ---- events in the open ---------------------------------------------------------------------- */
+/* ---- events for watchers --------------------------------------------------------------------- */
 
 /* An event with its number, on the heap. Returns false when memory is exhausted, nothing made. */
 bool lk_watch_event_make(const struct lk_event *step_event, uint64_t sequence, int64_t at_unix_ms,
@@ -47,13 +47,13 @@ bool lk_watch_event_make(const struct lk_event *step_event, uint64_t sequence, i
 bool lk_watch_event_copy(const lk_watch_event *event, lk_watch_event *ret_event);
 void lk_watch_event_done(lk_watch_event *event);
 
-/* What a query came to. */
+/* The result of a query. */
 struct lk_event_page {
     lk_watch_event *events; /* those that were wanted, and gaps */
     size_t count;
     size_t room;
-    uint64_t last; /* all up to here has been looked at */
-    bool has_more; /* behind it */
+    uint64_t last; /* the last number that was considered */
+    bool has_more; /* after it */
 };
 
 /* An empty answer to a query; NULL when memory is exhausted. */
@@ -70,7 +70,7 @@ bool lk_event_page_is_full(const struct lk_event_page *page, const struct lk_eve
 bool lk_event_page_add(struct lk_event_page *page, const struct lk_event_query *query,
                        lk_watch_event *event);
 
-/* The same for an event that is known not to be wanted, and is not at hand. */
+/* The same for an event that is not wanted, of which only the number is known. */
 bool lk_event_page_pass(struct lk_event_page *page, uint64_t sequence, int64_t at_unix_ms);
 
 /*

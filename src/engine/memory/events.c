@@ -102,7 +102,7 @@ void lk_memory_events_bound(struct lk_memory_events *events, size_t kept_max, in
 
 /* ---- asking for events ----------------------------------------------------------------------- */
 
-/* The index of the first event behind `after`: numbers grow, so by halves. */
+/* The index of the first event after `after`, by binary search: numbers grow. */
 static size_t first_behind(const struct lk_memory_events *events, uint64_t after) {
     size_t low = 0;
     size_t high = events->count;

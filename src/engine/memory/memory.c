@@ -96,7 +96,7 @@ static void complete(struct lk_memory_store *store, const struct lk_effects *eff
     switch (command->kind) {
     case LK_COMMAND_ASK:
         if (effects->answer.outcome == LK_WAITING) {
-            lk_memory_stand_of_ask(store, &effects->answer, &decision->cursor);
+            lk_memory_cursor_of_ask(store, &effects->answer, &decision->cursor);
         }
         break;
     case LK_COMMAND_TAKE:
@@ -123,8 +123,8 @@ static void complete(struct lk_memory_store *store, const struct lk_effects *eff
 }
 
 /*
- * Steps and answers. Where memory for the answer is exhausted the step has taken effect all the
- * same, as with any answer that is lost; the next ask tells (R3).
+ * Takes a step and fills in the answer. If memory for the answer is exhausted, the step has taken
+ * effect all the same, as with any lost answer; the next ask shows it (R3).
  */
 static lk_outcome decide(struct lk_engine *engine, const struct lk_command *command,
                          const struct lk_patience *patience, struct lk_decision *ret_decision) {
@@ -210,7 +210,7 @@ static lk_outcome audit(struct lk_engine *engine, const struct lk_path *prefix,
     return LK_OK;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static lk_outcome say_listing(lk_outcome outcome, struct lk_error *error) {
     return outcome == LK_OK ? LK_OK : lk_error_set(error, outcome, "no memory for the listing");

@@ -2,10 +2,10 @@
 /*
  * A store in memory.
  *
- * Nothing is decided by a clock of its own: what is overdue takes effect at the next step, and a
- * sleeping thread makes that step when a deadline comes. So a store that is not used costs nothing.
- * Lock order: register of names, store, waker. A step wakes only those whose own request changed,
- * or for whose queue there may be something to take.
+ * The store has no timer: an overdue deadline takes effect at the next step, and a sleeping thread
+ * takes that step when the deadline comes. So a store that is not used costs nothing. Lock order:
+ * register of names, store, waker. A step wakes only the threads whose request changed, or whose
+ * queue may have an item to take.
  */
 #include "engine/memory/store.h"
 
@@ -16,12 +16,12 @@
 #include "base/minmax.h"
 #include "base/text.h"
 
-/* The clock counts suspended time and a sleep does not: look again this often. */
+/* The clock counts suspended time and a sleep does not, so no sleep is longer than this. */
 #define SLEEP_US_MAX INT64_C(1000000)
 
 /* ---- the register of names ------------------------------------------------------------------- */
 
-/* `mem:NAME` means the same store all over the process: the one thing that has to be global. */
+/* `mem:NAME` is the same store in the whole process, so the register has to be global. */
 static pthread_mutex_t register_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct lk_memory_store *register_head;
 
@@ -166,27 +166,27 @@ static void wake_watchers(struct lk_memory_store *store) {
     }
 }
 
-/* A thread may wait for this very request. */
-static void heed_waiter(struct lk_memory_store *store, uint64_t id) {
+/* Records the change of a request, and wakes the thread that waits for it. */
+static void notify_waiter(struct lk_memory_store *store, uint64_t id) {
     store->recent[store->version % LK_MEMORY_RECENT_MAX] = id;
     store->version++;
     wake_sleepers_of(store, id);
 }
 
-static void heed(struct lk_memory_store *store, const struct lk_change *change) {
+static void on_change(struct lk_memory_store *store, const struct lk_change *change) {
     struct lk_record record;
 
     switch (change->kind) {
     case LK_CHANGE_GRANTED:
         lk_model_record(store->model, change->request, &record);
-        heed_waiter(store, record.id);
+        notify_waiter(store, record.id);
         break;
     case LK_CHANGE_RELEASED:
     case LK_CHANGE_WITHDRAWN:
     case LK_CHANGE_PERISHED:
     case LK_CHANGE_BROKEN:
         lk_model_record(store->model, change->request, &record);
-        heed_waiter(store, record.id);
+        notify_waiter(store, record.id);
         wake_workers_for_lock(store, &record);
         break;
     case LK_CHANGE_CONVERTED:
@@ -222,7 +222,7 @@ const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk
     command->times.wall_us = store->time->wall_us(store->time->context);
     effects = lk_model_step(store->model, command);
     for (size_t i = 0; i < effects->change_count; i++) {
-        heed(store, &effects->changes[i]);
+        on_change(store, &effects->changes[i]);
     }
     if (lk_memory_events_are_kept(&store->events, command->times.now_us)
         && lk_memory_events_keep(&store->events, store->model, effects, command)) {
@@ -241,7 +241,7 @@ struct lk_times lk_memory_lock(struct lk_memory_store *store) {
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
-/* Whether the request was granted or ended, or may have been, since its asker looked. */
+/* Whether the request was granted or ended, or may have been, since the cursor was filled. */
 static bool has_changed(const struct lk_memory_store *store, const struct lk_wait_cursor *cursor) {
     if (store->version - cursor->version > LK_MEMORY_RECENT_MAX) {
         return true;
@@ -274,7 +274,7 @@ static void unlink_sleeper(struct lk_memory_store *store, struct lk_memory_sleep
     }
 }
 
-/* Makes what is overdue take effect; returns how long nothing can happen by itself. */
+/* Applies overdue deadlines; returns the time until the next one. */
 static int64_t expire(struct lk_memory_store *store) {
     int64_t now_us = store->time->now_us(store->time->context);
     int64_t next_us = lk_model_next_deadline(store->model);
@@ -317,10 +317,10 @@ static lk_outcome sleep_until_woken(struct lk_memory_store *store,
     return is_thrown ? LK_CANCELLED : LK_OK;
 }
 
-/* ---- sleeping in line ------------------------------------------------------------------------ */
+/* ---- sleeping for a grant -------------------------------------------------------------------- */
 
-void lk_memory_stand_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
-                            struct lk_wait_cursor *cursor) {
+void lk_memory_cursor_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
+                             struct lk_wait_cursor *cursor) {
     cursor->id = lk_model_request_id(store->model, answer->request);
     cursor->version = store->version;
     cursor->in_the_way = answer->in_the_way;

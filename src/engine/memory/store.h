@@ -38,7 +38,7 @@ struct lk_memory_store {
     struct lk_memory_events events;
     /*
      * How many times a request was granted or ended, and the ids of the last of them (by number,
-     * modulo the room): so that a caller can tell, before it sleeps, what it missed.
+     * modulo the room): so that a caller sees, before it sleeps, what it missed.
      */
     uint64_t version;
     uint64_t recent[LK_MEMORY_RECENT_MAX];
@@ -76,8 +76,8 @@ struct lk_times lk_memory_lock(struct lk_memory_store *store);
  * Fills the wait cursor of an ask that waits, or of a take that was BUSY at `times`. With the
  * mutex.
  */
-void lk_memory_stand_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
-                            struct lk_wait_cursor *cursor);
+void lk_memory_cursor_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
+                             struct lk_wait_cursor *cursor);
 void lk_memory_cursor_of_take(const struct lk_memory_store *store, const struct lk_times *times,
                               struct lk_wait_cursor *cursor);
 

@@ -25,7 +25,7 @@ enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80000 };
  *
  * If conditions are not kept (max_error_count, for which MySQL requires a privilege;
  * schema_install.c checks it), procedures do not notice that there is no row, and loop for ever. If
- * notes are not kept, the installer cannot tell what existed before.
+ * notes are not kept, the installer cannot see what existed before.
  *
  * A session whose client vanishes without closing the connection, for instance because its machine
  * fails, soon ends, and its locks with it. MariaDB can distinguish a session inside a transaction,

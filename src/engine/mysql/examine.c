@@ -57,7 +57,7 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
                    modes[store->address.ssl_mode]);
     lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),
                    text_of(rows, OVERDUE));
-    lk_text_format(&text, "wake-ups: none, waiters look, after up to 250 ms\n");
+    lk_text_format(&text, "wake-ups: none, waiters query, after up to 250 ms\n");
     lk_procedures_report_limits(&text, rows, LIMITS);
     if (lk_row_integer(rows, 0, FLUSH) != 1) {
         lk_text_format(&warnings, "innodb_flush_log_at_trx_commit is not 1: a crash may undo the "

@@ -85,7 +85,7 @@ static char *write_call(const char *prefix, const struct lk_procedure_call *call
     return sql;
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void free_result(void *result) {
     mysql_free_result(result);

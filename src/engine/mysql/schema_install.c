@@ -42,9 +42,9 @@ static lk_outcome run(const struct lk_mysql *store, struct lk_mysql_link *link, 
                                   : outcome;
 }
 
-static lk_outcome look(const struct lk_mysql *store, struct lk_mysql_link *link,
-                       const struct lk_patience *patience, struct present *ret_present,
-                       lk_error *error) {
+static lk_outcome query_present(const struct lk_mysql *store, struct lk_mysql_link *link,
+                                const struct lk_patience *patience, struct present *ret_present,
+                                lk_error *error) {
     char sql[SQL_BYTES_MAX];
     MYSQL_RES *result = NULL;
     MYSQL_ROW row;
@@ -146,7 +146,7 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
             is_ours = false;
         }
     }
-    if (outcome != LK_OK && is_ours && look(store, link, patience, &present, NULL) == LK_OK
+    if (outcome != LK_OK && is_ours && query_present(store, link, patience, &present, NULL) == LK_OK
         && !present.has_meta) {
         take_back(store, link, (struct lk_slice){beginning, (size_t)(statement.bytes - beginning)},
                   patience);
@@ -178,7 +178,7 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
         mysql_free_result(result);
     }
     if (outcome == LK_OK) {
-        outcome = look(store, link, patience, &present, error);
+        outcome = query_present(store, link, patience, &present, error);
     }
     if (outcome == LK_OK && is_to_be_made(&present)) {
         outcome = run_script(store, link, lk_slice_of(script), !present.has_meta, patience, error);
@@ -229,7 +229,7 @@ static struct lk_patience making_patience(const struct lk_patience *patience) {
 static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link *link,
                              const struct lk_patience *patience, bool *ret_made, lk_error *error) {
     struct present present;
-    lk_outcome outcome = look(store, link, patience, &present, error);
+    lk_outcome outcome = query_present(store, link, patience, &present, error);
 
     *ret_made = outcome == LK_OK && is_to_be_made(&present);
     if (*ret_made) {
@@ -237,7 +237,7 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
 
         outcome = explain_step(store, &present, make(store, link, &longer, error), error);
         if (outcome == LK_OK) {
-            outcome = look(store, link, &longer, &present, error);
+            outcome = query_present(store, link, &longer, &present, error);
         }
     }
     return outcome == LK_OK ? check(store, &present, error) : outcome;

@@ -106,9 +106,9 @@ static lk_outcome ask_info(struct lk_mysql *store, struct lk_slice schema, struc
 }
 
 /* The table by its exact name in this database, or with a database before a dot. */
-static lk_outcome look(struct lk_mysql *store, const struct lk_source *source,
-                       const struct lk_patience *patience, struct lk_mysql_table_info *info,
-                       lk_error *error) {
+static lk_outcome query_table(struct lk_mysql *store, const struct lk_source *source,
+                              const struct lk_patience *patience, struct lk_mysql_table_info *info,
+                              lk_error *error) {
     struct lk_slice whole = source->table;
     const char *dot = memchr(whole.bytes, '.', whole.size);
     lk_outcome outcome =
@@ -185,7 +185,7 @@ lk_outcome lk_mysql_table_info_get(struct lk_mysql *store, const struct lk_sourc
         return lk_error_set(error, LK_INVALID, "R17: there are control characters in the SQL");
     }
     if (!recall(store, source, &info)) {
-        outcome = look(store, source, patience, &info, error);
+        outcome = query_table(store, source, patience, &info, error);
         if (outcome != LK_OK) {
             return outcome;
         }

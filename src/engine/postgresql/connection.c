@@ -13,7 +13,7 @@ enum { SERVER_OLDEST = 130000 };
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* The last line of a message that is neither advice nor libpq's guess at the cause. */
+/* The last line of a message that is neither a hint nor libpq's guess at the cause. */
 static struct lk_slice last_line_of(const char *message) {
     const char *line = message;
 

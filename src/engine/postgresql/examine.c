@@ -47,7 +47,8 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
     lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),
                    text_of(rows, OVERDUE));
     lk_text_format(&text, "wake-ups: %s\n",
-                   store->address.listen_url != NULL ? "LISTEN" : "none, waiters look each second");
+                   store->address.listen_url != NULL ? "LISTEN"
+                                                     : "none, waiters query each second");
     lk_procedures_report_limits(&text, rows, LIMITS);
     if (!is_durable) {
         lk_text_format(&warnings, "fsync or synchronous_commit is off: a crash of the server may "

@@ -48,7 +48,7 @@ static bool send_call(PGconn *connection, const char *name, const char *sql,
            != 0;
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void free_result(void *result) {
     PQclear(result);

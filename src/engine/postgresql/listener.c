@@ -45,23 +45,23 @@ static void wake(struct lk_postgresql_listener *listener, uint64_t key) {
     }
 }
 
-static void hear(struct lk_postgresql_listener *listener, uint64_t key) {
+static void record_wake_up(struct lk_postgresql_listener *listener, uint64_t key) {
     pthread_mutex_lock(&listener->mutex);
-    listener->keys[listener->heard % LK_POSTGRESQL_LISTENER_RECALLED] = key;
-    listener->heard++;
-    if (listener->heard - listener->kept_from > LK_POSTGRESQL_LISTENER_RECALLED) {
-        listener->kept_from = listener->heard - LK_POSTGRESQL_LISTENER_RECALLED;
+    listener->keys[listener->received % LK_POSTGRESQL_LISTENER_RECENT_MAX] = key;
+    listener->received++;
+    if (listener->received - listener->kept_from > LK_POSTGRESQL_LISTENER_RECENT_MAX) {
+        listener->kept_from = listener->received - LK_POSTGRESQL_LISTENER_RECENT_MAX;
     }
     wake(listener, key);
     pthread_mutex_unlock(&listener->mutex);
 }
 
 /* Wake-ups may have been lost before this moment, so all waiters wake and query the store. */
-static void begin_anew(struct lk_postgresql_listener *listener, bool is_listening) {
+static void reset(struct lk_postgresql_listener *listener, bool is_listening) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_listening = is_listening;
-    listener->heard++;
-    listener->kept_from = listener->heard;
+    listener->received++;
+    listener->kept_from = listener->received;
     wake(listener, 0);
     pthread_mutex_unlock(&listener->mutex);
 }
@@ -78,8 +78,8 @@ static bool is_ending(struct lk_postgresql_listener *listener) {
 }
 
 /* Waits for the connection, for the end of the listener, or for a time (-1: without limit). */
-static void rest(const struct lk_postgresql_listener *listener, int socket, short events,
-                 int timeout_ms) {
+static void wait_on(const struct lk_postgresql_listener *listener, int socket, short events,
+                    int timeout_ms) {
     struct pollfd polled[2] = {{.fd = listener->pipe[0], .events = POLLIN},
                                {.fd = socket, .events = events}};
 
@@ -97,8 +97,8 @@ static PGconn *connect_to(struct lk_postgresql_listener *listener) {
     }
     while (status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED && !is_ending(listener)
            && lk_clock_now_us() < end_us) {
-        rest(listener, PQsocket(connection), status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-             AGAIN_MS);
+        wait_on(listener, PQsocket(connection), status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+                AGAIN_MS);
         status = PQconnectPoll(connection);
     }
     return connection;
@@ -125,10 +125,10 @@ static void listen_on(struct lk_postgresql_listener *listener, PGconn *connectio
         PGnotify *notification;
 
         while ((notification = PQnotifies(connection)) != NULL) {
-            hear(listener, lk_postgresql_listener_key(lk_slice_of(notification->extra)));
+            record_wake_up(listener, lk_postgresql_listener_key(lk_slice_of(notification->extra)));
             PQfreemem(notification);
         }
-        rest(listener, PQsocket(connection), POLLIN, -1);
+        wait_on(listener, PQsocket(connection), POLLIN, -1);
         (void)PQconsumeInput(connection);
     }
 }
@@ -140,13 +140,13 @@ static void *run(void *context) {
         PGconn *connection = connect_to(listener);
 
         if (begin_listening(listener, connection)) {
-            begin_anew(listener, true);
+            reset(listener, true);
             listen_on(listener, connection);
         }
-        begin_anew(listener, false);
+        reset(listener, false);
         PQfinish(connection);
         if (!is_ending(listener)) {
-            rest(listener, -1, 0, AGAIN_MS);
+            wait_on(listener, -1, 0, AGAIN_MS);
         }
     }
     return NULL;
@@ -200,22 +200,22 @@ uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener)
     uint64_t version;
 
     pthread_mutex_lock(&listener->mutex);
-    version = listener->is_listening ? listener->heard : 0;
+    version = listener->is_listening ? listener->received : 0;
     pthread_mutex_unlock(&listener->mutex);
     return version;
 }
 
 /* The mutex is held. Whether a wake-up of this key may have arrived since `version`. */
-static bool may_have_come(const struct lk_postgresql_listener *listener, uint64_t key,
-                          uint64_t version) {
+static bool may_have_arrived(const struct lk_postgresql_listener *listener, uint64_t key,
+                             uint64_t version) {
     if (!listener->is_listening) {
         return false; /* no wake-ups arrive: only the time ends the sleep */
     }
     if (version < listener->kept_from) {
         return true;
     }
-    for (uint64_t at = version; at < listener->heard; at++) {
-        if (listener->keys[at % LK_POSTGRESQL_LISTENER_RECALLED] == key) {
+    for (uint64_t at = version; at < listener->received; at++) {
+        if (listener->keys[at % LK_POSTGRESQL_LISTENER_RECENT_MAX] == key) {
             return true;
         }
     }
@@ -240,7 +240,7 @@ bool lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener, uint6
 
     pthread_mutex_lock(&listener->mutex);
     begin(listener);
-    wait.is_woken = may_have_come(listener, key, version);
+    wait.is_woken = may_have_arrived(listener, key, version);
     wait.next = listener->first;
     listener->first = &wait;
     while (!wait.is_woken && !is_thrown && lk_clock_now_us() < end_us) {

@@ -18,7 +18,7 @@
 #include "engine/postgresql/address.h"
 
 enum {
-    LK_POSTGRESQL_LISTENER_RECALLED = 1024
+    LK_POSTGRESQL_LISTENER_RECENT_MAX = 1024
 }; /* wake-ups remembered for callers that are about to sleep */
 
 struct lk_postgresql_listener_wait; /* one sleeping caller */
@@ -31,9 +31,9 @@ struct lk_postgresql_listener {
     bool is_ending;
     bool is_listening;
     int pipe[2];        /* a byte written here wakes the thread */
-    uint64_t heard;     /* wake-ups so far, plus one for each new connection */
+    uint64_t received;  /* wake-ups so far, plus one for each new connection */
     uint64_t kept_from; /* the first of them that is remembered */
-    uint64_t keys[LK_POSTGRESQL_LISTENER_RECALLED];
+    uint64_t keys[LK_POSTGRESQL_LISTENER_RECENT_MAX];
     struct lk_postgresql_listener_wait *first;
 };
 

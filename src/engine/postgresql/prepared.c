@@ -3,10 +3,10 @@
  * Prepared statements for calls that are made often, from their second use on a connection, so that
  * the server need not parse them each time.
  *
- * Behind a pooler, the server's session may change between two calls. Then a name may be unknown,
- * which the server reports before anything is done; or the name may be prepared already, for the
- * same call, because a name fully identifies its SQL. After either of these, the store uses no
- * names any more.
+ * With a pooler in between, the server's session may change between two calls. Then a name may be
+ * unknown, which the server reports before anything is done; or the name may be prepared already,
+ * for the same call, because a name fully identifies its SQL. After either of these, the store uses
+ * no names any more.
  */
 #include "engine/postgresql/prepared.h"
 

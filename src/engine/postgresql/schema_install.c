@@ -26,9 +26,9 @@ struct present {
  * One query and not two, because every program that opens the store runs it. A missing table is an
  * error, but only once in the life of a store; a test for it would read the catalogue each time.
  */
-static lk_outcome look(struct lk_postgresql *store, PGconn *connection,
-                       const struct lk_patience *patience, struct present *ret_present,
-                       lk_error *error) {
+static lk_outcome query_present(struct lk_postgresql *store, PGconn *connection,
+                                const struct lk_patience *patience, struct present *ret_present,
+                                lk_error *error) {
     char sql[SQL_BYTES_MAX];
     PGresult *result = NULL;
     lk_outcome outcome;
@@ -110,13 +110,13 @@ static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
 static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
                              const struct lk_patience *patience, lk_error *error) {
     struct present present;
-    lk_outcome outcome = look(store, connection, patience, &present, error);
+    lk_outcome outcome = query_present(store, connection, patience, &present, error);
     bool is_old = present.has_meta && present.format >= 1 && present.format < LK_POSTGRESQL_FORMAT;
 
     if (outcome == LK_OK && (!present.has_meta || is_old)) {
         outcome = make(store, connection, &present, patience, error);
         if (outcome == LK_OK) {
-            outcome = look(store, connection, patience, &present, error);
+            outcome = query_present(store, connection, patience, &present, error);
         }
     }
     return outcome == LK_OK ? check(store, &present, error) : outcome;

@@ -254,9 +254,9 @@ void lk_postgresql_table_infos_done(struct lk_postgresql *store) {
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-static lk_outcome look(struct lk_postgresql *store, const struct lk_source *source,
-                       const struct lk_patience *patience, struct lk_postgresql_table_info *info,
-                       lk_error *error) {
+static lk_outcome query_table(struct lk_postgresql *store, const struct lk_source *source,
+                              const struct lk_patience *patience,
+                              struct lk_postgresql_table_info *info, lk_error *error) {
     lk_outcome outcome;
 
     if (source->table.size > TABLE_BYTES_MAX || source->id_column.size > LK_POSTGRESQL_NAME_MAX) {
@@ -283,7 +283,7 @@ lk_outcome lk_postgresql_table_info_get(struct lk_postgresql *store, const struc
     lk_outcome outcome = LK_OK;
 
     if (!recall(store, source, &info)) {
-        outcome = look(store, source, patience, &info, error);
+        outcome = query_table(store, source, patience, &info, error);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -297,7 +297,7 @@ lk_outcome lk_postgresql_table_check(struct lk_engine *engine, const struct lk_s
                                      const struct lk_patience *patience, lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
     struct lk_postgresql_table_info info = {.function = NULL};
-    lk_outcome outcome = look(store, source, patience, &info, error);
+    lk_outcome outcome = query_table(store, source, patience, &info, error);
 
     if (outcome == LK_OK) {
         remember(store, source, &info);

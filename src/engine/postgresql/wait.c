@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting. A waiter sleeps until the listener receives a wake-up for this very request, or for
+ * Waiting. A waiter sleeps until the listener receives a wake-up for its request, or for
  * something below the queue's root. It sleeps no longer than until the earliest deadline of its
  * blockers, and never more than a second. That second is also how often a waiter searches for
  * cycles that were not seen before (R13), and the polling interval where there is no listener.

@@ -89,7 +89,7 @@ static lk_outcome push_some(struct round *round, const struct lk_rows *rows, int
 /* ---- marks ----------------------------------------------------------------------------------- */
 
 /* Checks some marks in each round, so that all are checked over several rounds. */
-static lk_outcome look_at_marks(struct round *round, struct lk_rows **ret_rows, lk_error *error) {
+static lk_outcome read_marks(struct round *round, struct lk_rows **ret_rows, lk_error *error) {
     struct lk_procedures *store = round->store;
     struct lk_arguments arguments;
 
@@ -121,7 +121,7 @@ static lk_outcome forget_marks(struct round *round, lk_error *error) {
     struct lk_rows *rows = NULL;
     struct lk_rows *answer = NULL;
     size_t count = 0;
-    lk_outcome outcome = look_at_marks(round, &rows, error);
+    lk_outcome outcome = read_marks(round, &rows, error);
 
     if (outcome != LK_OK) {
         return outcome;

@@ -89,7 +89,7 @@ static void give_back(struct lk_procedures *store, void *connection) {
     }
 }
 
-/* Looks at an idle connection before its use, to notice that the server has closed it meanwhile. */
+/* Checks an idle connection before its use, because the server may have closed it meanwhile. */
 static lk_outcome take_connection(struct lk_procedures *store, const struct lk_patience *patience,
                                   void **ret_connection, lk_error *error) {
     lk_outcome outcome;

@@ -44,7 +44,7 @@ static const char *const style_names[] = {
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* Copies the row's outcome and sentence into the decision; returns the outcome. */
-static lk_outcome say(const struct lk_rows *rows, struct lk_decision *decision) {
+static lk_outcome read_outcome(const struct lk_rows *rows, struct lk_decision *decision) {
     return lk_error_set(&decision->error, lk_row_outcome(rows, 0, END_OUTCOME), "%s",
                         lk_row_text(rows, 0, END_SENTENCE).bytes);
 }
@@ -148,7 +148,7 @@ lk_outcome lk_procedures_perform(struct lk_procedures *store, const char *name,
         lk_procedures_call(store, name, repeat, arguments, patience, &rows, &decision->error);
 
     if (outcome == LK_OK) {
-        outcome = say(rows, decision);
+        outcome = read_outcome(rows, decision);
         lk_rows_free(rows);
     }
     return outcome;
@@ -189,7 +189,7 @@ static lk_outcome ask_for(struct lk_procedures *store, const struct lk_ask *ask,
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = say(rows, decision);
+    outcome = read_outcome(rows, decision);
     is_whole = fill_asked(rows, &decision->result);
     if (outcome == LK_WAITING) {
         decision->cursor.id = (uint64_t)lk_row_integer(rows, 0, ASK_REQUEST);
@@ -226,7 +226,7 @@ static lk_outcome renew(struct lk_procedures *store, const struct lk_renew *rene
     }
     fill_state(rows, END_TICKET, &decision->result);
     decision->result.fixed = lk_row_boolean(rows, 0, END_FIXED);
-    outcome = say(rows, decision);
+    outcome = read_outcome(rows, decision);
     lk_rows_free(rows);
     return outcome;
 }

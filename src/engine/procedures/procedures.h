@@ -141,8 +141,8 @@ bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_u
 
 /*
  * Called after a lease or claim ends. Every Nth call also removes a few expired rows, under other
- * roots too. Otherwise rows that no request looks at again, and the records kept of each end, would
- * stay for ever. The caller's own answer is complete by then and does not depend on the sweep.
+ * roots too. Otherwise rows that no request reads again, and the records of ends, would stay for
+ * ever. The caller's own answer is complete by then and does not depend on the sweep.
  */
 void lk_procedures_sweep_sometimes(struct lk_procedures *store);
 

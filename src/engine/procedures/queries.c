@@ -182,9 +182,9 @@ static lk_outcome list_rows(const struct lk_rows *rows, make_listing *make,
                             : lk_error_set(error, outcome, "memory is exhausted");
 }
 
-static lk_outcome look(struct lk_engine *engine, const char *name, make_listing *make,
-                       const struct lk_path *path, const struct lk_patience *patience,
-                       lk_listing **ret_listing, lk_error *error) {
+static lk_outcome query(struct lk_engine *engine, const char *name, make_listing *make,
+                        const struct lk_path *path, const struct lk_patience *patience,
+                        lk_listing **ret_listing, lk_error *error) {
     struct lk_rows *rows = NULL;
     lk_outcome outcome =
         lk_procedures_read(lk_procedures_of(engine), name, path, patience, &rows, error);
@@ -199,14 +199,14 @@ static lk_outcome look(struct lk_engine *engine, const char *name, make_listing 
 lk_outcome lk_procedures_list(struct lk_engine *engine, const struct lk_path *prefix,
                               const struct lk_patience *patience, lk_listing **ret_listing,
                               struct lk_error *error) {
-    return look(engine, "lk_list", lk_listing_from_model, prefix, patience, ret_listing, error);
+    return query(engine, "lk_list", lk_listing_from_model, prefix, patience, ret_listing, error);
 }
 
 lk_outcome lk_procedures_show(struct lk_engine *engine, const struct lk_path *path,
                               const struct lk_patience *patience, lk_listing **ret_listing,
                               struct lk_error *error) {
-    return look(engine, "lk_show", lk_listing_from_model_with_blockers, path, patience, ret_listing,
-                error);
+    return query(engine, "lk_show", lk_listing_from_model_with_blockers, path, patience,
+                 ret_listing, error);
 }
 
 /* ---- audits ---------------------------------------------------------------------------------- */

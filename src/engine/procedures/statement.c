@@ -152,7 +152,7 @@ static lk_outcome check_first_word(struct lk_slice sql, const struct lk_dialect 
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* The parameter whose name stands behind a colon; LK_PARAMETER_COUNT: none. */
+/* The parameter whose name follows a colon; LK_PARAMETER_COUNT: none. */
 static enum lk_parameter parameter_at(struct lk_slice sql, size_t at) {
     size_t size = word_size(sql, at);
     int which = 0;
@@ -182,7 +182,7 @@ static lk_outcome add_parameter(struct lk_slice sql, size_t at, const struct lk_
     return LK_OK;
 }
 
-/* Behind a semicolon nothing may stand but blanks and comments. */
+/* Only blanks and comments may follow a semicolon. */
 static bool is_last(struct lk_slice sql, size_t at, const struct lk_dialect *dialect) {
     struct lk_slice rest = {sql.bytes + at, sql.size - at};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owner's statement for what is done (R17), for servers whose parameters have no names: :id,
- * :token, :owner and :attempt become what the server understands. What stands in quotes, in
- * comments, or is a type cast (::) is left as it is.
+ * The owner's statement for items that are done (R17), for servers whose parameters have no names:
+ * replaces :id, :token, :owner and :attempt by the server's parameters, except in quotes, in
+ * comments and in type casts (::).
  *
  * It must begin with a word that changes or reads rows, or calls: a statement that begins or ends
  * transactions, or changes the schema or the session, is refused.
@@ -34,7 +34,7 @@ enum { LK_STATEMENT_PARAMETERS_MAX = 16 };
 
 struct lk_statement {
     char *text;   /* for free() */
-    size_t count; /* parameters, in the order in which they stand there */
+    size_t count; /* parameters, in the order of the text */
     enum lk_parameter parameters[LK_STATEMENT_PARAMETERS_MAX];
 };
 
@@ -42,7 +42,7 @@ struct lk_statement {
 lk_outcome lk_statement_make(struct lk_slice sql, const struct lk_dialect *dialect,
                              struct lk_statement *ret_statement, lk_error *error);
 
-/* A CALL cannot be explained: what is wrong with it is found when it runs. */
+/* EXPLAIN refuses a CALL: its errors are only found when it runs. */
 bool lk_statement_is_call(const struct lk_statement *statement);
 
 #endif

@@ -27,7 +27,7 @@ enum {
 /* Columns of a take, after those of lk_take(). */
 enum { TAKEN_LOOKED = 11, TAKEN_PORTION_END };
 
-static const char looking_failed[] = "looking at a row again failed";
+static const char recheck_failed[] = "looking at a row again failed";
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
@@ -84,7 +84,7 @@ static lk_outcome take_once(struct taking *taking, struct lk_decision *decision)
         taking->looked = lk_row_integer(rows, 0, TAKEN_LOOKED);
         taking->portion_end = lk_row_integer(rows, 0, TAKEN_PORTION_END);
     } else {
-        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, &decision->error);
+        outcome = lk_transaction_blame(&transaction, recheck_failed, outcome, &decision->error);
     }
     lk_transaction_done(&transaction);
     return outcome;
@@ -109,7 +109,7 @@ static lk_outcome drop(struct taking *taking, int64_t items, lk_error *error) {
     lk_arguments_add_integer(&transaction.arguments, items);
     outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
     if (outcome != LK_OK) {
-        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, error);
+        outcome = lk_transaction_blame(&transaction, recheck_failed, outcome, error);
     }
     lk_transaction_done(&transaction);
     return outcome;
@@ -134,7 +134,7 @@ static lk_outcome take_shortly(struct taking *taking, struct lk_decision *decisi
     outcome =
         lk_procedures_transact(taking->store, &transaction, taking->patience, &decision->error);
     if (outcome != LK_OK) {
-        outcome = lk_transaction_blame(&transaction, looking_failed, outcome, &decision->error);
+        outcome = lk_transaction_blame(&transaction, recheck_failed, outcome, &decision->error);
     } else if (lk_row_is_null(transaction.rows[0], 0, 0)) {
         is_unfit = !lk_row_is_null(transaction.rows[0], 0, TAKEN_LOOKED);
     } else {

@@ -161,9 +161,9 @@ lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *q
 }
 
 /* Asks whether any item is left, which costs less than a count; if so, reports one ready item. */
-static lk_outcome look_whether_left(struct lk_procedures *store, const struct lk_path *queue,
-                                    const struct lk_patience *patience, lk_queue_stats *ret_stats,
-                                    lk_error *error) {
+static lk_outcome query_whether_left(struct lk_procedures *store, const struct lk_path *queue,
+                                     const struct lk_patience *patience, lk_queue_stats *ret_stats,
+                                     lk_error *error) {
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome;
@@ -192,7 +192,7 @@ lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *q
     lk_outcome outcome;
 
     if (depth == LK_STATS_WHETHER_LEFT && store->database->has_items) {
-        return look_whether_left(store, queue, patience, ret_stats, error);
+        return query_whether_left(store, queue, patience, ret_stats, error);
     }
     outcome = lk_procedures_read(store, "lk_stats", queue, patience, &rows, error);
     if (outcome != LK_OK) {

@@ -294,7 +294,7 @@ lk_outcome lk_redis_await(struct lk_engine *engine, const struct lk_wait_cursor 
     struct lk_redis *store = lk_redis_of(engine);
 
     until_us = cursor->command->kind == LK_COMMAND_TAKE
-                   ? lk_min(until_us, lk_redis_look_for_work_us(store, cursor))
+                   ? lk_min(until_us, lk_redis_work_query_us(store, cursor))
                    : lk_min(until_us, cursor->due_us);
     return lk_redis_subscriber_sleep(&store->subscriber, cursor->id, cursor->version, until_us,
                                      waker);

@@ -22,7 +22,7 @@ struct examination {
     int64_t clock_offset_us;
 };
 
-static void look_at_memory(struct examination *e, const redisReply *info, const char *whose) {
+static void check_memory(struct examination *e, const redisReply *info, const char *whose) {
     char value[FIELD_BYTES_MAX];
     char maximum[FIELD_BYTES_MAX];
 
@@ -38,7 +38,7 @@ static void look_at_memory(struct examination *e, const redisReply *info, const 
     }
 }
 
-static void look_at_persistence(struct examination *e, const redisReply *info, const char *whose) {
+static void check_persistence(struct examination *e, const redisReply *info, const char *whose) {
     char appends[FIELD_BYTES_MAX];
 
     lk_redis_field_read(info->str, "aof_enabled:", appends, sizeof appends);
@@ -52,7 +52,7 @@ static void look_at_persistence(struct examination *e, const redisReply *info, c
     }
 }
 
-static void look_at_replication(struct examination *e, const redisReply *info, const char *whose) {
+static void check_replication(struct examination *e, const redisReply *info, const char *whose) {
     char replicas[FIELD_BYTES_MAX];
 
     lk_redis_field_read(info->str, "connected_slaves:", replicas, sizeof replicas);
@@ -64,8 +64,7 @@ static void look_at_replication(struct examination *e, const redisReply *info, c
 }
 
 /* Reads the server's clock, and measures how long that takes. */
-static lk_outcome look_at_clock(struct examination *e, struct lk_redis_link *link,
-                                lk_error *error) {
+static lk_outcome check_clock(struct examination *e, struct lk_redis_link *link, lk_error *error) {
     static const char *const words[] = {"TIME"};
     int64_t sent_us = lk_clock_now_us();
     int64_t wall_us = lk_clock_wall_us();
@@ -86,22 +85,22 @@ static lk_outcome look_at_clock(struct examination *e, struct lk_redis_link *lin
     return LK_OK;
 }
 
-static lk_outcome look_at_info(struct examination *e, struct lk_redis_link *link,
-                               const char *section, const char *whose,
-                               void (*look)(struct examination *, const redisReply *, const char *),
-                               lk_error *error) {
+static lk_outcome check_info(struct examination *e, struct lk_redis_link *link, const char *section,
+                             const char *whose,
+                             void (*check)(struct examination *, const redisReply *, const char *),
+                             lk_error *error) {
     const char *const words[] = {"INFO", section};
     redisReply *reply = NULL;
     lk_outcome outcome = lk_redis_exchange_text(link, words, 2, e->patience, &reply, error);
 
     if (outcome == LK_OK) {
-        look(e, reply, whose);
+        check(e, reply, whose);
         freeReplyObject(reply);
     }
     return outcome;
 }
 
-static lk_outcome look_at_node(struct examination *e, int node, lk_error *error) {
+static lk_outcome check_node(struct examination *e, int node, lk_error *error) {
     struct lk_redis_topology *topology = &e->store->topology;
     char whose[LK_REDIS_HOST_BYTES_MAX + 8];
     struct lk_redis_link *link;
@@ -112,15 +111,15 @@ static lk_outcome look_at_node(struct examination *e, int node, lk_error *error)
     }
     (void)snprintf(whose, sizeof whose, "%s:%d", topology->nodes[node].address.host,
                    topology->nodes[node].address.port);
-    outcome = look_at_info(e, link, "memory", whose, look_at_memory, error);
+    outcome = check_info(e, link, "memory", whose, check_memory, error);
     if (outcome == LK_OK) {
-        outcome = look_at_info(e, link, "persistence", whose, look_at_persistence, error);
+        outcome = check_info(e, link, "persistence", whose, check_persistence, error);
     }
     if (outcome == LK_OK) {
-        outcome = look_at_info(e, link, "replication", whose, look_at_replication, error);
+        outcome = check_info(e, link, "replication", whose, check_replication, error);
     }
     if (outcome == LK_OK) {
-        outcome = look_at_clock(e, link, error);
+        outcome = check_clock(e, link, error);
     }
     if (outcome == LK_OK) {
         lk_redis_topology_give(topology, link);
@@ -130,7 +129,7 @@ static lk_outcome look_at_node(struct examination *e, int node, lk_error *error)
     return outcome;
 }
 
-static lk_outcome look_at_all(struct examination *e, lk_error *error) {
+static lk_outcome check_all(struct examination *e, lk_error *error) {
     int nodes[LK_REDIS_NODES_MAX];
     lk_outcome outcome = lk_redis_topology_discover(&e->store->topology, e->patience, error);
     int count = lk_redis_topology_masters(&e->store->topology, nodes);
@@ -141,7 +140,7 @@ static lk_outcome look_at_all(struct examination *e, lk_error *error) {
     lk_text_format(&e->text, "servers: %d%s\n", count,
                    e->store->topology.is_cluster ? " masters of a cluster" : "");
     for (int i = 0; i < count && i < 8 && outcome == LK_OK; i++) {
-        outcome = look_at_node(e, nodes[i], error);
+        outcome = check_node(e, nodes[i], error);
     }
     if (e->store->topology.target.replicas == 0) {
         lk_text_format(&e->warnings, "Redis replicates asynchronously: a fail-over may forget a "
@@ -160,7 +159,7 @@ lk_outcome lk_redis_examine(struct lk_engine *engine, const struct lk_patience *
                             .text = lk_text_in(text, sizeof text),
                             .warnings = lk_text_in(warnings, sizeof warnings)};
     lk_report *report;
-    lk_outcome outcome = look_at_all(&e, error);
+    lk_outcome outcome = check_all(&e, error);
 
     if (outcome != LK_OK) {
         return outcome;

@@ -50,7 +50,7 @@ lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpar
                            const struct lk_patience *patience, struct lk_decision *decision);
 
 /* When to query for work again after this take, even without a message. Subscribes. */
-int64_t lk_redis_look_for_work_us(struct lk_redis *store, const struct lk_wait_cursor *cursor);
+int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_cursor *cursor);
 
 /* ---- work_queries.c ---- */
 

@@ -172,9 +172,9 @@ static lk_outcome conclude(struct gathering *gathering, const struct lk_path *pr
     return lk_error_clear(error, LK_OK);
 }
 
-static lk_outcome look(struct lk_redis *store, const char *operation, const struct lk_path *path,
-                       const struct lk_patience *patience, struct gathering *gathering,
-                       lk_error *error) {
+static lk_outcome query(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                        const struct lk_patience *patience, struct gathering *gathering,
+                        lk_error *error) {
     struct lk_redis_call call;
     redisReply *reply;
     lk_outcome outcome;
@@ -275,10 +275,10 @@ struct listing_walk {
     struct gathering gathering;
 };
 
-static lk_outcome look_at_root(void *context, const struct lk_path *root, lk_error *error) {
+static lk_outcome query_root(void *context, const struct lk_path *root, lk_error *error) {
     struct listing_walk *walk = context;
 
-    return look(walk->store, "list", root, walk->patience, &walk->gathering, error);
+    return query(walk->store, "list", root, walk->patience, &walk->gathering, error);
 }
 
 lk_outcome lk_redis_list(struct lk_engine *engine, const struct lk_path *prefix,
@@ -289,10 +289,10 @@ lk_outcome lk_redis_list(struct lk_engine *engine, const struct lk_path *prefix,
                               .pattern = "{*}:lk:h",
                               .suffix = strlen("}:lk:h"),
                               .patience = patience,
-                              .visit = look_at_root,
+                              .visit = query_root,
                               .context = &listing};
     lk_outcome outcome =
-        prefix != NULL ? look_at_root(&listing, prefix, error) : walk_roots(&walk, error);
+        prefix != NULL ? query_root(&listing, prefix, error) : walk_roots(&walk, error);
 
     if (outcome == LK_OK) {
         outcome = conclude(&listing.gathering, prefix, ret_listing, error);
@@ -305,7 +305,7 @@ lk_outcome lk_redis_show(struct lk_engine *engine, const struct lk_path *path,
                          const struct lk_patience *patience, lk_listing **ret_listing,
                          lk_error *error) {
     struct gathering gathering = {.count = 0};
-    lk_outcome outcome = look(lk_redis_of(engine), "show", path, patience, &gathering, error);
+    lk_outcome outcome = query(lk_redis_of(engine), "show", path, patience, &gathering, error);
 
     if (outcome == LK_OK) {
         outcome = conclude(&gathering, NULL, ret_listing, error);
@@ -326,10 +326,10 @@ struct audit_walk {
     struct gathering gathering;
 };
 
-static lk_outcome look_at_audit(void *context, const struct lk_path *root, lk_error *error) {
+static lk_outcome query_audit(void *context, const struct lk_path *root, lk_error *error) {
     struct audit_walk *walk = context;
 
-    return look(walk->store, "audit", root, walk->patience, &walk->gathering, error);
+    return query(walk->store, "audit", root, walk->patience, &walk->gathering, error);
 }
 
 static int compare_instant(const void *a, const void *b) {
@@ -387,14 +387,14 @@ lk_outcome lk_redis_audit(struct lk_engine *engine, const struct lk_path *prefix
                               .pattern = "{*}:lk:a",
                               .suffix = strlen("}:lk:a"),
                               .patience = patience,
-                              .visit = look_at_audit,
+                              .visit = query_audit,
                               .context = &audit};
     struct lk_path root;
     lk_outcome outcome;
 
     if (prefix != NULL) {
         (void)lk_path_parse(lk_path_root(prefix), &root, NULL);
-        outcome = look_at_audit(&audit, &root, error);
+        outcome = query_audit(&audit, &root, error);
     } else {
         outcome = walk_roots(&walk, error);
     }

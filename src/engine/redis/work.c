@@ -14,8 +14,8 @@
 #include "engine/reply/reply.h"
 #include "model/command_check.h"
 
-#define WORK_LOOK_US INT64_C(250000) /* an end under another root sends no message */
-#define WORK_LOOK_MIN_US INT64_C(20000)
+#define WORK_QUERY_US INT64_C(250000) /* an end under another root sends no message */
+#define WORK_QUERY_MIN_US INT64_C(20000)
 
 /* In a cluster, what the work needs must be in the slot of its queue. */
 static lk_outcome check_slots(const struct lk_redis *store, const struct lk_push *push,
@@ -165,11 +165,11 @@ lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
     return outcome;
 }
 
-int64_t lk_redis_look_for_work_us(struct lk_redis *store, const struct lk_wait_cursor *cursor) {
+int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_cursor *cursor) {
     int64_t now_us = lk_clock_now_us();
 
     lk_redis_subscriber_start(&store->subscriber, lk_path_root(&cursor->command->take.queue));
-    return lk_max(lk_min(cursor->due_us, now_us + WORK_LOOK_US), now_us + WORK_LOOK_MIN_US);
+    return lk_max(lk_min(cursor->due_us, now_us + WORK_QUERY_US), now_us + WORK_QUERY_MIN_US);
 }
 
 /* ---- the end of a claim ---------------------------------------------------------------------- */

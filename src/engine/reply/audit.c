@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audits and reports in the open. */
+/* Audits and reports. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* R20 in the open: the requests in the way, as results and listings name them. */
+/* Blockers (R20), as results and listings name them. */
 #ifndef LK_ENGINE_BLOCKERS_H
 #define LK_ENGINE_BLOCKERS_H
 

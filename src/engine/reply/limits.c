@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds (R22) in the open. */
+/* Bounds (R22). */
 #include "engine/reply/reply.h"
 
 void lk_limits_from_quotas(const struct lk_quotas *quotas, uint64_t events, lk_limits *ret_limits) {

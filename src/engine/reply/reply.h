@@ -60,9 +60,9 @@ bool lk_command_is_for_engines(const struct lk_command *command);
 lk_outcome lk_decision_refuse(struct lk_decision *decision);
 
 /*
- * Fills an empty decision with what a step of `command` came to, but for the wait cursor. To be
- * called before the next step, and before what the step changed is made durable: returns false when
- * memory is exhausted, the decision an LK_INTERNAL then.
+ * Fills an empty decision, except its wait cursor, with the result of a step of `command`. To be
+ * called before the next step, and before the changes of the step are made durable: returns false
+ * when memory is exhausted, the decision an LK_INTERNAL then.
  */
 bool lk_decision_from_effects(const struct lk_model *model, const struct lk_effects *effects,
                               const struct lk_command *command, struct lk_decision *decision);
@@ -103,7 +103,7 @@ lk_outcome lk_value_from_model(const struct lk_model *model, const struct lk_pat
                                lk_value **ret_value);
 
 /*
- * What a take came to: LK_GRANTED with *ret_claim, else its outcome and sentence in *error. To be
+ * The result of a take: LK_GRANTED with *ret_claim, else its outcome and sentence in *error. To be
  * called before what the step changed is made durable, as it can fail for memory (LK_INTERNAL).
  */
 lk_outcome lk_claim_from_answer(const struct lk_model *model, const struct lk_answer *answer,
@@ -133,7 +133,7 @@ void lk_limits_from_quotas(const struct lk_quotas *quotas, uint64_t events, lk_l
 void lk_limits_report(struct lk_text *text, const struct lk_quotas *quotas, uint64_t events_max,
                       bool is_watched);
 
-/* Leaves alone what is LK_LIMIT_AS_IS. */
+/* Does not change the bounds that are LK_LIMIT_AS_IS. */
 void lk_limits_into_quotas(const lk_limits *limits, struct lk_quotas *quotas);
 
 /* ---- reports --------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 /* ---- what this process holds ----------------------------------------------------------------- */
 
-/* R3: an owner has at most one request for a path. Returns where it hangs, or the list's end. */
+/* R3: an owner has at most one request for a path. Returns the link to it, or the list's end. */
 static struct lk_shm_lease **find(struct lk_shm_engine *shm, struct lk_slice owner,
                                   const struct lk_path *path) {
     struct lk_shm_lease **lease = &shm->leases;
@@ -22,8 +22,8 @@ static struct lk_shm_lease **find(struct lk_shm_engine *shm, struct lk_slice own
     return lease;
 }
 
-/* A permit lives as long as its process: its deadline is as far away as one can be. Renewals only
- * look whether the region is still there. */
+/* A permit lives as long as its process, so its deadline is the furthest one. Renewals only check
+ * whether the region still exists. */
 static void describe(struct lk_shm_engine *shm, const struct lk_shm_lease *lease,
                      lk_result *result) {
     uint32_t in_use = lease->permit.ordinal;
@@ -74,7 +74,8 @@ static lk_outcome refuse(struct lk_shm_engine *shm, const struct lk_ask *ask,
         if (!lk_shm_name_holders(shm, &ask->parts[0].path, ask->blockers_max, &decision->result)) {
             return lk_decision_fail(decision, LK_INTERNAL, "no memory for the answer");
         }
-        decision->result.expires_in_ms = ask->style == LK_TRY ? -1 : 0; /* it stands in no line */
+        decision->result.expires_in_ms =
+            ask->style == LK_TRY ? -1 : 0; /* it has no place in a queue */
         return decision->error.outcome = ask->style == LK_TRY ? LK_BUSY : LK_WAITING;
     case LK_CANAL_NO_ROOM:
         return lk_decision_fail(decision, LK_FULL,
@@ -96,7 +97,7 @@ static lk_outcome refuse(struct lk_shm_engine *shm, const struct lk_ask *ask,
     }
 }
 
-/* Owner and note, one behind the other, as listings find them. */
+/* Joins the region as a holder, labelled with owner and note for listings. */
 static lk_canal_status join(struct lk_shm_engine *shm, const struct lk_ask *ask,
                             lk_canal_holder **ret_holder) {
     char label[LK_CANAL_LABEL_BYTES_MAX + 1];
@@ -161,7 +162,7 @@ static lk_outcome ask_anew(struct lk_shm_engine *shm, const struct lk_ask *ask,
 
 /*
  * The region's file may have been removed or replaced: processes that open its name then count in
- * another region. One that holds nothing goes there, too; one that does takes nothing more.
+ * another region. This process follows them if it holds nothing; otherwise it takes nothing more.
  */
 static lk_outcome follow_name(struct lk_shm_engine *shm, const struct lk_ask *ask,
                               struct lk_decision *decision) {

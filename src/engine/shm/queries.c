@@ -25,7 +25,7 @@ struct sight {
     size_t owner_size;
     size_t note_size;
     char key[LK_CANAL_KEY_BYTES_MAX];
-    char label[LK_CANAL_LABEL_BYTES_MAX + 1]; /* the owner, and behind it the note */
+    char label[LK_CANAL_LABEL_BYTES_MAX + 1]; /* the owner, then the note */
 };
 
 struct sights {

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* Releases of other processes wake no waiter here: waiters look again, that often at least. */
+/* Releases of other processes wake no waiter here, so waiters ask again this often. */
 #define NAP_US INT64_C(5000)
 
 static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,

@@ -5,7 +5,7 @@
  *
  * A lease here is a permit: bound to the process that took it (R18), without a deadline. Each is
  * held by a holder of its own in the region, which carries owner and note for listings. Only this
- * process can release or renew what it holds, and a call from another process is told so.
+ * process can release or renew it; calls from other processes are refused.
  *
  * There is no queue: a blocked wait asks again, a few milliseconds apart.
  */
@@ -75,7 +75,7 @@ lk_outcome lk_shm_examine(struct lk_engine *engine, const struct lk_patience *pa
                           lk_report **ret_report, struct lk_error *error);
 
 /*
- * Names up to `max` of those who hold permits of the path, in a result that was refused (R20).
+ * Adds up to `max` holders of permits of the path to a refused result (R20).
  * Returns false when memory is exhausted.
  */
 bool lk_shm_name_holders(struct lk_shm_engine *shm, const struct lk_path *path, size_t max,

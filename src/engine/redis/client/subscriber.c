@@ -110,11 +110,11 @@ void lk_redis_subscriber_done(struct lk_redis_subscriber *subscriber) {
 static struct lk_redis_subscription *find_root(struct lk_redis_subscriber *subscriber,
                                                struct lk_slice root) {
     for (size_t i = 0; i < LK_REDIS_SUBSCRIPTIONS_MAX; i++) {
-        struct lk_redis_subscription *subscriptions = &subscriber->subscriptions[i];
+        struct lk_redis_subscription *subscription = &subscriber->subscriptions[i];
 
-        if (subscriptions->state != LK_REDIS_UNUSED && subscriptions->size == root.size
-            && memcmp(subscriptions->root, root.bytes, root.size) == 0) {
-            return subscriptions;
+        if (subscription->state != LK_REDIS_UNUSED && subscription->size == root.size
+            && memcmp(subscription->root, root.bytes, root.size) == 0) {
+            return subscription;
         }
     }
     return NULL;
@@ -129,14 +129,14 @@ static struct lk_redis_subscription *find_room(struct lk_redis_subscriber *subsc
     struct lk_redis_subscription *oldest = NULL;
 
     for (size_t i = 0; i < LK_REDIS_SUBSCRIPTIONS_MAX; i++) {
-        struct lk_redis_subscription *subscriptions = &subscriber->subscriptions[i];
+        struct lk_redis_subscription *subscription = &subscriber->subscriptions[i];
 
-        if (subscriptions->state == LK_REDIS_UNUSED) {
-            return subscriptions;
+        if (subscription->state == LK_REDIS_UNUSED) {
+            return subscription;
         }
-        if (subscriptions->state == LK_REDIS_SUBSCRIBED
-            && (oldest == NULL || subscriptions->used_us < oldest->used_us)) {
-            oldest = subscriptions;
+        if (subscription->state == LK_REDIS_SUBSCRIBED
+            && (oldest == NULL || subscription->used_us < oldest->used_us)) {
+            oldest = subscription;
         }
     }
     if (oldest != NULL && oldest->used_us < now_us - LK_REDIS_UNUSED_US) {
@@ -149,41 +149,41 @@ static struct lk_redis_subscription *find_room(struct lk_redis_subscriber *subsc
 static const struct lk_redis_subscription *want_root(struct lk_redis_subscriber *subscriber,
                                                      struct lk_slice root) {
     int64_t now_us = lk_clock_now_us();
-    struct lk_redis_subscription *subscriptions = find_root(subscriber, root);
+    struct lk_redis_subscription *subscription = find_root(subscriber, root);
 
-    if (subscriptions == NULL && root.size <= LK_SEGMENT_BYTES_MAX) {
-        subscriptions = find_room(subscriber, now_us);
+    if (subscription == NULL && root.size <= LK_SEGMENT_BYTES_MAX) {
+        subscription = find_room(subscriber, now_us);
         nudge(subscriber);
-        if (subscriptions != NULL) {
-            *subscriptions =
+        if (subscription != NULL) {
+            *subscription =
                 (struct lk_redis_subscription){.state = LK_REDIS_WANTED, .size = root.size};
-            memcpy(subscriptions->root, root.bytes, root.size);
+            memcpy(subscription->root, root.bytes, root.size);
         }
-    } else if (subscriptions != NULL && subscriptions->state == LK_REDIS_UNWANTED) {
-        subscriptions->state = LK_REDIS_SUBSCRIBED;
+    } else if (subscription != NULL && subscription->state == LK_REDIS_UNWANTED) {
+        subscription->state = LK_REDIS_SUBSCRIBED;
     }
-    if (subscriptions != NULL) {
-        subscriptions->used_us = now_us;
+    if (subscription != NULL) {
+        subscription->used_us = now_us;
     }
-    return subscriptions;
+    return subscription;
 }
 
 static bool is_ready(const struct lk_redis_subscriber *subscriber,
-                     const struct lk_redis_subscription *subscriptions) {
+                     const struct lk_redis_subscription *subscription) {
     return subscriber->manner == LK_REDIS_PLAIN
                ? subscriber->is_connected
                : subscriber->manner == LK_REDIS_SHARDED
-                     && (subscriptions == NULL || subscriptions->state == LK_REDIS_SUBSCRIBED);
+                     && (subscription == NULL || subscription->state == LK_REDIS_SUBSCRIBED);
 }
 
 void lk_redis_subscriber_start(struct lk_redis_subscriber *subscriber, struct lk_slice root) {
-    const struct lk_redis_subscription *subscriptions;
+    const struct lk_redis_subscription *subscription;
     bool is_new;
 
     pthread_mutex_lock(&subscriber->mutex);
     is_new = subscriber->manner == LK_REDIS_MANNER_UNKNOWN
              || (subscriber->manner == LK_REDIS_SHARDED && find_root(subscriber, root) == NULL);
-    subscriptions = subscriber->manner != LK_REDIS_PLAIN ? want_root(subscriber, root) : NULL;
+    subscription = subscriber->manner != LK_REDIS_PLAIN ? want_root(subscriber, root) : NULL;
     if (!subscriber->is_running
         && pthread_create(&subscriber->thread, NULL, lk_redis_subscriber_run, subscriber) == 0) {
         subscriber->is_running = true;
@@ -191,7 +191,7 @@ void lk_redis_subscriber_start(struct lk_redis_subscriber *subscriber, struct lk
     if (is_new) {
         const struct timespec until = lk_condition_instant(START_US_MAX);
 
-        while (!is_ready(subscriber, subscriptions)
+        while (!is_ready(subscriber, subscription)
                && pthread_cond_timedwait(&subscriber->changed, &subscriber->mutex, &until) == 0) {
         }
     }

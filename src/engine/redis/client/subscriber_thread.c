@@ -203,7 +203,7 @@ static void listen_plainly(struct connections *connections) {
 
 /* ---- sharded: commands ----------------------------------------------------------------------- */
 
-static struct lk_redis_link *ear_of(struct connections *connections, int node) {
+static struct lk_redis_link *link_to(struct connections *connections, int node) {
     for (size_t i = 0; i < connections->count; i++) {
         if (connections->links[i]->node == node) {
             return connections->links[i];
@@ -213,7 +213,7 @@ static struct lk_redis_link *ear_of(struct connections *connections, int node) {
 }
 
 /* Returns a connection to the node that has the root's slot; opens it if necessary. */
-static struct lk_redis_link *open_ear(struct connections *connections, struct lk_slice root) {
+static struct lk_redis_link *open_link(struct connections *connections, struct lk_slice root) {
     struct lk_redis_topology *topology = connections->subscriber->topology;
     const struct lk_patience until = patience();
     struct lk_redis_link *link;
@@ -224,7 +224,7 @@ static struct lk_redis_link *open_ear(struct connections *connections, struct lk
         != LK_OK) {
         return NULL;
     }
-    link = ear_of(connections, node);
+    link = link_to(connections, node);
     if (link == NULL && connections->count < CONNECTIONS_MAX) {
         if (lk_redis_topology_take_node(topology, node, &until, &link, &error) != LK_OK) {
             return NULL;
@@ -234,8 +234,8 @@ static struct lk_redis_link *open_ear(struct connections *connections, struct lk
     return link;
 }
 
-static bool say(struct connections *connections, struct lk_redis_link *link, const char *word,
-                struct lk_slice root) {
+static bool send_command(struct connections *connections, struct lk_redis_link *link,
+                         const char *word, struct lk_slice root) {
     char channel[LK_REDIS_CHANNEL_BYTES_MAX + 1];
     const char *words[] = {word, channel};
     int is_done = 0;
@@ -246,55 +246,56 @@ static bool say(struct connections *connections, struct lk_redis_link *link, con
 }
 
 /* Subscribes to a root that is wanted, or unsubscribes from one that is not. */
-static void tend_one(struct connections *connections, struct lk_redis_subscription *subscriptions) {
+static void update_subscription(struct connections *connections,
+                                struct lk_redis_subscription *subscription) {
     struct lk_redis_subscriber *subscriber = connections->subscriber;
-    bool is_leaving = subscriptions->state == LK_REDIS_UNWANTED;
+    bool is_leaving = subscription->state == LK_REDIS_UNWANTED;
     char bytes[LK_SEGMENT_BYTES_MAX];
-    const struct lk_slice root = {bytes, subscriptions->size};
+    const struct lk_slice root = {bytes, subscription->size};
     struct lk_redis_link *link;
-    int node = subscriptions->node;
-    bool is_said;
+    int node = subscription->node;
+    bool is_sent;
 
-    memcpy(bytes, subscriptions->root, subscriptions->size);
+    memcpy(bytes, subscription->root, subscription->size);
     pthread_mutex_unlock(&subscriber->mutex);
-    link = is_leaving ? ear_of(connections, node) : open_ear(connections, root);
-    is_said =
-        link != NULL && say(connections, link, is_leaving ? "SUNSUBSCRIBE" : "SSUBSCRIBE", root);
+    link = is_leaving ? link_to(connections, node) : open_link(connections, root);
+    is_sent = link != NULL
+              && send_command(connections, link, is_leaving ? "SUNSUBSCRIBE" : "SSUBSCRIBE", root);
     pthread_mutex_lock(&subscriber->mutex);
     if (is_leaving) {
-        subscriptions->state = is_said ? LK_REDIS_UNSUBSCRIBING : LK_REDIS_UNUSED;
-    } else if (is_said) {
-        subscriptions->state = LK_REDIS_SUBSCRIBING;
-        subscriptions->node = link->node;
-        subscriptions->order = ++connections->order;
+        subscription->state = is_sent ? LK_REDIS_UNSUBSCRIBING : LK_REDIS_UNUSED;
+    } else if (is_sent) {
+        subscription->state = LK_REDIS_SUBSCRIBING;
+        subscription->node = link->node;
+        subscription->order = ++connections->order;
     } else {
-        subscriptions->retry_us = lk_clock_now_us() + AGAIN_US;
+        subscription->retry_us = lk_clock_now_us() + AGAIN_US;
     }
 }
 
 /* Sends the commands that are due; returns how long to wait then. */
-static int tend(struct connections *connections) {
+static int send_due_commands(struct connections *connections) {
     struct lk_redis_subscriber *subscriber = connections->subscriber;
     int64_t now_us = lk_clock_now_us();
-    bool is_all_subscriptions = true;
+    bool is_all_subscribed = true;
     bool is_retrying = false;
 
     pthread_mutex_lock(&subscriber->mutex);
     for (size_t i = 0; i < LK_REDIS_SUBSCRIPTIONS_MAX; i++) {
-        struct lk_redis_subscription *subscriptions = &subscriber->subscriptions[i];
+        struct lk_redis_subscription *subscription = &subscriber->subscriptions[i];
 
-        if (subscriptions->state == LK_REDIS_UNWANTED
-            || (subscriptions->state == LK_REDIS_WANTED && subscriptions->retry_us <= now_us)) {
-            tend_one(connections, subscriptions);
+        if (subscription->state == LK_REDIS_UNWANTED
+            || (subscription->state == LK_REDIS_WANTED && subscription->retry_us <= now_us)) {
+            update_subscription(connections, subscription);
         }
-        is_retrying = is_retrying || subscriptions->state == LK_REDIS_WANTED;
-        is_all_subscriptions = is_all_subscriptions && subscriptions->state != LK_REDIS_WANTED
-                               && subscriptions->state != LK_REDIS_SUBSCRIBING;
+        is_retrying = is_retrying || subscription->state == LK_REDIS_WANTED;
+        is_all_subscribed = is_all_subscribed && subscription->state != LK_REDIS_WANTED
+                            && subscription->state != LK_REDIS_SUBSCRIBING;
     }
     pthread_mutex_unlock(&subscriber->mutex);
-    lk_redis_subscriber_set_connected(subscriber, is_all_subscriptions,
-                                      is_all_subscriptions && connections->has_lost);
-    connections->has_lost = connections->has_lost && !is_all_subscriptions;
+    lk_redis_subscriber_set_connected(subscriber, is_all_subscribed,
+                                      is_all_subscribed && connections->has_lost);
+    connections->has_lost = connections->has_lost && !is_all_subscribed;
     return is_retrying ? (int)(AGAIN_US / 1000) : -1;
 }
 
@@ -306,11 +307,11 @@ static struct lk_redis_subscription *next_answered(struct lk_redis_subscriber *s
     struct lk_redis_subscription *first = NULL;
 
     for (size_t i = 0; i < LK_REDIS_SUBSCRIPTIONS_MAX; i++) {
-        struct lk_redis_subscription *subscriptions = &subscriber->subscriptions[i];
+        struct lk_redis_subscription *subscription = &subscriber->subscriptions[i];
 
-        if (subscriptions->state == LK_REDIS_SUBSCRIBING && subscriptions->node == node
-            && (first == NULL || subscriptions->order < first->order)) {
-            first = subscriptions;
+        if (subscription->state == LK_REDIS_SUBSCRIBING && subscription->node == node
+            && (first == NULL || subscription->order < first->order)) {
+            first = subscription;
         }
     }
     return first;
@@ -323,21 +324,21 @@ static struct lk_redis_subscription *find_channel(struct lk_redis_subscriber *su
     size_t size = brace != NULL ? (size_t)(channel.bytes + channel.size - brace) : 0;
 
     for (size_t i = 0; size > 2 && i < LK_REDIS_SUBSCRIPTIONS_MAX; i++) {
-        struct lk_redis_subscription *subscriptions = &subscriber->subscriptions[i];
+        struct lk_redis_subscription *subscription = &subscriber->subscriptions[i];
 
-        if (subscriptions->state != LK_REDIS_UNUSED && subscriptions->size == size - 2
-            && memcmp(subscriptions->root, brace + 1, subscriptions->size) == 0) {
-            return subscriptions;
+        if (subscription->state != LK_REDIS_UNUSED && subscription->size == size - 2
+            && memcmp(subscription->root, brace + 1, subscription->size) == 0) {
+            return subscription;
         }
     }
     return NULL;
 }
 
 static void want_again(struct connections *connections,
-                       struct lk_redis_subscription *subscriptions) {
-    connections->has_lost = connections->has_lost || subscriptions->state == LK_REDIS_SUBSCRIBED;
-    subscriptions->state = LK_REDIS_WANTED;
-    subscriptions->retry_us = lk_clock_now_us() + AGAIN_US;
+                       struct lk_redis_subscription *subscription) {
+    connections->has_lost = connections->has_lost || subscription->state == LK_REDIS_SUBSCRIBED;
+    subscription->state = LK_REDIS_WANTED;
+    subscription->retry_us = lk_clock_now_us() + AGAIN_US;
 }
 
 /*
@@ -346,7 +347,7 @@ static void want_again(struct connections *connections,
 static void take_sharded(struct connections *connections, struct lk_redis_link *link,
                          const redisReply *reply) {
     struct lk_redis_subscriber *subscriber = connections->subscriber;
-    struct lk_redis_subscription *subscriptions;
+    struct lk_redis_subscription *subscription;
 
     if (is_kind(reply, "smessage")) {
         lk_redis_subscriber_tell(subscriber, text_at(reply, 2));
@@ -354,22 +355,22 @@ static void take_sharded(struct connections *connections, struct lk_redis_link *
     }
     pthread_mutex_lock(&subscriber->mutex);
     if (is_kind(reply, "ssubscribe")) {
-        subscriptions = find_channel(subscriber, text_at(reply, 1));
-        if (subscriptions != NULL && subscriptions->state == LK_REDIS_SUBSCRIBING) {
-            subscriptions->state = LK_REDIS_SUBSCRIBED;
+        subscription = find_channel(subscriber, text_at(reply, 1));
+        if (subscription != NULL && subscription->state == LK_REDIS_SUBSCRIBING) {
+            subscription->state = LK_REDIS_SUBSCRIBED;
         }
     } else if (is_kind(reply, "sunsubscribe")) {
-        subscriptions = find_channel(subscriber, text_at(reply, 1));
-        if (subscriptions != NULL && subscriptions->state == LK_REDIS_UNSUBSCRIBING
-            && subscriptions->used_us < lk_clock_now_us() - LK_REDIS_UNUSED_US) {
-            subscriptions->state = LK_REDIS_UNUSED;
-        } else if (subscriptions != NULL) { /* unless a wait has begun meanwhile */
-            want_again(connections, subscriptions);
+        subscription = find_channel(subscriber, text_at(reply, 1));
+        if (subscription != NULL && subscription->state == LK_REDIS_UNSUBSCRIBING
+            && subscription->used_us < lk_clock_now_us() - LK_REDIS_UNUSED_US) {
+            subscription->state = LK_REDIS_UNUSED;
+        } else if (subscription != NULL) { /* unless a wait has begun meanwhile */
+            want_again(connections, subscription);
         }
     } else {
-        subscriptions = next_answered(subscriber, link->node);
-        if (subscriptions != NULL) {
-            want_again(connections, subscriptions);
+        subscription = next_answered(subscriber, link->node);
+        if (subscription != NULL) {
+            want_again(connections, subscription);
         }
     }
     pthread_mutex_unlock(&subscriber->mutex);
@@ -379,7 +380,7 @@ static void take_sharded(struct connections *connections, struct lk_redis_link *
     }
 }
 
-static bool hear(struct connections *connections, struct lk_redis_link *link) {
+static bool receive(struct connections *connections, struct lk_redis_link *link) {
     if (redisBufferRead(link->context) != REDIS_OK) {
         return false;
     }
@@ -403,16 +404,16 @@ static void lose_node(struct connections *connections, int node) {
 
     pthread_mutex_lock(&subscriber->mutex);
     for (size_t i = 0; i < LK_REDIS_SUBSCRIPTIONS_MAX; i++) {
-        struct lk_redis_subscription *subscriptions = &subscriber->subscriptions[i];
+        struct lk_redis_subscription *subscription = &subscriber->subscriptions[i];
 
-        if (subscriptions->state == LK_REDIS_UNUSED || subscriptions->node != node) {
+        if (subscription->state == LK_REDIS_UNUSED || subscription->node != node) {
             continue;
         }
-        if (subscriptions->state == LK_REDIS_UNWANTED
-            || subscriptions->state == LK_REDIS_UNSUBSCRIBING) {
-            subscriptions->state = LK_REDIS_UNUSED;
+        if (subscription->state == LK_REDIS_UNWANTED
+            || subscription->state == LK_REDIS_UNSUBSCRIBING) {
+            subscription->state = LK_REDIS_UNUSED;
         } else {
-            want_again(connections, subscriptions);
+            want_again(connections, subscription);
         }
     }
     pthread_mutex_unlock(&subscriber->mutex);
@@ -422,11 +423,11 @@ static void listen_in_shards(struct connections *connections) {
     bool is_readable[CONNECTIONS_MAX];
 
     while (!is_stopping(connections->subscriber)) {
-        int time_ms = tend(connections);
+        int time_ms = send_due_commands(connections);
 
         wait_for_connections(connections, time_ms, is_readable);
         for (size_t i = connections->count; i-- > 0;) {
-            if (is_readable[i] && !hear(connections, connections->links[i])) {
+            if (is_readable[i] && !receive(connections, connections->links[i])) {
                 lose_node(connections, connections->links[i]->node);
                 drop(connections, i);
             }

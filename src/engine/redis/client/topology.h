@@ -58,7 +58,7 @@ lk_outcome lk_redis_topology_take(struct lk_redis_topology *topology, unsigned s
                                   const struct lk_patience *patience,
                                   struct lk_redis_link **ret_link, lk_error *error);
 
-/* A connection to this very node. */
+/* A connection to this node. */
 lk_outcome lk_redis_topology_take_node(struct lk_redis_topology *topology, int node,
                                        const struct lk_patience *patience,
                                        struct lk_redis_link **ret_link, lk_error *error);
