@@ -26,7 +26,7 @@ ARROWS = {
     "wire": ["base"],
     "form": ["base", "model", "wire"],
     "command": ["base", "model", "engine", "wire", "form"],
-    "server/core": ["base", "model", "engine", "command"],
+    "server/core": ["base", "model", "engine", "command", "sql"],
     "server/store": ["base", "engine", "engine/sqlite", "sql", "server/core"],
     "server/resp": ["base", "engine", "wire", "form", "command", "server", "server/core"],
     "server/http": ["base", "engine", "form", "command", "server", "server/core"],

@@ -24,7 +24,6 @@ enum {
     LK_SQLITE_CHECKPOINT_PAGES = 4000, /* of the write-ahead log: 16 MiB */
     LK_SQLITE_OVERDUE_MAX = 64,        /* overdue requests from elsewhere taken along by a call */
     LK_SQLITE_ENDED_MAX = 65536,       /* ended tokens kept (R3), give or take one upkeep's worth */
-    LK_SQLITE_AUDIT_MAX = 65536,       /* breaks kept on record (R12) */
     LK_SQLITE_SWEEP_EVERY = 16,        /* one in so many writing transactions sweeps ended tokens */
     LK_SQLITE_SWEEP_ENDED = 64,        /* ended tokens looked at by each */
     LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many counts them, and looks after unused roots */
