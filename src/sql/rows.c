@@ -59,6 +59,22 @@ struct lk_row lk_row_of_change(const struct lk_model *model, const struct lk_cha
     return row;
 }
 
+const struct lk_target *lk_row_named(const struct lk_command *command, struct lk_row_named *room) {
+    const struct lk_finish *finish = &command->finish;
+
+    if (command->kind == LK_COMMAND_RELEASE && command->release.target.token != 0) {
+        return &command->release.target;
+    }
+    if (command->kind != LK_COMMAND_FINISH || finish->token == 0
+        || lk_item_path_make(&finish->queue, finish->id, &room->item, NULL) != LK_OK) {
+        return NULL;
+    }
+    room->part = (struct lk_part){.path = room->item.path, .mode = LK_EXCLUSIVE};
+    room->target = (struct lk_target){
+        .owner = finish->owner, .parts = &room->part, .part_count = 1, .token = finish->token};
+    return &room->target;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static int write_request(struct lk_sql *sql, const struct lk_row *row) {

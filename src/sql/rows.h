@@ -106,6 +106,21 @@ struct lk_row {
 struct lk_row lk_row_of_change(const struct lk_model *model, const struct lk_change *change,
                                const struct lk_times *times, struct lk_item_record *room);
 
+/* R3: what a release or the end of a claim names, with room for the item. */
+struct lk_row_named {
+    struct lk_target target;
+    struct lk_part part;
+    struct lk_item_path item;
+};
+
+/* NULL: the command names no token. A claim is named by its item's path. */
+const struct lk_target *lk_row_named(const struct lk_command *command, struct lk_row_named *room);
+
+/* Whether the step ended what its command named, so that the token is to be remembered. */
+static inline bool lk_row_has_ended(const struct lk_answer *answer) {
+    return answer->outcome == LK_OK && (answer->request != 0 || answer->item != 0);
+}
+
 /* An instant of the now_us axis by the wall clock. */
 static inline int64_t lk_times_unix_us(const struct lk_times *times, int64_t instant_us) {
     return times->wall_us + instant_us - times->now_us;

@@ -99,18 +99,6 @@ int lk_changes_write(const struct lk_closure *closure, const struct lk_effects *
     return code;
 }
 
-int lk_changes_remember(const struct lk_closure *closure, const struct lk_effects *effects,
-                        const struct lk_target *target, int64_t now_us) {
-    const struct lk_answer *answer = &effects->answer;
-
-    if (target->token == 0 || answer->outcome != LK_OK
-        || (answer->request == 0 && answer->item == 0)) {
-        return SQLITE_OK;
-    }
-    return lk_sql_row_write(&closure->store->sql,
-                            &(struct lk_row){.kind = LK_ROW_ENDED, .ended = {*target, now_us}});
-}
-
 int lk_changes_mark_format(const struct lk_sqlite_transaction *transaction,
                            const struct lk_command *command) {
     bool is_news = command->kind == LK_COMMAND_PUSH

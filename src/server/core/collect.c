@@ -118,6 +118,7 @@ static void copy_target(struct lk_collection *collection, struct lk_target *targ
     struct lk_part *parts = take(collection, target->part_count * sizeof *parts);
 
     copy(collection, &target->owner);
+    target->batch = (struct lk_slice){NULL, 0};
     if (parts != NULL) {
         copy_parts(collection, parts, target->parts, target->part_count);
         target->parts = parts;
@@ -293,37 +294,15 @@ static void collect_queue(struct lk_collection *collection, lk_queue_ref queue) 
 
 /* ---- ended tokens ---------------------------------------------------------------------------- */
 
-static void remember(struct lk_collection *collection, const struct lk_target *target,
-                     int64_t now_us) {
-    add(collection, &(struct lk_row){.kind = LK_ROW_ENDED, .ended = {*target, now_us}});
-}
-
-/* R3: records the token that a call named and ended. A claim is recorded by its item's path. */
+/* R3: records the token that a call named and ended. */
 static void collect_ended(struct lk_collection *collection, const struct lk_command *command,
                           const struct lk_answer *answer) {
-    char text[LK_PATH_BYTES_MAX + 1];
-    struct lk_part part = {.mode = LK_EXCLUSIVE};
-    struct lk_target target;
+    struct lk_row_named room;
+    const struct lk_target *target = lk_row_named(command, &room);
 
-    if (answer->outcome != LK_OK || (answer->request == 0 && answer->item == 0)) {
-        return;
-    }
-    if (command->kind == LK_COMMAND_RELEASE && command->release.target.token != 0) {
-        remember(collection, &command->release.target, command->times.now_us);
-    } else if (command->kind == LK_COMMAND_FINISH && command->finish.token != 0) {
-        const struct lk_finish *finish = &command->finish;
-        size_t size = (size_t)finish->queue.size + 1 + finish->id.size;
-        if (size > LK_PATH_BYTES_MAX) {
-            return;
-        }
-        memcpy(text, finish->queue.bytes, finish->queue.size);
-        text[finish->queue.size] = '/';
-        memcpy(text + finish->queue.size + 1, finish->id.bytes, finish->id.size);
-        if (lk_path_parse((struct lk_slice){text, size}, &part.path, NULL) == LK_OK) {
-            target = (struct lk_target){
-                .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
-            remember(collection, &target, command->times.now_us);
-        }
+    if (target != NULL && lk_row_has_ended(answer)) {
+        add(collection,
+            &(struct lk_row){.kind = LK_ROW_ENDED, .ended = {*target, command->times.now_us}});
     }
 }
 
