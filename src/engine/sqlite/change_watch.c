@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/minmax.h"
-#include "sql/file_identity.h"
 
 /* Further back in a queue, every waiter looks at least so often. */
 #define LOOK_MAX_US INT64_C(100000)
@@ -42,7 +41,7 @@ static int look(struct lk_change_watch *watch) {
     uint64_t version = 0;
     int code = lk_sqlite_version(store, &version);
 
-    if (lk_sql_has_moved(&store->sql)) {
+    if (lk_sqlite_has_moved(store->sql.handle, store->beside)) {
         watch->is_over = true; /* the next transaction tells */
         return SQLITE_OK;
     }

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "engine/sqlite/address.h"
+#include "engine/sqlite/file_identity.h"
 #include "engine/sqlite/sqlite.h"
 #include "sql/items.h"
 #include "sql/meta.h"
@@ -46,6 +47,7 @@ struct lk_sqlite {
 
     pthread_mutex_t mutex; /* guards what follows, and is held whenever SQLite is called */
     struct lk_sql sql;
+    struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT];
     struct lk_random random;
     uint64_t own_commits;          /* that changed something; PRAGMA data_version counts others' */
     int own_changes;               /* rows that this connection had changed by the last of them */

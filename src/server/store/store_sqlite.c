@@ -18,13 +18,13 @@
 #include "base/error.h"
 #include "engine/reply.h"
 #include "engine/sqlite/events.h"
+#include "engine/sqlite/file_identity.h"
+#include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/sqlite.h"
 #include "server/core/core.h"
 #include "server/store/store.h"
-#include "sql/file_identity.h"
 #include "sql/load.h"
 #include "sql/restart.h"
-#include "sql/service_lock.h"
 
 enum {
     CHECKPOINT_PAGES = 8192,
@@ -40,6 +40,7 @@ enum {
 struct store {
     struct lk_storage storage; /* first */
     struct lk_sql sql;
+    struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT];
     struct lk_sql_meta meta;
     int lock;
     int64_t ended_count;
@@ -91,7 +92,8 @@ static int keep_events(struct store *store, const struct lk_batch *batch) {
 
 /* Checks that the path still leads to the files that are open. */
 static int check_place(struct store *store) {
-    return lk_sql_has_moved(&store->sql) ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+    return lk_sqlite_has_moved(store->sql.handle, store->beside) ? SQLITE_READONLY_DBMOVED
+                                                                 : SQLITE_OK;
 }
 
 static int write_batch(struct store *store, const struct lk_batch *batch) {
@@ -331,11 +333,11 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
 static lk_outcome lock_file(struct store *store, lk_error *error) {
     const struct timespec pause = {.tv_nsec = 10000000};
     int64_t until_us = lk_clock_now_us() + (int64_t)FAREWELL_MS_MAX * 1000;
-    int failure = lk_sql_service_lock_lock(store->path, &store->lock);
+    int failure = lk_sqlite_service_lock_take(store->path, &store->lock);
 
     while (failure == EAGAIN && lk_clock_now_us() < until_us) {
         (void)nanosleep(&pause, NULL);
-        failure = lk_sql_service_lock_lock(store->path, &store->lock);
+        failure = lk_sqlite_service_lock_take(store->path, &store->lock);
     }
     if (failure == 0) {
         return LK_OK;
