@@ -33,6 +33,6 @@ int lk_sql_events_set_last(struct lk_sql *sql, uint64_t last_event);
 int lk_sql_events_set_watched(struct lk_sql *sql, int64_t watched_until_us);
 
 /* A cheap query for followers of events: the last number, and the earliest deadline. */
-int lk_sql_events_look(struct lk_sql *sql, uint64_t *ret_last_event, int64_t *ret_next_due_us);
+int lk_sql_events_probe(struct lk_sql *sql, uint64_t *ret_last_event, int64_t *ret_next_due_us);
 
 #endif

@@ -64,7 +64,7 @@ static int want_parts(struct lk_closure *closure, const struct lk_part *parts, s
 
 static bool has_paths(const struct lk_record *record, const struct lk_target *target) {
     for (size_t i = 0; i < target->part_count; i++) {
-        if (!lk_closure_fetch_stands_at(record, &target->parts[i].path)) {
+        if (!lk_closure_fetch_has_part_at(record, &target->parts[i].path)) {
             return false;
         }
     }

@@ -54,7 +54,7 @@ struct lk_sqlite {
     struct lk_sql_request request; /* the row in hand; too large for the stack */
     struct lk_sql_item item;       /* likewise */
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
-    int64_t done_looked;               /* the last mark that a round of announcing looked at */
+    int64_t done_checked;              /* the last mark that a round of announcing looked at */
 };
 
 enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
