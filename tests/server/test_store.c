@@ -163,11 +163,9 @@ static void write_lease(struct scene *scene, struct lk_times times, int64_t ttl_
     struct lk_batch batch = {.number = 1, .times = times, .first = &row, .row_count = 1};
 
     (void)lk_path_parse(lk_slice_of("db/t1"), &record.parts[0].path, NULL);
-    row.request = (struct lk_row_request){
-        .record = &record,
-        .expires_unix_us = times.wall_us + ttl_ms * 1000,
-        .has_parts = true,
-    };
+    row.request.record = &record;
+    row.request.expires_unix_us = times.wall_us + ttl_ms * 1000;
+    row.request.has_parts = true;
     assert_int_equal(scene->storage->ops->write(scene->storage, &batch, NULL), LK_OK);
 }
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "engine/sqlite/service_lock.h"
 #include "ground.h"
-#include "sql/service_lock.h"
 
 enum { NOBODY = 65534 };
 
@@ -242,7 +242,7 @@ static void a_service_is_seen_from_any_directory(void **state) {
     assert_int_equal(chdir(ground->directory), 0);
     engine = ground_open("link", &lk_sqlite_options_default);
     assert_int_equal(chdir("/"), 0);
-    assert_int_equal(lk_sql_service_lock_lock(link_path, &lock), 0);
+    assert_int_equal(lk_sqlite_service_lock_take(link_path, &lock), 0);
     (void)ground_sql(ground->file, "UPDATE meta SET served = 'lk://here'");
     assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_DENIED);
     assert_int_equal(ground_sql(ground->file, "SELECT served = 'lk://here' FROM meta"), 1);

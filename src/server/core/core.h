@@ -112,7 +112,6 @@ enum {
     LK_CORE_EVENT_BYTES_MAX_DEFAULT = 256 << 20,
     LK_CORE_VALUE_BYTES_MAX_DEFAULT = 1 << 30,
     LK_CORE_EPOCH_BYTES_MAX = 32,
-    LK_CORE_AUDIT_MAX = 65536,  /* breaks kept on record (R12) */
     LK_CORE_AUDIT_SPARE = 4096, /* ... and so many more before the oldest are dropped together */
 };
 

@@ -7,8 +7,8 @@
  * transaction, and checks whether the lock is held. The lock ends with the service, however that
  * ends, and so does the service's claim to the file. Reading is always allowed.
  */
-#ifndef LK_SQL_SERVICE_LOCK_H
-#define LK_SQL_SERVICE_LOCK_H
+#ifndef LK_ENGINE_SQLITE_SERVICE_LOCK_H
+#define LK_ENGINE_SQLITE_SERVICE_LOCK_H
 
 #include <stdbool.h>
 
@@ -16,12 +16,12 @@
  * Takes the lock for the file at `path`, whatever links lead there. 0 with *ret_descriptor, which
  * holds it until it is closed; EAGAIN: another service has it; else errno's value.
  */
-int lk_sql_service_lock_lock(const char *path, int *ret_descriptor);
+int lk_sqlite_service_lock_take(const char *path, int *ret_descriptor);
 
 /*
  * Whether a service holds the lock. `path` is absolute and has no symbolic links. The answer is yes
  * if it cannot be determined.
  */
-bool lk_sql_service_lock_is_held(const char *path);
+bool lk_sqlite_service_lock_is_held(const char *path);
 
 #endif

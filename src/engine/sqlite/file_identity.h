@@ -6,15 +6,25 @@
  * store, and neither side sees what the other grants. Once a connection has read, no user of SQLite
  * removes the two files beside the database; a clean-up job may.
  */
-#ifndef LK_SQL_FILE_IDENTITY_H
-#define LK_SQL_FILE_IDENTITY_H
+#ifndef LK_ENGINE_SQLITE_FILE_IDENTITY_H
+#define LK_ENGINE_SQLITE_FILE_IDENTITY_H
 
-#include "sql/database.h"
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { LK_SQLITE_BESIDE_COUNT = 2 }; /* -wal, -shm */
+
+/* The files beside a connection's database. Zeros: not known yet. */
+struct lk_sqlite_beside {
+    dev_t device;
+    ino_t inode;
+};
 
 /*
  * To be called inside a transaction, or after the first one: the first call records the identities
  * of the two files beside the database.
  */
-bool lk_sql_has_moved(struct lk_sql *sql);
+bool lk_sqlite_has_moved(sqlite3 *handle, struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT]);
 
 #endif

@@ -3,7 +3,7 @@
  * The lock of the service that keeps a file. It is a lock of an open file description: unlike a
  * process's lock it is not dropped when another descriptor of the same file is closed.
  */
-#include "sql/service_lock.h"
+#include "engine/sqlite/service_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static int open_beside(const char *path, int flags, int *ret_descriptor) {
     return 0;
 }
 
-int lk_sql_service_lock_lock(const char *path, int *ret_descriptor) {
+int lk_sqlite_service_lock_take(const char *path, int *ret_descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char whole[PATH_MAX];
     int descriptor = -1;
@@ -50,7 +50,7 @@ int lk_sql_service_lock_lock(const char *path, int *ret_descriptor) {
     return 0;
 }
 
-bool lk_sql_service_lock_is_held(const char *path) {
+bool lk_sqlite_service_lock_is_held(const char *path) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int descriptor;
     int failure = open_beside(path, O_RDWR, &descriptor);
