@@ -51,11 +51,11 @@ static bool is_left_behind(const struct sockaddr_un *place) {
     return is_refused;
 }
 
-static lk_outcome open_unix(const char *address, struct lk_listen_socket *ret_listener,
+static lk_outcome open_unix(const char *address, struct lk_listen_socket *ret_listen_socket,
                             lk_error *error) {
     const char *path = address + strlen(unix_scheme);
     struct sockaddr_un place = {.sun_family = AF_UNIX};
-    struct lk_listen_socket listener = {.socket = -1};
+    struct lk_listen_socket listen_socket = {.socket = -1};
     int cause;
 
     if (path[0] == '\0' || strlen(path) >= sizeof place.sun_path) {
@@ -66,20 +66,20 @@ static lk_outcome open_unix(const char *address, struct lk_listen_socket *ret_li
     if (is_left_behind(&place)) {
         (void)unlink(path);
     }
-    listener.socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    listener.path = strdup(path);
+    listen_socket.socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    listen_socket.path = strdup(path);
     /* Only its owner may connect: the permissions are set before listening begins. */
-    if (listener.socket >= 0 && listener.path != NULL
-        && bind(listener.socket, (const struct sockaddr *)&place, sizeof place) == 0
-        && chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(listener.socket, BACKLOG) == 0) {
-        *ret_listener = listener;
+    if (listen_socket.socket >= 0 && listen_socket.path != NULL
+        && bind(listen_socket.socket, (const struct sockaddr *)&place, sizeof place) == 0
+        && chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(listen_socket.socket, BACKLOG) == 0) {
+        *ret_listen_socket = listen_socket;
         return LK_OK;
     }
     cause = errno;
-    if (listener.socket >= 0) {
-        (void)close(listener.socket);
+    if (listen_socket.socket >= 0) {
+        (void)close(listen_socket.socket);
     }
-    free(listener.path);
+    free(listen_socket.path);
     return explain(address, cause, error);
 }
 
@@ -165,7 +165,7 @@ static void tell_place(const struct place *place, char ret_address[LK_ADDRESS_BY
  * all of it is over: an idle connection by the probes (KEEP*), one with data under way by the user
  * timeout (RFC 5482), without which the kernel retransmits for a quarter of an hour.
  */
-static bool set_up_peers(int listener, uint32_t keepalive_s) {
+static bool set_up_peers(int descriptor, uint32_t keepalive_s) {
     enum { PROBES = 3 };
     static const int yes = 1;
     int idle_s = (int)(keepalive_s / 2);
@@ -188,7 +188,7 @@ static bool set_up_peers(int listener, uint32_t keepalive_s) {
     interval_s = interval_s > 0 ? interval_s : 1;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (!options[i].is_of_keepalive || keepalive_s != LK_TCP_KEEPALIVE_NEVER) {
-            is_set = setsockopt(listener, options[i].level, options[i].name, options[i].value,
+            is_set = setsockopt(descriptor, options[i].level, options[i].name, options[i].value,
                                 sizeof(int))
                          == 0
                      && is_set;
@@ -198,12 +198,12 @@ static bool set_up_peers(int listener, uint32_t keepalive_s) {
 }
 
 static lk_outcome open_port(const struct lk_server_options *options, const char *address,
-                            struct lk_listen_socket *ret_listener, lk_error *error) {
+                            struct lk_listen_socket *ret_listen_socket, lk_error *error) {
     static const int yes = 1;
     char host[HOST_BYTES_MAX];
     char port[PORT_BYTES_MAX];
     struct place place;
-    int listener;
+    int descriptor;
     int cause;
 
     if (!split(address, host, port) || !look_up(host, port, &place)) {
@@ -215,18 +215,18 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
                             "other machines can reach %s: give it a password, or say --insecure",
                             address);
     }
-    listener =
+    descriptor =
         socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-    if (listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
-        && set_up_peers(listener, options->tcp_keepalive_s)
-        && bind(listener, (const struct sockaddr *)&place.address, place.size) == 0
-        && listen(listener, BACKLOG) == 0) {
-        *ret_listener = (struct lk_listen_socket){.socket = listener};
+    if (descriptor >= 0 && setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
+        && set_up_peers(descriptor, options->tcp_keepalive_s)
+        && bind(descriptor, (const struct sockaddr *)&place.address, place.size) == 0
+        && listen(descriptor, BACKLOG) == 0) {
+        *ret_listen_socket = (struct lk_listen_socket){.socket = descriptor};
         return LK_OK;
     }
     cause = errno;
-    if (listener >= 0) {
-        (void)close(listener);
+    if (descriptor >= 0) {
+        (void)close(descriptor);
     }
     return explain(address, cause, error);
 }
@@ -234,48 +234,49 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 lk_outcome lk_listen_socket_open(const struct lk_server_options *options, const char *address,
-                                 struct lk_listen_socket *ret_listener,
+                                 struct lk_listen_socket *ret_listen_socket,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
     bool is_unix = strncmp(address, unix_scheme, strlen(unix_scheme)) == 0;
-    lk_outcome outcome = is_unix ? open_unix(address, ret_listener, error)
-                                 : open_port(options, address, ret_listener, error);
+    lk_outcome outcome = is_unix ? open_unix(address, ret_listen_socket, error)
+                                 : open_port(options, address, ret_listen_socket, error);
 
     if (outcome == LK_OK && is_unix) {
         (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s", address);
     } else if (outcome == LK_OK) {
         struct place place = {.size = sizeof place.address};
-        (void)getsockname(ret_listener->socket, (struct sockaddr *)&place.address, &place.size);
+        (void)getsockname(ret_listen_socket->socket, (struct sockaddr *)&place.address,
+                          &place.size);
         tell_place(&place, ret_address);
     }
     return outcome;
 }
 
-void lk_listen_socket_name_peer(const struct lk_listen_socket *listener, int socket,
+void lk_listen_socket_name_peer(const struct lk_listen_socket *listen_socket, int socket,
                                 char ret_address[LK_ADDRESS_BYTES_MAX]) {
     struct place place = {.size = sizeof place.address};
 
-    if (listener->path != NULL) {
-        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listener->path);
+    if (listen_socket->path != NULL) {
+        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listen_socket->path);
     } else {
         (void)getpeername(socket, (struct sockaddr *)&place.address, &place.size);
         tell_place(&place, ret_address);
     }
 }
 
-void lk_listen_socket_close(struct lk_listen_socket *listener) {
-    if (listener->socket >= 0) {
-        (void)close(listener->socket);
-        listener->socket = -1;
+void lk_listen_socket_close(struct lk_listen_socket *listen_socket) {
+    if (listen_socket->socket >= 0) {
+        (void)close(listen_socket->socket);
+        listen_socket->socket = -1;
     }
-    if (listener->path != NULL) {
-        (void)unlink(listener->path);
-        free(listener->path);
-        listener->path = NULL;
+    if (listen_socket->path != NULL) {
+        (void)unlink(listen_socket->path);
+        free(listen_socket->path);
+        listen_socket->path = NULL;
     }
 }
 
-int lk_listen_socket_accept(const struct lk_listen_socket *listener, bool *ret_is_exhausted) {
-    int peer = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+int lk_listen_socket_accept(const struct lk_listen_socket *listen_socket, bool *ret_is_exhausted) {
+    int peer = accept4(listen_socket->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     *ret_is_exhausted =
         peer < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);

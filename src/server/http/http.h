@@ -110,7 +110,7 @@ struct lk_http_clients {
 struct lk_http_door {
     struct lk_listener door;
     struct lk_server *server;
-    struct lk_listen_socket listener; /* its path; evhttp owns the socket */
+    struct lk_listen_socket listen_socket; /* its path; evhttp owns the socket */
     struct evhttp *http;
     struct evhttp_bound_socket *bound;
     struct lk_session *session;

@@ -549,7 +549,7 @@ static void list_line(const struct lk_http_clients *clients, const struct lk_htt
 
     TAILQ_FOREACH(client, line, list) {
         char address[LK_ADDRESS_BYTES_MAX];
-        lk_listen_socket_name_peer(&clients->door->listener, client->socket, address);
+        lk_listen_socket_name_peer(&clients->door->listen_socket, client->socket, address);
         lk_buffer_add_text(out, "id=0 addr=");
         lk_buffer_add_text(out, address);
         lk_buffer_add_text(out, " name=http owner= resp=0 flags=N\n");

@@ -201,7 +201,7 @@ static void stop(struct lk_listener *of) {
         lk_http_clients_hurry(&door->clients);
         evhttp_del_accept_socket(door->http, door->bound);
         door->bound = NULL;
-        lk_listen_socket_close(&door->listener);
+        lk_listen_socket_close(&door->listen_socket);
     }
     lk_http_events_close(door);
 }
@@ -231,7 +231,7 @@ static void close_door(struct lk_listener *of) {
         evhttp_free(door->http);
     }
     lk_http_clients_end(&door->clients);
-    lk_listen_socket_close(&door->listener);
+    lk_listen_socket_close(&door->listen_socket);
     free(door);
 }
 
@@ -271,9 +271,9 @@ static bool begin_http(struct lk_http_door *door) {
      * so. */
     (void)evhttp_set_flags(door->http, EVHTTP_SERVER_LINGERING_CLOSE);
     evhttp_set_gencb(door->http, lk_http_handle, door);
-    door->bound = evhttp_accept_socket_with_handle(door->http, door->listener.socket);
+    door->bound = evhttp_accept_socket_with_handle(door->http, door->listen_socket.socket);
     if (door->bound != NULL) {
-        door->listener.socket = -1;
+        door->listen_socket.socket = -1;
         lk_http_clients_invite(&door->clients);
     }
     return door->bound != NULL;
@@ -297,10 +297,10 @@ lk_outcome lk_listener_http_open(struct lk_server *server, const char *listen,
     TAILQ_INIT(&door->ready);
     lk_http_events_begin(door, options->request_seconds_max);
     lk_http_clients_begin(door, options, strncmp(listen, "unix:", 5) == 0);
-    door->listener.socket = -1;
-    outcome = lk_listen_socket_open(options, listen, &door->listener, ret_address, error);
+    door->listen_socket.socket = -1;
+    outcome = lk_listen_socket_open(options, listen, &door->listen_socket, ret_address, error);
     if (outcome == LK_OK) {
-        door->is_checking_host = door->listener.path == NULL && options->password == NULL;
+        door->is_checking_host = door->listen_socket.path == NULL && options->password == NULL;
         (void)snprintf(door->host, sizeof door->host, "%s", listen);
         outcome =
             lk_core_session_open(lk_server_core(server), &session_ops, door, &door->session, error);

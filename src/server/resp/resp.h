@@ -73,7 +73,7 @@ TAILQ_HEAD(lk_resp_connections, lk_resp_connection);
 struct lk_resp_door {
     struct lk_listener door;
     struct lk_server *server;
-    struct lk_listen_socket listener;
+    struct lk_listen_socket listen_socket;
     struct event acceptable;
     struct event retry; /* accepts again, after no more files could be opened */
     struct lk_resp_connections all;

@@ -31,7 +31,7 @@ static void accept_some(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
     for (int i = 0; i < ACCEPTED_PER_TURN_MAX; i++) {
-        int peer = lk_listen_socket_accept(&door->listener, &is_exhausted);
+        int peer = lk_listen_socket_accept(&door->listen_socket, &is_exhausted);
         if (peer < 0) {
             break;
         }
@@ -111,7 +111,7 @@ static void stop(struct lk_listener *of) {
     door->is_stopping = true;
     (void)event_del(&door->acceptable);
     (void)event_del(&door->retry);
-    lk_listen_socket_close(&door->listener);
+    lk_listen_socket_close(&door->listen_socket);
     TAILQ_FOREACH(connection, &door->all, all) {
         connection->is_ending = true;
         lk_resp_connection_hurry(connection);
@@ -175,7 +175,7 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
     if (door == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the RESP door");
     }
-    outcome = lk_listen_socket_open(options, listen, &door->listener, ret_address, error);
+    outcome = lk_listen_socket_open(options, listen, &door->listen_socket, ret_address, error);
     if (outcome != LK_OK) {
         free(door);
         return outcome;
@@ -184,15 +184,15 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
     door->server = server;
     door->count_max = options->connections_max;
     door->request_s = options->request_seconds_max;
-    lk_guests_begin(&door->guests, options->strangers_max, door->listener.path != NULL,
+    lk_guests_begin(&door->guests, options->strangers_max, door->listen_socket.path != NULL,
                     lk_resp_connection_drop);
     TAILQ_INIT(&door->all);
     TAILQ_INIT(&door->ready);
-    (void)event_assign(&door->acceptable, lk_server_loop(server), door->listener.socket,
+    (void)event_assign(&door->acceptable, lk_server_loop(server), door->listen_socket.socket,
                        EV_READ | EV_PERSIST, accept_some, door);
     (void)evtimer_assign(&door->retry, lk_server_loop(server), accept_again, door);
     if (event_add(&door->acceptable, NULL) != 0) {
-        lk_listen_socket_close(&door->listener);
+        lk_listen_socket_close(&door->listen_socket);
         free(door);
         return lk_error_set(error, LK_INTERNAL, "the loop takes no listener");
     }

@@ -150,7 +150,7 @@ void lk_resp_describe(const struct lk_resp_connection *connection, struct lk_buf
     struct lk_slice owner =
         connection->session != NULL ? lk_session_owner(connection->session) : lk_slice_of("");
 
-    lk_listen_socket_name_peer(&connection->door->listener, connection->socket, address);
+    lk_listen_socket_name_peer(&connection->door->listen_socket, connection->socket, address);
     lk_text_format(&line, "id=%" PRIu64 " addr=%s name=%s owner=%.*s resp=%d flags=%s\n",
                    connection->session != NULL ? lk_session_number(connection->session) : 0,
                    address, connection->name, (int)owner.size, owner.bytes, connection->version,
