@@ -10,7 +10,7 @@
 /* Files besides connections: those of the store and the loop, and the standard streams. */
 enum { OTHER_FILES = 64, FEW_CONNECTIONS = LK_CONNECTIONS_MAX_DEFAULT / 2 };
 
-static uint32_t count_doors(const struct lk_server_options *options) {
+static uint32_t count_listeners(const struct lk_server_options *options) {
     return (uint32_t)(options->resp_listen != NULL) + (options->unix_listen != NULL)
            + (options->http_listen != NULL);
 }
@@ -18,8 +18,8 @@ static uint32_t count_doors(const struct lk_server_options *options) {
 /* As many connections at each listener as the file limit allows, when no bound is configured. */
 static uint32_t connections_default(const struct lk_server_options *options, uint64_t files) {
     uint64_t others = OTHER_FILES + (options->password != NULL ? options->strangers_max : 0);
-    uint32_t doors = count_doors(options);
-    uint64_t each = files / (doors > 0 ? doors : 1);
+    uint32_t listeners = count_listeners(options);
+    uint64_t each = files / (listeners > 0 ? listeners : 1);
 
     return each <= others ? 1
                           : (uint32_t)lk_min((int64_t)(each - others), LK_CONNECTIONS_MAX_DEFAULT);
@@ -28,7 +28,8 @@ static uint32_t connections_default(const struct lk_server_options *options, uin
 void lk_server_defaults_tell(const struct lk_server_options *options, bool is_default,
                              uint64_t files) {
     uint64_t strangers = options->password != NULL ? options->strangers_max : 0;
-    uint64_t needed = OTHER_FILES + count_doors(options) * (options->connections_max + strangers);
+    uint64_t needed =
+        OTHER_FILES + count_listeners(options) * (options->connections_max + strangers);
 
     if (is_default && options->connections_max < FEW_CONNECTIONS) {
         lk_complain("connections",

@@ -19,7 +19,7 @@
 #include "server/files.h"
 #include "server/store/writer.h"
 
-enum { DOOR_RESP, DOOR_UNIX, DOOR_HTTP, DOORS_MAX };
+enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
 enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
 
 #define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
@@ -36,8 +36,8 @@ struct lk_server {
     struct event *trim;
     uint64_t clients_most; /* the most since the trim timer last fired */
     struct event *signals[SIGNALS_MAX];
-    struct lk_listener *doors[DOORS_MAX];
-    size_t door_count;
+    struct lk_listener *listeners[LISTENERS_MAX];
+    size_t listener_count;
     struct lk_times times;
     bool is_turning; /* `times` are those of the current turn */
     bool is_choked;
@@ -91,15 +91,15 @@ uint64_t lk_server_buffered(const struct lk_server *server) {
 uint64_t lk_server_count_clients(const struct lk_server *server) {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < server->door_count; i++) {
-        count += server->doors[i]->ops->count_clients(server->doors[i]);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        count += server->listeners[i]->ops->count_clients(server->listeners[i]);
     }
     return count;
 }
 
 void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
-    for (size_t i = 0; i < server->door_count; i++) {
-        server->doors[i]->ops->list_clients(server->doors[i], out);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->list_clients(server->listeners[i], out);
     }
 }
 
@@ -156,8 +156,8 @@ static void choke(struct lk_server *server) {
 
     if (is_choked != server->is_choked) {
         server->is_choked = is_choked;
-        for (size_t i = 0; i < server->door_count; i++) {
-            server->doors[i]->ops->choke(server->doors[i], is_choked);
+        for (size_t i = 0; i < server->listener_count; i++) {
+            server->listeners[i]->ops->choke(server->listeners[i], is_choked);
         }
     }
 }
@@ -205,9 +205,9 @@ static bool shed(struct lk_server *server) {
     while (lk_server_is_full(server)) {
         struct lk_listener *worst = NULL;
         size_t most = 0;
-        for (size_t i = 0; i < server->door_count; i++) {
-            size_t bytes = server->doors[i]->ops->shed(server->doors[i], false);
-            worst = bytes > most ? server->doors[i] : worst;
+        for (size_t i = 0; i < server->listener_count; i++) {
+            size_t bytes = server->listeners[i]->ops->shed(server->listeners[i], false);
+            worst = bytes > most ? server->listeners[i] : worst;
             most = bytes > most ? bytes : most;
         }
         if (worst == NULL) {
@@ -222,8 +222,8 @@ static bool shed(struct lk_server *server) {
         return false;
     }
     server->was_full = false;
-    for (size_t i = 0; i < server->door_count; i++) {
-        server->doors[i]->ops->choke(server->doors[i], server->is_choked);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->choke(server->listeners[i], server->is_choked);
     }
     return true;
 }
@@ -240,8 +240,8 @@ static void end_turn(struct lk_server *server) {
     }
     while (goes_on) {
         goes_on = false;
-        for (size_t i = 0; i < server->door_count; i++) {
-            goes_on = server->doors[i]->ops->turn_end(server->doors[i]) || goes_on;
+        for (size_t i = 0; i < server->listener_count; i++) {
+            goes_on = server->listeners[i]->ops->turn_end(server->listeners[i]) || goes_on;
         }
         goes_on = shed(server) || goes_on;
     }
@@ -278,8 +278,8 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
             server->options.stopping(server->options.context);
         }
         server->leave_by_us = times.now_us + LEAVE_US_MAX;
-        for (size_t i = 0; i < server->door_count; i++) {
-            server->doors[i]->ops->stop(server->doors[i]);
+        for (size_t i = 0; i < server->listener_count; i++) {
+            server->listeners[i]->ops->stop(server->listeners[i]);
         }
         lk_core_stop(server->core, &times);
     }
@@ -350,7 +350,7 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
 /* Listeners bound their connections; besides, each listener has a session or two of its own. */
 static uint32_t sessions_max(const struct lk_server_options *options) {
     int64_t count =
-        (int64_t)DOORS_MAX * ((int64_t)options->connections_max + options->strangers_max + 2);
+        (int64_t)LISTENERS_MAX * ((int64_t)options->connections_max + options->strangers_max + 2);
 
     return (uint32_t)lk_min(count, UINT32_MAX);
 }
@@ -382,23 +382,23 @@ static lk_outcome load(struct lk_server *server, struct lk_storage *storage, lk_
     return outcome == LK_OK ? lk_core_restore(server->core, snapshot, &times, error) : outcome;
 }
 
-static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
-                             lk_error *error) {
-    const char *const listen[DOORS_MAX] = {server->options.resp_listen, server->options.unix_listen,
-                                           server->options.http_listen};
+static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
+                                 lk_error *error) {
+    const char *const listen[LISTENERS_MAX] = {
+        server->options.resp_listen, server->options.unix_listen, server->options.http_listen};
     lk_outcome outcome = LK_OK;
 
-    for (size_t i = 0; i < DOORS_MAX && outcome == LK_OK; i++) {
-        struct lk_listener **door = &server->doors[server->door_count];
+    for (size_t i = 0; i < LISTENERS_MAX && outcome == LK_OK; i++) {
+        struct lk_listener **listener = &server->listeners[server->listener_count];
 
         addresses[i][0] = '\0';
         if (listen[i] == NULL) {
             continue;
         }
-        outcome = i == DOOR_HTTP
-                      ? lk_listener_http_open(server, listen[i], door, addresses[i], error)
-                      : lk_listener_resp_open(server, listen[i], door, addresses[i], error);
-        server->door_count += outcome == LK_OK;
+        outcome = i == LISTENER_HTTP
+                      ? lk_listener_http_open(server, listen[i], listener, addresses[i], error)
+                      : lk_listener_resp_open(server, listen[i], listener, addresses[i], error);
+        server->listener_count += outcome == LK_OK;
     }
     return outcome;
 }
@@ -408,13 +408,13 @@ static lk_outcome announce(struct lk_storage *storage, char addresses[][LK_ADDRE
                            lk_error *error) {
     char url[LK_ADDRESS_BYTES_MAX + sizeof "http://"];
     struct lk_text text = lk_text_in(url, sizeof url);
-    const char *address = addresses[DOOR_HTTP];
+    const char *address = addresses[LISTENER_HTTP];
     const char *scheme;
 
-    for (size_t i = 0; i < DOOR_HTTP && address == addresses[DOOR_HTTP]; i++) {
+    for (size_t i = 0; i < LISTENER_HTTP && address == addresses[LISTENER_HTTP]; i++) {
         address = addresses[i][0] != '\0' ? addresses[i] : address;
     }
-    scheme = address == addresses[DOOR_HTTP]     ? "http://"
+    scheme = address == addresses[LISTENER_HTTP] ? "http://"
              : strncmp(address, "unix:", 5) == 0 ? "lk+"
                                                  : "lk://";
 
@@ -459,7 +459,7 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
     }
     server->is_turning = false; /* loading may take long: the clocks are read again */
     if (outcome == LK_OK) {
-        outcome = open_doors(server, addresses, error);
+        outcome = open_listeners(server, addresses, error);
     }
     if (outcome == LK_OK) {
         lk_server_defaults_tell(&server->options, server->is_default, server->files);
@@ -483,8 +483,8 @@ static bool has_left(struct lk_server *server) {
     bool is_quiet = lk_core_is_idle(server->core)
                     && (server->writer == NULL || !lk_writer_is_busy(server->writer));
 
-    for (size_t i = 0; i < server->door_count; i++) {
-        is_quiet = is_quiet && server->doors[i]->ops->is_quiet(server->doors[i]);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        is_quiet = is_quiet && server->listeners[i]->ops->is_quiet(server->listeners[i]);
     }
     return server->is_leaving && (is_quiet || lk_clock_now_us() >= server->leave_by_us);
 }
@@ -509,8 +509,8 @@ static void flush(struct lk_server *server) {
 }
 
 static void end(struct lk_server *server) {
-    for (size_t i = 0; i < server->door_count; i++) {
-        server->doors[i]->ops->close(server->doors[i]);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->close(server->listeners[i]);
     }
     if (server->core != NULL) {
         flush(server);
@@ -540,8 +540,8 @@ static void end(struct lk_server *server) {
 }
 
 /* NULL: the listener was not opened. */
-static const char *address_of_door(char addresses[][LK_ADDRESS_BYTES_MAX], size_t door) {
-    return addresses[door][0] != '\0' ? addresses[door] : NULL;
+static const char *address_of_listener(char addresses[][LK_ADDRESS_BYTES_MAX], size_t listener) {
+    return addresses[listener][0] != '\0' ? addresses[listener] : NULL;
 }
 
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
@@ -550,7 +550,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
                                .files = files,
                                .is_default = options->connections_max == 0,
                                .armed_us = LK_NEVER};
-    char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
+    char addresses[LISTENERS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former[2];
     lk_outcome outcome;
@@ -562,9 +562,9 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
-            options->ready(options->context, address_of_door(addresses, DOOR_RESP),
-                           address_of_door(addresses, DOOR_UNIX),
-                           address_of_door(addresses, DOOR_HTTP));
+            options->ready(options->context, address_of_listener(addresses, LISTENER_RESP),
+                           address_of_listener(addresses, LISTENER_UNIX),
+                           address_of_listener(addresses, LISTENER_HTTP));
         }
         end_turn(&server);
         while (outcome == LK_OK && !has_left(&server)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of JSON, and queries, at the HTTP door. The first byte chooses the command. A body is
+ * Bodies of JSON, and queries, at the HTTP listener. The first byte chooses the command. A body is
  * understood, or refused with a sentence, and what is answered to that is JSON.
  */
 #include <jansson.h>

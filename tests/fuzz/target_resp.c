@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes at the RESP door. The first byte says how the others are cut into pieces: as a stream of
- * requests they mean the same however they are cut, what is whole stays within its bytes, and a
+ * Bytes at the RESP listener. The first byte says how the others are cut into pieces: as a stream
+ * of requests they mean the same however they are cut, what is whole stays within its bytes, and a
  * command is understood or refused with a sentence. As a reply they are measured the same however
  * they are cut, and what was measured can be walked over to its end.
  */

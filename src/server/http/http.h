@@ -52,7 +52,7 @@ struct lk_http_live_check {
 
 /* A request that is not answered yet. */
 struct lk_http_exchange {
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct evhttp_request *request;
     struct lk_http_live_check lookout;
     TAILQ_ENTRY(lk_http_exchange) list;
@@ -70,7 +70,7 @@ TAILQ_HEAD(lk_http_line, lk_http_client);
 
 /* A connection. */
 struct lk_http_client {
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct bufferevent *buffers;          /* NULL once `connection` is set: */
     struct evhttp_connection *connection; /* set once evhttp has made it */
     int socket;
@@ -88,7 +88,7 @@ struct lk_http_client {
 
 /* All of them. */
 struct lk_http_clients {
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct lk_http_line coming;  /* accepted in this turn */
     struct lk_http_line asking;  /* their next request is awaited */
     struct lk_http_line reading; /* their reply is being sent */
@@ -107,8 +107,8 @@ struct lk_http_clients {
     size_t slot_count;
 };
 
-struct lk_http_door {
-    struct lk_listener door;
+struct lk_http_listener {
+    struct lk_listener base;
     struct lk_server *server;
     struct lk_listen_socket listen_socket; /* its path; evhttp owns the socket */
     struct evhttp *http;
@@ -135,8 +135,8 @@ struct lk_http_door {
 
 /* ---- http_clients.c ---- */
 
-void lk_http_clients_begin(struct lk_http_door *door, const struct lk_server_options *options,
-                           bool is_local);
+void lk_http_clients_begin(struct lk_http_listener *listener,
+                           const struct lk_server_options *options, bool is_local);
 
 /* Begin and end accepting connections. */
 void lk_http_clients_invite(struct lk_http_clients *clients);
@@ -150,7 +150,8 @@ void lk_http_clients_end(struct lk_http_clients *clients);   /* after the last c
 void lk_http_clients_end_turn(struct lk_http_clients *clients);
 
 /* The client of a request; NULL: its connection is about to be closed. */
-struct lk_http_client *lk_http_client_of(struct lk_http_door *door, struct evhttp_request *request);
+struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
+                                         struct evhttp_request *request);
 
 /* Gives the client a place, which every request but a health check needs; false: all are taken. */
 bool lk_http_client_settle(struct lk_http_client *client);
@@ -174,42 +175,43 @@ void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_
                               void (*hear_gone)(void *context), void *context);
 void lk_http_live_check_end(struct lk_http_live_check *lookout);
 
-/* ---- http_door.c ---- */
+/* ---- http_listener.c ---- */
 
-/* Makes door->call for the request, which is answered now or later. */
-void lk_http_call(struct lk_http_door *door, struct evhttp_request *request);
+/* Makes listener->call for the request, which is answered now or later. */
+void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request);
 
 /* ---- http_request.c ---- */
 
 /* The callback of evhttp for every request. */
-void lk_http_handle(struct evhttp_request *request, void *door);
+void lk_http_handle(struct evhttp_request *request, void *listener);
 
 /* ---- http_events.c ---- */
 
 /* GET /v1/events. LK_OK: the reply has begun; else an outcome with its message. */
-lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
+lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
                                const char *prefix, const char *after, lk_error *error);
 void lk_http_stream_closed(struct lk_http_stream *stream); /* its connection closes */
-void lk_http_events_begin(struct lk_http_door *door, uint32_t request_s);
-void lk_http_events_end_turn(struct lk_http_door *door);
-void lk_http_events_close(struct lk_http_door *door);
+void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s);
+void lk_http_events_end_turn(struct lk_http_listener *listener);
+void lk_http_events_close(struct lk_http_listener *listener);
 
 /* ---- http_reply.c ---- */
 
 /* Fills a reply from the core's reply. */
-void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_reply_context *context,
-                        const struct lk_reply *said, struct lk_http_reply *reply);
+void lk_http_reply_fill(const struct lk_http_listener *listener,
+                        const struct lk_reply_context *context, const struct lk_reply *said,
+                        struct lk_http_reply *reply);
 
 /* Sends the reply, and empties it. */
-void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request *request,
                         struct lk_http_reply *reply);
 
 /* Sends an error about the request itself: a body with the outcome, and a status. */
-void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *request, int status,
                     lk_outcome outcome, const char *text);
 
 /* 401: the password is wrong or missing. */
-void lk_http_refuse_stranger(struct lk_http_door *door, struct evhttp_request *request);
+void lk_http_refuse_stranger(struct lk_http_listener *listener, struct evhttp_request *request);
 
 /* Routes about the service itself, answered from LK_CALL_INFO. */
 extern const struct lk_command_spec lk_http_metrics;

@@ -30,8 +30,8 @@ enum { SLOTS_MIN = 64, RETRY_MS = 100 };
 
 #define US_PER_S INT64_C(1000000)
 
-static int64_t now_us(const struct lk_http_door *door) {
-    return lk_server_times(door->server).now_us;
+static int64_t now_us(const struct lk_http_listener *listener) {
+    return lk_server_times(listener->server).now_us;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static void move(struct lk_http_client *client, struct lk_http_line *line, int64
     TAILQ_REMOVE(client->line, client, list);
     TAILQ_INSERT_TAIL(line, client, list);
     client->line = line;
-    client->due_us = now_us(client->door) + patience_s * US_PER_S;
+    client->due_us = now_us(client->listener) + patience_s * US_PER_S;
 }
 
 /*
@@ -60,7 +60,7 @@ static void arm(struct lk_http_clients *clients) {
     due_us = reading != NULL && reading->due_us < due_us ? reading->due_us : due_us;
     if (due_us != LK_NEVER) {
         struct timeval delay;
-        left_us = due_us - now_us(clients->door);
+        left_us = due_us - now_us(clients->listener);
         left_us = left_us > 0 ? left_us : 0;
         delay = (struct timeval){.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
         (void)event_add(&clients->timer, &delay);
@@ -75,7 +75,7 @@ static void end_overdue(struct lk_http_line *line, int64_t now) {
 
 static void hear_time(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
-    int64_t now = now_us(clients->door);
+    int64_t now = now_us(clients->listener);
 
     (void)socket;
     (void)what;
@@ -149,12 +149,13 @@ static void penalty_over(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
     end_penalty(client);
-    lk_http_refuse_stranger(client->door, request);
+    lk_http_refuse_stranger(client->listener, request);
 }
 
 bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request) {
-    struct lk_http_clients *clients = &client->door->clients;
-    int64_t delay_us = lk_guests_guessed_us(&clients->guests, client->socket, now_us(client->door));
+    struct lk_http_clients *clients = &client->listener->clients;
+    int64_t delay_us =
+        lk_guests_guessed_us(&clients->guests, client->socket, now_us(client->listener));
     const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
     struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
 
@@ -164,7 +165,7 @@ bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request 
     *penalty = (struct lk_http_penalty){.client = client, .request = request};
     lk_http_client_waits(client, request);
     client->penalty = penalty;
-    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->door->server), penalty_over,
+    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->listener->server), penalty_over,
                          penalty);
     (void)event_add(&penalty->timer, &delay);
     return true;
@@ -172,8 +173,8 @@ bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request 
 
 /* ---- accepting, and pausing ------------------------------------------------------------------ */
 
-static struct evconnlistener *listener_of(const struct lk_http_door *door) {
-    return door->bound != NULL ? evhttp_bound_socket_get_listener(door->bound) : NULL;
+static struct evconnlistener *evlistener_of(const struct lk_http_listener *listener) {
+    return listener->bound != NULL ? evhttp_bound_socket_get_listener(listener->bound) : NULL;
 }
 
 /* The maximum number of connections, guests included. */
@@ -183,12 +184,12 @@ static uint32_t count_max(const struct lk_http_clients *clients) {
 
 static void accept_again(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
-    struct evconnlistener *listener = listener_of(clients->door);
+    struct evconnlistener *evlistener = evlistener_of(clients->listener);
 
     (void)socket;
     (void)what;
-    if (listener != NULL && clients->count < count_max(clients)) {
-        (void)evconnlistener_enable(listener);
+    if (evlistener != NULL && clients->count < count_max(clients)) {
+        (void)evconnlistener_enable(evlistener);
     }
 }
 
@@ -207,20 +208,20 @@ static void rest(evutil_socket_t socket, short what, void *context) {
  * evhttp owns the context of this callback, so it has none of ours; it reaches this code through an
  * event on the same socket, which waits for nothing else.
  */
-static void hear_accept_failed(struct evconnlistener *listener, void *context) {
+static void hear_accept_failed(struct evconnlistener *evlistener, void *context) {
     (void)context;
-    (void)evconnlistener_disable(listener);
-    event_base_active_by_fd(evconnlistener_get_base(listener), evconnlistener_get_fd(listener),
+    (void)evconnlistener_disable(evlistener);
+    event_base_active_by_fd(evconnlistener_get_base(evlistener), evconnlistener_get_fd(evlistener),
                             EV_CLOSED);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 static void forget(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+    struct lk_http_clients *clients = &client->listener->clients;
 
     TAILQ_REMOVE(client->line, client, list);
-    lk_server_charge(client->door->server, &client->charged, 0);
+    lk_server_charge(client->listener->server, &client->charged, 0);
     lk_guest_leave(&clients->guests, &client->guest);
     clients->placed -= client->has_place;
     free(client);
@@ -234,7 +235,7 @@ static void hear_closed(struct evhttp_connection *connection, void *context) {
     struct lk_http_client *client = context;
 
     (void)connection;
-    client->door->clients.slots[client->socket] = NULL;
+    client->listener->clients.slots[client->socket] = NULL;
     if (client->penalty != NULL) {
         if (evhttp_request_get_connection(client->penalty->request) == NULL) {
             evhttp_request_free(client->penalty->request);
@@ -249,8 +250,8 @@ static void hear_closed(struct evhttp_connection *connection, void *context) {
 
 /* The callback of evhttp for the buffers of a connection that it has accepted. */
 static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
-    struct lk_http_door *door = context;
-    struct lk_http_clients *clients = &door->clients;
+    struct lk_http_listener *listener = context;
+    struct lk_http_clients *clients = &listener->clients;
     struct bufferevent *buffers = bufferevent_socket_new(loop, -1, 0);
     struct lk_http_client *client = buffers != NULL ? calloc(1, sizeof *client) : NULL;
 
@@ -262,12 +263,12 @@ static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
                       * closed */
     }
     bufferevent_incref(buffers); /* keeps them valid even if evhttp closes the connection */
-    client->door = door;
+    client->listener = listener;
     client->buffers = buffers;
     client->line = &clients->coming;
     TAILQ_INSERT_TAIL(&clients->coming, client, list);
-    if (++clients->count == count_max(clients) && listener_of(door) != NULL) {
-        (void)evconnlistener_disable(listener_of(door));
+    if (++clients->count == count_max(clients) && evlistener_of(listener) != NULL) {
+        (void)evconnlistener_disable(evlistener_of(listener));
     }
     return buffers;
 }
@@ -292,7 +293,7 @@ static bool make_slot(struct lk_http_clients *clients, int socket) {
 }
 
 static bool take_place(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+    struct lk_http_clients *clients = &client->listener->clients;
 
     if (!client->has_place && clients->placed < clients->placed_max) {
         lk_guest_leave(&clients->guests, &client->guest);
@@ -307,7 +308,7 @@ static bool take_place(struct lk_http_client *client) {
  * turn.
  */
 static void let_in(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+    struct lk_http_clients *clients = &client->listener->clients;
     bool is_let_in = (!clients->has_password && take_place(client))
                      || lk_guest_enter(&clients->guests, &client->guest, client->socket);
 
@@ -318,7 +319,7 @@ static void drop(struct lk_guest *guest) {
     struct lk_http_client *client =
         (struct lk_http_client *)((char *)guest - offsetof(struct lk_http_client, guest));
 
-    move(client, &client->door->clients.ending, 0);
+    move(client, &client->listener->clients.ending, 0);
 }
 
 /*
@@ -339,13 +340,13 @@ static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info 
     (void)evbuffer_remove_cb(input, look_at_first, client);
     if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
         (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        lk_guest_leave(&client->door->clients.guests, &client->guest);
-        move(client, &client->door->clients.ending, 0);
+        lk_guest_leave(&client->listener->clients.guests, &client->guest);
+        move(client, &client->listener->clients.ending, 0);
     }
 }
 
 static void charge(struct lk_http_client *client) {
-    lk_server_charge(client->door->server, &client->charged, client->asked + client->told);
+    lk_server_charge(client->listener->server, &client->charged, client->asked + client->told);
 }
 
 /*
@@ -377,7 +378,7 @@ static void forget_request(struct lk_http_client *client) {
  * up instead, they have no callbacks any more.
  */
 static void meet(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+    struct lk_http_clients *clients = &client->listener->clients;
     const struct timeval silence = {.tv_sec = clients->request_s};
     void *connection = NULL;
 
@@ -436,19 +437,20 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients) {
 
 /* ---- for the listener ------------------------------------------------------------------------ */
 
-struct lk_http_client *lk_http_client_of(struct lk_http_door *door,
+struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                                          struct evhttp_request *request) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     int socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
 
-    meet_all(&door->clients);
-    return socket >= 0 && (size_t)socket < door->clients.slot_count ? door->clients.slots[socket]
-                                                                    : NULL;
+    meet_all(&listener->clients);
+    return socket >= 0 && (size_t)socket < listener->clients.slot_count
+               ? listener->clients.slots[socket]
+               : NULL;
 }
 
 void lk_http_client_asked(struct lk_http_client *client) {
-    move(client, &client->door->clients.busy, 0);
-    lk_guest_shield(&client->door->clients.guests, &client->guest, true);
+    move(client, &client->listener->clients.busy, 0);
+    lk_guest_shield(&client->listener->clients.guests, &client->guest, true);
 }
 
 bool lk_http_client_settle(struct lk_http_client *client) {
@@ -462,9 +464,9 @@ static void hear_written(struct evhttp_request *request, void *context) {
     (void)request;
     client->told = 0;
     forget_request(client);
-    move(client, &client->door->clients.asking, client->door->clients.request_s);
-    lk_guest_shield(&client->door->clients.guests, &client->guest, false);
-    arm(&client->door->clients);
+    move(client, &client->listener->clients.asking, client->listener->clients.request_s);
+    lk_guest_shield(&client->listener->clients.guests, &client->guest, false);
+    arm(&client->listener->clients);
 }
 
 /* The time that the turn has taken so far does not count for the reader. */
@@ -472,10 +474,10 @@ void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *r
                          size_t body_size) {
     client->told = body_size;
     charge(client);
-    (void)event_base_update_cache_time(lk_server_loop(client->door->server));
-    move(client, &client->door->clients.reading, LK_HTTP_REPLY_SECONDS_MAX);
+    (void)event_base_update_cache_time(lk_server_loop(client->listener->server));
+    move(client, &client->listener->clients.reading, LK_HTTP_REPLY_SECONDS_MAX);
     evhttp_request_set_on_complete_cb(request, hear_written, client);
-    arm(&client->door->clients);
+    arm(&client->listener->clients);
 }
 
 void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *request) {
@@ -507,11 +509,11 @@ size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
 /*
  * Beyond the bound, all guests share one bound; those without the password are counted per address.
  */
-void lk_http_clients_begin(struct lk_http_door *door, const struct lk_server_options *options,
-                           bool is_local) {
-    struct lk_http_clients *clients = &door->clients;
+void lk_http_clients_begin(struct lk_http_listener *listener,
+                           const struct lk_server_options *options, bool is_local) {
+    struct lk_http_clients *clients = &listener->clients;
 
-    clients->door = door;
+    clients->listener = listener;
     clients->has_password = options->password != NULL;
     clients->placed_max = options->connections_max;
     clients->request_s = options->request_seconds_max;
@@ -523,18 +525,18 @@ void lk_http_clients_begin(struct lk_http_door *door, const struct lk_server_opt
     TAILQ_INIT(&clients->reading);
     TAILQ_INIT(&clients->busy);
     TAILQ_INIT(&clients->ending);
-    (void)evtimer_assign(&clients->timer, lk_server_loop(door->server), hear_time, clients);
-    (void)evtimer_assign(&clients->retry, lk_server_loop(door->server), accept_again, clients);
+    (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), hear_time, clients);
+    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), accept_again, clients);
 }
 
 void lk_http_clients_invite(struct lk_http_clients *clients) {
-    struct lk_http_door *door = clients->door;
-    struct evconnlistener *listener = listener_of(door);
+    struct lk_http_listener *listener = clients->listener;
+    struct evconnlistener *evlistener = evlistener_of(listener);
 
-    evhttp_set_bevcb(door->http, hear_coming, door);
-    evconnlistener_set_error_cb(listener, hear_accept_failed);
-    (void)event_assign(&clients->exhausted, lk_server_loop(door->server),
-                       evconnlistener_get_fd(listener), EV_CLOSED | EV_PERSIST, rest, clients);
+    evhttp_set_bevcb(listener->http, hear_coming, listener);
+    evconnlistener_set_error_cb(evlistener, hear_accept_failed);
+    (void)event_assign(&clients->exhausted, lk_server_loop(listener->server),
+                       evconnlistener_get_fd(evlistener), EV_CLOSED | EV_PERSIST, rest, clients);
     (void)event_add(&clients->exhausted, NULL);
 }
 
@@ -549,7 +551,7 @@ static void list_line(const struct lk_http_clients *clients, const struct lk_htt
 
     TAILQ_FOREACH(client, line, list) {
         char address[LK_ADDRESS_BYTES_MAX];
-        lk_listen_socket_name_peer(&clients->door->listen_socket, client->socket, address);
+        lk_listen_socket_name_peer(&clients->listener->listen_socket, client->socket, address);
         lk_buffer_add_text(out, "id=0 addr=");
         lk_buffer_add_text(out, address);
         lk_buffer_add_text(out, " name=http owner= resp=0 flags=N\n");

@@ -28,7 +28,7 @@ enum {
 
 struct lk_http_stream {
     struct lk_watcher watcher;
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct evhttp_request *request;
     struct lk_http_live_check lookout;
     TAILQ_ENTRY(lk_http_stream) list;
@@ -43,7 +43,7 @@ static void hear(struct lk_watcher *watcher) {
 
     if (!stream->is_ready) {
         stream->is_ready = true;
-        TAILQ_INSERT_TAIL(&stream->door->ready, stream, ready);
+        TAILQ_INSERT_TAIL(&stream->listener->ready, stream, ready);
     }
 }
 
@@ -52,7 +52,7 @@ static void hear(struct lk_watcher *watcher) {
  * by the code that answers it.
  */
 void lk_http_stream_closed(struct lk_http_stream *stream) {
-    struct lk_server *server = stream->door->server;
+    struct lk_server *server = stream->listener->server;
     struct lk_times times = lk_server_times(server);
 
     if (evhttp_request_get_connection(stream->request) == NULL) {
@@ -60,11 +60,11 @@ void lk_http_stream_closed(struct lk_http_stream *stream) {
     }
     lk_http_live_check_end(&stream->lookout);
     lk_watcher_end(lk_server_core(server), &stream->watcher, &times);
-    TAILQ_REMOVE(&stream->door->streams, stream, list);
+    TAILQ_REMOVE(&stream->listener->streams, stream, list);
     if (stream->is_ready) {
-        TAILQ_REMOVE(&stream->door->ready, stream, ready);
+        TAILQ_REMOVE(&stream->listener->ready, stream, ready);
     }
-    stream->door->stream_count--;
+    stream->listener->stream_count--;
     free(stream);
 }
 
@@ -112,8 +112,8 @@ static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *pi
 static void tell(struct lk_http_stream *stream) {
     struct lk_buffer piece = {.max = 0};
     const lk_watch_event *event = NULL;
-    struct lk_core *core = lk_server_core(stream->door->server);
-    struct lk_times times = lk_server_times(stream->door->server);
+    struct lk_core *core = lk_server_core(stream->listener->server);
+    struct lk_times times = lk_server_times(stream->listener->server);
 
     while (!stream->is_sending && piece.size < PIECE_BYTES_MAX
            && (event = lk_watcher_next(core, &stream->watcher, &times)) != NULL) {
@@ -131,12 +131,12 @@ static void tell(struct lk_http_stream *stream) {
 /* Sends a comment, for proxies that close idle connections. */
 static void beat(evutil_socket_t socket, short what, void *context) {
     static const char comment[] = ":\n\n";
-    struct lk_http_door *door = context;
+    struct lk_http_listener *listener = context;
     struct lk_http_stream *next;
 
     (void)socket;
     (void)what;
-    for (struct lk_http_stream *stream = TAILQ_FIRST(&door->streams); stream != NULL;
+    for (struct lk_http_stream *stream = TAILQ_FIRST(&listener->streams); stream != NULL;
          stream = next) {
         struct lk_buffer piece = {.max = 0};
 
@@ -154,26 +154,27 @@ static void beat(evutil_socket_t socket, short what, void *context) {
 }
 
 /* The heartbeat interval is no longer than the time that a client may take for a request. */
-void lk_http_events_begin(struct lk_http_door *door, uint32_t request_s) {
+void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s) {
     const struct timeval every = {.tv_sec = request_s < HEARTBEAT_S ? request_s : HEARTBEAT_S};
 
-    (void)event_assign(&door->heartbeat, lk_server_loop(door->server), -1, EV_PERSIST, beat, door);
-    (void)event_add(&door->heartbeat, &every);
+    (void)event_assign(&listener->heartbeat, lk_server_loop(listener->server), -1, EV_PERSIST, beat,
+                       listener);
+    (void)event_add(&listener->heartbeat, &every);
 }
 
-void lk_http_events_end_turn(struct lk_http_door *door) {
-    while (!TAILQ_EMPTY(&door->ready)) {
-        struct lk_http_stream *stream = TAILQ_FIRST(&door->ready);
-        TAILQ_REMOVE(&door->ready, stream, ready);
+void lk_http_events_end_turn(struct lk_http_listener *listener) {
+    while (!TAILQ_EMPTY(&listener->ready)) {
+        struct lk_http_stream *stream = TAILQ_FIRST(&listener->ready);
+        TAILQ_REMOVE(&listener->ready, stream, ready);
         stream->is_ready = false;
         tell(stream);
     }
 }
 
-void lk_http_events_close(struct lk_http_door *door) {
-    (void)event_del(&door->heartbeat);
-    while (!TAILQ_EMPTY(&door->streams)) {
-        hear_gone(TAILQ_FIRST(&door->streams));
+void lk_http_events_close(struct lk_http_listener *listener) {
+    (void)event_del(&listener->heartbeat);
+    while (!TAILQ_EMPTY(&listener->streams)) {
+        hear_gone(TAILQ_FIRST(&listener->streams));
     }
 }
 
@@ -196,26 +197,26 @@ static void begin_stream(struct evhttp_request *request, uint64_t place) {
     }
 }
 
-static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *request,
+static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_request *request,
                               const struct lk_path *prefix, uint64_t after, lk_error *error) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
-    struct lk_times times = lk_server_times(door->server);
-    struct lk_http_client *client = lk_http_client_of(door, request);
+    struct lk_times times = lk_server_times(listener->server);
+    struct lk_http_client *client = lk_http_client_of(listener, request);
     struct lk_http_stream *stream;
 
-    if (door->stream_count == STREAMS_MAX || client == NULL) {
+    if (listener->stream_count == STREAMS_MAX || client == NULL) {
         return lk_error_set(error, LK_FULL, "too many follow already");
     }
     stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory to follow");
     }
-    stream->door = door;
+    stream->listener = listener;
     stream->request = request;
     stream->watcher.ready = hear;
-    lk_watcher_begin(lk_server_core(door->server), &stream->watcher, prefix, after, &times);
-    TAILQ_INSERT_TAIL(&door->streams, stream, list);
-    door->stream_count++;
+    lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, after, &times);
+    TAILQ_INSERT_TAIL(&listener->streams, stream, list);
+    listener->stream_count++;
     lk_http_live_check_begin(&stream->lookout, request, hear_gone, stream);
     client->stream = stream;
     lk_http_client_waits(client, request);
@@ -226,7 +227,7 @@ static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *
     return LK_OK;
 }
 
-lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
+lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
                                const char *prefix, const char *after, lk_error *error) {
     struct lk_path path;
     bool is_all = prefix == NULL || prefix[0] == '\0';
@@ -240,5 +241,5 @@ lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request 
     if (after != NULL && (after[0] < '0' || after[0] > '9' || *end != '\0')) {
         return lk_error_set(error, LK_INVALID, "the last event's id is a number");
     }
-    return open_stream(door, request, is_all ? NULL : &path, sequence, error);
+    return open_stream(listener, request, is_all ? NULL : &path, sequence, error);
 }

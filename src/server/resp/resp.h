@@ -35,7 +35,7 @@ enum {
 };
 
 struct lk_resp_connection {
-    struct lk_resp_door *door;
+    struct lk_resp_listener *listener;
     struct lk_session *session;
     int socket;
     struct event readable;
@@ -70,8 +70,8 @@ struct lk_resp_connection {
 
 TAILQ_HEAD(lk_resp_connections, lk_resp_connection);
 
-struct lk_resp_door {
-    struct lk_listener door;
+struct lk_resp_listener {
+    struct lk_listener base;
     struct lk_server *server;
     struct lk_listen_socket listen_socket;
     struct event acceptable;
@@ -95,7 +95,7 @@ struct lk_resp_door {
 /* ---- resp_connection.c ---- */
 
 /* Takes ownership of the socket. false: there is no room for it, or no memory. */
-bool lk_resp_connection_open(struct lk_resp_door *door, int socket);
+bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket);
 
 /* The client has authenticated and gets a place. false: all are taken. */
 bool lk_resp_connection_welcome(struct lk_resp_connection *connection);
@@ -127,7 +127,7 @@ void lk_resp_connection_update(struct lk_resp_connection *connection);
 
 /* ---- resp_command.c ---- */
 
-/* Executes one request, its arguments in door->request. At least one. */
+/* Executes one request, its arguments in listener->request. At least one. */
 void lk_resp_execute(struct lk_resp_connection *connection);
 
 extern const struct lk_session_ops lk_resp_session_ops;

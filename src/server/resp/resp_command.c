@@ -32,7 +32,7 @@ void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
 static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
     struct lk_resp_connection *connection = peer;
     const struct lk_reply_context *context =
-        connection->is_calling ? &connection->door->context : connection->blocked;
+        connection->is_calling ? &connection->listener->context : connection->blocked;
     struct lk_form_writer writer = writer_of(connection);
 
     (void)tag;
@@ -107,19 +107,19 @@ static void complete_wish(struct lk_resp_connection *connection, struct lk_draft
 
 /* Makes the call; if it blocks, keeps a copy of what its answer will need. */
 static void call(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
-    struct lk_core *core = lk_server_core(door->server);
-    struct lk_times times = lk_server_times(door->server);
+    struct lk_resp_listener *listener = connection->listener;
+    struct lk_core *core = lk_server_core(listener->server);
+    struct lk_times times = lk_server_times(listener->server);
 
-    door->call.tag = the_tag;
+    listener->call.tag = the_tag;
     connection->is_calling = true;
     connection->is_answered = false;
-    lk_core_call(core, connection->session, &door->call, &times);
+    lk_core_call(core, connection->session, &listener->call, &times);
     connection->is_calling = false;
     if (connection->is_answered) {
         return;
     }
-    connection->blocked = lk_reply_context_copy(&door->context);
+    connection->blocked = lk_reply_context_copy(&listener->context);
     if (connection->blocked == NULL) {
         lk_core_cancel(core, connection->session, the_tag, &times);
         refuse(connection, "INTERNAL", "no memory to wait");
@@ -128,20 +128,20 @@ static void call(struct lk_resp_connection *connection) {
 
 static void execute(struct lk_resp_connection *connection, const struct lk_command_spec *command,
                     const struct lk_slice *words, size_t count) {
-    struct lk_resp_door *door = connection->door;
+    struct lk_resp_listener *listener = connection->listener;
     lk_error error;
 
-    lk_draft_begin(&door->draft, command);
-    if (lk_draft_read_words(&door->draft, words, count, &error) != LK_OK) {
+    lk_draft_begin(&listener->draft, command);
+    if (lk_draft_read_words(&listener->draft, words, count, &error) != LK_OK) {
         refuse_wish(connection, &error);
         return;
     }
-    complete_wish(connection, &door->draft);
-    if (lk_draft_understand(&door->draft, &door->call, &error) != LK_OK) {
+    complete_wish(connection, &listener->draft);
+    if (lk_draft_understand(&listener->draft, &listener->call, &error) != LK_OK) {
         refuse_wish(connection, &error);
         return;
     }
-    lk_reply_context_fill(&door->context, &door->draft, &door->call);
+    lk_reply_context_fill(&listener->context, &listener->draft, &listener->call);
     call(connection);
 }
 
@@ -178,8 +178,8 @@ static void talk(struct lk_resp_connection *connection, const struct lk_slice *a
 }
 
 static void ask_info(struct lk_resp_connection *connection) {
-    connection->door->context.command = &lk_resp_info;
-    connection->door->call = (struct lk_call){.kind = LK_CALL_INFO};
+    connection->listener->context.command = &lk_resp_info;
+    connection->listener->call = (struct lk_call){.kind = LK_CALL_INFO};
     call(connection);
 }
 
@@ -217,7 +217,7 @@ static bool is_stranger_at_end(struct lk_resp_connection *connection) {
 }
 
 void lk_resp_execute(struct lk_resp_connection *connection) {
-    const struct lk_resp_request *request = &connection->door->request;
+    const struct lk_resp_request *request = &connection->listener->request;
     const struct lk_slice *arguments = request->arguments;
     size_t count = request->argument_count;
     const struct lk_command_spec *command = lk_command_find(arguments[0]);

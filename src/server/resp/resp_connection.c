@@ -15,30 +15,30 @@
 void lk_resp_connection_stir(struct lk_resp_connection *connection) {
     if (!connection->is_ready) {
         connection->is_ready = true;
-        TAILQ_INSERT_TAIL(&connection->door->ready, connection, ready);
+        TAILQ_INSERT_TAIL(&connection->listener->ready, connection, ready);
     }
 }
 
 /* Frees everything; the requests bound to the session end with it (R18). */
 static void close_connection(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
-    struct lk_times times = lk_server_times(door->server);
+    struct lk_resp_listener *listener = connection->listener;
+    struct lk_times times = lk_server_times(listener->server);
 
     (void)event_del(&connection->readable);
     (void)event_del(&connection->writable);
     (void)event_del(&connection->penalty);
     lk_resp_unwatch_all(connection);
     if (connection->session != NULL) {
-        lk_core_session_close(lk_server_core(door->server), connection->session, &times);
+        lk_core_session_close(lk_server_core(listener->server), connection->session, &times);
     }
     (void)close(connection->socket);
-    TAILQ_REMOVE(&door->all, connection, all);
+    TAILQ_REMOVE(&listener->all, connection, all);
     if (connection->is_ready) {
-        TAILQ_REMOVE(&door->ready, connection, ready);
+        TAILQ_REMOVE(&listener->ready, connection, ready);
     }
-    lk_guest_leave(&door->guests, &connection->guest);
-    door->count -= connection->has_place;
-    lk_server_charge(door->server, &connection->charged, 0);
+    lk_guest_leave(&listener->guests, &connection->guest);
+    listener->count -= connection->has_place;
+    lk_server_charge(listener->server, &connection->charged, 0);
     lk_buffer_done(&connection->input);
     lk_outbox_done(&connection->outbox);
     free(connection->blocked);
@@ -52,7 +52,7 @@ static size_t untold(const struct lk_resp_connection *connection) {
 }
 
 void lk_resp_connection_charge(struct lk_resp_connection *connection) {
-    lk_server_charge(connection->door->server, &connection->charged,
+    lk_server_charge(connection->listener->server, &connection->charged,
                      connection->input.capacity + connection->outbox.bytes.capacity);
 }
 
@@ -62,8 +62,8 @@ void lk_resp_connection_cut(struct lk_resp_connection *connection) {
 
 static bool may_take(const struct lk_resp_connection *connection) {
     return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
-           && !lk_server_is_full(connection->door->server) && !connection->is_punished
-           && !connection->door->is_choked && !connection->outbox.bytes.failed
+           && !lk_server_is_full(connection->listener->server) && !connection->is_punished
+           && !connection->listener->is_choked && !connection->outbox.bytes.failed
            && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
 }
 
@@ -76,7 +76,7 @@ static void refuse_bytes(struct lk_resp_connection *connection, const char *why)
 
 /* Executes the complete requests; returns how many bytes they took. */
 static size_t take_requests(struct lk_resp_connection *connection, struct lk_slice input) {
-    struct lk_resp_request *request = &connection->door->request;
+    struct lk_resp_request *request = &connection->listener->request;
     size_t taken = 0;
 
     connection->needed = 0;
@@ -143,7 +143,7 @@ static void take_input(struct lk_resp_connection *connection, struct lk_slice in
 
 static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
     return connection->begun_us != 0
-           && now_us - connection->begun_us >= connection->door->request_s * INT64_C(1000000);
+           && now_us - connection->begun_us >= connection->listener->request_s * INT64_C(1000000);
 }
 
 /*
@@ -153,7 +153,7 @@ static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_
  * that know the password.
  */
 static void watch_request(struct lk_resp_connection *connection) {
-    const struct timeval patience = {.tv_sec = connection->door->request_s};
+    const struct timeval patience = {.tv_sec = connection->listener->request_s};
     bool is_begun = (connection->input.size > 0 || !connection->is_known) && may_take(connection);
     bool was_begun = connection->begun_us != 0;
 
@@ -164,9 +164,9 @@ static void watch_request(struct lk_resp_connection *connection) {
         connection->begun_us = 0;
         (void)event_remove_timer(&connection->readable);
     } else if (!was_begun || connection->is_whole) {
-        connection->begun_us = lk_server_times(connection->door->server).now_us;
+        connection->begun_us = lk_server_times(connection->listener->server).now_us;
         (void)event_add(&connection->readable, &patience);
-    } else if (is_overdue(connection, lk_server_times(connection->door->server).now_us)) {
+    } else if (is_overdue(connection, lk_server_times(connection->listener->server).now_us)) {
         connection->is_dead = true;
     }
     connection->is_whole = false;
@@ -180,22 +180,22 @@ static void hear_end(struct lk_resp_connection *connection, bool is_broken) {
 
 static void read_some(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
-    struct lk_resp_door *door = connection->door;
+    struct lk_resp_listener *listener = connection->listener;
     ssize_t size;
 
     (void)what;
     lk_resp_connection_stir(connection);
-    size = recv(socket, door->input, sizeof door->input, 0);
+    size = recv(socket, listener->input, sizeof listener->input, 0);
     if (size > 0) {
-        take_input(connection, (struct lk_slice){.bytes = door->input, .size = (size_t)size});
+        take_input(connection, (struct lk_slice){.bytes = listener->input, .size = (size_t)size});
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
         hear_end(connection, size < 0);
     }
 }
 
 void lk_resp_connection_update(struct lk_resp_connection *connection) {
-    bool wants = !connection->is_ending && !connection->door->is_choked && !connection->is_punished
-                 && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
+    bool wants = !connection->is_ending && !connection->listener->is_choked
+                 && !connection->is_punished && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
                  && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
 
     if (wants == connection->is_reading) {
@@ -216,7 +216,7 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
 /* How long a client may leave its answers unread: less during shutdown. */
 static struct timeval patience_of(const struct lk_resp_connection *connection) {
     return (struct timeval){
-        .tv_sec = connection->door->is_stopping ? 1 : (time_t)connection->door->request_s};
+        .tv_sec = connection->listener->is_stopping ? 1 : (time_t)connection->listener->request_s};
 }
 
 static void go_on_writing(evutil_socket_t socket, short what, void *context) {
@@ -304,12 +304,12 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
 /* ---- authentication -------------------------------------------------------------------------- */
 
 static bool take_place(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
+    struct lk_resp_listener *listener = connection->listener;
 
-    if (!connection->has_place && door->count < door->count_max) {
-        lk_guest_leave(&door->guests, &connection->guest);
+    if (!connection->has_place && listener->count < listener->count_max) {
+        lk_guest_leave(&listener->guests, &connection->guest);
         connection->has_place = true;
-        door->count++;
+        listener->count++;
     }
     return connection->has_place;
 }
@@ -333,8 +333,8 @@ void lk_resp_connection_drop(struct lk_guest *guest) {
  * taken.
  */
 void lk_resp_connection_punish(struct lk_resp_connection *connection) {
-    struct lk_guests *guests = &connection->door->guests;
-    int64_t now_us = lk_server_times(connection->door->server).now_us;
+    struct lk_guests *guests = &connection->listener->guests;
+    int64_t now_us = lk_server_times(connection->listener->server).now_us;
     int64_t delay_us = lk_guests_guessed_us(guests, connection->socket, now_us);
     const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
 
@@ -346,7 +346,7 @@ void lk_resp_connection_punish(struct lk_resp_connection *connection) {
 void lk_resp_connection_pardon(struct lk_resp_connection *connection) {
     (void)event_del(&connection->penalty);
     connection->is_punished = false;
-    lk_guest_shield(&connection->door->guests, &connection->guest, false);
+    lk_guest_shield(&connection->listener->guests, &connection->guest, false);
     lk_resp_connection_stir(connection);
 }
 
@@ -360,15 +360,15 @@ static void penalty_over(evutil_socket_t socket, short what, void *context) {
 
 /* If no password is required, every client counts as authenticated. */
 static bool let_in(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
+    struct lk_resp_listener *listener = connection->listener;
 
-    return lk_server_options_of(door->server)->password == NULL
+    return lk_server_options_of(listener->server)->password == NULL
                ? lk_resp_connection_welcome(connection)
-               : lk_guest_enter(&door->guests, &connection->guest, connection->socket);
+               : lk_guest_enter(&listener->guests, &connection->guest, connection->socket);
 }
 
 static void begin_events(struct lk_resp_connection *connection) {
-    struct event_base *loop = lk_server_loop(connection->door->server);
+    struct event_base *loop = lk_server_loop(connection->listener->server);
 
     (void)event_assign(&connection->readable, loop, connection->socket, EV_READ | EV_PERSIST,
                        read_some, connection);
@@ -377,14 +377,14 @@ static void begin_events(struct lk_resp_connection *connection) {
     (void)evtimer_assign(&connection->penalty, loop, penalty_over, connection);
 }
 
-bool lk_resp_connection_open(struct lk_resp_door *door, int socket) {
+bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
     struct lk_resp_connection *connection = calloc(1, sizeof *connection);
     lk_error error;
 
     if (connection == NULL) {
         return false;
     }
-    connection->door = door;
+    connection->listener = listener;
     connection->socket = socket;
     if (!let_in(connection)) {
         free(connection);
@@ -393,8 +393,8 @@ bool lk_resp_connection_open(struct lk_resp_door *door, int socket) {
     connection->version = 2;
     connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
     begin_events(connection);
-    TAILQ_INSERT_TAIL(&door->all, connection, all);
-    if (lk_core_session_open(lk_server_core(door->server), &lk_resp_session_ops, connection,
+    TAILQ_INSERT_TAIL(&listener->all, connection, all);
+    if (lk_core_session_open(lk_server_core(listener->server), &lk_resp_session_ops, connection,
                              &connection->session, &error)
         != LK_OK) {
         connection->session = NULL;

@@ -37,7 +37,7 @@ static void hear(struct lk_watcher *watcher) {
 }
 
 static void end_watch(struct lk_resp_connection *connection, struct lk_resp_watch *watch) {
-    struct lk_server *server = connection->door->server;
+    struct lk_server *server = connection->listener->server;
     struct lk_times times = lk_server_times(server);
 
     SLIST_REMOVE(&connection->watches, watch, lk_resp_watch, list);
@@ -75,7 +75,7 @@ void lk_resp_unwatch_all(struct lk_resp_connection *connection) {
 static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watch_kind kind,
                         struct lk_slice channel, const struct lk_path *prefix, uint64_t after,
                         lk_error *error) {
-    struct lk_server *server = connection->door->server;
+    struct lk_server *server = connection->listener->server;
     struct lk_times times = lk_server_times(server);
     struct lk_resp_watch *added;
 
@@ -298,8 +298,8 @@ static void write_event(struct lk_resp_connection *connection, const struct lk_r
 }
 
 void lk_resp_tell_events(struct lk_resp_connection *connection) {
-    struct lk_core *core = lk_server_core(connection->door->server);
-    struct lk_times times = lk_server_times(connection->door->server);
+    struct lk_core *core = lk_server_core(connection->listener->server);
+    struct lk_times times = lk_server_times(connection->listener->server);
     struct lk_resp_watch *each;
 
     SLIST_FOREACH(each, &connection->watches, list) {

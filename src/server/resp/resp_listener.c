@@ -10,8 +10,8 @@
 
 enum { ACCEPTED_PER_TURN_MAX = 64, RETRY_MS = 100 };
 
-static struct lk_resp_door *resp_door(struct lk_listener *door) {
-    return (struct lk_resp_door *)(void *)door;
+static struct lk_resp_listener *resp_listener(struct lk_listener *listener) {
+    return (struct lk_resp_listener *)(void *)listener;
 }
 
 /* ---- accepting ------------------------------------------------------------------------------- */
@@ -25,43 +25,43 @@ static void refuse(int socket) {
 
 static void accept_some(evutil_socket_t socket, short what, void *context) {
     static const struct timeval later = {.tv_usec = RETRY_MS * 1000};
-    struct lk_resp_door *door = context;
+    struct lk_resp_listener *listener = context;
     bool is_exhausted = false;
 
     (void)socket;
     (void)what;
     for (int i = 0; i < ACCEPTED_PER_TURN_MAX; i++) {
-        int peer = lk_listen_socket_accept(&door->listen_socket, &is_exhausted);
+        int peer = lk_listen_socket_accept(&listener->listen_socket, &is_exhausted);
         if (peer < 0) {
             break;
         }
-        if (!lk_resp_connection_open(door, peer)) {
+        if (!lk_resp_connection_open(listener, peer)) {
             refuse(peer);
         }
     }
     if (is_exhausted) {
         lk_files_complain();
-        (void)event_del(&door->acceptable);
-        (void)event_add(&door->retry, &later);
+        (void)event_del(&listener->acceptable);
+        (void)event_add(&listener->retry, &later);
     }
 }
 
 static void accept_again(evutil_socket_t socket, short what, void *context) {
-    struct lk_resp_door *door = context;
+    struct lk_resp_listener *listener = context;
 
     (void)socket;
     (void)what;
-    (void)event_add(&door->acceptable, NULL);
+    (void)event_add(&listener->acceptable, NULL);
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 static bool turn_end(struct lk_listener *of) {
-    struct lk_resp_door *door = resp_door(of);
+    struct lk_resp_listener *listener = resp_listener(of);
     struct lk_resp_connections ready = TAILQ_HEAD_INITIALIZER(ready);
     bool has_called = false;
 
-    TAILQ_CONCAT(&ready, &door->ready, ready);
+    TAILQ_CONCAT(&ready, &listener->ready, ready);
     while (!TAILQ_EMPTY(&ready)) {
         struct lk_resp_connection *connection = TAILQ_FIRST(&ready);
         TAILQ_REMOVE(&ready, connection, ready);
@@ -72,11 +72,11 @@ static bool turn_end(struct lk_listener *of) {
 }
 
 static void choke(struct lk_listener *of, bool is_choked) {
-    struct lk_resp_door *door = resp_door(of);
+    struct lk_resp_listener *listener = resp_listener(of);
     struct lk_resp_connection *connection;
 
-    door->is_choked = is_choked;
-    TAILQ_FOREACH(connection, &door->all, all) {
+    listener->is_choked = is_choked;
+    TAILQ_FOREACH(connection, &listener->all, all) {
         lk_resp_connection_update(connection);
         if (!is_choked && connection->input.size > 0) {
             lk_resp_connection_stir(connection);
@@ -85,12 +85,12 @@ static void choke(struct lk_listener *of, bool is_choked) {
 }
 
 static size_t shed(struct lk_listener *of, bool ends) {
-    struct lk_resp_door *door = resp_door(of);
+    struct lk_resp_listener *listener = resp_listener(of);
     struct lk_resp_connection *worst = NULL;
     struct lk_resp_connection *connection;
     size_t most = 0;
 
-    TAILQ_FOREACH(connection, &door->all, all) {
+    TAILQ_FOREACH(connection, &listener->all, all) {
         if (connection->charged > most) {
             worst = connection;
             most = connection->charged;
@@ -105,14 +105,14 @@ static size_t shed(struct lk_listener *of, bool ends) {
 /* ---- closing --------------------------------------------------------------------------------- */
 
 static void stop(struct lk_listener *of) {
-    struct lk_resp_door *door = resp_door(of);
+    struct lk_resp_listener *listener = resp_listener(of);
     struct lk_resp_connection *connection;
 
-    door->is_stopping = true;
-    (void)event_del(&door->acceptable);
-    (void)event_del(&door->retry);
-    lk_listen_socket_close(&door->listen_socket);
-    TAILQ_FOREACH(connection, &door->all, all) {
+    listener->is_stopping = true;
+    (void)event_del(&listener->acceptable);
+    (void)event_del(&listener->retry);
+    lk_listen_socket_close(&listener->listen_socket);
+    TAILQ_FOREACH(connection, &listener->all, all) {
         connection->is_ending = true;
         lk_resp_connection_hurry(connection);
         lk_resp_connection_pardon(connection);
@@ -120,36 +120,36 @@ static void stop(struct lk_listener *of) {
 }
 
 static bool is_quiet(const struct lk_listener *of) {
-    return TAILQ_EMPTY(&((const struct lk_resp_door *)(const void *)of)->all);
+    return TAILQ_EMPTY(&((const struct lk_resp_listener *)(const void *)of)->all);
 }
 
-static void close_door(struct lk_listener *of) {
-    struct lk_resp_door *door = resp_door(of);
+static void close_listener(struct lk_listener *of) {
+    struct lk_resp_listener *listener = resp_listener(of);
     struct lk_resp_connection *connection;
 
-    if (!door->is_stopping) {
+    if (!listener->is_stopping) {
         stop(of);
     }
-    TAILQ_FOREACH(connection, &door->all, all) {
+    TAILQ_FOREACH(connection, &listener->all, all) {
         connection->is_dead = true;
         lk_resp_connection_stir(connection);
     }
     (void)turn_end(of);
-    lk_guests_end(&door->guests);
-    free(door);
+    lk_guests_end(&listener->guests);
+    free(listener);
 }
 
 static uint64_t count_clients(const struct lk_listener *of) {
-    const struct lk_resp_door *door = (const struct lk_resp_door *)(const void *)of;
+    const struct lk_resp_listener *listener = (const struct lk_resp_listener *)(const void *)of;
 
-    return (uint64_t)door->count + door->guests.count;
+    return (uint64_t)listener->count + listener->guests.count;
 }
 
 static void list_clients(const struct lk_listener *of, struct lk_buffer *out) {
-    const struct lk_resp_door *door = (const struct lk_resp_door *)(const void *)of;
+    const struct lk_resp_listener *listener = (const struct lk_resp_listener *)(const void *)of;
     const struct lk_resp_connection *each;
 
-    TAILQ_FOREACH(each, &door->all, all) {
+    TAILQ_FOREACH(each, &listener->all, all) {
         lk_resp_describe(each, out);
     }
 }
@@ -162,40 +162,40 @@ static const struct lk_listener_ops ops = {
     .shed = shed,
     .stop = stop,
     .is_quiet = is_quiet,
-    .close = close_door,
+    .close = close_listener,
 };
 
 lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_door,
+                                 struct lk_listener **ret_listener,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
     const struct lk_server_options *options = lk_server_options_of(server);
-    struct lk_resp_door *door = calloc(1, sizeof *door);
+    struct lk_resp_listener *listener = calloc(1, sizeof *listener);
     lk_outcome outcome;
 
-    if (door == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for the RESP door");
+    if (listener == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the RESP listener");
     }
-    outcome = lk_listen_socket_open(options, listen, &door->listen_socket, ret_address, error);
+    outcome = lk_listen_socket_open(options, listen, &listener->listen_socket, ret_address, error);
     if (outcome != LK_OK) {
-        free(door);
+        free(listener);
         return outcome;
     }
-    door->door.ops = &ops;
-    door->server = server;
-    door->count_max = options->connections_max;
-    door->request_s = options->request_seconds_max;
-    lk_guests_begin(&door->guests, options->strangers_max, door->listen_socket.path != NULL,
+    listener->base.ops = &ops;
+    listener->server = server;
+    listener->count_max = options->connections_max;
+    listener->request_s = options->request_seconds_max;
+    lk_guests_begin(&listener->guests, options->strangers_max, listener->listen_socket.path != NULL,
                     lk_resp_connection_drop);
-    TAILQ_INIT(&door->all);
-    TAILQ_INIT(&door->ready);
-    (void)event_assign(&door->acceptable, lk_server_loop(server), door->listen_socket.socket,
-                       EV_READ | EV_PERSIST, accept_some, door);
-    (void)evtimer_assign(&door->retry, lk_server_loop(server), accept_again, door);
-    if (event_add(&door->acceptable, NULL) != 0) {
-        lk_listen_socket_close(&door->listen_socket);
-        free(door);
+    TAILQ_INIT(&listener->all);
+    TAILQ_INIT(&listener->ready);
+    (void)event_assign(&listener->acceptable, lk_server_loop(server),
+                       listener->listen_socket.socket, EV_READ | EV_PERSIST, accept_some, listener);
+    (void)evtimer_assign(&listener->retry, lk_server_loop(server), accept_again, listener);
+    if (event_add(&listener->acceptable, NULL) != 0) {
+        lk_listen_socket_close(&listener->listen_socket);
+        free(listener);
         return lk_error_set(error, LK_INTERNAL, "the loop takes no listener");
     }
-    *ret_door = &door->door;
+    *ret_listener = &listener->base;
     return LK_OK;
 }
