@@ -40,7 +40,7 @@ struct lk_server {
     size_t listener_count;
     struct lk_times times;
     bool is_turning; /* `times` are those of the current turn */
-    bool is_choked;
+    bool has_backpressure;
     uint64_t buffered; /* bytes, of all connections */
     bool was_full;     /* since the listeners were last told that there is room */
     bool is_leaving;
@@ -151,13 +151,13 @@ static void employ_writer(struct lk_server *server) {
     }
 }
 
-static void choke(struct lk_server *server) {
-    bool is_choked = lk_core_is_choked(server->core);
+static void set_backpressure(struct lk_server *server) {
+    bool has_backpressure = lk_core_has_backpressure(server->core);
 
-    if (is_choked != server->is_choked) {
-        server->is_choked = is_choked;
+    if (has_backpressure != server->has_backpressure) {
+        server->has_backpressure = has_backpressure;
         for (size_t i = 0; i < server->listener_count; i++) {
-            server->listeners[i]->ops->choke(server->listeners[i], is_choked);
+            server->listeners[i]->ops->set_backpressure(server->listeners[i], has_backpressure);
         }
     }
 }
@@ -223,7 +223,7 @@ static bool shed(struct lk_server *server) {
     }
     server->was_full = false;
     for (size_t i = 0; i < server->listener_count; i++) {
-        server->listeners[i]->ops->choke(server->listeners[i], server->is_choked);
+        server->listeners[i]->ops->set_backpressure(server->listeners[i], server->has_backpressure);
     }
     return true;
 }
@@ -246,7 +246,7 @@ static void end_turn(struct lk_server *server) {
         goes_on = shed(server) || goes_on;
     }
     employ_writer(server);
-    choke(server);
+    set_backpressure(server);
     arm_timer(server);
     server->is_turning = false;
 }

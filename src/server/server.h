@@ -102,8 +102,8 @@ struct lk_listener_ops {
      * false. */
     bool (*turn_end)(struct lk_listener *listener);
 
-    /* Backpressure: lk_core_is_choked() has changed; stop reading or go on. */
-    void (*choke)(struct lk_listener *listener, bool is_choked);
+    /* Backpressure: lk_core_has_backpressure() has changed; stop reading or go on. */
+    void (*set_backpressure)(struct lk_listener *listener, bool has_backpressure);
 
     /* How much the connection that buffers most has buffered; `ends`: closes it. Between turns. */
     size_t (*shed)(struct lk_listener *listener, bool ends);

@@ -501,7 +501,7 @@ void lk_core_give_up(struct lk_core *core, const char *why) {
     core->audit = NULL;
 }
 
-bool lk_core_is_choked(const struct lk_core *core) {
+bool lk_core_has_backpressure(const struct lk_core *core) {
     return lk_collection_bytes(&core->collection) > core->config.batch_bytes_max;
 }
 

@@ -184,9 +184,10 @@ static bool turn_end(struct lk_listener *of) {
     return false;
 }
 
-static void choke(struct lk_listener *of, bool is_choked) {
+static void set_backpressure(struct lk_listener *of, bool has_backpressure) {
     (void)of;
-    (void)is_choked; /* each connection has one request at a time, which waits for its batch */
+    (void)
+        has_backpressure; /* each connection has one request at a time, which waits for its batch */
 }
 
 static size_t shed(struct lk_listener *of, bool ends) {
@@ -247,7 +248,7 @@ static const struct lk_listener_ops ops = {
     .count_clients = count_clients,
     .list_clients = list_clients,
     .turn_end = turn_end,
-    .choke = choke,
+    .set_backpressure = set_backpressure,
     .shed = shed,
     .stop = stop,
     .is_quiet = is_quiet,

@@ -82,7 +82,7 @@ struct lk_resp_listener {
     uint32_t count_max;
     struct lk_guests guests; /* the others: not authenticated yet */
     uint32_t request_s;      /* from a request's first byte to its last, at most */
-    bool is_choked;
+    bool has_backpressure;
     bool is_stopping;
     /* One of each is enough: a call that blocks keeps a copy. */
     struct lk_resp_request request;

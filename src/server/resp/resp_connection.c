@@ -63,7 +63,7 @@ void lk_resp_connection_cut(struct lk_resp_connection *connection) {
 static bool may_take(const struct lk_resp_connection *connection) {
     return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
            && !lk_server_is_full(connection->listener->server) && !connection->is_punished
-           && !connection->listener->is_choked && !connection->outbox.bytes.failed
+           && !connection->listener->has_backpressure && !connection->outbox.bytes.failed
            && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
 }
 
@@ -194,7 +194,7 @@ static void read_some(evutil_socket_t socket, short what, void *context) {
 }
 
 void lk_resp_connection_update(struct lk_resp_connection *connection) {
-    bool wants = !connection->is_ending && !connection->listener->is_choked
+    bool wants = !connection->is_ending && !connection->listener->has_backpressure
                  && !connection->is_punished && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
                  && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
 

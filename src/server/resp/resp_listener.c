@@ -71,14 +71,14 @@ static bool turn_end(struct lk_listener *of) {
     return has_called;
 }
 
-static void choke(struct lk_listener *of, bool is_choked) {
+static void set_backpressure(struct lk_listener *of, bool has_backpressure) {
     struct lk_resp_listener *listener = resp_listener(of);
     struct lk_resp_connection *connection;
 
-    listener->is_choked = is_choked;
+    listener->has_backpressure = has_backpressure;
     TAILQ_FOREACH(connection, &listener->all, all) {
         lk_resp_connection_update(connection);
-        if (!is_choked && connection->input.size > 0) {
+        if (!has_backpressure && connection->input.size > 0) {
             lk_resp_connection_stir(connection);
         }
     }
@@ -158,7 +158,7 @@ static const struct lk_listener_ops ops = {
     .count_clients = count_clients,
     .list_clients = list_clients,
     .turn_end = turn_end,
-    .choke = choke,
+    .set_backpressure = set_backpressure,
     .shed = shed,
     .stop = stop,
     .is_quiet = is_quiet,
