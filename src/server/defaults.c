@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/minmax.h"
-#include "server/complaints.h"
+#include "server/log.h"
 
 /* Files besides connections: those of the store and the loop, and the standard streams. */
 enum { OTHER_FILES = 64, FEW_CONNECTIONS = LK_CONNECTIONS_MAX_DEFAULT / 2 };
@@ -32,15 +32,15 @@ void lk_server_defaults_tell(const struct lk_server_options *options, bool is_de
         OTHER_FILES + count_listeners(options) * (options->connections_max + strangers);
 
     if (is_default && options->connections_max < FEW_CONNECTIONS) {
-        lk_complain("connections",
-                    "%" PRIu64 " files may be open (ulimit -Hn), so that each listener takes "
-                    "%" PRIu32 " connections, not %d",
-                    files, options->connections_max, LK_CONNECTIONS_MAX_DEFAULT);
+        lk_server_log("connections",
+                      "%" PRIu64 " files may be open (ulimit -Hn), so that each listener takes "
+                      "%" PRIu32 " connections, not %d",
+                      files, options->connections_max, LK_CONNECTIONS_MAX_DEFAULT);
     } else if (!is_default && files < needed) {
-        lk_complain("connections",
-                    "%" PRIu64 " files may be open (ulimit -Hn), and as many connections as the "
-                    "bounds allow need %" PRIu64,
-                    files, needed);
+        lk_server_log("connections",
+                      "%" PRIu64 " files may be open (ulimit -Hn), and as many connections as the "
+                      "bounds allow need %" PRIu64,
+                      files, needed);
     }
 }
 

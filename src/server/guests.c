@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/random.h"
-#include "server/complaints.h"
+#include "server/log.h"
 
 enum {
     ADDRESSES_MAX = 4096,
@@ -119,7 +119,7 @@ static struct lk_guest_address *find_address(struct lk_guests *guests, int socke
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void tell_guess(const struct lk_guest_address *address) {
+static void log_wrong_password(const struct lk_guest_address *address) {
     static const unsigned char mapped[KEY_BYTES - 4] = {[10] = 0xff, [11] = 0xff};
     static const unsigned char nowhere[KEY_BYTES] = {0};
     bool is_four = memcmp(address->key, mapped, sizeof mapped) == 0;
@@ -130,7 +130,7 @@ static void tell_guess(const struct lk_guest_address *address) {
     if (memcmp(address->key, nowhere, KEY_BYTES) == 0) {
         (void)snprintf(text, sizeof text, "this machine");
     }
-    lk_complain("wrong passwords", "one from %s", text);
+    lk_server_log("wrong passwords", "one from %s", text);
 }
 
 /* ---- guests ---------------------------------------------------------------------------------- */
@@ -167,8 +167,8 @@ static bool drop(struct lk_guests *guests, struct lk_guest *guest) {
         return false;
     }
     lk_guest_leave(guests, guest);
-    lk_complain("connections that had no place yet were ended for newer ones",
-                "there is room for %" PRIu32, guests->count_max);
+    lk_server_log("connections that had no place yet were ended for newer ones",
+                  "there is room for %" PRIu32, guests->count_max);
     guests->drop(guest);
     return true;
 }
@@ -235,6 +235,6 @@ int64_t lk_guests_guessed_us(struct lk_guests *guests, int socket, int64_t now_u
         forgiven < (int64_t)address->guesses ? address->guesses - (unsigned)forgiven : 0;
     address->guesses += address->guesses < GUESSES_MAX;
     address->guessed_us = now_us;
-    tell_guess(address);
+    log_wrong_password(address);
     return FIRST_DELAY_US << (address->guesses - 1);
 }

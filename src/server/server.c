@@ -14,9 +14,9 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "server/complaints.h"
 #include "server/defaults.h"
 #include "server/files.h"
+#include "server/log.h"
 #include "server/store/writer.h"
 
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
@@ -112,13 +112,13 @@ static void take_result(struct lk_server *server, const struct lk_job_result *re
     if (result->job == LK_JOB_WRITE && result->outcome == LK_OK) {
         lk_core_batch_durable(server->core, &times);
     } else if (result->job == LK_JOB_WRITE) {
-        lk_complain("a batch was not written", "%s", result->error.text);
+        lk_server_log("a batch was not written", "%s", result->error.text);
         lk_core_batch_failed(server->core, result->error.text, &times);
     } else if (result->job == LK_JOB_LOAD) {
         error = result->error;
         if (result->outcome != LK_OK
             || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
-            lk_complain("the store could not be loaded", "%s", error.text);
+            lk_server_log("the store could not be loaded", "%s", error.text);
             server->load_after_us = times.now_us + LOAD_AGAIN_US;
         }
     }
@@ -213,9 +213,9 @@ static bool shed(struct lk_server *server) {
         if (worst == NULL) {
             return false;
         }
-        lk_complain("too much is buffered",
-                    "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
-                    server->buffered, most);
+        lk_server_log("too much is buffered",
+                      "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
+                      server->buffered, most);
         (void)worst->ops->shed(worst, true);
     }
     if (!server->was_full) {
@@ -501,7 +501,7 @@ static void flush(struct lk_server *server) {
         result = lk_writer_fetch(server->writer, true);
         if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
             lk_core_snapshot_free(result.snapshot);
-            lk_complain("what changed last was not written", "%s", result.error.text);
+            lk_server_log("what changed last was not written", "%s", result.error.text);
             return;
         }
         lk_core_batch_durable(server->core, &server->times);
@@ -558,7 +558,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     (void)sigaction(SIGPIPE, &ignore, &former[0]);
     (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write beyond the file size limit (ulimit
                                                     * -f) fails with an error */
-    lk_complaints_begin();
+    lk_server_log_begin();
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
@@ -574,7 +574,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
         }
     }
     end(&server);
-    lk_complaints_end();
+    lk_server_log_end();
     (void)sigaction(SIGPIPE, &former[0], NULL);
     (void)sigaction(SIGXFSZ, &former[1], NULL);
     return outcome;

@@ -200,7 +200,7 @@ static void rest(evutil_socket_t socket, short what, void *context) {
 
     (void)socket;
     (void)what;
-    lk_files_complain();
+    lk_files_log_exhausted();
     (void)event_add(&clients->retry, &later);
 }
 

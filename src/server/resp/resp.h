@@ -4,9 +4,9 @@
  * their own. Within src/server.
  *
  * A turn: each readable socket is read into the listener's one buffer, and its requests are parsed.
- * Commands go to the core, whose answers are collected in the connection's outbox. At the end of
- * the turn each connection with bytes to send writes once. Connections are freed there, and nowhere
- * else.
+ * Commands go to the core, whose answers are collected in the connection's reply buffer. At the end
+ * of the turn each connection with bytes to send writes once. Connections are freed there, and
+ * nowhere else.
  *
  * Order: one command of a connection is with the core at a time. While it blocks, no later command
  * is taken.
@@ -20,7 +20,7 @@
 #include "command/answer.h"
 #include "server/guests.h"
 #include "server/listen.h"
-#include "server/outbox.h"
+#include "server/reply_buffer.h"
 #include "wire/resp.h"
 
 enum {
@@ -46,7 +46,7 @@ struct lk_resp_connection {
     TAILQ_ENTRY(lk_resp_connection) ready;
     struct lk_buffer input; /* read and not yet parsed */
     size_t needed;          /* bytes of input without which parsing would make no progress */
-    struct lk_outbox outbox;
+    struct lk_reply_buffer replies;
     size_t charged; /* bytes that it buffers, as accounted by the server */
     SLIST_HEAD(, lk_resp_watch) watches;
     unsigned watch_count;
@@ -132,14 +132,14 @@ void lk_resp_execute(struct lk_resp_connection *connection);
 
 extern const struct lk_session_ops lk_resp_session_ops;
 
-/* Ends an answer that lk_outbox_begin() began: whole, or -FULL in its place. */
+/* Ends an answer that lk_reply_buffer_begin() began: whole, or -FULL in its place. */
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch);
 
 /* ---- resp_talk.c ---- */
 
 /*
  * The commands about the connection itself. false: there is none of this name. They write to the
- * outbox between its begin and end.
+ * reply buffer between its begin and end.
  */
 bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                   size_t count);

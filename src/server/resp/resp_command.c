@@ -12,18 +12,18 @@ enum { SHOWN_NAME_BYTES_MAX = 64 };
 static const uint64_t the_tag = 1;
 
 static struct lk_form_writer writer_of(struct lk_resp_connection *connection) {
-    return lk_form_writer_resp(&connection->outbox.bytes, connection->version);
+    return lk_form_writer_resp(&connection->replies.bytes, connection->version);
 }
 
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
-    lk_resp_put_error(&connection->outbox.bytes, word, lk_slice_of(text));
+    lk_resp_put_error(&connection->replies.bytes, word, lk_slice_of(text));
 }
 
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
-    if (!lk_outbox_fits(&connection->outbox)) {
+    if (!lk_reply_buffer_fits(&connection->replies)) {
         lk_resp_refuse(connection, "FULL", "there is no room for the reply, ask for less");
     }
-    lk_outbox_end(&connection->outbox, batch, true);
+    lk_reply_buffer_end(&connection->replies, batch, true);
     lk_resp_connection_charge(connection);
 }
 
@@ -36,13 +36,13 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     struct lk_form_writer writer = writer_of(connection);
 
     (void)tag;
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     if (context->command->kind == LK_CALL_INFO) {
         lk_resp_write_info(connection, reply);
     } else {
         (void)lk_answer_write(context, reply, &writer);
     }
-    connection->outbox.bytes.failed = lk_form_writer_failed(&writer);
+    connection->replies.bytes.failed = lk_form_writer_failed(&writer);
     lk_resp_end_answer(connection, batch);
     connection->is_answered = true;
     if (!connection->is_calling) {
@@ -55,7 +55,7 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
 static void durable(void *peer, uint64_t batch) {
     struct lk_resp_connection *connection = peer;
 
-    lk_outbox_release(&connection->outbox, batch);
+    lk_reply_buffer_release(&connection->replies, batch);
     lk_resp_connection_stir(connection);
 }
 
@@ -64,8 +64,8 @@ static void failed(void *peer, const char *why) {
     struct lk_buffer instead = {.max = 0};
 
     lk_resp_put_error(&instead, "UNAVAILABLE", lk_slice_of(why));
-    lk_outbox_void(&connection->outbox, (struct lk_slice){instead.bytes, instead.size});
-    connection->outbox.bytes.failed = connection->outbox.bytes.failed || instead.failed;
+    lk_reply_buffer_void(&connection->replies, (struct lk_slice){instead.bytes, instead.size});
+    connection->replies.bytes.failed = connection->replies.bytes.failed || instead.failed;
     lk_buffer_done(&instead);
     lk_resp_connection_stir(connection);
 }
@@ -80,7 +80,7 @@ const struct lk_session_ops lk_resp_session_ops = {
 
 /* Answers with one error. */
 static void refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     lk_resp_refuse(connection, word, text);
     lk_resp_end_answer(connection, 0);
 }
@@ -88,7 +88,7 @@ static void refuse(struct lk_resp_connection *connection, const char *word, cons
 static void refuse_wish(struct lk_resp_connection *connection, const lk_error *error) {
     struct lk_form_writer writer = writer_of(connection);
 
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     lk_answer_write_failure(&writer, error->outcome, error->text);
     lk_resp_end_answer(connection, 0);
 }
@@ -169,7 +169,7 @@ static void talk(struct lk_resp_connection *connection, const struct lk_slice *a
                  size_t count) {
     bool is_known;
 
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     is_known = lk_resp_talk(connection, arguments, count);
     lk_resp_end_answer(connection, 0);
     if (!is_known) {

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/complaints.h"
+#include "server/log.h"
 #include "server/resp/resp.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static void close_connection(struct lk_resp_connection *connection) {
     listener->count -= connection->has_place;
     lk_server_charge(listener->server, &connection->charged, 0);
     lk_buffer_done(&connection->input);
-    lk_outbox_done(&connection->outbox);
+    lk_reply_buffer_done(&connection->replies);
     free(connection->blocked);
     free(connection);
 }
@@ -48,12 +48,12 @@ static void close_connection(struct lk_resp_connection *connection) {
 /* ---- executing requests ---------------------------------------------------------------------- */
 
 static size_t untold(const struct lk_resp_connection *connection) {
-    return connection->outbox.bytes.size - connection->outbox.gone;
+    return connection->replies.bytes.size - connection->replies.sent;
 }
 
 void lk_resp_connection_charge(struct lk_resp_connection *connection) {
     lk_server_charge(connection->listener->server, &connection->charged,
-                     connection->input.capacity + connection->outbox.bytes.capacity);
+                     connection->input.capacity + connection->replies.bytes.capacity);
 }
 
 void lk_resp_connection_cut(struct lk_resp_connection *connection) {
@@ -63,13 +63,13 @@ void lk_resp_connection_cut(struct lk_resp_connection *connection) {
 static bool may_take(const struct lk_resp_connection *connection) {
     return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
            && !lk_server_is_full(connection->listener->server) && !connection->is_punished
-           && !connection->listener->has_backpressure && !connection->outbox.bytes.failed
+           && !connection->listener->has_backpressure && !connection->replies.bytes.failed
            && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
 }
 
 static void refuse_bytes(struct lk_resp_connection *connection, const char *why) {
-    lk_outbox_begin(&connection->outbox);
-    lk_resp_put_error(&connection->outbox.bytes, "ERR", lk_slice_of(why));
+    lk_reply_buffer_begin(&connection->replies);
+    lk_resp_put_error(&connection->replies.bytes, "ERR", lk_slice_of(why));
     lk_resp_end_answer(connection, 0);
     connection->is_ending = true;
 }
@@ -225,11 +225,11 @@ static void go_on_writing(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     connection->is_writing = false;
     if ((what & EV_TIMEOUT) != 0) { /* the reason cannot be sent: the client does not read */
-        lk_complain("a client that does not read",
-                    "number %" PRIu64
-                    " has read nothing for %ld s of what it is told, and is cut off",
-                    connection->session != NULL ? lk_session_number(connection->session) : 0,
-                    (long)patience_of(connection).tv_sec);
+        lk_server_log("a client that does not read",
+                      "number %" PRIu64
+                      " has read nothing for %ld s of what it is told, and is cut off",
+                      connection->session != NULL ? lk_session_number(connection->session) : 0,
+                      (long)patience_of(connection).tv_sec);
         connection->is_dead = true;
     }
     lk_resp_connection_stir(connection);
@@ -246,7 +246,7 @@ void lk_resp_connection_hurry(struct lk_resp_connection *connection) {
 /* Writes once all bytes that may leave. */
 static void write_out(struct lk_resp_connection *connection) {
     const struct timeval patience = patience_of(connection);
-    struct lk_slice leaving = lk_outbox_leaving(&connection->outbox);
+    struct lk_slice leaving = lk_reply_buffer_sendable(&connection->replies);
     ssize_t size;
 
     if (connection->is_writing || connection->is_punished || leaving.size == 0) {
@@ -258,7 +258,7 @@ static void write_out(struct lk_resp_connection *connection) {
         return;
     }
     if (size > 0) {
-        lk_outbox_consume(&connection->outbox, (size_t)size);
+        lk_reply_buffer_consume(&connection->replies, (size_t)size);
     }
     if (size < 0 || (size_t)size < leaving.size) {
         connection->is_writing = true;
@@ -267,9 +267,9 @@ static void write_out(struct lk_resp_connection *connection) {
 }
 
 /* An answer is missing, so the answers after it would make no sense. */
-static void complain_of_room(const struct lk_resp_connection *connection) {
-    lk_complain("no memory for an answer", "client number %" PRIu64 " is cut off",
-                connection->session != NULL ? lk_session_number(connection->session) : 0);
+static void log_no_memory(const struct lk_resp_connection *connection) {
+    lk_server_log("no memory for an answer", "client number %" PRIu64 " is cut off",
+                  connection->session != NULL ? lk_session_number(connection->session) : 0);
 }
 
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
@@ -281,12 +281,12 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
         lk_resp_tell_events(connection);
         write_out(connection);
     }
-    if (connection->outbox.bytes.failed) {
-        complain_of_room(connection);
+    if (connection->replies.bytes.failed) {
+        log_no_memory(connection);
     }
     lk_resp_connection_charge(connection);
     is_told = untold(connection) == 0 && connection->blocked == NULL;
-    if (connection->is_dead || connection->outbox.bytes.failed
+    if (connection->is_dead || connection->replies.bytes.failed
         || (connection->is_ending && is_told)) {
         close_connection(connection);
         return true;
@@ -328,9 +328,9 @@ void lk_resp_connection_drop(struct lk_guest *guest) {
 }
 
 /*
- * The refusal waits in the outbox, and so do the commands after it. The listener does not detect
- * that the client closes meanwhile: a client that reconnects for its next guess finds its place
- * taken.
+ * The refusal waits in the reply buffer, and so do the commands after it. The listener does not
+ * detect that the client closes meanwhile: a client that reconnects for its next guess finds its
+ * place taken.
  */
 void lk_resp_connection_punish(struct lk_resp_connection *connection) {
     struct lk_guests *guests = &connection->listener->guests;
@@ -391,14 +391,14 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
         return false;
     }
     connection->version = 2;
-    connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
+    connection->replies.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
     begin_events(connection);
     TAILQ_INSERT_TAIL(&listener->all, connection, all);
     if (lk_core_session_open(lk_server_core(listener->server), &lk_resp_session_ops, connection,
                              &connection->session, &error)
         != LK_OK) {
         connection->session = NULL;
-        lk_outbox_begin(&connection->outbox);
+        lk_reply_buffer_begin(&connection->replies);
         lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", error.text);
         lk_resp_end_answer(connection, 0);
         connection->is_ending = true;

@@ -40,7 +40,7 @@ static void accept_some(evutil_socket_t socket, short what, void *context) {
         }
     }
     if (is_exhausted) {
-        lk_files_complain();
+        lk_files_log_exhausted();
         (void)event_del(&listener->acceptable);
         (void)event_add(&listener->retry, &later);
     }

@@ -18,7 +18,7 @@ typedef void talk_handler(struct lk_resp_connection *connection, const struct lk
                           size_t count);
 
 static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
-    return &connection->outbox.bytes;
+    return &connection->replies.bytes;
 }
 
 static const char *password_of(const struct lk_resp_connection *connection) {

@@ -171,7 +171,7 @@ static int64_t count_subscriptions(const struct lk_resp_connection *connection) 
 /* Writes `subscribe`, the channel, and the number of subscriptions. */
 static void confirm(struct lk_resp_connection *connection, enum lk_resp_watch_kind kind,
                     bool is_begun, const struct lk_slice *channel) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     const char *word = is_begun ? "subscribe" : "unsubscribe";
 
     lk_resp_put_push(out, connection->version, 3);
@@ -255,7 +255,7 @@ static struct lk_slice path_told(const struct lk_watcher *watcher, const lk_watc
 /* Writes the fields before the event. */
 static void write_address(struct lk_resp_connection *connection, const struct lk_resp_watch *watch,
                           const lk_watch_event *event, bool is_map) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     const struct lk_watcher *watcher = &watch->watcher;
 
     lk_resp_put_push(out, connection->version, watch->kind == LK_RESP_PSUBSCRIBE ? 4 : 3);
@@ -278,12 +278,12 @@ static void write_address(struct lk_resp_connection *connection, const struct lk
 
 static void write_event(struct lk_resp_connection *connection, const struct lk_resp_watch *watch,
                         const lk_watch_event *event) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     struct lk_form_writer writer = lk_form_writer_resp(out, connection->version);
     struct lk_buffer json = {.max = 0};
     bool is_map = connection->version >= 3 && watch->kind == LK_RESP_WATCH;
 
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     write_address(connection, watch, event, is_map);
     if (is_map) {
         lk_form_write_event(&writer, event);
@@ -294,7 +294,7 @@ static void write_event(struct lk_resp_connection *connection, const struct lk_r
         lk_buffer_done(&json);
     }
     out->failed = out->failed || writer.failed;
-    lk_outbox_end(&connection->outbox, 0, false);
+    lk_reply_buffer_end(&connection->replies, 0, false);
 }
 
 void lk_resp_tell_events(struct lk_resp_connection *connection) {
@@ -304,7 +304,7 @@ void lk_resp_tell_events(struct lk_resp_connection *connection) {
 
     SLIST_FOREACH(each, &connection->watches, list) {
         const lk_watch_event *event = NULL;
-        while (connection->outbox.bytes.size < LK_RESP_OUTPUT_PAUSE_BYTES
+        while (connection->replies.bytes.size < LK_RESP_OUTPUT_PAUSE_BYTES
                && (event = lk_watcher_next(core, &each->watcher, &times)) != NULL) {
             write_event(connection, each, event);
         }
