@@ -17,7 +17,7 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/guests.h"
+#include "server/admission.h"
 #include "server/listen.h"
 
 struct evhttp;
@@ -74,11 +74,11 @@ struct lk_http_client {
     struct bufferevent *buffers;          /* NULL once `connection` is set: */
     struct evhttp_connection *connection; /* set once evhttp has made it */
     int socket;
-    size_t asked;   /* bytes received of its request, and after it */
-    size_t told;    /* ... bytes of its reply that have not been read */
-    size_t charged; /* both, as accounted by the server */
-    bool has_place; /* counts towards the bound of connections; else it is a guest */
-    struct lk_guest guest;
+    size_t asked;     /* bytes received of its request, and after it */
+    size_t told;      /* ... bytes of its reply that have not been read */
+    size_t charged;   /* both, as accounted by the server */
+    bool is_admitted; /* counts towards the bound of connections; else it is a pending connection */
+    struct lk_pending pending;
     struct lk_http_penalty *penalty; /* after a wrong password; NULL: none */
     struct lk_http_line *line;       /* the list that it is in */
     int64_t due_us;                  /* when `asking` or `reading`: the connection is closed then */
@@ -93,11 +93,11 @@ struct lk_http_clients {
     struct lk_http_line asking;  /* their next request is awaited */
     struct lk_http_line reading; /* their reply is being sent */
     struct lk_http_line busy;    /* neither: with the core, held back, or following */
-    struct lk_http_line ending;  /* dropped: closed at the end of the turn */
+    struct lk_http_line ending;  /* evicted: closed at the end of the turn */
     uint32_t count;              /* of all clients */
-    uint32_t placed;             /* ... of those that have a place */
-    uint32_t placed_max;
-    struct lk_guests guests; /* the others: not authenticated yet, or all places are taken */
+    uint32_t admitted;           /* ... of those that are admitted */
+    uint32_t admitted_max;
+    struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
     bool has_password;
     uint32_t request_s;            /* for a request to arrive, and between two requests */
     struct event timer;            /* for the first client that is overdue */
@@ -133,7 +133,7 @@ struct lk_http_listener {
     struct lk_reply_context context;
 };
 
-/* ---- http_clients.c ---- */
+/* ---- http_clients.c -------------------------------------------------------------------------- */
 
 void lk_http_clients_begin(struct lk_http_listener *listener,
                            const struct lk_server_options *options, bool is_local);
@@ -146,14 +146,14 @@ void lk_http_clients_hurry(struct lk_http_clients *clients); /* shutdown: replie
                                                               * soon */
 void lk_http_clients_end(struct lk_http_clients *clients);   /* after the last client has closed */
 
-/* At the end of each turn: handles the clients accepted in it and those that were dropped. */
+/* At the end of each turn: handles the clients accepted in it and those that were evicted. */
 void lk_http_clients_end_turn(struct lk_http_clients *clients);
 
 /* The client of a request; NULL: its connection is about to be closed. */
 struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                                          struct evhttp_request *request);
 
-/* Gives the client a place, which every request but a health check needs; false: all are taken. */
+/* Admits the client, as every request but a health check needs; false: the bound is reached. */
 bool lk_http_client_settle(struct lk_http_client *client);
 
 /* A wrong password was sent: the refusal is delayed. false: no memory. */
@@ -175,17 +175,17 @@ void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_
                               void (*hear_gone)(void *context), void *context);
 void lk_http_live_check_end(struct lk_http_live_check *lookout);
 
-/* ---- http_listener.c ---- */
+/* ---- http_listener.c ------------------------------------------------------------------------- */
 
 /* Makes listener->call for the request, which is answered now or later. */
 void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request);
 
-/* ---- http_request.c ---- */
+/* ---- http_request.c -------------------------------------------------------------------------- */
 
 /* The callback of evhttp for every request. */
 void lk_http_handle(struct evhttp_request *request, void *listener);
 
-/* ---- http_events.c ---- */
+/* ---- http_events.c --------------------------------------------------------------------------- */
 
 /* GET /v1/events. LK_OK: the reply has begun; else an outcome with its message. */
 lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
@@ -195,7 +195,7 @@ void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s)
 void lk_http_events_end_turn(struct lk_http_listener *listener);
 void lk_http_events_close(struct lk_http_listener *listener);
 
-/* ---- http_reply.c ---- */
+/* ---- http_reply.c ---------------------------------------------------------------------------- */
 
 /* Fills a reply from the core's reply. */
 void lk_http_reply_fill(const struct lk_http_listener *listener,

@@ -6,10 +6,10 @@
  * bytes. With that alone, a client that sends a byte now and then keeps its connection for ever,
  * and a follower that sends nothing loses it. So each connection has a client struct here, from the
  * moment evhttp asks for its buffers until it frees the connection. If there is a password, a
- * client is a guest until it authenticates; else only while all places are taken. A guest may send
- * a health check (/healthz), and gets an error for anything else: 401, or that there are too many
- * connections. The oldest guest is dropped for a new one. When no more files can be opened,
- * connections wait to be accepted.
+ * client is pending until it authenticates; else only while the bound is reached. A pending client
+ * may send a health check (/healthz), and gets an error for anything else: 401, or that there are
+ * too many connections. The oldest pending client is evicted for a new one. When no more files can
+ * be opened, connections wait to be accepted.
  *
  * A client is in one list at a time: those accepted in this turn; those whose request is awaited
  * and those whose reply is being read, each ordered by deadline; the others.
@@ -155,7 +155,7 @@ static void penalty_over(evutil_socket_t socket, short what, void *context) {
 bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request) {
     struct lk_http_clients *clients = &client->listener->clients;
     int64_t delay_us =
-        lk_guests_guessed_us(&clients->guests, client->socket, now_us(client->listener));
+        lk_admission_penalty_us(&clients->admission, client->socket, now_us(client->listener));
     const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
     struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
 
@@ -177,9 +177,9 @@ static struct evconnlistener *evlistener_of(const struct lk_http_listener *liste
     return listener->bound != NULL ? evhttp_bound_socket_get_listener(listener->bound) : NULL;
 }
 
-/* The maximum number of connections, guests included. */
+/* The maximum number of connections, pending connections included. */
 static uint32_t count_max(const struct lk_http_clients *clients) {
-    return clients->placed_max + clients->guests.count_max;
+    return clients->admitted_max + clients->admission.count_max;
 }
 
 static void accept_again(evutil_socket_t socket, short what, void *context) {
@@ -222,8 +222,8 @@ static void forget(struct lk_http_client *client) {
 
     TAILQ_REMOVE(client->line, client, list);
     lk_server_charge(client->listener->server, &client->charged, 0);
-    lk_guest_leave(&clients->guests, &client->guest);
-    clients->placed -= client->has_place;
+    lk_admission_remove(&clients->admission, &client->pending);
+    clients->admitted -= client->is_admitted;
     free(client);
     if (clients->count-- == count_max(clients)) {
         accept_again(-1, 0, clients);
@@ -292,15 +292,15 @@ static bool make_slot(struct lk_http_clients *clients, int socket) {
     return true;
 }
 
-static bool take_place(struct lk_http_client *client) {
+static bool admit(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
 
-    if (!client->has_place && clients->placed < clients->placed_max) {
-        lk_guest_leave(&clients->guests, &client->guest);
-        client->has_place = true;
-        clients->placed++;
+    if (!client->is_admitted && clients->admitted < clients->admitted_max) {
+        lk_admission_remove(&clients->admission, &client->pending);
+        client->is_admitted = true;
+        clients->admitted++;
     }
-    return client->has_place;
+    return client->is_admitted;
 }
 
 /*
@@ -309,15 +309,15 @@ static bool take_place(struct lk_http_client *client) {
  */
 static void let_in(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
-    bool is_let_in = (!clients->has_password && take_place(client))
-                     || lk_guest_enter(&clients->guests, &client->guest, client->socket);
+    bool is_let_in = (!clients->has_password && admit(client))
+                     || lk_admission_add(&clients->admission, &client->pending, client->socket);
 
     move(client, is_let_in ? &clients->asking : &clients->ending, clients->request_s);
 }
 
-static void drop(struct lk_guest *guest) {
+static void evict(struct lk_pending *pending) {
     struct lk_http_client *client =
-        (struct lk_http_client *)((char *)guest - offsetof(struct lk_http_client, guest));
+        (struct lk_http_client *)((char *)pending - offsetof(struct lk_http_client, pending));
 
     move(client, &client->listener->clients.ending, 0);
 }
@@ -340,7 +340,7 @@ static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info 
     (void)evbuffer_remove_cb(input, look_at_first, client);
     if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
         (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        lk_guest_leave(&client->listener->clients.guests, &client->guest);
+        lk_admission_remove(&client->listener->clients.admission, &client->pending);
         move(client, &client->listener->clients.ending, 0);
     }
 }
@@ -409,7 +409,7 @@ static void meet_all(struct lk_http_clients *clients) {
     arm(clients);
 }
 
-static void end_dropped(struct lk_http_clients *clients) {
+static void close_evicted(struct lk_http_clients *clients) {
     while (!TAILQ_EMPTY(&clients->ending)) {
         evhttp_connection_free(TAILQ_FIRST(&clients->ending)->connection);
     }
@@ -420,19 +420,20 @@ static void end_dropped(struct lk_http_clients *clients) {
  * must get through.
  */
 static void make_room(struct lk_http_clients *clients) {
-    uint32_t count = 1 + clients->guests.count / 4;
+    uint32_t count = 1 + clients->admission.count / 4;
 
     while (clients->count >= count_max(clients) && count-- > 0
-           && lk_guests_drop_one(&clients->guests)) {
+           && lk_admission_evict_one(&clients->admission)) {
         continue;
     }
 }
 
 void lk_http_clients_end_turn(struct lk_http_clients *clients) {
     meet_all(clients);
-    end_dropped(clients); /* guests dropped for their address have made room already */
+    close_evicted(
+        clients); /* pending connections evicted for their address have made room already */
     make_room(clients);
-    end_dropped(clients);
+    close_evicted(clients);
 }
 
 /* ---- for the listener ------------------------------------------------------------------------ */
@@ -450,11 +451,11 @@ struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
 
 void lk_http_client_asked(struct lk_http_client *client) {
     move(client, &client->listener->clients.busy, 0);
-    lk_guest_shield(&client->listener->clients.guests, &client->guest, true);
+    lk_admission_protect(&client->listener->clients.admission, &client->pending, true);
 }
 
 bool lk_http_client_settle(struct lk_http_client *client) {
-    return take_place(client);
+    return admit(client);
 }
 
 /* The reply has been written; the connection closes, or its next request is awaited. */
@@ -465,7 +466,7 @@ static void hear_written(struct evhttp_request *request, void *context) {
     client->told = 0;
     forget_request(client);
     move(client, &client->listener->clients.asking, client->listener->clients.request_s);
-    lk_guest_shield(&client->listener->clients.guests, &client->guest, false);
+    lk_admission_protect(&client->listener->clients.admission, &client->pending, false);
     arm(&client->listener->clients);
 }
 
@@ -507,7 +508,8 @@ size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
 }
 
 /*
- * Beyond the bound, all guests share one bound; those without the password are counted per address.
+ * Beyond the bound, all pending connections share one bound; those without the password are counted
+ * per address.
  */
 void lk_http_clients_begin(struct lk_http_listener *listener,
                            const struct lk_server_options *options, bool is_local) {
@@ -515,11 +517,11 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
 
     clients->listener = listener;
     clients->has_password = options->password != NULL;
-    clients->placed_max = options->connections_max;
+    clients->admitted_max = options->connections_max;
     clients->request_s = options->request_seconds_max;
-    lk_guests_begin(&clients->guests,
-                    clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
-                    is_local || !clients->has_password, drop);
+    lk_admission_begin(&clients->admission,
+                       clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
+                       is_local || !clients->has_password, evict);
     TAILQ_INIT(&clients->coming);
     TAILQ_INIT(&clients->asking);
     TAILQ_INIT(&clients->reading);
@@ -577,6 +579,6 @@ void lk_http_clients_hurry(struct lk_http_clients *clients) {
 
 void lk_http_clients_end(struct lk_http_clients *clients) {
     (void)event_del(&clients->timer);
-    lk_guests_end(&clients->guests);
+    lk_admission_end(&clients->admission);
     free(clients->slots);
 }

@@ -69,7 +69,7 @@ void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request
         lk_http_client_told(client, request, reply->body.size);
         /* A client without the password may send it in its next request; one beyond the bound is
          * closed. */
-        if (!client->has_place && status != HTTP_STATUS_UNAUTHORIZED) {
+        if (!client->is_admitted && status != HTTP_STATUS_UNAUTHORIZED) {
             add_header(request, "Connection", "close");
         }
     }

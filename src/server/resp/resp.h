@@ -18,7 +18,7 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/guests.h"
+#include "server/admission.h"
 #include "server/listen.h"
 #include "server/reply_buffer.h"
 #include "wire/resp.h"
@@ -41,7 +41,7 @@ struct lk_resp_connection {
     struct event readable;
     struct event writable;
     struct event penalty; /* a wrong password was sent; it is answered when this timer fires */
-    struct lk_guest guest;
+    struct lk_pending pending;
     TAILQ_ENTRY(lk_resp_connection) all;
     TAILQ_ENTRY(lk_resp_connection) ready;
     struct lk_buffer input; /* read and not yet parsed */
@@ -55,7 +55,7 @@ struct lk_resp_connection {
     int version;                      /* of RESP, 2 or 3 */
     unsigned commands;                /* taken before authentication */
     bool is_known;                    /* authenticated, or no password is required */
-    bool has_place;                   /* counts towards the listener's bound of connections */
+    bool is_admitted;                 /* counts towards the bound of connections */
     bool is_punished;                 /* `penalty` is pending: nothing is read, executed or sent */
     bool is_ready;    /* in the list of connections to handle at the end of the turn */
     bool is_reading;  /* `readable` is pending */
@@ -78,10 +78,10 @@ struct lk_resp_listener {
     struct event retry; /* accepts again, after no more files could be opened */
     struct lk_resp_connections all;
     struct lk_resp_connections ready;
-    uint32_t count; /* connections with a place */
+    uint32_t count; /* admitted connections */
     uint32_t count_max;
-    struct lk_guests guests; /* the others: not authenticated yet */
-    uint32_t request_s;      /* from a request's first byte to its last, at most */
+    struct lk_admission admission; /* the others: not authenticated yet */
+    uint32_t request_s;            /* from a request's first byte to its last, at most */
     bool has_backpressure;
     bool is_stopping;
     /* One of each is enough: a call that blocks keeps a copy. */
@@ -92,12 +92,12 @@ struct lk_resp_listener {
     char input[LK_RESP_INPUT_BYTES];
 };
 
-/* ---- resp_connection.c ---- */
+/* ---- resp_connection.c ----------------------------------------------------------------------- */
 
 /* Takes ownership of the socket. false: there is no room for it, or no memory. */
 bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket);
 
-/* The client has authenticated and gets a place. false: all are taken. */
+/* Admits a client that has authenticated. false: the bound of connections is reached. */
 bool lk_resp_connection_welcome(struct lk_resp_connection *connection);
 
 /* A wrong password was sent: the connection pauses for a while. */
@@ -107,8 +107,8 @@ void lk_resp_connection_pardon(struct lk_resp_connection *connection);
 /* Shutdown: answers must be read soon. */
 void lk_resp_connection_hurry(struct lk_resp_connection *connection);
 
-/* The callback that drops the listener's guests. */
-void lk_resp_connection_drop(struct lk_guest *guest);
+/* The callback that closes an evicted connection. */
+void lk_resp_connection_evict(struct lk_pending *pending);
 
 /* Handles the connection again at the end of the turn. */
 void lk_resp_connection_stir(struct lk_resp_connection *connection);
@@ -125,7 +125,7 @@ void lk_resp_connection_charge(struct lk_resp_connection *connection);
 /* Starts or stops reading, depending on the connection's state. */
 void lk_resp_connection_update(struct lk_resp_connection *connection);
 
-/* ---- resp_command.c ---- */
+/* ---- resp_command.c -------------------------------------------------------------------------- */
 
 /* Executes one request, its arguments in listener->request. At least one. */
 void lk_resp_execute(struct lk_resp_connection *connection);
@@ -135,7 +135,7 @@ extern const struct lk_session_ops lk_resp_session_ops;
 /* Ends an answer that lk_reply_buffer_begin() began: whole, or -FULL in its place. */
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch);
 
-/* ---- resp_talk.c ---- */
+/* ---- resp_talk.c ----------------------------------------------------------------------------- */
 
 /*
  * The commands about the connection itself. false: there is none of this name. They write to the
@@ -160,7 +160,7 @@ extern const struct lk_command_spec lk_resp_info;
 
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text);
 
-/* ---- resp_watch.c ---- */
+/* ---- resp_watch.c ---------------------------------------------------------------------------- */
 
 /* WATCH and its arguments: LK_OK, to be answered with OK, or an outcome with its message. */
 lk_outcome lk_resp_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
@@ -184,7 +184,7 @@ void lk_resp_unwatch_all(struct lk_resp_connection *connection);
 /* Writes pending events, as far as there is room for them. */
 void lk_resp_tell_events(struct lk_resp_connection *connection);
 
-/* ---- resp_introspect.c ---- */
+/* ---- resp_introspect.c ----------------------------------------------------------------------- */
 
 /* COMMAND and its subcommands. */
 void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_slice *arguments,

@@ -36,8 +36,8 @@ static void close_connection(struct lk_resp_connection *connection) {
     if (connection->is_ready) {
         TAILQ_REMOVE(&listener->ready, connection, ready);
     }
-    lk_guest_leave(&listener->guests, &connection->guest);
-    listener->count -= connection->has_place;
+    lk_admission_remove(&listener->admission, &connection->pending);
+    listener->count -= connection->is_admitted;
     lk_server_charge(listener->server, &connection->charged, 0);
     lk_buffer_done(&connection->input);
     lk_reply_buffer_done(&connection->replies);
@@ -303,25 +303,26 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
 
 /* ---- authentication -------------------------------------------------------------------------- */
 
-static bool take_place(struct lk_resp_connection *connection) {
+static bool admit(struct lk_resp_connection *connection) {
     struct lk_resp_listener *listener = connection->listener;
 
-    if (!connection->has_place && listener->count < listener->count_max) {
-        lk_guest_leave(&listener->guests, &connection->guest);
-        connection->has_place = true;
+    if (!connection->is_admitted && listener->count < listener->count_max) {
+        lk_admission_remove(&listener->admission, &connection->pending);
+        connection->is_admitted = true;
         listener->count++;
     }
-    return connection->has_place;
+    return connection->is_admitted;
 }
 
 bool lk_resp_connection_welcome(struct lk_resp_connection *connection) {
-    connection->is_known = take_place(connection);
+    connection->is_known = admit(connection);
     return connection->is_known;
 }
 
-void lk_resp_connection_drop(struct lk_guest *guest) {
+void lk_resp_connection_evict(struct lk_pending *pending) {
     struct lk_resp_connection *connection =
-        (struct lk_resp_connection *)((char *)guest - offsetof(struct lk_resp_connection, guest));
+        (struct lk_resp_connection *)((char *)pending
+                                      - offsetof(struct lk_resp_connection, pending));
 
     connection->is_dead = true;
     lk_resp_connection_stir(connection);
@@ -333,20 +334,20 @@ void lk_resp_connection_drop(struct lk_guest *guest) {
  * place taken.
  */
 void lk_resp_connection_punish(struct lk_resp_connection *connection) {
-    struct lk_guests *guests = &connection->listener->guests;
+    struct lk_admission *admission = &connection->listener->admission;
     int64_t now_us = lk_server_times(connection->listener->server).now_us;
-    int64_t delay_us = lk_guests_guessed_us(guests, connection->socket, now_us);
+    int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, now_us);
     const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
 
     connection->is_punished = true;
-    lk_guest_shield(guests, &connection->guest, true);
+    lk_admission_protect(admission, &connection->pending, true);
     (void)event_add(&connection->penalty, &delay);
 }
 
 void lk_resp_connection_pardon(struct lk_resp_connection *connection) {
     (void)event_del(&connection->penalty);
     connection->is_punished = false;
-    lk_guest_shield(&connection->listener->guests, &connection->guest, false);
+    lk_admission_protect(&connection->listener->admission, &connection->pending, false);
     lk_resp_connection_stir(connection);
 }
 
@@ -364,7 +365,7 @@ static bool let_in(struct lk_resp_connection *connection) {
 
     return lk_server_options_of(listener->server)->password == NULL
                ? lk_resp_connection_welcome(connection)
-               : lk_guest_enter(&listener->guests, &connection->guest, connection->socket);
+               : lk_admission_add(&listener->admission, &connection->pending, connection->socket);
 }
 
 static void begin_events(struct lk_resp_connection *connection) {

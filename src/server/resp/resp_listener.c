@@ -135,14 +135,14 @@ static void close_listener(struct lk_listener *of) {
         lk_resp_connection_stir(connection);
     }
     (void)turn_end(of);
-    lk_guests_end(&listener->guests);
+    lk_admission_end(&listener->admission);
     free(listener);
 }
 
 static uint64_t count_clients(const struct lk_listener *of) {
     const struct lk_resp_listener *listener = (const struct lk_resp_listener *)(const void *)of;
 
-    return (uint64_t)listener->count + listener->guests.count;
+    return (uint64_t)listener->count + listener->admission.count;
 }
 
 static void list_clients(const struct lk_listener *of, struct lk_buffer *out) {
@@ -184,8 +184,8 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
     listener->server = server;
     listener->count_max = options->connections_max;
     listener->request_s = options->request_seconds_max;
-    lk_guests_begin(&listener->guests, options->strangers_max, listener->listen_socket.path != NULL,
-                    lk_resp_connection_drop);
+    lk_admission_begin(&listener->admission, options->strangers_max,
+                       listener->listen_socket.path != NULL, lk_resp_connection_evict);
     TAILQ_INIT(&listener->all);
     TAILQ_INIT(&listener->ready);
     (void)event_assign(&listener->acceptable, lk_server_loop(server),
