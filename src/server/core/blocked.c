@@ -54,7 +54,7 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
         .ends_withdrawn = call->ends_withdrawn,
         .is_bound = call->is_bound,
     };
-    lk_link_init(&blocked->in_line);
+    lk_link_init(&blocked->in_waiters);
     lk_link_init(&blocked->in_session);
     lk_link_append(&session->blocked, &blocked->in_session);
     session->blocked_count++;
@@ -64,7 +64,7 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
 
 void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
     lk_timed_set(core, &blocked->timed, LK_NEVER);
-    lk_link_remove(&blocked->in_line);
+    lk_link_remove(&blocked->in_waiters);
     lk_link_remove(&blocked->in_session);
     blocked->session->blocked_count--;
     core->stats.blocked--;
@@ -72,7 +72,7 @@ void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
         lk_binding_drop(core, blocked->binding);
     }
     if (blocked->queue != NULL) {
-        lk_taker_leave(core, blocked->queue);
+        lk_claim_waiters_leave(core, blocked->queue);
     }
     if (blocked->is_following) {
         lk_event_log_unfollow(core);
@@ -106,7 +106,7 @@ void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const stru
     blocked->wants_value = call->command.ask.wants_value;
     blocked->blockers_max = call->command.ask.blockers_max;
     blocked->binding = lk_binding_make(core, answer->request);
-    lk_link_append(&blocked->binding->blocked, &blocked->in_line);
+    lk_link_append(&blocked->binding->blocked, &blocked->in_waiters);
     set_due(core, blocked);
 }
 
@@ -178,7 +178,7 @@ void lk_blocked_on_change(struct lk_core *core, const struct lk_effects *effects
     }
     while (!lk_link_is_alone(&binding->blocked)) {
         struct lk_blocked *blocked =
-            LK_LINK_ITEM(binding->blocked.next, struct lk_blocked, in_line);
+            LK_LINK_ITEM(binding->blocked.next, struct lk_blocked, in_waiters);
         bool is_last =
             binding->session == NULL && binding->blocked.next == binding->blocked.previous;
         struct lk_answer answer =
@@ -210,7 +210,7 @@ static void refresh(struct lk_core *core, struct lk_binding *binding) {
         return;
     }
     for (struct lk_link *at = binding->blocked.next; at != &binding->blocked; at = at->next) {
-        set_due(core, LK_LINK_ITEM(at, struct lk_blocked, in_line));
+        set_due(core, LK_LINK_ITEM(at, struct lk_blocked, in_waiters));
     }
 }
 

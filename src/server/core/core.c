@@ -253,7 +253,7 @@ static void conclude(struct lk_core *core, struct lk_session *session, const str
     if (waits(call) && !is_take && answer->outcome == LK_WAITING) {
         lk_blocked_ask(core, session, call, answer);
     } else if (waits(call) && is_take && answer->outcome == LK_BUSY) {
-        if (!lk_taker_block(core, session, call)) {
+        if (!lk_claim_waiters_block(core, session, call)) {
             refuse_exhausted(core, session, call);
         }
     } else {
@@ -403,7 +403,7 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
     /* Blocked requests are refreshed before the model removes requests that are overdue. */
     while ((timed = lk_timed_first(core)) != NULL && timed->due_us <= times->now_us) {
         if (timed->is_queue) {
-            lk_queue_due(core, (struct lk_waiting_queue *)timed);
+            lk_claim_waiters_due(core, (struct lk_waiting_queue *)timed);
         } else {
             lk_blocked_due(core, (struct lk_blocked *)timed);
         }
@@ -493,7 +493,7 @@ void lk_core_give_up(struct lk_core *core, const char *why) {
     core->collecting++;
     lk_blocked_refuse_all(core, LK_UNAVAILABLE,
                           "the service's store could not be written; ask again");
-    lk_claim_waiters_forget(core);
+    lk_claim_waiters_clear(core);
     lk_bindings_suspend(core);
     lk_collection_reset(&core->collection, 1);
     lk_model_free(model);

@@ -193,7 +193,7 @@ void lk_event_log_fill(const struct lk_core *core, struct lk_batch_events *ret_e
 
 /* ---- durable and void ------------------------------------------------------------------------ */
 
-static void stir_watchers(struct lk_event_log *event_log) {
+static void notify_watchers(struct lk_event_log *event_log) {
     struct lk_watcher *watcher;
 
     LIST_FOREACH(watcher, &event_log->watchers, list) {
@@ -209,7 +209,7 @@ void lk_event_log_settle(struct lk_core *core) {
     }
     event_log->is_ready = false;
     if (core->config.is_ephemeral) {
-        stir_watchers(event_log);
+        notify_watchers(event_log);
     }
     lk_followers_drain(core);
 }
@@ -221,7 +221,7 @@ void lk_event_log_durable(struct lk_core *core, uint64_t batch) {
 
     event_log->durable = batch;
     if (has_more) {
-        stir_watchers(event_log);
+        notify_watchers(event_log);
     }
 }
 
