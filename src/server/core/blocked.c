@@ -28,7 +28,7 @@ bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
     if (core->spare_blocked == NULL) {
         core->spare_blocked = malloc(sizeof *core->spare_blocked + TEXT_MAX);
     }
-    if (core->spare_blocked == NULL || !lk_timed_reserve(core, 2)) {
+    if (core->spare_blocked == NULL || !lk_timer_reserve(core, 2)) {
         lk_core_refuse(core, session, call->tag, LK_INTERNAL,
                        "memory is exhausted; nothing was changed");
         return false;
@@ -47,7 +47,7 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
 
     core->spare_blocked = NULL;
     *blocked = (struct lk_blocked){
-        .timed = {.due_us = LK_NEVER},
+        .timer = {.due_us = LK_NEVER},
         .session = session,
         .tag = call->tag,
         .until_us = instant_after(core, call->wait_ms),
@@ -63,7 +63,7 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
 }
 
 void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
-    lk_timed_set(core, &blocked->timed, LK_NEVER);
+    lk_timer_set(core, &blocked->timer, LK_NEVER);
     lk_link_remove(&blocked->in_waiters);
     lk_link_remove(&blocked->in_session);
     blocked->session->blocked_count--;
@@ -95,7 +95,7 @@ static void set_due(struct lk_core *core, struct lk_blocked *blocked) {
             refresh_us = core->times.now_us + REFRESH_AGAIN_US;
         }
     }
-    lk_timed_set(core, &blocked->timed, lk_min(blocked->until_us, refresh_us));
+    lk_timer_set(core, &blocked->timer, lk_min(blocked->until_us, refresh_us));
 }
 
 void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
@@ -253,7 +253,7 @@ void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked) {
     } else if (blocked->until_us <= core->times.now_us) {
         time_out(core, blocked);
     } else {
-        lk_timed_set(core, &blocked->timed, blocked->until_us);
+        lk_timer_set(core, &blocked->timer, blocked->until_us);
         refresh(core, blocked->binding);
     }
 }

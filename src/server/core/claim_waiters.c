@@ -43,7 +43,7 @@ static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk
     if (queue == NULL) {
         return NULL;
     }
-    queue->timed = (struct lk_timed){.due_us = LK_NEVER, .is_queue = true};
+    queue->timer = (struct lk_timer){.due_us = LK_NEVER, .is_queue = true};
     queue->path = *path;
     memcpy(queue->text, path->bytes, path->size);
     queue->path.bytes = queue->text;
@@ -64,7 +64,7 @@ static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk
 static void set_due(struct lk_core *core, struct lk_waiting_queue *queue) {
     int64_t due_us = lk_model_next_due(core->model, &queue->path);
 
-    lk_timed_set(core, &queue->timed, due_us > core->times.now_us ? due_us : LK_NEVER);
+    lk_timer_set(core, &queue->timer, due_us > core->times.now_us ? due_us : LK_NEVER);
 }
 
 static char *keep(struct lk_slice *slice, char *at) {
@@ -95,7 +95,7 @@ bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
     blocked->take.queue = queue->path;
     blocked->queue = queue;
     lk_link_append(&queue->blocked, &blocked->in_waiters);
-    lk_timed_set(core, &blocked->timed, blocked->until_us);
+    lk_timer_set(core, &blocked->timer, blocked->until_us);
     set_due(core, queue);
     return true;
 }
@@ -107,7 +107,7 @@ static void queue_free(struct lk_core *core, struct lk_waiting_queue *queue) {
         link = &(*link)->next;
     }
     *link = queue->next;
-    lk_timed_set(core, &queue->timed, LK_NEVER);
+    lk_timer_set(core, &queue->timer, LK_NEVER);
     core->queues_waking_at_every_end -= queue->wakes_at_every_end;
     core->waiting_queues--;
     free(queue);
@@ -191,7 +191,7 @@ void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *ch
 }
 
 void lk_claim_waiters_due(struct lk_core *core, struct lk_waiting_queue *queue) {
-    lk_timed_set(core, &queue->timed, LK_NEVER);
+    lk_timer_set(core, &queue->timer, LK_NEVER);
     mark_ready(core, queue);
 }
 

@@ -86,7 +86,7 @@ void lk_core_free(struct lk_core *core) {
     free_bindings(core);
     lk_event_log_done(&core->event_log);
     free(core->spare_blocked);
-    free(core->timed);
+    free(core->timer);
     lk_collection_done(&core->collection);
     lk_model_free(core->model);
     lk_audit_free(core->audit);
@@ -390,22 +390,22 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_ca
 /* ---- time ------------------------------------------------------------------------------------ */
 
 int64_t lk_core_next_due(const struct lk_core *core) {
-    const struct lk_timed *timed = lk_timed_first(core);
+    const struct lk_timer *timer = lk_timer_first(core);
     int64_t due_us = core->model != NULL ? lk_model_next_deadline(core->model) : LK_NEVER;
 
-    return timed != NULL && timed->due_us < due_us ? timed->due_us : due_us;
+    return timer != NULL && timer->due_us < due_us ? timer->due_us : due_us;
 }
 
 void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
-    struct lk_timed *timed;
+    struct lk_timer *timer;
 
     core->times = *times;
     /* Blocked requests are refreshed before the model removes requests that are overdue. */
-    while ((timed = lk_timed_first(core)) != NULL && timed->due_us <= times->now_us) {
-        if (timed->is_queue) {
-            lk_claim_waiters_due(core, (struct lk_waiting_queue *)timed);
+    while ((timer = lk_timer_first(core)) != NULL && timer->due_us <= times->now_us) {
+        if (timer->is_queue) {
+            lk_claim_waiters_due(core, (struct lk_waiting_queue *)timer);
         } else {
-            lk_blocked_due(core, (struct lk_blocked *)timed);
+            lk_blocked_due(core, (struct lk_blocked *)timer);
         }
     }
     if (core->model != NULL) {
@@ -558,7 +558,7 @@ void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) 
     ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
     ret_stats->bytes = sizeof *core + core->binding_capacity * sizeof(*core->bindings)
                        + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
-                       + core->timed_capacity * sizeof(*core->timed);
+                       + core->timer_capacity * sizeof(*core->timer);
     if (core->model != NULL) {
         struct lk_model_stats stats;
         lk_model_stats(core->model, &stats);

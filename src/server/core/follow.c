@@ -39,7 +39,7 @@ static void block(struct lk_core *core, struct lk_session *session, const struct
     }
     lk_event_log_follow(core, true);
     lk_link_append(&core->following, &blocked->in_waiters);
-    lk_timed_set(core, &blocked->timed, blocked->until_us);
+    lk_timer_set(core, &blocked->timer, blocked->until_us);
 }
 
 void lk_core_events(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {

@@ -22,12 +22,12 @@
 #include "server/core/event_log.h"
 
 enum {
-    LK_BLOCKERS_TOLD_MAX = 16, /* named in the answer to a wait that has timed out */
+    LK_BLOCKERS_TOLD_MAX = 16, /* named in the answer to a wait that has timer out */
     LK_QUEUE_BUCKETS = 1024,
 };
 
 /* A timer; it is in the heap unless it is due at LK_NEVER. */
-struct lk_timed {
+struct lk_timer {
     int64_t due_us;
     size_t at; /* index in the heap, plus 1; 0: not in it */
     bool is_queue;
@@ -47,7 +47,7 @@ struct lk_binding {
 };
 
 struct lk_blocked {
-    struct lk_timed timed; /* first */
+    struct lk_timer timer; /* first */
     struct lk_session *session;
     struct lk_link in_session;
     struct lk_link in_waiters; /* of the binding, of the waiting queue, or of core->following */
@@ -75,7 +75,7 @@ struct lk_blocked {
 };
 
 struct lk_waiting_queue {
-    struct lk_timed timed; /* first: when the next delayed item is due */
+    struct lk_timer timer; /* first: when the next delayed item is due */
     struct lk_path path;
     struct lk_link blocked;         /* ring of the claims that wait here */
     struct lk_waiting_queue *next;  /* of the same bucket */
@@ -123,9 +123,9 @@ struct lk_core {
     size_t binding_capacity;
     struct lk_binding *spare_binding; /* allocated before the step that may need them */
     struct lk_blocked *spare_blocked;
-    struct lk_timed **timed; /* a heap, the earliest first */
-    size_t timed_count;
-    size_t timed_capacity;
+    struct lk_timer **timer; /* a heap, the earliest first */
+    size_t timer_count;
+    size_t timer_capacity;
     struct lk_waiting_queue *queues[LK_QUEUE_BUCKETS];
     struct lk_waiting_queue *ready;
     size_t waiting_queues;
@@ -247,9 +247,9 @@ bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
 
 /* ---- heap.c ---------------------------------------------------------------------------------- */
 
-bool lk_timed_reserve(struct lk_core *core, size_t count);
-void lk_timed_set(struct lk_core *core, struct lk_timed *timed, int64_t due_us);
-struct lk_timed *lk_timed_first(const struct lk_core *core);
+bool lk_timer_reserve(struct lk_core *core, size_t count);
+void lk_timer_set(struct lk_core *core, struct lk_timer *timer, int64_t due_us);
+struct lk_timer *lk_timer_first(const struct lk_core *core);
 
 /* ---- blocked.c ------------------------------------------------------------------------------- */
 
