@@ -108,8 +108,8 @@ uint64_t lk_core_depends_on(struct lk_core *core) {
 void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch) {
     if (batch != 0) {
         session->last_batch = batch;
-        if (lk_link_is_alone(&session->unsettled)) {
-            lk_link_append(&core->unsettled, &session->unsettled);
+        if (lk_link_is_alone(&session->undurable)) {
+            lk_link_append(&core->undurable, &session->undurable);
         }
     }
 }
@@ -156,9 +156,9 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
         lk_collect_step(&core->collection, core->model, command, effects);
     }
     if (command->kind == LK_COMMAND_BREAK) {
-        lk_core_keep_on_record(core, &command->broken, effects);
+        lk_core_audit_break(core, &command->broken, effects);
     }
-    lk_event_log_tell(core, command, effects);
+    lk_event_log_add(core, command, effects);
     if (!core->config.is_ephemeral && core->collection.is_incomplete) {
         lk_core_give_up(core, "memory is exhausted");
         return NULL;
@@ -186,9 +186,9 @@ bool lk_core_pass_time(struct lk_core *core) {
     return lk_model_next_deadline(core->model) > core->times.now_us || lk_core_tick_model(core);
 }
 
-void lk_core_settle(struct lk_core *core) {
+void lk_core_serve_waiters(struct lk_core *core) {
     lk_claim_waiters_drain(core);
-    lk_event_log_settle(core);
+    lk_event_log_serve(core);
 }
 
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request) {
@@ -295,7 +295,7 @@ static void probe(struct lk_core *core) {
 }
 
 /* Answers from the model, after what is due by now has taken effect (`is_current`). */
-static void call_look(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
+static void call_read(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
                       bool is_current) {
     const struct lk_answer answer = {.outcome = LK_OK, .text = ""};
 
@@ -352,12 +352,12 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
         break;
     case LK_CALL_ITEMS:
     case LK_CALL_STATS: /* an item's delay is no deadline */
-        call_look(core, session, call, lk_core_tick_model(core));
+        call_read(core, session, call, lk_core_tick_model(core));
         break;
     case LK_CALL_LIST:
     case LK_CALL_SHOW:
     case LK_CALL_AUDIT:
-        call_look(core, session, call, lk_core_pass_time(core));
+        call_read(core, session, call, lk_core_pass_time(core));
         break;
     case LK_CALL_INFO:
         call_info(core, session, call);
@@ -379,7 +379,7 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_ca
     core->stats.calls++;
     if (unavailable == NULL) {
         run(core, session, call);
-        lk_core_settle(core);
+        lk_core_serve_waiters(core);
     } else if (call->kind == LK_CALL_INFO) {
         report(core, session, call->tag, LK_UNAVAILABLE, unavailable);
     } else {
@@ -410,7 +410,7 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
     }
     if (core->model != NULL) {
         (void)lk_core_pass_time(core);
-        lk_core_settle(core);
+        lk_core_serve_waiters(core);
     }
 }
 
@@ -442,7 +442,7 @@ const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
 
 void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
     uint64_t batch = core->writing;
-    struct lk_link *at = core->unsettled.next;
+    struct lk_link *at = core->undurable.next;
 
     core->times = *times;
     core->writing = 0;
@@ -453,12 +453,12 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
     core->stats.batches++;
     core->stats.cannot_write = false;
     lk_event_log_durable(core, batch);
-    while (at != &core->unsettled) {
-        struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, unsettled);
+    while (at != &core->undurable) {
+        struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, undurable);
 
         at = at->next;
         if (session->last_batch <= batch) {
-            lk_link_remove(&session->unsettled);
+            lk_link_remove(&session->undurable);
         }
         session->ops->durable(session->peer, batch);
     }
@@ -479,11 +479,11 @@ void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk
 void lk_core_give_up(struct lk_core *core, const char *why) {
     struct lk_model *model = core->model;
 
-    while (!lk_link_is_alone(&core->unsettled)) {
+    while (!lk_link_is_alone(&core->undurable)) {
         struct lk_session *session =
-            LK_LINK_ITEM(core->unsettled.next, struct lk_session, unsettled);
+            LK_LINK_ITEM(core->undurable.next, struct lk_session, undurable);
 
-        lk_link_remove(&session->unsettled);
+        lk_link_remove(&session->undurable);
         session->ops->failed(session->peer, why);
     }
     lk_event_log_void(core);
@@ -535,7 +535,7 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     if (core->model == NULL || !lk_core_tick_model(core)) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    lk_core_settle(core);
+    lk_core_serve_waiters(core);
     return LK_OK;
 }
 

@@ -170,8 +170,8 @@ static bool keep(void *context, const struct lk_event *step_event) {
     return true;
 }
 
-void lk_event_log_tell(struct lk_core *core, const struct lk_command *command,
-                       const struct lk_effects *effects) {
+void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
+                      const struct lk_effects *effects) {
     lk_outcome outcome = effects->answer.outcome;
 
     if (is_keeping(core)) {
@@ -201,7 +201,7 @@ static void notify_watchers(struct lk_event_log *event_log) {
     }
 }
 
-void lk_event_log_settle(struct lk_core *core) {
+void lk_event_log_serve(struct lk_core *core) {
     struct lk_event_log *event_log = &core->event_log;
 
     if (!event_log->is_ready) {

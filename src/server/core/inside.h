@@ -94,7 +94,7 @@ struct lk_session {
     struct lk_link bindings; /* ring */
     struct lk_link blocked;  /* ring */
     uint32_t blocked_count;
-    struct lk_link unsettled; /* in the ring of sessions that hold answers back; alone: holds
+    struct lk_link undurable; /* in the ring of sessions that hold answers back; alone: holds
                                * none */
     uint64_t last_batch;      /* the highest batch that an answer depends on */
     char owner_text[64];
@@ -113,7 +113,7 @@ struct lk_core {
     bool is_stopping;
 
     struct lk_link sessions; /* rings */
-    struct lk_link unsettled;
+    struct lk_link undurable;
     struct lk_link following; /* calls that block for events */
     uint64_t next_session;
     struct lk_session orphans; /* owns requests in a snapshot that are bound to closed
@@ -198,7 +198,7 @@ bool lk_core_pass_time(struct lk_core *core);
 bool lk_core_tick_model(struct lk_core *core);
 
 /* Completes a call: serves every waiting claim and every follower that can be served now. */
-void lk_core_settle(struct lk_core *core);
+void lk_core_serve_waiters(struct lk_core *core);
 
 /* R18: binds the request to the session. Room for the binding is reserved. */
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request);
@@ -303,12 +303,12 @@ void lk_claim_waiters_clear(struct lk_core *core);
 /* ---- event_log.c ----------------------------------------------------------------------------- */
 
 /* Adds the events of a step, if there is a follower or a bound says so. */
-void lk_event_log_tell(struct lk_core *core, const struct lk_command *command,
-                       const struct lk_effects *effects);
+void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
+                      const struct lk_effects *effects);
 
 /* Called after events were added: answers the calls that wait for them. Without a store every event
  * is durable at once, and the watchers are notified here, too. */
-void lk_event_log_settle(struct lk_core *core);
+void lk_event_log_serve(struct lk_core *core);
 
 /* A follower asks for events. `stays`: it counts until lk_event_log_unfollow(). */
 void lk_event_log_follow(struct lk_core *core, bool stays);
@@ -342,8 +342,8 @@ struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
 /* ---- record.c -------------------------------------------------------------------------------- */
 
 /* Records in the audit what a break ended or revoked, with the administrator and the reason. */
-void lk_core_keep_on_record(struct lk_core *core, const struct lk_break *broken,
-                            const struct lk_effects *effects);
+void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
+                         const struct lk_effects *effects);
 
 /* ---- room.c ---------------------------------------------------------------------------------- */
 
