@@ -22,8 +22,8 @@
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
 enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
 
-#define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
-#define LEAVE_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
+#define LOAD_RETRY_US INT64_C(1000000)    /* after a load that failed */
+#define SHUTDOWN_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
 
 struct lk_server {
     struct lk_server_options options;
@@ -34,7 +34,7 @@ struct lk_server {
     struct event *written;
     struct event *alive; /* NULL: no callback is set */
     struct event *trim;
-    uint64_t clients_most; /* the most since the trim timer last fired */
+    uint64_t clients_peak; /* the most since the trim timer last fired */
     struct event *signals[SIGNALS_MAX];
     struct lk_listener *listeners[LISTENERS_MAX];
     size_t listener_count;
@@ -43,8 +43,8 @@ struct lk_server {
     bool has_backpressure;
     uint64_t buffered; /* bytes, of all connections */
     bool was_full;     /* since the listeners were last told that there is room */
-    bool is_leaving;
-    int64_t leave_by_us;
+    bool is_shutting_down;
+    int64_t shutdown_deadline_us;
     int64_t load_after_us; /* no load before this time */
     uint64_t files;        /* how many may be open */
     bool is_default;       /* the bound of connections is the default */
@@ -119,7 +119,7 @@ static void take_result(struct lk_server *server, const struct lk_job_result *re
         if (result->outcome != LK_OK
             || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
             lk_server_log("the store could not be loaded", "%s", error.text);
-            server->load_after_us = times.now_us + LOAD_AGAIN_US;
+            server->load_after_us = times.now_us + LOAD_RETRY_US;
         }
     }
 }
@@ -134,7 +134,7 @@ static void on_written(evutil_socket_t descriptor, short what, void *context) {
 }
 
 /* Gives the writer a job, if it is idle. */
-static void employ_writer(struct lk_server *server) {
+static void start_writer_job(struct lk_server *server) {
     struct lk_times times = lk_server_times(server);
     struct lk_model_config config;
     const struct lk_batch *batch;
@@ -170,8 +170,8 @@ static void arm_timer(struct lk_server *server) {
         && !lk_writer_is_busy(server->writer)) {
         due_us = lk_min(due_us, server->load_after_us);
     }
-    if (server->is_leaving) {
-        due_us = lk_min(due_us, server->leave_by_us);
+    if (server->is_shutting_down) {
+        due_us = lk_min(due_us, server->shutdown_deadline_us);
     }
     if (due_us == server->armed_us) {
         return;
@@ -234,7 +234,7 @@ static void end_turn(struct lk_server *server) {
     uint64_t clients = lk_server_count_clients(server);
     bool goes_on = true;
 
-    server->clients_most = clients > server->clients_most ? clients : server->clients_most;
+    server->clients_peak = clients > server->clients_peak ? clients : server->clients_peak;
     if (lk_core_next_due(server->core) <= times.now_us) {
         lk_core_tick(server->core, &times);
     }
@@ -245,7 +245,7 @@ static void end_turn(struct lk_server *server) {
         }
         goes_on = shed(server) || goes_on;
     }
-    employ_writer(server);
+    start_writer_job(server);
     set_backpressure(server);
     arm_timer(server);
     server->is_turning = false;
@@ -270,14 +270,14 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
         if (server->options.reload != NULL) {
             server->options.reload(server->options.context);
         }
-    } else if (!server->is_leaving) {
+    } else if (!server->is_shutting_down) {
         struct lk_times times = lk_server_times(server);
 
-        server->is_leaving = true;
+        server->is_shutting_down = true;
         if (server->options.stopping != NULL) {
             server->options.stopping(server->options.context);
         }
-        server->leave_by_us = times.now_us + LEAVE_US_MAX;
+        server->shutdown_deadline_us = times.now_us + SHUTDOWN_US_MAX;
         for (size_t i = 0; i < server->listener_count; i++) {
             server->listeners[i]->ops->stop(server->listeners[i]);
         }
@@ -316,10 +316,10 @@ static void on_trim(evutil_socket_t descriptor, short what, void *context) {
 
     (void)descriptor;
     (void)what;
-    if (server->clients_most >= count + FLOOD_CLIENTS) {
+    if (server->clients_peak >= count + FLOOD_CLIENTS) {
         (void)malloc_trim(0);
     }
-    server->clients_most = count;
+    server->clients_peak = count;
 }
 
 static bool make_trim(struct lk_server *server) {
@@ -479,14 +479,15 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
 /* ---- shutdown -------------------------------------------------------------------------------- */
 
 /* Whether every answer has been sent, or the time for it is over. */
-static bool has_left(struct lk_server *server) {
+static bool is_shut_down(struct lk_server *server) {
     bool is_quiet = lk_core_is_idle(server->core)
                     && (server->writer == NULL || !lk_writer_is_busy(server->writer));
 
     for (size_t i = 0; i < server->listener_count; i++) {
         is_quiet = is_quiet && server->listeners[i]->ops->is_quiet(server->listeners[i]);
     }
-    return server->is_leaving && (is_quiet || lk_clock_now_us() >= server->leave_by_us);
+    return server->is_shutting_down
+           && (is_quiet || lk_clock_now_us() >= server->shutdown_deadline_us);
 }
 
 /* Also writes what the closing of connections has changed (R18). */
@@ -494,7 +495,7 @@ static void flush(struct lk_server *server) {
     while (server->writer != NULL) {
         struct lk_job_result result;
 
-        employ_writer(server);
+        start_writer_job(server);
         if (!lk_writer_is_busy(server->writer)) {
             return;
         }
@@ -567,7 +568,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
                            address_of_listener(addresses, LISTENER_HTTP));
         }
         end_turn(&server);
-        while (outcome == LK_OK && !has_left(&server)) {
+        while (outcome == LK_OK && !is_shut_down(&server)) {
             if (!turn(&server)) {
                 outcome = lk_error_set(error, LK_INTERNAL, "the event loop has failed");
             }
