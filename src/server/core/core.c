@@ -86,7 +86,7 @@ void lk_core_free(struct lk_core *core) {
     free_bindings(core);
     lk_event_log_done(&core->event_log);
     free(core->spare_blocked);
-    free(core->timer);
+    free(core->timers);
     lk_collection_done(&core->collection);
     lk_model_free(core->model);
     lk_audit_free(core->audit);
@@ -558,7 +558,7 @@ void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) 
     ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
     ret_stats->bytes = sizeof *core + core->binding_capacity * sizeof(*core->bindings)
                        + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
-                       + core->timer_capacity * sizeof(*core->timer);
+                       + core->timer_capacity * sizeof(*core->timers);
     if (core->model != NULL) {
         struct lk_model_stats stats;
         lk_model_stats(core->model, &stats);

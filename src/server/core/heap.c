@@ -12,7 +12,7 @@
 
 bool lk_timer_reserve(struct lk_core *core, size_t count) {
     size_t capacity = core->timer_capacity == 0 ? 64 : core->timer_capacity;
-    struct lk_timer **timer;
+    struct lk_timer **timers;
 
     while (capacity < core->timer_count + count) {
         capacity *= 2;
@@ -20,23 +20,23 @@ bool lk_timer_reserve(struct lk_core *core, size_t count) {
     if (capacity == core->timer_capacity) {
         return true;
     }
-    timer = realloc(core->timer, capacity * sizeof(*timer));
-    if (timer == NULL) {
+    timers = realloc(core->timers, capacity * sizeof(*timers));
+    if (timers == NULL) {
         return false;
     }
-    core->timer = timer;
+    core->timers = timers;
     core->timer_capacity = capacity;
     return true;
 }
 
 static void place(struct lk_core *core, struct lk_timer *timer, size_t at) {
-    core->timer[at - 1] = timer;
+    core->timers[at - 1] = timer;
     timer->at = at;
 }
 
 static void sift_up(struct lk_core *core, struct lk_timer *timer, size_t at) {
-    while (at > 1 && core->timer[at / 2 - 1]->due_us > timer->due_us) {
-        place(core, core->timer[at / 2 - 1], at);
+    while (at > 1 && core->timers[at / 2 - 1]->due_us > timer->due_us) {
+        place(core, core->timers[at / 2 - 1], at);
         at /= 2;
     }
     place(core, timer, at);
@@ -47,13 +47,13 @@ static void sift_down(struct lk_core *core, struct lk_timer *timer, size_t at) {
         size_t child = at * 2;
 
         if (child < core->timer_count
-            && core->timer[child]->due_us < core->timer[child - 1]->due_us) {
+            && core->timers[child]->due_us < core->timers[child - 1]->due_us) {
             child++;
         }
-        if (child > core->timer_count || core->timer[child - 1]->due_us >= timer->due_us) {
+        if (child > core->timer_count || core->timers[child - 1]->due_us >= timer->due_us) {
             break;
         }
-        place(core, core->timer[child - 1], at);
+        place(core, core->timers[child - 1], at);
         at = child;
     }
     place(core, timer, at);
@@ -61,7 +61,7 @@ static void sift_down(struct lk_core *core, struct lk_timer *timer, size_t at) {
 
 static void take_out(struct lk_core *core, struct lk_timer *timer) {
     size_t at = timer->at;
-    struct lk_timer *last = core->timer[--core->timer_count];
+    struct lk_timer *last = core->timers[--core->timer_count];
 
     timer->at = 0;
     if (last != timer) {
@@ -83,5 +83,5 @@ void lk_timer_set(struct lk_core *core, struct lk_timer *timer, int64_t due_us) 
 }
 
 struct lk_timer *lk_timer_first(const struct lk_core *core) {
-    return core->timer_count > 0 ? core->timer[0] : NULL;
+    return core->timer_count > 0 ? core->timers[0] : NULL;
 }

@@ -123,7 +123,7 @@ struct lk_core {
     size_t binding_capacity;
     struct lk_binding *spare_binding; /* allocated before the step that may need them */
     struct lk_blocked *spare_blocked;
-    struct lk_timer **timer; /* a heap, the earliest first */
+    struct lk_timer **timers; /* a heap, the earliest first */
     size_t timer_count;
     size_t timer_capacity;
     struct lk_waiting_queue *queues[LK_QUEUE_BUCKETS];

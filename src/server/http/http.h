@@ -46,7 +46,7 @@ struct lk_http_reply {
 struct lk_http_live_check {
     struct event event;
     int socket;
-    void (*hear_gone)(void *context);
+    void (*on_gone)(void *context);
     void *context;
 };
 
@@ -54,7 +54,7 @@ struct lk_http_live_check {
 struct lk_http_exchange {
     struct lk_http_listener *listener;
     struct evhttp_request *request;
-    struct lk_http_live_check lookout;
+    struct lk_http_live_check live_check;
     TAILQ_ENTRY(lk_http_exchange) list;
     uint64_t tag;
     bool is_held; /* answered, and held back until this batch is durable: */
@@ -66,7 +66,7 @@ struct lk_http_exchange {
 TAILQ_HEAD(lk_http_exchanges, lk_http_exchange);
 
 TAILQ_HEAD(lk_http_streams, lk_http_stream);
-TAILQ_HEAD(lk_http_line, lk_http_client);
+TAILQ_HEAD(lk_http_client_list, lk_http_client);
 
 /* A connection. */
 struct lk_http_client {
@@ -79,23 +79,23 @@ struct lk_http_client {
     size_t charged;   /* both, as accounted by the server */
     bool is_admitted; /* counts towards the bound of connections; else it is a pending connection */
     struct lk_pending pending;
-    struct lk_http_penalty *penalty; /* after a wrong password; NULL: none */
-    struct lk_http_line *line;       /* the list that it is in */
-    int64_t due_us;                  /* when `asking` or `reading`: the connection is closed then */
-    struct lk_http_stream *stream;   /* the events that it follows; NULL: none */
+    struct lk_http_penalty *penalty;     /* after a wrong password; NULL: none */
+    struct lk_http_client_list *in_list; /* the list that it is in */
+    int64_t due_us;                /* when `reading` or `writing`: the connection is closed then */
+    struct lk_http_stream *stream; /* the events that it follows; NULL: none */
     TAILQ_ENTRY(lk_http_client) list;
 };
 
 /* All of them. */
 struct lk_http_clients {
     struct lk_http_listener *listener;
-    struct lk_http_line coming;  /* accepted in this turn */
-    struct lk_http_line asking;  /* their next request is awaited */
-    struct lk_http_line reading; /* their reply is being sent */
-    struct lk_http_line busy;    /* neither: with the core, held back, or following */
-    struct lk_http_line ending;  /* evicted: closed at the end of the turn */
-    uint32_t count;              /* of all clients */
-    uint32_t admitted;           /* ... of those that are admitted */
+    struct lk_http_client_list accepted; /* accepted in this turn */
+    struct lk_http_client_list reading;  /* their next request is awaited */
+    struct lk_http_client_list writing;  /* their reply is being sent */
+    struct lk_http_client_list busy;     /* neither: with the core, held back, or following */
+    struct lk_http_client_list closing;  /* evicted: closed at the end of the turn */
+    uint32_t count;                      /* of all clients */
+    uint32_t admitted;                   /* ... of those that are admitted */
     uint32_t admitted_max;
     struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
     bool has_password;
@@ -170,10 +170,10 @@ void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *
 /* The size of the largest request or reply that is buffered; `ends`: closes its connection. */
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends);
 
-/* Calls hear_gone() once when the request's client has closed or was cut off. */
-void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_request *request,
-                              void (*hear_gone)(void *context), void *context);
-void lk_http_live_check_end(struct lk_http_live_check *lookout);
+/* Calls on_gone() once when the request's client has closed or was cut off. */
+void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
+                              void (*on_gone)(void *context), void *context);
+void lk_http_live_check_end(struct lk_http_live_check *live_check);
 
 /* ---- http_listener.c ------------------------------------------------------------------------- */
 
@@ -211,7 +211,8 @@ void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *re
                     lk_outcome outcome, const char *text);
 
 /* 401: the password is wrong or missing. */
-void lk_http_refuse_stranger(struct lk_http_listener *listener, struct evhttp_request *request);
+void lk_http_refuse_without_password(struct lk_http_listener *listener,
+                                     struct evhttp_request *request);
 
 /* Routes about the service itself, answered from LK_CALL_INFO. */
 extern const struct lk_command_spec lk_http_metrics;

@@ -36,10 +36,11 @@ static int64_t now_us(const struct lk_http_listener *listener) {
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void move(struct lk_http_client *client, struct lk_http_line *line, int64_t patience_s) {
-    TAILQ_REMOVE(client->line, client, list);
-    TAILQ_INSERT_TAIL(line, client, list);
-    client->line = line;
+static void move(struct lk_http_client *client, struct lk_http_client_list *in_list,
+                 int64_t patience_s) {
+    TAILQ_REMOVE(client->in_list, client, list);
+    TAILQ_INSERT_TAIL(in_list, client, list);
+    client->in_list = in_list;
     client->due_us = now_us(client->listener) + patience_s * US_PER_S;
 }
 
@@ -48,16 +49,16 @@ static void move(struct lk_http_client *client, struct lk_http_line *line, int64
  * timer fires early and is set again.
  */
 static void arm(struct lk_http_clients *clients) {
-    const struct lk_http_client *asking = TAILQ_FIRST(&clients->asking);
     const struct lk_http_client *reading = TAILQ_FIRST(&clients->reading);
+    const struct lk_http_client *writing = TAILQ_FIRST(&clients->writing);
     int64_t due_us = LK_NEVER;
     int64_t left_us;
 
     if (evtimer_pending(&clients->timer, NULL)) {
         return;
     }
-    due_us = asking != NULL ? asking->due_us : due_us;
-    due_us = reading != NULL && reading->due_us < due_us ? reading->due_us : due_us;
+    due_us = reading != NULL ? reading->due_us : due_us;
+    due_us = writing != NULL && writing->due_us < due_us ? writing->due_us : due_us;
     if (due_us != LK_NEVER) {
         struct timeval delay;
         left_us = due_us - now_us(clients->listener);
@@ -67,20 +68,20 @@ static void arm(struct lk_http_clients *clients) {
     }
 }
 
-static void end_overdue(struct lk_http_line *line, int64_t now) {
-    while (!TAILQ_EMPTY(line) && TAILQ_FIRST(line)->due_us <= now) {
-        evhttp_connection_free(TAILQ_FIRST(line)->connection);
+static void end_overdue(struct lk_http_client_list *in_list, int64_t now) {
+    while (!TAILQ_EMPTY(in_list) && TAILQ_FIRST(in_list)->due_us <= now) {
+        evhttp_connection_free(TAILQ_FIRST(in_list)->connection);
     }
 }
 
-static void hear_time(evutil_socket_t socket, short what, void *context) {
+static void on_timer(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
     int64_t now = now_us(clients->listener);
 
     (void)socket;
     (void)what;
-    end_overdue(&clients->asking, now);
     end_overdue(&clients->reading, now);
+    end_overdue(&clients->writing, now);
     arm(clients);
 }
 
@@ -92,35 +93,36 @@ static void hear_time(evutil_socket_t socket, short what, void *context) {
  * Waiting for EV_CLOSED alone is not enough: libevent does not report it for a connection that was
  * reset (RST), and would wake up for the socket again and again.
  */
-static void look(evutil_socket_t socket, short what, void *context) {
+static void on_socket_event(evutil_socket_t socket, short what, void *context) {
     static const struct timeval later = {.tv_sec = 1};
-    struct lk_http_live_check *lookout = context;
-    struct pollfd place = {.fd = lookout->socket, .events = POLLRDHUP};
+    struct lk_http_live_check *live_check = context;
+    struct pollfd place = {.fd = live_check->socket, .events = POLLRDHUP};
 
     (void)socket;
     (void)what;
     if (poll(&place, 1, 0) > 0) {
-        lookout->hear_gone(lookout->context);
+        live_check->on_gone(live_check->context);
     } else {
-        (void)evtimer_assign(&lookout->event, event_get_base(&lookout->event), look, lookout);
-        (void)event_add(&lookout->event, &later);
+        (void)evtimer_assign(&live_check->event, event_get_base(&live_check->event),
+                             on_socket_event, live_check);
+        (void)event_add(&live_check->event, &later);
     }
 }
 
-void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_request *request,
-                              void (*hear_gone)(void *context), void *context) {
+void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
+                              void (*on_gone)(void *context), void *context) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
 
-    lookout->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-    lookout->hear_gone = hear_gone;
-    lookout->context = context;
-    (void)event_assign(&lookout->event, evhttp_connection_get_base(connection), lookout->socket,
-                       EV_READ | EV_CLOSED, look, lookout);
-    (void)event_add(&lookout->event, NULL);
+    live_check->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+    live_check->on_gone = on_gone;
+    live_check->context = context;
+    (void)event_assign(&live_check->event, evhttp_connection_get_base(connection),
+                       live_check->socket, EV_READ | EV_CLOSED, on_socket_event, live_check);
+    (void)event_add(&live_check->event, NULL);
 }
 
-void lk_http_live_check_end(struct lk_http_live_check *lookout) {
-    (void)event_del(&lookout->event);
+void lk_http_live_check_end(struct lk_http_live_check *live_check) {
+    (void)event_del(&live_check->event);
 }
 
 /* ---- penalties ------------------------------------------------------------------------------- */
@@ -149,7 +151,7 @@ static void penalty_over(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
     end_penalty(client);
-    lk_http_refuse_stranger(client->listener, request);
+    lk_http_refuse_without_password(client->listener, request);
 }
 
 bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request) {
@@ -208,7 +210,7 @@ static void rest(evutil_socket_t socket, short what, void *context) {
  * evhttp owns the context of this callback, so it has none of ours; it reaches this code through an
  * event on the same socket, which waits for nothing else.
  */
-static void hear_accept_failed(struct evconnlistener *evlistener, void *context) {
+static void on_accept_failed(struct evconnlistener *evlistener, void *context) {
     (void)context;
     (void)evconnlistener_disable(evlistener);
     event_base_active_by_fd(evconnlistener_get_base(evlistener), evconnlistener_get_fd(evlistener),
@@ -220,7 +222,7 @@ static void hear_accept_failed(struct evconnlistener *evlistener, void *context)
 static void forget(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
 
-    TAILQ_REMOVE(client->line, client, list);
+    TAILQ_REMOVE(client->in_list, client, list);
     lk_server_charge(client->listener->server, &client->charged, 0);
     lk_admission_remove(&clients->admission, &client->pending);
     clients->admitted -= client->is_admitted;
@@ -231,7 +233,7 @@ static void forget(struct lk_http_client *client) {
 }
 
 /* The connection closes, whichever side closed it. */
-static void hear_closed(struct evhttp_connection *connection, void *context) {
+static void on_closed(struct evhttp_connection *connection, void *context) {
     struct lk_http_client *client = context;
 
     (void)connection;
@@ -249,7 +251,7 @@ static void hear_closed(struct evhttp_connection *connection, void *context) {
 }
 
 /* The callback of evhttp for the buffers of a connection that it has accepted. */
-static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
+static struct bufferevent *on_accepted(struct event_base *loop, void *context) {
     struct lk_http_listener *listener = context;
     struct lk_http_clients *clients = &listener->clients;
     struct bufferevent *buffers = bufferevent_socket_new(loop, -1, 0);
@@ -265,8 +267,8 @@ static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
     bufferevent_incref(buffers); /* keeps them valid even if evhttp closes the connection */
     client->listener = listener;
     client->buffers = buffers;
-    client->line = &clients->coming;
-    TAILQ_INSERT_TAIL(&clients->coming, client, list);
+    client->in_list = &clients->accepted;
+    TAILQ_INSERT_TAIL(&clients->accepted, client, list);
     if (++clients->count == count_max(clients) && evlistener_of(listener) != NULL) {
         (void)evconnlistener_disable(evlistener_of(listener));
     }
@@ -312,21 +314,21 @@ static void let_in(struct lk_http_client *client) {
     bool is_let_in = (!clients->has_password && admit(client))
                      || lk_admission_add(&clients->admission, &client->pending, client->socket);
 
-    move(client, is_let_in ? &clients->asking : &clients->ending, clients->request_s);
+    move(client, is_let_in ? &clients->reading : &clients->closing, clients->request_s);
 }
 
 static void evict(struct lk_pending *pending) {
     struct lk_http_client *client =
         (struct lk_http_client *)((char *)pending - offsetof(struct lk_http_client, pending));
 
-    move(client, &client->listener->clients.ending, 0);
+    move(client, &client->listener->clients.closing, 0);
 }
 
 /*
- * TLS on a plain port: evhttp would wait for the end of the first line until the time for a request
- * is over. The client gets an error in plain text, and is closed at the end of the turn.
+ * TLS on a plain port: evhttp would wait for the end of the first line until the time for a
+ * request is over. The client gets an error in plain text, and is closed at the end of the turn.
  */
-static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info *info,
+static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info *info,
                           void *context) {
     static const char refusal[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
                                   "Content-Length: 0\r\n\r\n";
@@ -337,11 +339,11 @@ static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info 
     if (info->n_added == 0) {
         return;
     }
-    (void)evbuffer_remove_cb(input, look_at_first, client);
+    (void)evbuffer_remove_cb(input, on_first_byte, client);
     if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
         (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         lk_admission_remove(&client->listener->clients.admission, &client->pending);
-        move(client, &client->listener->clients.ending, 0);
+        move(client, &client->listener->clients.closing, 0);
     }
 }
 
@@ -353,7 +355,7 @@ static void charge(struct lk_http_client *client) {
  * evhttp keeps the head of an incomplete request, and its body in one of two places; so the bytes
  * received are counted, up to the most that evhttp keeps.
  */
-static void hear_bytes(struct evbuffer *input, const struct evbuffer_cb_info *info, void *context) {
+static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *context) {
     enum { KEPT_BYTES_MAX = LK_HTTP_BODY_BYTES_MAX + LK_HTTP_HEADER_BYTES_MAX };
     struct lk_http_client *client = context;
 
@@ -377,7 +379,7 @@ static void forget_request(struct lk_http_client *client) {
  * By now evhttp has made a connection around the buffers, with its own callbacks. If it has given
  * up instead, they have no callbacks any more.
  */
-static void meet(struct lk_http_client *client) {
+static void attach(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
     const struct timeval silence = {.tv_sec = clients->request_s};
     void *connection = NULL;
@@ -386,8 +388,8 @@ static void meet(struct lk_http_client *client) {
     client->connection = connection;
     bufferevent_set_timeouts(client->buffers, NULL, &silence); /* for a client that does not read */
     client->socket = bufferevent_getfd(client->buffers);
-    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), look_at_first, client);
-    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), hear_bytes, client);
+    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_first_byte, client);
+    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_input, client);
     (void)bufferevent_decref(client->buffers);
     client->buffers = NULL;
     if (connection == NULL) {
@@ -397,21 +399,21 @@ static void meet(struct lk_http_client *client) {
         forget(client);
     } else {
         clients->slots[client->socket] = client;
-        evhttp_connection_set_closecb(connection, hear_closed, client);
+        evhttp_connection_set_closecb(connection, on_closed, client);
         let_in(client);
     }
 }
 
-static void meet_all(struct lk_http_clients *clients) {
-    while (!TAILQ_EMPTY(&clients->coming)) {
-        meet(TAILQ_FIRST(&clients->coming));
+static void attach_all(struct lk_http_clients *clients) {
+    while (!TAILQ_EMPTY(&clients->accepted)) {
+        attach(TAILQ_FIRST(&clients->accepted));
     }
     arm(clients);
 }
 
 static void close_evicted(struct lk_http_clients *clients) {
-    while (!TAILQ_EMPTY(&clients->ending)) {
-        evhttp_connection_free(TAILQ_FIRST(&clients->ending)->connection);
+    while (!TAILQ_EMPTY(&clients->closing)) {
+        evhttp_connection_free(TAILQ_FIRST(&clients->closing)->connection);
     }
 }
 
@@ -429,7 +431,7 @@ static void make_room(struct lk_http_clients *clients) {
 }
 
 void lk_http_clients_end_turn(struct lk_http_clients *clients) {
-    meet_all(clients);
+    attach_all(clients);
     close_evicted(
         clients); /* pending connections evicted for their address have made room already */
     make_room(clients);
@@ -443,7 +445,7 @@ struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     int socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
 
-    meet_all(&listener->clients);
+    attach_all(&listener->clients);
     return socket >= 0 && (size_t)socket < listener->clients.slot_count
                ? listener->clients.slots[socket]
                : NULL;
@@ -459,13 +461,13 @@ bool lk_http_client_settle(struct lk_http_client *client) {
 }
 
 /* The reply has been written; the connection closes, or its next request is awaited. */
-static void hear_written(struct evhttp_request *request, void *context) {
+static void on_reply_written(struct evhttp_request *request, void *context) {
     struct lk_http_client *client = context;
 
     (void)request;
     client->told = 0;
     forget_request(client);
-    move(client, &client->listener->clients.asking, client->listener->clients.request_s);
+    move(client, &client->listener->clients.reading, client->listener->clients.request_s);
     lk_admission_protect(&client->listener->clients.admission, &client->pending, false);
     arm(&client->listener->clients);
 }
@@ -476,8 +478,8 @@ void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *r
     client->told = body_size;
     charge(client);
     (void)event_base_update_cache_time(lk_server_loop(client->listener->server));
-    move(client, &client->listener->clients.reading, LK_HTTP_REPLY_SECONDS_MAX);
-    evhttp_request_set_on_complete_cb(request, hear_written, client);
+    move(client, &client->listener->clients.writing, LK_HTTP_REPLY_SECONDS_MAX);
+    evhttp_request_set_on_complete_cb(request, on_reply_written, client);
     arm(&client->listener->clients);
 }
 
@@ -488,17 +490,18 @@ void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *
     forget_request(client);
 }
 
-static struct lk_http_client *worse(struct lk_http_client *worst, struct lk_http_line *line) {
+static struct lk_http_client *worse(struct lk_http_client *worst,
+                                    struct lk_http_client_list *in_list) {
     struct lk_http_client *client;
 
-    TAILQ_FOREACH(client, line, list) {
+    TAILQ_FOREACH(client, in_list, list) {
         worst = worst == NULL || client->charged > worst->charged ? client : worst;
     }
     return worst;
 }
 
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
-    struct lk_http_client *worst = worse(worse(NULL, &clients->asking), &clients->reading);
+    struct lk_http_client *worst = worse(worse(NULL, &clients->reading), &clients->writing);
     size_t most = worst != NULL ? worst->charged : 0;
 
     if (ends && most > 0) {
@@ -522,12 +525,12 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
     lk_admission_begin(&clients->admission,
                        clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
                        is_local || !clients->has_password, evict);
-    TAILQ_INIT(&clients->coming);
-    TAILQ_INIT(&clients->asking);
+    TAILQ_INIT(&clients->accepted);
     TAILQ_INIT(&clients->reading);
+    TAILQ_INIT(&clients->writing);
     TAILQ_INIT(&clients->busy);
-    TAILQ_INIT(&clients->ending);
-    (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), hear_time, clients);
+    TAILQ_INIT(&clients->closing);
+    (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), on_timer, clients);
     (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), accept_again, clients);
 }
 
@@ -535,8 +538,8 @@ void lk_http_clients_invite(struct lk_http_clients *clients) {
     struct lk_http_listener *listener = clients->listener;
     struct evconnlistener *evlistener = evlistener_of(listener);
 
-    evhttp_set_bevcb(listener->http, hear_coming, listener);
-    evconnlistener_set_error_cb(evlistener, hear_accept_failed);
+    evhttp_set_bevcb(listener->http, on_accepted, listener);
+    evconnlistener_set_error_cb(evlistener, on_accept_failed);
     (void)event_assign(&clients->exhausted, lk_server_loop(listener->server),
                        evconnlistener_get_fd(evlistener), EV_CLOSED | EV_PERSIST, rest, clients);
     (void)event_add(&clients->exhausted, NULL);
@@ -547,11 +550,11 @@ void lk_http_clients_uninvite(struct lk_http_clients *clients) {
     (void)event_del(&clients->retry);
 }
 
-static void list_line(const struct lk_http_clients *clients, const struct lk_http_line *line,
-                      struct lk_buffer *out) {
+static void add_list(const struct lk_http_clients *clients,
+                     const struct lk_http_client_list *in_list, struct lk_buffer *out) {
     const struct lk_http_client *client;
 
-    TAILQ_FOREACH(client, line, list) {
+    TAILQ_FOREACH(client, in_list, list) {
         char address[LK_ADDRESS_BYTES_MAX];
         lk_listen_socket_name_peer(&clients->listener->listen_socket, client->socket, address);
         lk_buffer_add_text(out, "id=0 addr=");
@@ -562,16 +565,16 @@ static void list_line(const struct lk_http_clients *clients, const struct lk_htt
 
 /* In the format of CLIENT LIST. */
 void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out) {
-    list_line(clients, &clients->asking, out);
-    list_line(clients, &clients->reading, out);
-    list_line(clients, &clients->busy, out);
+    add_list(clients, &clients->reading, out);
+    add_list(clients, &clients->writing, out);
+    add_list(clients, &clients->busy, out);
 }
 
 void lk_http_clients_hurry(struct lk_http_clients *clients) {
     static const struct timeval soon = {.tv_sec = 1};
     struct lk_http_client *client;
 
-    TAILQ_FOREACH(client, &clients->reading, list) {
+    TAILQ_FOREACH(client, &clients->writing, list) {
         bufferevent_set_timeouts(evhttp_connection_get_bufferevent(client->connection), NULL,
                                  &soon);
     }

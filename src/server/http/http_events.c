@@ -30,7 +30,7 @@ struct lk_http_stream {
     struct lk_watcher watcher;
     struct lk_http_listener *listener;
     struct evhttp_request *request;
-    struct lk_http_live_check lookout;
+    struct lk_http_live_check live_check;
     TAILQ_ENTRY(lk_http_stream) list;
     TAILQ_ENTRY(lk_http_stream) ready;
     bool is_ready;
@@ -38,7 +38,7 @@ struct lk_http_stream {
     bool was_told; /* an event was sent since the last heartbeat */
 };
 
-static void hear(struct lk_watcher *watcher) {
+static void on_events(struct lk_watcher *watcher) {
     struct lk_http_stream *stream = (struct lk_http_stream *)(void *)watcher;
 
     if (!stream->is_ready) {
@@ -58,7 +58,7 @@ void lk_http_stream_closed(struct lk_http_stream *stream) {
     if (evhttp_request_get_connection(stream->request) == NULL) {
         evhttp_request_free(stream->request);
     }
-    lk_http_live_check_end(&stream->lookout);
+    lk_http_live_check_end(&stream->live_check);
     lk_watcher_end(lk_server_core(server), &stream->watcher, &times);
     TAILQ_REMOVE(&stream->listener->streams, stream, list);
     if (stream->is_ready) {
@@ -68,7 +68,7 @@ void lk_http_stream_closed(struct lk_http_stream *stream) {
     free(stream);
 }
 
-static void hear_gone(void *context) {
+static void on_gone(void *context) {
     const struct lk_http_stream *stream = context;
 
     evhttp_connection_free(evhttp_request_get_connection(stream->request));
@@ -87,22 +87,22 @@ static void write_event(struct lk_buffer *out, const lk_watch_event *event) {
     out->failed = lk_form_writer_failed(&writer);
 }
 
-static void hear_sent(struct evhttp_connection *connection, void *context) {
+static void on_sent(struct evhttp_connection *connection, void *context) {
     struct lk_http_stream *stream = context;
 
     (void)connection;
     stream->is_sending = false;
-    hear(&stream->watcher);
+    on_events(&stream->watcher);
 }
 
 static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *piece) {
     struct evbuffer *chunk = evbuffer_new();
 
     if (chunk == NULL || evbuffer_add(chunk, piece->bytes, piece->size) != 0) {
-        hear_gone(stream);
+        on_gone(stream);
     } else {
         stream->is_sending = true;
-        evhttp_send_reply_chunk_with_cb(stream->request, chunk, hear_sent, stream);
+        evhttp_send_reply_chunk_with_cb(stream->request, chunk, on_sent, stream);
     }
     if (chunk != NULL) {
         evbuffer_free(chunk);
@@ -120,7 +120,7 @@ static void tell(struct lk_http_stream *stream) {
         write_event(&piece, event);
     }
     if (piece.failed) {
-        hear_gone(stream);
+        on_gone(stream);
     } else if (piece.size > 0) {
         stream->was_told = true;
         send_piece(stream, &piece);
@@ -174,7 +174,7 @@ void lk_http_events_end_turn(struct lk_http_listener *listener) {
 void lk_http_events_close(struct lk_http_listener *listener) {
     (void)event_del(&listener->heartbeat);
     while (!TAILQ_EMPTY(&listener->streams)) {
-        hear_gone(TAILQ_FIRST(&listener->streams));
+        on_gone(TAILQ_FIRST(&listener->streams));
     }
 }
 
@@ -213,17 +213,17 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     }
     stream->listener = listener;
     stream->request = request;
-    stream->watcher.ready = hear;
+    stream->watcher.ready = on_events;
     lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, after, &times);
     TAILQ_INSERT_TAIL(&listener->streams, stream, list);
     listener->stream_count++;
-    lk_http_live_check_begin(&stream->lookout, request, hear_gone, stream);
+    lk_http_live_check_begin(&stream->live_check, request, on_gone, stream);
     client->stream = stream;
     lk_http_client_waits(client, request);
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
     begin_stream(request, stream->watcher.after);
-    hear(&stream->watcher);
+    on_events(&stream->watcher);
     return LK_OK;
 }
 

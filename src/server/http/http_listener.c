@@ -17,7 +17,7 @@ static struct lk_http_listener *http_listener(struct lk_listener *listener) {
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
 static void free_exchange(struct lk_http_exchange *exchange) {
-    lk_http_live_check_end(&exchange->lookout);
+    lk_http_live_check_end(&exchange->live_check);
     if (exchange->is_held) {
         TAILQ_REMOVE(&exchange->listener->held, exchange, list);
     } else {
@@ -29,7 +29,7 @@ static void free_exchange(struct lk_http_exchange *exchange) {
 }
 
 /* The client has closed: its blocked call is withdrawn, and its answer is dropped. */
-static void hear_gone(void *context) {
+static void on_gone(void *context) {
     struct lk_http_exchange *exchange = context;
     struct lk_http_listener *listener = exchange->listener;
     struct evhttp_connection *connection = evhttp_request_get_connection(exchange->request);
@@ -52,7 +52,7 @@ static struct lk_http_exchange *new_exchange(struct lk_http_listener *listener,
     exchange->listener = listener;
     exchange->request = request;
     exchange->tag = listener->last_tag;
-    lk_http_live_check_begin(&exchange->lookout, request, hear_gone, exchange);
+    lk_http_live_check_begin(&exchange->live_check, request, on_gone, exchange);
     TAILQ_INSERT_TAIL(&listener->blocked, exchange, list);
     return exchange;
 }
@@ -211,7 +211,7 @@ static bool is_quiet(const struct lk_listener *of) {
     const struct lk_http_listener *listener = (const struct lk_http_listener *)(const void *)of;
 
     return TAILQ_EMPTY(&listener->blocked) && TAILQ_EMPTY(&listener->held)
-           && TAILQ_EMPTY(&listener->clients.reading);
+           && TAILQ_EMPTY(&listener->clients.writing);
 }
 
 static void close_listener(struct lk_listener *of) {

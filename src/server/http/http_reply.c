@@ -93,7 +93,8 @@ void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *re
     lk_http_reply_send(listener, request, &reply);
 }
 
-void lk_http_refuse_stranger(struct lk_http_listener *listener, struct evhttp_request *request) {
+void lk_http_refuse_without_password(struct lk_http_listener *listener,
+                                     struct evhttp_request *request) {
     lk_http_refuse(listener, request, HTTP_STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
 }
 

@@ -471,10 +471,10 @@ static void refuse_surplus(struct lk_http_listener *listener, struct evhttp_requ
 }
 
 /* A missing password is refused at once, a wrong one after a delay. */
-static void meet_stranger(struct lk_http_listener *listener, struct evhttp_request *request,
-                          struct lk_http_client *client) {
+static void refuse_unauthenticated(struct lk_http_listener *listener,
+                                   struct evhttp_request *request, struct lk_http_client *client) {
     if (header_of(request, "Authorization") == NULL || !lk_http_client_punish(client, request)) {
-        lk_http_refuse_stranger(listener, request);
+        lk_http_refuse_without_password(listener, request);
     }
 }
 
@@ -507,7 +507,7 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
                        "the request comes from another site: see Host and Origin");
     } else if (password != NULL && strcmp(path, "/healthz") != 0
                && !is_known(password, header_of(request, "Authorization"))) {
-        meet_stranger(listener, request, client);
+        refuse_unauthenticated(listener, request, client);
     } else if (!is_probe(path) && !lk_http_client_settle(client)) {
         refuse_surplus(listener, request);
     } else if (!is_probe(path) && lk_server_is_full(listener->server)) {
