@@ -54,9 +54,9 @@ struct lk_resp_connection {
     int64_t begun_us;                 /* when the incomplete request began; 0: there is none */
     int version;                      /* of RESP, 2 or 3 */
     unsigned commands;                /* taken before authentication */
-    bool is_known;                    /* authenticated, or no password is required */
+    bool is_authenticated;            /* authenticated, or no password is required */
     bool is_admitted;                 /* counts towards the bound of connections */
-    bool is_punished;                 /* `penalty` is pending: nothing is read, executed or sent */
+    bool is_penalized;                /* `penalty` is pending: nothing is read, executed or sent */
     bool is_ready;    /* in the list of connections to handle at the end of the turn */
     bool is_reading;  /* `readable` is pending */
     bool is_writing;  /* `writable` is pending */
@@ -98,26 +98,26 @@ struct lk_resp_listener {
 bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket);
 
 /* Admits a client that has authenticated. false: the bound of connections is reached. */
-bool lk_resp_connection_welcome(struct lk_resp_connection *connection);
+bool lk_resp_connection_admit(struct lk_resp_connection *connection);
 
 /* A wrong password was sent: the connection pauses for a while. */
-void lk_resp_connection_punish(struct lk_resp_connection *connection);
-void lk_resp_connection_pardon(struct lk_resp_connection *connection);
+void lk_resp_connection_penalize(struct lk_resp_connection *connection);
+void lk_resp_connection_end_penalty(struct lk_resp_connection *connection);
 
 /* Shutdown: answers must be read soon. */
-void lk_resp_connection_hurry(struct lk_resp_connection *connection);
+void lk_resp_connection_shorten_timeout(struct lk_resp_connection *connection);
 
 /* The callback that closes an evicted connection. */
 void lk_resp_connection_evict(struct lk_pending *pending);
 
 /* Handles the connection again at the end of the turn. */
-void lk_resp_connection_stir(struct lk_resp_connection *connection);
+void lk_resp_connection_schedule(struct lk_resp_connection *connection);
 
 /* Returns whether the connection has made further calls: the end of the turn is then run again. */
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection);
 
 /* Closes it, outside of turns. */
-void lk_resp_connection_cut(struct lk_resp_connection *connection);
+void lk_resp_connection_close(struct lk_resp_connection *connection);
 
 /* Accounts for a change of what it buffers. */
 void lk_resp_connection_charge(struct lk_resp_connection *connection);
@@ -182,7 +182,7 @@ void lk_resp_unsubscribe(struct lk_resp_connection *connection, enum lk_resp_wat
 void lk_resp_unwatch_all(struct lk_resp_connection *connection);
 
 /* Writes pending events, as far as there is room for them. */
-void lk_resp_tell_events(struct lk_resp_connection *connection);
+void lk_resp_write_events(struct lk_resp_connection *connection);
 
 /* ---- resp_introspect.c ----------------------------------------------------------------------- */
 

@@ -49,14 +49,14 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
         free(connection->blocked);
         connection->blocked = NULL;
     }
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 static void durable(void *peer, uint64_t batch) {
     struct lk_resp_connection *connection = peer;
 
     lk_reply_buffer_release(&connection->replies, batch);
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 static void failed(void *peer, const char *why) {
@@ -67,7 +67,7 @@ static void failed(void *peer, const char *why) {
     lk_reply_buffer_void(&connection->replies, (struct lk_slice){instead.bytes, instead.size});
     connection->replies.bytes.failed = connection->replies.bytes.failed || instead.failed;
     lk_buffer_done(&instead);
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 const struct lk_session_ops lk_resp_session_ops = {
@@ -213,7 +213,7 @@ static bool is_of_http(const struct lk_resp_request *request) {
 
 /* Before authentication only a few commands are allowed. */
 static bool is_stranger_at_end(struct lk_resp_connection *connection) {
-    return !connection->is_known && ++connection->commands > LK_RESP_STRANGER_COMMANDS_MAX;
+    return !connection->is_authenticated && ++connection->commands > LK_RESP_STRANGER_COMMANDS_MAX;
 }
 
 void lk_resp_execute(struct lk_resp_connection *connection) {
@@ -226,12 +226,12 @@ void lk_resp_execute(struct lk_resp_connection *connection) {
         connection->is_ending = true;
     } else if (lk_resp_is_barred(connection, arguments[0])) {
         refuse_barred(connection, arguments[0]);
-    } else if (command == NULL && connection->is_known
+    } else if (command == NULL && connection->is_authenticated
                && lk_word_is(arguments[0], lk_resp_info.name)) {
         ask_info(connection);
     } else if (command == NULL) {
         talk(connection, arguments, count);
-    } else if (!connection->is_known) {
+    } else if (!connection->is_authenticated) {
         refuse(connection, "NOAUTH", "Authentication required.");
     } else if (count - 1 < lk_command_operand_count(command)) {
         refuse_arity(connection, command->name);

@@ -12,7 +12,7 @@
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-void lk_resp_connection_stir(struct lk_resp_connection *connection) {
+void lk_resp_connection_schedule(struct lk_resp_connection *connection) {
     if (!connection->is_ready) {
         connection->is_ready = true;
         TAILQ_INSERT_TAIL(&connection->listener->ready, connection, ready);
@@ -20,7 +20,7 @@ void lk_resp_connection_stir(struct lk_resp_connection *connection) {
 }
 
 /* Frees everything; the requests bound to the session end with it (R18). */
-static void close_connection(struct lk_resp_connection *connection) {
+void lk_resp_connection_close(struct lk_resp_connection *connection) {
     struct lk_resp_listener *listener = connection->listener;
     struct lk_times times = lk_server_times(listener->server);
 
@@ -47,7 +47,7 @@ static void close_connection(struct lk_resp_connection *connection) {
 
 /* ---- executing requests ---------------------------------------------------------------------- */
 
-static size_t untold(const struct lk_resp_connection *connection) {
+static size_t unsent_bytes(const struct lk_resp_connection *connection) {
     return connection->replies.bytes.size - connection->replies.sent;
 }
 
@@ -56,15 +56,11 @@ void lk_resp_connection_charge(struct lk_resp_connection *connection) {
                      connection->input.capacity + connection->replies.bytes.capacity);
 }
 
-void lk_resp_connection_cut(struct lk_resp_connection *connection) {
-    close_connection(connection);
-}
-
-static bool may_take(const struct lk_resp_connection *connection) {
+static bool may_execute(const struct lk_resp_connection *connection) {
     return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
-           && !lk_server_is_full(connection->listener->server) && !connection->is_punished
+           && !lk_server_is_full(connection->listener->server) && !connection->is_penalized
            && !connection->listener->has_backpressure && !connection->replies.bytes.failed
-           && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
+           && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
 }
 
 static void refuse_bytes(struct lk_resp_connection *connection, const char *why) {
@@ -75,16 +71,16 @@ static void refuse_bytes(struct lk_resp_connection *connection, const char *why)
 }
 
 /* Executes the complete requests; returns how many bytes they took. */
-static size_t take_requests(struct lk_resp_connection *connection, struct lk_slice input) {
+static size_t execute_requests(struct lk_resp_connection *connection, struct lk_slice input) {
     struct lk_resp_request *request = &connection->listener->request;
     size_t taken = 0;
 
     connection->needed = 0;
-    while (taken < input.size && may_take(connection)) {
+    while (taken < input.size && may_execute(connection)) {
         const struct lk_resp_bounds bounds = {
-            .arguments_max = connection->is_known ? LK_RESP_ARGUMENTS_MAX : 8,
-            .request_bytes_max =
-                connection->is_known ? LK_RESP_REQUEST_BYTES_MAX : LK_RESP_STRANGER_BYTES_MAX,
+            .arguments_max = connection->is_authenticated ? LK_RESP_ARGUMENTS_MAX : 8,
+            .request_bytes_max = connection->is_authenticated ? LK_RESP_REQUEST_BYTES_MAX
+                                                              : LK_RESP_STRANGER_BYTES_MAX,
         };
         struct lk_slice rest = {.bytes = input.bytes + taken, .size = input.size - taken};
         switch (lk_resp_request_parse(rest, &bounds, request)) {
@@ -107,14 +103,14 @@ static size_t take_requests(struct lk_resp_connection *connection, struct lk_sli
 }
 
 /* Executes buffered requests; returns whether there were any. */
-static bool take_kept(struct lk_resp_connection *connection) {
+static bool execute_buffered(struct lk_resp_connection *connection) {
     struct lk_slice kept = {.bytes = connection->input.bytes, .size = connection->input.size};
     size_t taken;
 
-    if (kept.size == 0 || kept.size < connection->needed || !may_take(connection)) {
+    if (kept.size == 0 || kept.size < connection->needed || !may_execute(connection)) {
         return false;
     }
-    taken = take_requests(connection, kept);
+    taken = execute_requests(connection, kept);
     lk_buffer_consume(&connection->input, taken);
     if (connection->input.size == 0) {
         lk_buffer_done(&connection->input);
@@ -123,15 +119,15 @@ static bool take_kept(struct lk_resp_connection *connection) {
 }
 
 /* Executes requests directly from the read buffer if no earlier input is buffered. */
-static void take_input(struct lk_resp_connection *connection, struct lk_slice input) {
+static void add_input(struct lk_resp_connection *connection, struct lk_slice input) {
     if (connection->input.size == 0) {
-        size_t taken = take_requests(connection, input);
+        size_t taken = execute_requests(connection, input);
         input.bytes += taken;
         input.size -= taken;
         lk_buffer_add_slice(&connection->input, input);
     } else {
         lk_buffer_add_slice(&connection->input, input);
-        (void)take_kept(connection);
+        (void)execute_buffered(connection);
     }
     if (connection->input.failed) {
         connection->is_dead = true;
@@ -152,9 +148,10 @@ static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_
  * time. Before authentication the timer always runs, or silent connections would keep out those
  * that know the password.
  */
-static void watch_request(struct lk_resp_connection *connection) {
+static void bound_request_time(struct lk_resp_connection *connection) {
     const struct timeval patience = {.tv_sec = connection->listener->request_s};
-    bool is_begun = (connection->input.size > 0 || !connection->is_known) && may_take(connection);
+    bool is_begun =
+        (connection->input.size > 0 || !connection->is_authenticated) && may_execute(connection);
     bool was_begun = connection->begun_us != 0;
 
     if (!connection->is_reading || (!is_begun && !was_begun)) {
@@ -173,29 +170,30 @@ static void watch_request(struct lk_resp_connection *connection) {
 }
 
 /* The peer has closed its side: pending answers are still sent, a blocked call is cancelled. */
-static void hear_end(struct lk_resp_connection *connection, bool is_broken) {
+static void on_peer_closed(struct lk_resp_connection *connection, bool is_broken) {
     connection->is_ending = true;
     connection->is_dead = is_broken || connection->blocked != NULL;
 }
 
-static void read_some(evutil_socket_t socket, short what, void *context) {
+static void on_readable(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
     struct lk_resp_listener *listener = connection->listener;
     ssize_t size;
 
     (void)what;
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
     size = recv(socket, listener->input, sizeof listener->input, 0);
     if (size > 0) {
-        take_input(connection, (struct lk_slice){.bytes = listener->input, .size = (size_t)size});
+        add_input(connection, (struct lk_slice){.bytes = listener->input, .size = (size_t)size});
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-        hear_end(connection, size < 0);
+        on_peer_closed(connection, size < 0);
     }
 }
 
 void lk_resp_connection_update(struct lk_resp_connection *connection) {
     bool wants = !connection->is_ending && !connection->listener->has_backpressure
-                 && !connection->is_punished && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
+                 && !connection->is_penalized
+                 && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
                  && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
 
     if (wants == connection->is_reading) {
@@ -205,7 +203,7 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
     connection->begun_us = 0;
     if (wants) {
         (void)event_add(&connection->readable, NULL);
-        watch_request(connection);
+        bound_request_time(connection);
     } else {
         (void)event_del(&connection->readable);
     }
@@ -214,12 +212,12 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* How long a client may leave its answers unread: less during shutdown. */
-static struct timeval patience_of(const struct lk_resp_connection *connection) {
+static struct timeval write_timeout_of(const struct lk_resp_connection *connection) {
     return (struct timeval){
         .tv_sec = connection->listener->is_stopping ? 1 : (time_t)connection->listener->request_s};
 }
 
-static void go_on_writing(evutil_socket_t socket, short what, void *context) {
+static void on_writable(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
 
     (void)socket;
@@ -229,14 +227,14 @@ static void go_on_writing(evutil_socket_t socket, short what, void *context) {
                       "number %" PRIu64
                       " has read nothing for %ld s of what it is told, and is cut off",
                       connection->session != NULL ? lk_session_number(connection->session) : 0,
-                      (long)patience_of(connection).tv_sec);
+                      (long)write_timeout_of(connection).tv_sec);
         connection->is_dead = true;
     }
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
-void lk_resp_connection_hurry(struct lk_resp_connection *connection) {
-    const struct timeval patience = patience_of(connection);
+void lk_resp_connection_shorten_timeout(struct lk_resp_connection *connection) {
+    const struct timeval patience = write_timeout_of(connection);
 
     if (connection->is_writing) {
         (void)event_add(&connection->writable, &patience);
@@ -245,11 +243,11 @@ void lk_resp_connection_hurry(struct lk_resp_connection *connection) {
 
 /* Writes once all bytes that may leave. */
 static void write_out(struct lk_resp_connection *connection) {
-    const struct timeval patience = patience_of(connection);
+    const struct timeval patience = write_timeout_of(connection);
     struct lk_slice leaving = lk_reply_buffer_sendable(&connection->replies);
     ssize_t size;
 
-    if (connection->is_writing || connection->is_punished || leaving.size == 0) {
+    if (connection->is_writing || connection->is_penalized || leaving.size == 0) {
         return;
     }
     size = send(connection->socket, leaving.bytes, leaving.size, MSG_NOSIGNAL);
@@ -273,29 +271,29 @@ static void log_no_memory(const struct lk_resp_connection *connection) {
 }
 
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
-    bool has_called = take_kept(connection);
-    bool is_told;
+    bool has_called = execute_buffered(connection);
+    bool is_drained;
 
-    watch_request(connection);
+    bound_request_time(connection);
     if (!connection->is_dead) {
-        lk_resp_tell_events(connection);
+        lk_resp_write_events(connection);
         write_out(connection);
     }
     if (connection->replies.bytes.failed) {
         log_no_memory(connection);
     }
     lk_resp_connection_charge(connection);
-    is_told = untold(connection) == 0 && connection->blocked == NULL;
+    is_drained = unsent_bytes(connection) == 0 && connection->blocked == NULL;
     if (connection->is_dead || connection->replies.bytes.failed
-        || (connection->is_ending && is_told)) {
-        close_connection(connection);
+        || (connection->is_ending && is_drained)) {
+        lk_resp_connection_close(connection);
         return true;
     }
     lk_resp_connection_update(connection);
     if (has_called
         || (connection->input.size > 0 && connection->input.size >= connection->needed
-            && may_take(connection))) {
-        lk_resp_connection_stir(connection);
+            && may_execute(connection))) {
+        lk_resp_connection_schedule(connection);
         return true;
     }
     return false;
@@ -314,9 +312,9 @@ static bool admit(struct lk_resp_connection *connection) {
     return connection->is_admitted;
 }
 
-bool lk_resp_connection_welcome(struct lk_resp_connection *connection) {
-    connection->is_known = admit(connection);
-    return connection->is_known;
+bool lk_resp_connection_admit(struct lk_resp_connection *connection) {
+    connection->is_authenticated = admit(connection);
+    return connection->is_authenticated;
 }
 
 void lk_resp_connection_evict(struct lk_pending *pending) {
@@ -325,7 +323,7 @@ void lk_resp_connection_evict(struct lk_pending *pending) {
                                       - offsetof(struct lk_resp_connection, pending));
 
     connection->is_dead = true;
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 /*
@@ -333,38 +331,38 @@ void lk_resp_connection_evict(struct lk_pending *pending) {
  * detect that the client closes meanwhile: a client that reconnects for its next guess finds its
  * place taken.
  */
-void lk_resp_connection_punish(struct lk_resp_connection *connection) {
+void lk_resp_connection_penalize(struct lk_resp_connection *connection) {
     struct lk_admission *admission = &connection->listener->admission;
     int64_t now_us = lk_server_times(connection->listener->server).now_us;
     int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, now_us);
     const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
 
-    connection->is_punished = true;
+    connection->is_penalized = true;
     lk_admission_protect(admission, &connection->pending, true);
     (void)event_add(&connection->penalty, &delay);
 }
 
-void lk_resp_connection_pardon(struct lk_resp_connection *connection) {
+void lk_resp_connection_end_penalty(struct lk_resp_connection *connection) {
     (void)event_del(&connection->penalty);
-    connection->is_punished = false;
+    connection->is_penalized = false;
     lk_admission_protect(&connection->listener->admission, &connection->pending, false);
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
-static void penalty_over(evutil_socket_t socket, short what, void *context) {
+static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
-    lk_resp_connection_pardon(context);
+    lk_resp_connection_end_penalty(context);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* If no password is required, every client counts as authenticated. */
-static bool let_in(struct lk_resp_connection *connection) {
+static bool admit_or_hold(struct lk_resp_connection *connection) {
     struct lk_resp_listener *listener = connection->listener;
 
     return lk_server_options_of(listener->server)->password == NULL
-               ? lk_resp_connection_welcome(connection)
+               ? lk_resp_connection_admit(connection)
                : lk_admission_add(&listener->admission, &connection->pending, connection->socket);
 }
 
@@ -372,10 +370,10 @@ static void begin_events(struct lk_resp_connection *connection) {
     struct event_base *loop = lk_server_loop(connection->listener->server);
 
     (void)event_assign(&connection->readable, loop, connection->socket, EV_READ | EV_PERSIST,
-                       read_some, connection);
-    (void)event_assign(&connection->writable, loop, connection->socket, EV_WRITE, go_on_writing,
+                       on_readable, connection);
+    (void)event_assign(&connection->writable, loop, connection->socket, EV_WRITE, on_writable,
                        connection);
-    (void)evtimer_assign(&connection->penalty, loop, penalty_over, connection);
+    (void)evtimer_assign(&connection->penalty, loop, on_penalty_over, connection);
 }
 
 bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
@@ -387,7 +385,7 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
     }
     connection->listener = listener;
     connection->socket = socket;
-    if (!let_in(connection)) {
+    if (!admit_or_hold(connection)) {
         free(connection);
         return false;
     }
@@ -404,6 +402,6 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
         lk_resp_end_answer(connection, 0);
         connection->is_ending = true;
     }
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
     return true;
 }

@@ -23,7 +23,7 @@ static void refuse(int socket) {
     (void)close(socket);
 }
 
-static void accept_some(evutil_socket_t socket, short what, void *context) {
+static void on_acceptable(evutil_socket_t socket, short what, void *context) {
     static const struct timeval later = {.tv_usec = RETRY_MS * 1000};
     struct lk_resp_listener *listener = context;
     bool is_exhausted = false;
@@ -46,7 +46,7 @@ static void accept_some(evutil_socket_t socket, short what, void *context) {
     }
 }
 
-static void accept_again(evutil_socket_t socket, short what, void *context) {
+static void on_retry(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_listener *listener = context;
 
     (void)socket;
@@ -79,7 +79,7 @@ static void set_backpressure(struct lk_listener *of, bool has_backpressure) {
     TAILQ_FOREACH(connection, &listener->all, all) {
         lk_resp_connection_update(connection);
         if (!has_backpressure && connection->input.size > 0) {
-            lk_resp_connection_stir(connection);
+            lk_resp_connection_schedule(connection);
         }
     }
 }
@@ -97,7 +97,7 @@ static size_t shed(struct lk_listener *of, bool ends) {
         }
     }
     if (ends && worst != NULL) {
-        lk_resp_connection_cut(worst);
+        lk_resp_connection_close(worst);
     }
     return most;
 }
@@ -114,8 +114,8 @@ static void stop(struct lk_listener *of) {
     lk_listen_socket_close(&listener->listen_socket);
     TAILQ_FOREACH(connection, &listener->all, all) {
         connection->is_ending = true;
-        lk_resp_connection_hurry(connection);
-        lk_resp_connection_pardon(connection);
+        lk_resp_connection_shorten_timeout(connection);
+        lk_resp_connection_end_penalty(connection);
     }
 }
 
@@ -132,7 +132,7 @@ static void close_listener(struct lk_listener *of) {
     }
     TAILQ_FOREACH(connection, &listener->all, all) {
         connection->is_dead = true;
-        lk_resp_connection_stir(connection);
+        lk_resp_connection_schedule(connection);
     }
     (void)turn_end(of);
     lk_admission_end(&listener->admission);
@@ -189,8 +189,9 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
     TAILQ_INIT(&listener->all);
     TAILQ_INIT(&listener->ready);
     (void)event_assign(&listener->acceptable, lk_server_loop(server),
-                       listener->listen_socket.socket, EV_READ | EV_PERSIST, accept_some, listener);
-    (void)evtimer_assign(&listener->retry, lk_server_loop(server), accept_again, listener);
+                       listener->listen_socket.socket, EV_READ | EV_PERSIST, on_acceptable,
+                       listener);
+    (void)evtimer_assign(&listener->retry, lk_server_loop(server), on_retry, listener);
     if (event_add(&listener->acceptable, NULL) != 0) {
         lk_listen_socket_close(&listener->listen_socket);
         free(listener);

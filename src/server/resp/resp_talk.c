@@ -51,10 +51,10 @@ static bool authenticate(struct lk_resp_connection *connection, const struct lk_
     }
     if ((user != NULL && !lk_word_is(*user, "default")) || !is_password(expected, password)) {
         lk_resp_refuse(connection, "WRONGPASS", "invalid username-password pair");
-        lk_resp_connection_punish(connection);
+        lk_resp_connection_penalize(connection);
         return false;
     }
-    if (!lk_resp_connection_welcome(connection)) {
+    if (!lk_resp_connection_admit(connection)) {
         lk_resp_refuse(connection, "FULL", "too many connections");
         connection->is_ending = true;
         return false;
@@ -132,7 +132,7 @@ static void talk_hello(struct lk_resp_connection *connection, const struct lk_sl
             return;
         }
     }
-    if (!connection->is_known) {
+    if (!connection->is_authenticated) {
         lk_resp_refuse(connection, "NOAUTH",
                        "HELLO must be called with the client already authenticated, or with AUTH");
         return;
@@ -280,7 +280,7 @@ static void talk_reset(struct lk_resp_connection *connection, const struct lk_sl
     lk_resp_unwatch_all(connection);
     connection->version = 2;
     connection->name[0] = '\0';
-    connection->is_known = password_of(connection) == NULL;
+    connection->is_authenticated = password_of(connection) == NULL;
     lk_resp_put_simple(out_of(connection), "RESET");
 }
 
@@ -462,14 +462,14 @@ bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *
     size_t needed;
 
     if (lk_resp_words[i].name == NULL) {
-        if (!connection->is_known) {
+        if (!connection->is_authenticated) {
             lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
         }
-        return !connection->is_known;
+        return !connection->is_authenticated;
     }
     needed =
         (size_t)(lk_resp_words[i].arity < 0 ? -lk_resp_words[i].arity : lk_resp_words[i].arity);
-    if (!connection->is_known && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
+    if (!connection->is_authenticated && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
         lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
     } else if (count < needed || (lk_resp_words[i].arity > 0 && count != needed)) {
         lk_error error;

@@ -30,10 +30,10 @@ struct lk_resp_watch {
     char channel[CHANNEL_BYTES_MAX]; /* of a subscription, as the client wrote it */
 };
 
-static void hear(struct lk_watcher *watcher) {
+static void on_events(struct lk_watcher *watcher) {
     struct lk_resp_watch *watch = (struct lk_resp_watch *)(void *)watcher;
 
-    lk_resp_connection_stir(watch->connection);
+    lk_resp_connection_schedule(watch->connection);
 }
 
 static void end_watch(struct lk_resp_connection *connection, struct lk_resp_watch *watch) {
@@ -90,7 +90,7 @@ static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watc
     added->connection = connection;
     added->kind = kind;
     (void)snprintf(added->channel, sizeof added->channel, "%.*s", (int)channel.size, channel.bytes);
-    added->watcher.ready = hear;
+    added->watcher.ready = on_events;
     lk_watcher_begin(lk_server_core(server), &added->watcher, prefix, after, &times);
     SLIST_INSERT_HEAD(&connection->watches, added, list);
     connection->watch_count++;
@@ -239,7 +239,7 @@ void lk_resp_unsubscribe(struct lk_resp_connection *connection, enum lk_resp_wat
 /* ---- sending events -------------------------------------------------------------------------- */
 
 /* The first path of the event below the prefix; for a gap, which has none, the prefix. */
-static struct lk_slice path_told(const struct lk_watcher *watcher, const lk_watch_event *event) {
+static struct lk_slice event_path(const struct lk_watcher *watcher, const lk_watch_event *event) {
     struct lk_path path;
 
     for (size_t i = 0; i < event->part_count; i++) {
@@ -263,7 +263,7 @@ static void write_address(struct lk_resp_connection *connection, const struct lk
     case LK_RESP_PSUBSCRIBE:
         lk_resp_put_bulk(out, lk_slice_of("pmessage"));
         lk_resp_put_bulk(out, lk_slice_of(watch->channel));
-        lk_resp_put_bulk(out, path_told(watcher, event));
+        lk_resp_put_bulk(out, event_path(watcher, event));
         break;
     case LK_RESP_SUBSCRIBE:
         lk_resp_put_bulk(out, lk_slice_of("message"));
@@ -297,7 +297,7 @@ static void write_event(struct lk_resp_connection *connection, const struct lk_r
     lk_reply_buffer_end(&connection->replies, 0, false);
 }
 
-void lk_resp_tell_events(struct lk_resp_connection *connection) {
+void lk_resp_write_events(struct lk_resp_connection *connection) {
     struct lk_core *core = lk_server_core(connection->listener->server);
     struct lk_times times = lk_server_times(connection->listener->server);
     struct lk_resp_watch *each;
