@@ -139,12 +139,13 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
                            const struct lk_server_options *options, bool is_local);
 
 /* Begin and end accepting connections. */
-void lk_http_clients_invite(struct lk_http_clients *clients);
-void lk_http_clients_uninvite(struct lk_http_clients *clients);
+void lk_http_clients_start_accepting(struct lk_http_clients *clients);
+void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
 void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out);
-void lk_http_clients_hurry(struct lk_http_clients *clients); /* shutdown: replies must be read
+void lk_http_clients_shorten_timeouts(
+    struct lk_http_clients *clients);                      /* shutdown: replies must be read
                                                               * soon */
-void lk_http_clients_end(struct lk_http_clients *clients);   /* after the last client has closed */
+void lk_http_clients_end(struct lk_http_clients *clients); /* after the last client has closed */
 
 /* At the end of each turn: handles the clients accepted in it and those that were evicted. */
 void lk_http_clients_end_turn(struct lk_http_clients *clients);
@@ -154,18 +155,18 @@ struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                                          struct evhttp_request *request);
 
 /* Admits the client, as every request but a health check needs; false: the bound is reached. */
-bool lk_http_client_settle(struct lk_http_client *client);
+bool lk_http_client_admit(struct lk_http_client *client);
 
 /* A wrong password was sent: the refusal is delayed. false: no memory. */
-bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request);
+bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
 
 /* The whole request has arrived; its reply is about to be sent. */
-void lk_http_client_asked(struct lk_http_client *client);
-void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request,
-                         size_t body_size);
+void lk_http_client_request_received(struct lk_http_client *client);
+void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
+                                size_t body_size);
 
 /* The request was parsed, and its answer may take long: frees its body. */
-void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *request);
+void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_request *request);
 
 /* The size of the largest request or reply that is buffered; `ends`: closes its connection. */
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends);

@@ -143,7 +143,7 @@ static void end_penalty(struct lk_http_client *client) {
     client->penalty = NULL;
 }
 
-static void penalty_over(evutil_socket_t socket, short what, void *context) {
+static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
     struct lk_http_penalty *penalty = context;
     struct lk_http_client *client = penalty->client;
     struct evhttp_request *request = penalty->request;
@@ -154,7 +154,7 @@ static void penalty_over(evutil_socket_t socket, short what, void *context) {
     lk_http_refuse_without_password(client->listener, request);
 }
 
-bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request) {
+bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request) {
     struct lk_http_clients *clients = &client->listener->clients;
     int64_t delay_us =
         lk_admission_penalty_us(&clients->admission, client->socket, now_us(client->listener));
@@ -165,9 +165,9 @@ bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request 
         return false;
     }
     *penalty = (struct lk_http_penalty){.client = client, .request = request};
-    lk_http_client_waits(client, request);
+    lk_http_client_free_request(client, request);
     client->penalty = penalty;
-    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->listener->server), penalty_over,
+    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->listener->server), on_penalty_over,
                          penalty);
     (void)event_add(&penalty->timer, &delay);
     return true;
@@ -184,7 +184,7 @@ static uint32_t count_max(const struct lk_http_clients *clients) {
     return clients->admitted_max + clients->admission.count_max;
 }
 
-static void accept_again(evutil_socket_t socket, short what, void *context) {
+static void resume_accepting(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
     struct evconnlistener *evlistener = evlistener_of(clients->listener);
 
@@ -219,7 +219,7 @@ static void on_accept_failed(struct evconnlistener *evlistener, void *context) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void forget(struct lk_http_client *client) {
+static void free_client(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
 
     TAILQ_REMOVE(client->in_list, client, list);
@@ -228,7 +228,7 @@ static void forget(struct lk_http_client *client) {
     clients->admitted -= client->is_admitted;
     free(client);
     if (clients->count-- == count_max(clients)) {
-        accept_again(-1, 0, clients);
+        resume_accepting(-1, 0, clients);
     }
 }
 
@@ -247,7 +247,7 @@ static void on_closed(struct evhttp_connection *connection, void *context) {
     if (client->stream != NULL) {
         lk_http_stream_closed(client->stream);
     }
-    forget(client);
+    free_client(client);
 }
 
 /* The callback of evhttp for the buffers of a connection that it has accepted. */
@@ -309,7 +309,7 @@ static bool admit(struct lk_http_client *client) {
  * Adds it to those whose request is awaited. A client without room is closed at the end of the
  * turn.
  */
-static void let_in(struct lk_http_client *client) {
+static void admit_or_hold(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
     bool is_let_in = (!clients->has_password && admit(client))
                      || lk_admission_add(&clients->admission, &client->pending, client->socket);
@@ -368,7 +368,7 @@ static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info
 }
 
 /* Only bytes after the request are still buffered. */
-static void forget_request(struct lk_http_client *client) {
+static void count_buffered_request(struct lk_http_client *client) {
     struct bufferevent *buffers = evhttp_connection_get_bufferevent(client->connection);
 
     client->asked = evbuffer_get_length(bufferevent_get_input(buffers));
@@ -393,14 +393,14 @@ static void attach(struct lk_http_client *client) {
     (void)bufferevent_decref(client->buffers);
     client->buffers = NULL;
     if (connection == NULL) {
-        forget(client);
+        free_client(client);
     } else if (client->socket < 0 || !make_slot(clients, client->socket)) {
         evhttp_connection_free(connection);
-        forget(client);
+        free_client(client);
     } else {
         clients->slots[client->socket] = client;
         evhttp_connection_set_closecb(connection, on_closed, client);
-        let_in(client);
+        admit_or_hold(client);
     }
 }
 
@@ -421,7 +421,7 @@ static void close_evicted(struct lk_http_clients *clients) {
  * While no more connections can be accepted, closes some that only wait, because a health check
  * must get through.
  */
-static void make_room(struct lk_http_clients *clients) {
+static void evict_surplus(struct lk_http_clients *clients) {
     uint32_t count = 1 + clients->admission.count / 4;
 
     while (clients->count >= count_max(clients) && count-- > 0
@@ -434,7 +434,7 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients) {
     attach_all(clients);
     close_evicted(
         clients); /* pending connections evicted for their address have made room already */
-    make_room(clients);
+    evict_surplus(clients);
     close_evicted(clients);
 }
 
@@ -451,12 +451,12 @@ struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                : NULL;
 }
 
-void lk_http_client_asked(struct lk_http_client *client) {
+void lk_http_client_request_received(struct lk_http_client *client) {
     move(client, &client->listener->clients.busy, 0);
     lk_admission_protect(&client->listener->clients.admission, &client->pending, true);
 }
 
-bool lk_http_client_settle(struct lk_http_client *client) {
+bool lk_http_client_admit(struct lk_http_client *client) {
     return admit(client);
 }
 
@@ -466,15 +466,15 @@ static void on_reply_written(struct evhttp_request *request, void *context) {
 
     (void)request;
     client->told = 0;
-    forget_request(client);
+    count_buffered_request(client);
     move(client, &client->listener->clients.reading, client->listener->clients.request_s);
     lk_admission_protect(&client->listener->clients.admission, &client->pending, false);
     arm(&client->listener->clients);
 }
 
 /* The time that the turn has taken so far does not count for the reader. */
-void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request,
-                         size_t body_size) {
+void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
+                                size_t body_size) {
     client->told = body_size;
     charge(client);
     (void)event_base_update_cache_time(lk_server_loop(client->listener->server));
@@ -483,11 +483,11 @@ void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *r
     arm(&client->listener->clients);
 }
 
-void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *request) {
+void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_request *request) {
     struct evbuffer *body = evhttp_request_get_input_buffer(request);
 
     (void)evbuffer_drain(body, evbuffer_get_length(body));
-    forget_request(client);
+    count_buffered_request(client);
 }
 
 static struct lk_http_client *worse(struct lk_http_client *worst,
@@ -531,10 +531,11 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
     TAILQ_INIT(&clients->busy);
     TAILQ_INIT(&clients->closing);
     (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), on_timer, clients);
-    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), accept_again, clients);
+    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), resume_accepting,
+                         clients);
 }
 
-void lk_http_clients_invite(struct lk_http_clients *clients) {
+void lk_http_clients_start_accepting(struct lk_http_clients *clients) {
     struct lk_http_listener *listener = clients->listener;
     struct evconnlistener *evlistener = evlistener_of(listener);
 
@@ -545,7 +546,7 @@ void lk_http_clients_invite(struct lk_http_clients *clients) {
     (void)event_add(&clients->exhausted, NULL);
 }
 
-void lk_http_clients_uninvite(struct lk_http_clients *clients) {
+void lk_http_clients_stop_accepting(struct lk_http_clients *clients) {
     (void)event_del(&clients->exhausted);
     (void)event_del(&clients->retry);
 }
@@ -570,7 +571,7 @@ void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffe
     add_list(clients, &clients->busy, out);
 }
 
-void lk_http_clients_hurry(struct lk_http_clients *clients) {
+void lk_http_clients_shorten_timeouts(struct lk_http_clients *clients) {
     static const struct timeval soon = {.tv_sec = 1};
     struct lk_http_client *client;
 

@@ -35,7 +35,7 @@ struct lk_http_stream {
     TAILQ_ENTRY(lk_http_stream) ready;
     bool is_ready;
     bool is_sending;
-    bool was_told; /* an event was sent since the last heartbeat */
+    bool has_sent; /* an event was sent since the last heartbeat */
 };
 
 static void on_events(struct lk_watcher *watcher) {
@@ -122,7 +122,7 @@ static void tell(struct lk_http_stream *stream) {
     if (piece.failed) {
         on_gone(stream);
     } else if (piece.size > 0) {
-        stream->was_told = true;
+        stream->has_sent = true;
         send_piece(stream, &piece);
     }
     lk_buffer_done(&piece);
@@ -141,8 +141,8 @@ static void beat(evutil_socket_t socket, short what, void *context) {
         struct lk_buffer piece = {.max = 0};
 
         next = TAILQ_NEXT(stream, list); /* the stream may be closed */
-        if (stream->is_sending || stream->was_told) {
-            stream->was_told = false;
+        if (stream->is_sending || stream->has_sent) {
+            stream->has_sent = false;
             continue;
         }
         lk_buffer_add_text(&piece, comment);
@@ -219,7 +219,7 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     listener->stream_count++;
     lk_http_live_check_begin(&stream->live_check, request, on_gone, stream);
     client->stream = stream;
-    lk_http_client_waits(client, request);
+    lk_http_client_free_request(client, request);
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
     begin_stream(request, stream->watcher.after);

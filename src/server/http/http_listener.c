@@ -171,7 +171,7 @@ void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *requ
         }
         lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
     } else {
-        lk_http_client_waits(lk_http_client_of(listener, request), request);
+        lk_http_client_free_request(lk_http_client_of(listener, request), request);
     }
 }
 
@@ -198,8 +198,8 @@ static void stop(struct lk_listener *of) {
     struct lk_http_listener *listener = http_listener(of);
 
     if (listener->bound != NULL) {
-        lk_http_clients_uninvite(&listener->clients);
-        lk_http_clients_hurry(&listener->clients);
+        lk_http_clients_stop_accepting(&listener->clients);
+        lk_http_clients_shorten_timeouts(&listener->clients);
         evhttp_del_accept_socket(listener->http, listener->bound);
         listener->bound = NULL;
         lk_listen_socket_close(&listener->listen_socket);
@@ -276,7 +276,7 @@ static bool begin_http(struct lk_http_listener *listener) {
         evhttp_accept_socket_with_handle(listener->http, listener->listen_socket.socket);
     if (listener->bound != NULL) {
         listener->listen_socket.socket = -1;
-        lk_http_clients_invite(&listener->clients);
+        lk_http_clients_start_accepting(&listener->clients);
     }
     return listener->bound != NULL;
 }

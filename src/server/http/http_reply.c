@@ -66,7 +66,7 @@ void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request
         add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
     }
     if (client != NULL) {
-        lk_http_client_told(client, request, reply->body.size);
+        lk_http_client_reply_begun(client, request, reply->body.size);
         /* A client without the password may send it in its next request; one beyond the bound is
          * closed. */
         if (!client->is_admitted && status != HTTP_STATUS_UNAUTHORIZED) {

@@ -58,7 +58,7 @@ static bool has_hidden_header(struct evhttp_request *request) {
  * Whether every program on the way reads the same request, with the same last byte. If a proxy in
  * front of the service and evhttp disagreed, a second request could be smuggled behind the first.
  */
-static bool is_clear(struct evhttp_request *request) {
+static bool is_unambiguous(struct evhttp_request *request) {
     enum evhttp_cmd_type method = evhttp_request_get_command(request);
     const char *length = header_of(request, "Content-Length");
     const char *encoding = header_of(request, "Transfer-Encoding");
@@ -75,7 +75,7 @@ static bool is_clear(struct evhttp_request *request) {
            || (encoding == NULL && (length == NULL || strspn(length, "0") == strlen(length)));
 }
 
-static void refuse_unclear(struct lk_http_listener *listener, struct evhttp_request *request) {
+static void refuse_ambiguous(struct lk_http_listener *listener, struct evhttp_request *request) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
     lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID,
                    "what is asked, or where it ends, is not clear: see Host, Content-Length, "
@@ -280,8 +280,8 @@ static bool is_encoded(struct lk_slice text) {
 }
 
 /* Reads the path after the route, the query, and the body where it is the value. */
-static lk_outcome read_rest(struct lk_draft *draft, struct evhttp_request *request,
-                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *request,
+                           struct lk_slice rest, struct sources *sources, lk_error *error) {
     char *encoded;
     size_t size = 0;
 
@@ -326,7 +326,7 @@ static lk_outcome read_wish(struct lk_http_listener *listener, struct evhttp_req
     bool is_post = evhttp_request_get_command(request) == EVHTTP_REQ_POST;
     lk_outcome outcome = is_post
                              ? lk_draft_read_json(draft, body_of(request), &sources->body, error)
-                             : read_rest(draft, request, rest, sources, error);
+                             : read_url(draft, request, rest, sources, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -473,7 +473,7 @@ static void refuse_surplus(struct lk_http_listener *listener, struct evhttp_requ
 /* A missing password is refused at once, a wrong one after a delay. */
 static void refuse_unauthenticated(struct lk_http_listener *listener,
                                    struct evhttp_request *request, struct lk_http_client *client) {
-    if (header_of(request, "Authorization") == NULL || !lk_http_client_punish(client, request)) {
+    if (header_of(request, "Authorization") == NULL || !lk_http_client_penalize(client, request)) {
         lk_http_refuse_without_password(listener, request);
     }
 }
@@ -482,7 +482,7 @@ static void refuse_unauthenticated(struct lk_http_listener *listener,
  * Health checks are answered even when the service is full: a supervisor would restart a service
  * that does not answer.
  */
-static bool is_probe(const char *path) {
+static bool is_health_check(const char *path) {
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
 }
 
@@ -497,9 +497,9 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
         refuse_surplus(listener, request);
         return;
     }
-    lk_http_client_asked(client);
-    if (!is_clear(request)) {
-        refuse_unclear(listener, request);
+    lk_http_client_request_received(client);
+    if (!is_unambiguous(request)) {
+        refuse_ambiguous(listener, request);
     } else if (path == NULL) {
         lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
     } else if (!is_from_here(listener, request)) {
@@ -508,9 +508,9 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     } else if (password != NULL && strcmp(path, "/healthz") != 0
                && !is_known(password, header_of(request, "Authorization"))) {
         refuse_unauthenticated(listener, request, client);
-    } else if (!is_probe(path) && !lk_http_client_settle(client)) {
+    } else if (!is_health_check(path) && !lk_http_client_admit(client)) {
         refuse_surplus(listener, request);
-    } else if (!is_probe(path) && lk_server_is_full(listener->server)) {
+    } else if (!is_health_check(path) && lk_server_is_full(listener->server)) {
         lk_http_refuse(listener, request, STATUS_TOO_MANY, LK_FULL,
                        "there is no room for the reply just now: too much has not been read");
     } else {
