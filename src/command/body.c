@@ -42,7 +42,7 @@ static lk_outcome refuse(const char *name, const char *what, lk_error *error) {
     return lk_error_set(error, LK_INVALID, "\"%.*s\" is %s", SHOWN_NAME_BYTES_MAX, name, what);
 }
 
-/* ---- kinds of values ---- */
+/* ---- kinds of values ------------------------------------------------------------------------- */
 
 /* Milliseconds as a number, or text such as "10s". */
 static lk_outcome read_duration(const char *name, const json_t *value, int64_t *ret_ms,
@@ -108,7 +108,7 @@ static lk_outcome set_field(struct lk_draft *draft, enum lk_keyword keyword, con
     return outcome == LK_OK ? lk_keyword_set_number(draft, keyword, name, number, error) : outcome;
 }
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Sets the mode of an ask. A `wait` without a mode means WAIT. */
 static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error *error) {
@@ -227,7 +227,7 @@ static lk_outcome set_member(struct lk_draft *draft, const char *name, const jso
 }
 
 /* Interprets `wait` once all members are known. */
-static lk_outcome settle_mode(struct lk_draft *draft, lk_error *error) {
+static lk_outcome resolve_mode(struct lk_draft *draft, lk_error *error) {
     bool has_wait = (draft->given >> LK_WORD_WAIT & 1) != 0;
 
     if (has_wait && draft->has_mode && draft->style != LK_WAIT) {
@@ -292,6 +292,6 @@ lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
             return outcome;
         }
     }
-    outcome = settle_mode(draft, error);
+    outcome = resolve_mode(draft, error);
     return outcome == LK_OK ? require_operands(draft, error) : outcome;
 }

@@ -41,7 +41,7 @@ static void understand(const struct lk_resp_request *request) {
     outcome =
         lk_draft_read_words(&draft, request->arguments + 1, request->argument_count - 1, &error);
     if (outcome == LK_OK) {
-        outcome = lk_draft_understand(&draft, &call, &error);
+        outcome = lk_draft_parse(&draft, &call, &error);
     }
     FUZZ_DEMAND(outcome == LK_OK || (outcome == LK_INVALID && error.text[0] != '\0'));
     if (outcome == LK_OK) {

@@ -306,7 +306,7 @@ static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *reques
 }
 
 /* A request without an owner gets a fresh one, which the answer names. */
-static void complete_wish(struct lk_draft *draft, struct sources *sources) {
+static void fill_in_defaults(struct lk_draft *draft, struct sources *sources) {
     bool asks = lk_command_decides(draft->command, LK_COMMAND_ASK)
                 || lk_command_decides(draft->command, LK_COMMAND_TAKE);
 
@@ -320,8 +320,8 @@ static void complete_wish(struct lk_draft *draft, struct sources *sources) {
     }
 }
 
-static lk_outcome read_wish(struct lk_http_listener *listener, struct evhttp_request *request,
-                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+static lk_outcome read_draft(struct lk_http_listener *listener, struct evhttp_request *request,
+                             struct lk_slice rest, struct sources *sources, lk_error *error) {
     struct lk_draft *draft = &listener->draft;
     bool is_post = evhttp_request_get_command(request) == EVHTTP_REQ_POST;
     lk_outcome outcome = is_post
@@ -331,8 +331,8 @@ static lk_outcome read_wish(struct lk_http_listener *listener, struct evhttp_req
     if (outcome != LK_OK) {
         return outcome;
     }
-    complete_wish(draft, sources);
-    outcome = lk_draft_understand(draft, &listener->call, error);
+    fill_in_defaults(draft, sources);
+    outcome = lk_draft_parse(draft, &listener->call, error);
     if (outcome == LK_OK) {
         lk_reply_context_fill(&listener->context, draft, &listener->call);
     }
@@ -347,7 +347,7 @@ static void run_command(struct lk_http_listener *listener, struct evhttp_request
 
     TAILQ_INIT(&sources.query);
     lk_draft_begin(&listener->draft, command);
-    outcome = read_wish(listener, request, rest, &sources, &error);
+    outcome = read_draft(listener, request, rest, &sources, &error);
     if (outcome == LK_OK) {
         lk_http_call(listener, request);
     } else {

@@ -85,7 +85,7 @@ static void refuse(struct lk_resp_connection *connection, const char *word, cons
     lk_resp_end_answer(connection, 0);
 }
 
-static void refuse_wish(struct lk_resp_connection *connection, const lk_error *error) {
+static void refuse_draft(struct lk_resp_connection *connection, const lk_error *error) {
     struct lk_form_writer writer = writer_of(connection);
 
     lk_reply_buffer_begin(&connection->replies);
@@ -94,7 +94,7 @@ static void refuse_wish(struct lk_resp_connection *connection, const lk_error *e
 }
 
 /* A command without an owner gets the connection's own, and its request is bound (R18). */
-static void complete_wish(struct lk_resp_connection *connection, struct lk_draft *draft) {
+static void fill_in_defaults(struct lk_resp_connection *connection, struct lk_draft *draft) {
     bool takes_owner = (draft->command->keywords >> LK_WORD_OWNER & 1) != 0;
 
     if (lk_command_decides(draft->command, LK_COMMAND_BREAK)) {
@@ -133,12 +133,12 @@ static void execute(struct lk_resp_connection *connection, const struct lk_comma
 
     lk_draft_begin(&listener->draft, command);
     if (lk_draft_read_words(&listener->draft, words, count, &error) != LK_OK) {
-        refuse_wish(connection, &error);
+        refuse_draft(connection, &error);
         return;
     }
-    complete_wish(connection, &listener->draft);
-    if (lk_draft_understand(&listener->draft, &listener->call, &error) != LK_OK) {
-        refuse_wish(connection, &error);
+    fill_in_defaults(connection, &listener->draft);
+    if (lk_draft_parse(&listener->draft, &listener->call, &error) != LK_OK) {
+        refuse_draft(connection, &error);
         return;
     }
     lk_reply_context_fill(&listener->context, &listener->draft, &listener->call);
