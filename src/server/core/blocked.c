@@ -225,17 +225,17 @@ static bool withdraw(struct lk_core *core, lk_ref request) {
 
 static void time_out(struct lk_core *core, struct lk_blocked *blocked) {
     struct lk_session *session = blocked->session;
-    struct lk_blocker blockers[LK_BLOCKERS_TOLD_MAX];
+    struct lk_blocker blockers[LK_BLOCKERS_NAMED_MAX];
     struct lk_answer answer = {.outcome = LK_TIMEOUT, .text = ""};
     lk_ref request = blocked->binding != NULL ? blocked->binding->request : 0;
     bool is_withdrawn = blocked->created;
     uint64_t tag = blocked->tag;
-    size_t told = blocked->blockers_max;
+    size_t count = blocked->blockers_max;
 
-    told = told < LK_BLOCKERS_TOLD_MAX ? told : LK_BLOCKERS_TOLD_MAX;
-    if (request != 0 && told > 0) {
-        answer.in_the_way = lk_model_blockers(core->model, request, blockers, told);
-        answer.blocker_count = answer.in_the_way < told ? answer.in_the_way : told;
+    count = count < LK_BLOCKERS_NAMED_MAX ? count : LK_BLOCKERS_NAMED_MAX;
+    if (request != 0 && count > 0) {
+        answer.in_the_way = lk_model_blockers(core->model, request, blockers, count);
+        answer.blocker_count = answer.in_the_way < count ? answer.in_the_way : count;
         answer.blockers = blockers;
     }
     lk_blocked_free(core, blocked);

@@ -264,7 +264,7 @@ void lk_event_log_stop(struct lk_core *core) {
 
 void lk_event_log_done(struct lk_event_log *event_log) {
     drop_oldest(event_log, 0, 0);
-    lk_watch_event_done(&event_log->told);
+    lk_watch_event_done(&event_log->returned);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -347,24 +347,24 @@ void lk_watcher_end(struct lk_core *core, struct lk_watcher *watcher,
     lk_event_log_unfollow(core);
 }
 
-static const lk_watch_event *tell_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
-                                      uint64_t sequence, const struct lk_times *times) {
+static const lk_watch_event *return_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
+                                        uint64_t sequence, const struct lk_times *times) {
     watcher->after = sequence;
-    event_log->told = (lk_watch_event){
+    event_log->returned = (lk_watch_event){
         .kind = LK_WATCH_GAP, .sequence = sequence, .at_unix_ms = times->wall_us / 1000};
-    return &event_log->told;
+    return &event_log->returned;
 }
 
 const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *watcher,
                                       const struct lk_times *times) {
     struct lk_event_log *event_log = &core->event_log;
 
-    lk_watch_event_done(&event_log->told);
+    lk_watch_event_done(&event_log->returned);
     if (core->model == NULL) {
         return NULL;
     }
     if (watcher->after > event_log->last) {
-        return tell_gap(event_log, watcher, event_log->last, times);
+        return return_gap(event_log, watcher, event_log->last, times);
     }
     for (size_t i = first_behind(event_log, watcher->after); i < event_log->count; i++) {
         const struct lk_stored_event *kept = kept_at(event_log, i);
@@ -372,16 +372,17 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
             return NULL;
         }
         if (kept->sequence != watcher->after + 1) {
-            return tell_gap(event_log, watcher, kept->sequence - 1, times);
+            return return_gap(event_log, watcher, kept->sequence - 1, times);
         }
         watcher->after = kept->sequence;
         if (lk_stored_event_is_below(kept, &watcher->prefix)
-            && lk_stored_event_open(kept, &event_log->told)) {
-            return &event_log->told;
+            && lk_stored_event_open(kept, &event_log->returned)) {
+            return &event_log->returned;
         }
     }
-    return watcher->after != event_log->last ? tell_gap(event_log, watcher, event_log->last, times)
-                                             : NULL;
+    return watcher->after != event_log->last
+               ? return_gap(event_log, watcher, event_log->last, times)
+               : NULL;
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------- */

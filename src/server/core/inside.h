@@ -22,7 +22,7 @@
 #include "server/core/event_log.h"
 
 enum {
-    LK_BLOCKERS_TOLD_MAX = 16, /* named in the answer to a wait that has timer out */
+    LK_BLOCKERS_NAMED_MAX = 16, /* named in the answer to a wait that has timer out */
     LK_QUEUE_BUCKETS = 1024,
 };
 

@@ -74,9 +74,9 @@ struct lk_http_client {
     struct bufferevent *buffers;          /* NULL once `connection` is set: */
     struct evhttp_connection *connection; /* set once evhttp has made it */
     int socket;
-    size_t asked;     /* bytes received of its request, and after it */
-    size_t told;      /* ... bytes of its reply that have not been read */
-    size_t charged;   /* both, as accounted by the server */
+    size_t request_bytes; /* bytes received of its request, and after it */
+    size_t reply_bytes;   /* ... bytes of its reply that have not been read */
+    size_t charged;       /* both, as accounted by the server */
     bool is_admitted; /* counts towards the bound of connections; else it is a pending connection */
     struct lk_pending pending;
     struct lk_http_penalty *penalty;     /* after a wrong password; NULL: none */
@@ -200,7 +200,7 @@ void lk_http_events_close(struct lk_http_listener *listener);
 
 /* Fills a reply from the core's reply. */
 void lk_http_reply_fill(const struct lk_http_listener *listener,
-                        const struct lk_reply_context *context, const struct lk_reply *said,
+                        const struct lk_reply_context *context, const struct lk_reply *core_reply,
                         struct lk_http_reply *reply);
 
 /* Sends the reply, and empties it. */

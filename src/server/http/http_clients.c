@@ -348,7 +348,8 @@ static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info 
 }
 
 static void charge(struct lk_http_client *client) {
-    lk_server_charge(client->listener->server, &client->charged, client->asked + client->told);
+    lk_server_charge(client->listener->server, &client->charged,
+                     client->request_bytes + client->reply_bytes);
 }
 
 /*
@@ -361,8 +362,9 @@ static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info
 
     (void)input;
     if (info->n_added > 0) {
-        client->asked += info->n_added;
-        client->asked = client->asked < KEPT_BYTES_MAX ? client->asked : KEPT_BYTES_MAX;
+        client->request_bytes += info->n_added;
+        client->request_bytes =
+            client->request_bytes < KEPT_BYTES_MAX ? client->request_bytes : KEPT_BYTES_MAX;
         charge(client);
     }
 }
@@ -371,7 +373,7 @@ static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info
 static void count_buffered_request(struct lk_http_client *client) {
     struct bufferevent *buffers = evhttp_connection_get_bufferevent(client->connection);
 
-    client->asked = evbuffer_get_length(bufferevent_get_input(buffers));
+    client->request_bytes = evbuffer_get_length(bufferevent_get_input(buffers));
     charge(client);
 }
 
@@ -465,7 +467,7 @@ static void on_reply_written(struct evhttp_request *request, void *context) {
     struct lk_http_client *client = context;
 
     (void)request;
-    client->told = 0;
+    client->reply_bytes = 0;
     count_buffered_request(client);
     move(client, &client->listener->clients.reading, client->listener->clients.request_s);
     lk_admission_protect(&client->listener->clients.admission, &client->pending, false);
@@ -475,7 +477,7 @@ static void on_reply_written(struct evhttp_request *request, void *context) {
 /* The time that the turn has taken so far does not count for the reader. */
 void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
                                 size_t body_size) {
-    client->told = body_size;
+    client->reply_bytes = body_size;
     charge(client);
     (void)event_base_update_cache_time(lk_server_loop(client->listener->server));
     move(client, &client->listener->clients.writing, LK_HTTP_REPLY_SECONDS_MAX);

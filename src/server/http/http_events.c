@@ -109,7 +109,7 @@ static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *pi
     }
 }
 
-static void tell(struct lk_http_stream *stream) {
+static void send_events(struct lk_http_stream *stream) {
     struct lk_buffer piece = {.max = 0};
     const lk_watch_event *event = NULL;
     struct lk_core *core = lk_server_core(stream->listener->server);
@@ -167,7 +167,7 @@ void lk_http_events_end_turn(struct lk_http_listener *listener) {
         struct lk_http_stream *stream = TAILQ_FIRST(&listener->ready);
         TAILQ_REMOVE(&listener->ready, stream, ready);
         stream->is_ready = false;
-        tell(stream);
+        send_events(stream);
     }
 }
 
@@ -182,7 +182,7 @@ void lk_http_events_close(struct lk_http_listener *listener) {
  * First sends the stream's position, as an event without data: a client that is cut off before the
  * first event reconnects with that id, and misses nothing.
  */
-static void begin_stream(struct evhttp_request *request, uint64_t place) {
+static void begin_stream(struct evhttp_request *request, uint64_t position) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     struct evbuffer *chunk = evbuffer_new();
 
@@ -191,7 +191,7 @@ static void begin_stream(struct evhttp_request *request, uint64_t place) {
     (void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
     evhttp_send_reply_start(request, HTTP_OK, NULL);
     if (chunk != NULL) {
-        (void)evbuffer_add_printf(chunk, ": follows\nid: %" PRIu64 "\n\n", place);
+        (void)evbuffer_add_printf(chunk, ": follows\nid: %" PRIu64 "\n\n", position);
         evhttp_send_reply_chunk(request, chunk);
         evbuffer_free(chunk);
     }

@@ -92,7 +92,7 @@ static struct lk_http_exchange *find_exchange(struct lk_http_listener *listener,
 
 /* ---- from the core --------------------------------------------------------------------------- */
 
-static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *said) {
+static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *core_reply) {
     struct lk_http_listener *listener = peer;
     struct evhttp_request *request = listener->calling;
     bool is_at_once = request != NULL && tag == listener->last_tag;
@@ -102,7 +102,8 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     if (!is_at_once && exchange == NULL) {
         return;
     }
-    lk_http_reply_fill(listener, is_at_once ? &listener->context : exchange->context, said, &reply);
+    lk_http_reply_fill(listener, is_at_once ? &listener->context : exchange->context, core_reply,
+                       &reply);
     if (is_at_once) {
         listener->calling = NULL;
         exchange = batch > listener->durable ? new_exchange(listener, request) : NULL;

@@ -107,19 +107,19 @@ static void add_metric(struct lk_text *text, const char *name, const char *kind,
     lk_text_format(text, "lockkeeper_%s %" PRIu64 "\n", name, value);
 }
 
-static void fill_metrics(const struct lk_http_listener *listener, const struct lk_reply *said,
+static void fill_metrics(const struct lk_http_listener *listener, const struct lk_reply *core_reply,
                          struct lk_http_reply *reply) {
     char bytes[METRICS_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
     struct lk_model_stats model = {.live = 0};
     struct lk_core_stats core;
 
-    if (said->model != NULL) {
-        lk_model_stats(said->model, &model);
+    if (core_reply->model != NULL) {
+        lk_model_stats(core_reply->model, &model);
     }
     lk_core_stats(lk_server_core(listener->server), &core);
     add_metric(&text, "ready", "gauge", "Whether the store is loaded, and can be written.",
-               said->model != NULL && !core.cannot_write);
+               core_reply->model != NULL && !core.cannot_write);
     add_metric(&text, "requests_live", "gauge", "Requests held or in line.", model.live);
     add_metric(&text, "requests_waiting", "gauge", "Requests in line.", model.waiting);
     add_metric(&text, "requests_bound", "gauge", "Requests that end with their connection.",
@@ -140,9 +140,9 @@ static void fill_metrics(const struct lk_http_listener *listener, const struct l
     lk_buffer_add(&reply->body, bytes, text.size);
 }
 
-static void fill_ready(const struct lk_http_listener *listener, const struct lk_reply *said,
+static void fill_ready(const struct lk_http_listener *listener, const struct lk_reply *core_reply,
                        struct lk_http_reply *reply) {
-    bool is_ready = said->model != NULL && said->answer->outcome == LK_OK;
+    bool is_ready = core_reply->model != NULL && core_reply->answer->outcome == LK_OK;
     struct lk_core_stats core;
 
     lk_core_stats(lk_server_core(listener->server), &core);
@@ -155,19 +155,19 @@ static void fill_ready(const struct lk_http_listener *listener, const struct lk_
 /*
  * A value is sent as it is. false: there is none, or an error occurred, which the body must report.
  */
-static bool fill_value(const struct lk_reply_context *context, const struct lk_reply *said,
+static bool fill_value(const struct lk_reply_context *context, const struct lk_reply *core_reply,
                        struct lk_http_reply *reply) {
     struct lk_value_record record;
     lk_value_ref value;
 
-    if (said->answer->outcome != LK_OK) {
+    if (core_reply->answer->outcome != LK_OK) {
         return false;
     }
-    value = lk_model_value(said->model, &context->selection.path);
+    value = lk_model_value(core_reply->model, &context->selection.path);
     if (value == 0) {
         return false;
     }
-    lk_model_value_record(said->model, value, &record);
+    lk_model_value_record(core_reply->model, value, &record);
     reply->status = HTTP_OK;
     reply->type = of_bytes;
     reply->is_in_doubt = record.in_doubt;
@@ -191,16 +191,17 @@ static void fill_too_large(struct lk_http_reply *reply) {
 }
 
 void lk_http_reply_fill(const struct lk_http_listener *listener,
-                        const struct lk_reply_context *context, const struct lk_reply *said,
+                        const struct lk_reply_context *context, const struct lk_reply *core_reply,
                         struct lk_http_reply *reply) {
     struct lk_form_writer writer = lk_form_writer_json(&reply->body);
 
     if (context->command == &lk_http_metrics) {
-        fill_metrics(listener, said, reply);
+        fill_metrics(listener, core_reply, reply);
     } else if (context->command == &lk_http_ready) {
-        fill_ready(listener, said, reply);
-    } else if (context->command->shape != LK_SHAPE_VALUE || !fill_value(context, said, reply)) {
-        reply->status = lk_answer_http_status(lk_answer_write(context, said, &writer));
+        fill_ready(listener, core_reply, reply);
+    } else if (context->command->shape != LK_SHAPE_VALUE
+               || !fill_value(context, core_reply, reply)) {
+        reply->status = lk_answer_http_status(lk_answer_write(context, core_reply, &writer));
         reply->type = of_json;
         lk_buffer_add(&reply->body, "\n", 1);
         if (lk_form_writer_failed(&writer)) {
