@@ -146,7 +146,7 @@ static enum lk_keyword find_field(const struct lk_command_spec *command, const c
     return LK_WORDS_COUNT;
 }
 
-/* The place of a text operand; NULL: the command has no operand of this name. */
+/* Where a text operand is stored; NULL: the command has no operand of this name. */
 static struct lk_slice *find_operand(struct lk_draft *draft, const char *name) {
     bool has_id = draft->command->operands == LK_OPERANDS_QUEUE_ID;
     bool is_queue = has_id || lk_command_decides(draft->command, LK_COMMAND_TAKE);
@@ -268,7 +268,7 @@ static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error
 lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
                               struct lk_draft_body **ret_body, lk_error *error) {
     struct lk_draft_body *body = calloc(1, sizeof *body);
-    json_error_t place;
+    json_error_t problem;
     const char *name;
     json_t *value;
     lk_outcome outcome = LK_OK;
@@ -278,10 +278,10 @@ lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
         return lk_error_set(error, LK_INTERNAL, "no memory for the body");
     }
     body->root = json_loadb(json.bytes != NULL ? json.bytes : "", json.size,
-                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &place);
+                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
     if (body->root == NULL) {
-        return lk_error_set(error, LK_INVALID, "the body is not JSON: %s, at byte %d", place.text,
-                            place.position);
+        return lk_error_set(error, LK_INVALID, "the body is not JSON: %s, at byte %d", problem.text,
+                            problem.position);
     }
     if (!json_is_object(body->root)) {
         return lk_error_set(error, LK_INVALID, "the body is JSON, but not an object");
