@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A service behind its RESP door beside the model (tests/histories), asked by the engine of `lk:`
- * over several connections.
+ * A service behind its RESP listener beside the model (tests/histories), asked by the engine of
+ * `lk:` over several connections.
  *
  * The service is this program once more, `test_differential SOCKET CLOCK`, linked so that all that
  * reads the clocks reads the file CLOCK instead. It is ephemeral: what it keeps is attacked

@@ -5,7 +5,7 @@
  * which makes a description of its own. A socket is written with MSG_DONTWAIT. Anything else is a
  * file, and a write to it waits for no reader.
  */
-#include "server/complaints.h"
+#include "server/log.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -24,12 +24,12 @@ enum {
     LINE_BYTES_MAX = 1024,
 };
 
-#define AGAIN_US INT64_C(1000000)
+#define INTERVAL_US INT64_C(1000000)
 
 struct kind {
     const char *name;
-    int64_t told_us;
-    uint64_t left_out; /* since the last line of its kind */
+    int64_t logged_us;
+    uint64_t suppressed; /* since the last line of its kind */
 };
 
 static struct {
@@ -37,24 +37,24 @@ static struct {
     bool is_socket;
     uint64_t dropped; /* lines lost since the last one that was written */
     struct kind kinds[KINDS_MAX];
-} complaints = {.descriptor = -1};
+} logger = {.descriptor = -1};
 
 static void on_libevent(int severity, const char *text) {
     if (severity >= EVENT_LOG_WARN) {
-        lk_complain("libevent", "%s", text);
+        lk_server_log("libevent", "%s", text);
     }
 }
 
-void lk_complaints_begin(void) {
+void lk_server_log_begin(void) {
     struct stat status;
 
-    complaints.descriptor = STDERR_FILENO;
-    complaints.is_socket = false;
+    logger.descriptor = STDERR_FILENO;
+    logger.is_socket = false;
     if (fstat(STDERR_FILENO, &status) == 0) {
-        complaints.is_socket = S_ISSOCK(status.st_mode);
+        logger.is_socket = S_ISSOCK(status.st_mode);
         if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
             int again = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-            complaints.descriptor = again >= 0 ? again : STDERR_FILENO;
+            logger.descriptor = again >= 0 ? again : STDERR_FILENO;
         }
     }
     event_set_log_callback(on_libevent);
@@ -62,40 +62,40 @@ void lk_complaints_begin(void) {
 
 /* Returns whether the whole line was written. A partial line counts as lost. */
 static bool write_line(const char *line, size_t size) {
-    ssize_t written = complaints.is_socket
-                          ? send(complaints.descriptor, line, size, MSG_DONTWAIT | MSG_NOSIGNAL)
-                          : write(complaints.descriptor, line, size);
+    ssize_t written = logger.is_socket
+                          ? send(logger.descriptor, line, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                          : write(logger.descriptor, line, size);
 
     return written == (ssize_t)size;
 }
 
-static void tell(const char *line, size_t size) {
+static void write_reporting_losses(const char *line, size_t size) {
     char lost[LINE_BYTES_MAX];
     int lost_size = 0;
 
-    if (complaints.dropped > 0) {
+    if (logger.dropped > 0) {
         lost_size = snprintf(lost, sizeof lost,
                              "lk serve: stderr: %" PRIu64 " lines were dropped, as stderr was "
                              "not read\n",
-                             complaints.dropped);
+                             logger.dropped);
     }
     if (lost_size > 0 && !write_line(lost, (size_t)lost_size)) {
-        complaints.dropped++;
+        logger.dropped++;
         return;
     }
-    complaints.dropped = 0;
-    complaints.dropped += !write_line(line, size);
+    logger.dropped = 0;
+    logger.dropped += !write_line(line, size);
 }
 
 static struct kind *find_kind(const char *name) {
     size_t i = 0;
 
-    while (i + 1 < KINDS_MAX && complaints.kinds[i].name != NULL
-           && strcmp(complaints.kinds[i].name, name) != 0) {
+    while (i + 1 < KINDS_MAX && logger.kinds[i].name != NULL
+           && strcmp(logger.kinds[i].name, name) != 0) {
         i++;
     }
-    complaints.kinds[i].name = name;
-    return &complaints.kinds[i];
+    logger.kinds[i].name = name;
+    return &logger.kinds[i];
 }
 
 /* Ends a line that may have been cut off at the size of its buffer. */
@@ -105,16 +105,16 @@ static size_t end_line(char *line, size_t size) {
     return size + 1;
 }
 
-static void tell_left_out(struct kind *kind) {
+static void log_suppressed(struct kind *kind) {
     char line[LINE_BYTES_MAX];
     int size = snprintf(line, sizeof line, "lk serve: %s: %" PRIu64 " more of these since then",
-                        kind->name, kind->left_out);
+                        kind->name, kind->suppressed);
 
-    kind->left_out = 0;
-    tell(line, end_line(line, size > 0 ? (size_t)size : 0));
+    kind->suppressed = 0;
+    write_reporting_losses(line, end_line(line, size > 0 ? (size_t)size : 0));
 }
 
-void lk_complain(const char *name, const char *format, ...) {
+void lk_server_log(const char *name, const char *format, ...) {
     char line[LINE_BYTES_MAX];
     struct kind *kind = find_kind(name);
     int64_t now_us = lk_clock_now_us();
@@ -122,34 +122,34 @@ void lk_complain(const char *name, const char *format, ...) {
     int added;
     va_list arguments;
 
-    if (kind->told_us != 0 && now_us - kind->told_us < AGAIN_US) {
-        kind->left_out++;
+    if (kind->logged_us != 0 && now_us - kind->logged_us < INTERVAL_US) {
+        kind->suppressed++;
         return;
     }
-    if (kind->left_out > 0) {
-        tell_left_out(kind);
+    if (kind->suppressed > 0) {
+        log_suppressed(kind);
     }
-    kind->told_us = now_us;
+    kind->logged_us = now_us;
     added = snprintf(line, sizeof line, "lk serve: %s: ", name);
     size = added > 0 ? (size_t)added : 0;
     size = size < sizeof line ? size : sizeof line - 1;
     va_start(arguments, format);
     added = vsnprintf(line + size, sizeof line - size, format, arguments);
     va_end(arguments);
-    tell(line, end_line(line, size + (added > 0 ? (size_t)added : 0)));
+    write_reporting_losses(line, end_line(line, size + (added > 0 ? (size_t)added : 0)));
 }
 
-void lk_complaints_end(void) {
+void lk_server_log_end(void) {
     for (size_t i = 0; i < KINDS_MAX; i++) {
-        if (complaints.kinds[i].left_out > 0) {
-            tell_left_out(&complaints.kinds[i]);
+        if (logger.kinds[i].suppressed > 0) {
+            log_suppressed(&logger.kinds[i]);
         }
-        complaints.kinds[i] = (struct kind){.name = NULL};
+        logger.kinds[i] = (struct kind){.name = NULL};
     }
     event_set_log_callback(NULL);
-    if (complaints.descriptor > STDERR_FILENO) {
-        (void)close(complaints.descriptor);
+    if (logger.descriptor > STDERR_FILENO) {
+        (void)close(logger.descriptor);
     }
-    complaints.descriptor = -1;
-    complaints.dropped = 0;
+    logger.descriptor = -1;
+    logger.dropped = 0;
 }

@@ -6,16 +6,16 @@
  *
  * stderr belongs to the process, so this state exists once. Used by the loop's thread only.
  */
-#ifndef LK_SERVER_COMPLAINTS_H
-#define LK_SERVER_COMPLAINTS_H
+#ifndef LK_SERVER_LOG_H
+#define LK_SERVER_LOG_H
 
 #include "base/slice.h"
 
 /* Called before the loop starts and after it has ended. */
-void lk_complaints_begin(void);
-void lk_complaints_end(void); /* writes how many lines were left out, if there is room */
+void lk_server_log_begin(void);
+void lk_server_log_end(void); /* writes how many lines were left out, if there is room */
 
 /* Writes one line after `lk serve: KIND: `. Kinds are few and static: lines are counted by kind. */
-void lk_complain(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void lk_server_log(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
