@@ -21,12 +21,12 @@ static void read_file(const struct ground *ground, const char *suffix,
     name_file(ground, suffix, name);
     file = fopen(name, "rb");
     if (file == NULL) {
-        ground_fail("%s: %s", name, strerror(errno));
+        test_die("%s: %s", name, strerror(errno));
     }
     ret_file->size = fread(ret_file->bytes, 1, sizeof ret_file->bytes, file);
     (void)fclose(file);
     if (ret_file->size == 0 || ret_file->size == sizeof ret_file->bytes) {
-        ground_fail("%s has %zu bytes", name, ret_file->size);
+        test_die("%s has %zu bytes", name, ret_file->size);
     }
 }
 
@@ -40,7 +40,7 @@ static void write_file(const struct ground *ground, const char *suffix,
     file = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0 || pwrite(file, image->bytes, image->size, 0) != (ssize_t)image->size
         || ftruncate(file, (off_t)image->size) != 0 || close(file) != 0) {
-        ground_fail("%s: %s", name, strerror(errno));
+        test_die("%s: %s", name, strerror(errno));
     }
 }
 
@@ -52,7 +52,7 @@ static void ask(struct lk_engine *engine, struct ground_clock *clock, const char
 
     ground_clock_advance(clock, 1000);
     if (ground_ask(engine, owner, parts, style, 60000, &result) > LK_WAITING) {
-        ground_fail("%s for %s: %s", owner, parts, lk_outcome_name(result.outcome));
+        test_die("%s for %s: %s", owner, parts, lk_outcome_name(result.outcome));
     }
     lk_result_clear(&result);
 }
@@ -62,7 +62,7 @@ static void release(struct lk_engine *engine, const char *owner, const char *par
 
     if (ground_ask(engine, owner, parts, LK_TRY, 60000, &result) != LK_GRANTED
         || ground_release(engine, owner, parts, result.token, &result) != LK_OK) {
-        ground_fail("%s cannot release %s", owner, parts);
+        test_die("%s cannot release %s", owner, parts);
     }
     lk_result_clear(&result);
 }
@@ -70,7 +70,7 @@ static void release(struct lk_engine *engine, const char *owner, const char *par
 void store_image_make(const struct ground *ground, struct ground_clock *clock,
                       struct store_image *ret_image) {
     struct lk_sqlite_options options = lk_sqlite_options_default;
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_break broken = {.at_once = false};
     struct lk_engine *engine;
     lk_error error;
@@ -92,7 +92,7 @@ void store_image_make(const struct ground *ground, struct ground_clock *clock,
     if (lk_path_parse(lk_slice_of("old/one"), &broken.path, NULL) != LK_OK
         || call_break(engine, &broken, "ops@host", "it hangs", &patience, &count, &error)
                != LK_OK) {
-        ground_fail("nothing can be broken");
+        test_die("nothing can be broken");
     }
     read_file(ground, "", &ret_image->base);
     read_file(ground, "-wal", &ret_image->log);

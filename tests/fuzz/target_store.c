@@ -105,7 +105,7 @@ static void note_listing(struct visit *visit, lk_outcome outcome, lk_listing *li
 }
 
 static void look(struct visit *visit) {
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     const struct lk_engine_ops *ops = visit->engine->ops;
     lk_listing *listing = NULL;
     lk_audit *audit = NULL;
@@ -153,7 +153,7 @@ static void take_and_give(struct visit *visit) {
 }
 
 static void administer(struct visit *visit) {
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     struct lk_break broken = {.at_once = true};
     lk_error error = {.text = ""};
     lk_report *report = NULL;
@@ -173,7 +173,7 @@ static void administer(struct visit *visit) {
 static void go_through(uint8_t manner, struct transcript *ret_transcript) {
     struct ground_clock clock = whole.clock;
     struct lk_sqlite_options options = lk_sqlite_options_default;
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     struct visit visit = {.engine = NULL, .transcript = ret_transcript};
     char rest[PATH_MAX];
     lk_error error = {.text = ""};

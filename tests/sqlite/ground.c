@@ -20,7 +20,7 @@ struct ground ground_make(void) {
     (void)snprintf(ground.directory, sizeof ground.directory, "%s/lk-sqlite-XXXXXX",
                    parent != NULL && parent[0] != '\0' ? parent : "/tmp");
     if (mkdtemp(ground.directory) == NULL) {
-        ground_fail("no directory %s", ground.directory);
+        test_die("no directory %s", ground.directory);
     }
     (void)snprintf(ground.file, sizeof ground.file, "%s/locks.db", ground.directory);
     return ground;
@@ -32,7 +32,7 @@ static size_t walk(const struct ground *ground, bool remove) {
     size_t count = 0;
 
     if (directory == NULL) {
-        ground_fail("cannot read %s", ground->directory);
+        test_die("cannot read %s", ground->directory);
     }
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
@@ -53,7 +53,7 @@ size_t ground_count_files(const struct ground *ground) {
 void ground_remove(struct ground *ground) {
     (void)walk(ground, true);
     if (rmdir(ground->directory) != 0) {
-        ground_fail("cannot remove %s", ground->directory);
+        test_die("cannot remove %s", ground->directory);
     }
 }
 
@@ -83,12 +83,12 @@ void ground_clock_advance(struct ground_clock *clock, int64_t duration_us) {
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 static struct lk_engine *open_or_fail(const char *rest, const struct lk_sqlite_options *options) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = NULL;
     lk_error error;
 
     if (lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, &error) != LK_OK) {
-        ground_fail("%s: %s", rest, error.text);
+        test_die("%s: %s", rest, error.text);
     }
     return engine;
 }
@@ -110,7 +110,7 @@ void ground_close(struct lk_engine *engine) {
 
 lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *options,
                            lk_error *ret_error) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = NULL;
     lk_outcome outcome;
 
@@ -119,7 +119,7 @@ lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *opt
     if (outcome == LK_OK) {
         ground_close(engine);
     } else if (ret_error->outcome != outcome || ret_error->text[0] == '\0') {
-        ground_fail("%s: refused without a sentence", rest);
+        test_die("%s: refused without a sentence", rest);
     }
     return outcome;
 }
@@ -140,7 +140,7 @@ int64_t ground_sql(const char *file, const char *text) {
     if (code == SQLITE_ROW) {
         value = sqlite3_column_int64(statement, 0);
     } else if (code != SQLITE_DONE) {
-        ground_fail("%s: %s", text, sqlite3_errmsg(handle));
+        test_die("%s: %s", text, sqlite3_errmsg(handle));
     }
     (void)sqlite3_finalize(statement);
     (void)sqlite3_close(handle);
@@ -151,12 +151,12 @@ int64_t ground_sql(const char *file, const char *text) {
 
 lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
                       lk_style style, int64_t ttl_ms, lk_result *result) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_ask ask = {
         .owner = lk_slice_of(owner), .style = style, .ttl_ms = ttl_ms, .blockers_max = 16};
 
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     lk_result_clear(result);
@@ -165,11 +165,11 @@ lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *p
 
 lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
                         uint64_t token, lk_result *result) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_renew renew = {.target = {.owner = lk_slice_of(owner), .token = token}};
 
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     renew.target.parts = parts.parts;
     renew.target.part_count = parts.count;
     lk_result_clear(result);
@@ -178,11 +178,11 @@ lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char 
 
 lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts_text,
                           uint64_t token, lk_result *result) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_release release = {.target = {.owner = lk_slice_of(owner), .token = token}};
 
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     release.target.parts = parts.parts;
     release.target.part_count = parts.count;
     lk_result_clear(result);
@@ -195,15 +195,15 @@ static struct lk_path path_of(const char *text) {
     struct lk_path path;
 
     if (lk_path_parse(lk_slice_of(text), &path, NULL) != LK_OK) {
-        ground_fail("%s is no path", text);
+        test_die("%s is no path", text);
     }
     return path;
 }
 
 lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
                        struct lk_slice value, int64_t delay_ms, const char *needs) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_push push = {.queue = path_of(queue),
                            .id = lk_slice_of(id),
                            .value = value,
@@ -212,14 +212,14 @@ lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *
     bool added;
     lk_error error;
 
-    ground_parts_parse(&parts, needs);
+    test_parts_parse(&parts, needs);
     push.need_count = parts.count;
     return call_push(engine, &push, &patience, &added, &error);
 }
 
 lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
                        int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_take take = {.queue = path_of(queue),
                            .owner = lk_slice_of(owner),
                            .ttl_ms = ttl_ms,
@@ -232,7 +232,7 @@ lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *
 
 lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
                          enum lk_finish_kind kind, int64_t delay_ms) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_finish finish = {.queue = path_of(claim->queue),
                                .id = lk_slice_of(claim->id),
                                .owner = lk_slice_of(claim->owner),
@@ -245,20 +245,20 @@ lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
 }
 
 lk_value *ground_get(struct lk_engine *engine, const char *path_text) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_path path = path_of(path_text);
     lk_value *value = NULL;
     lk_error error;
     lk_outcome outcome = engine->ops->value_get(engine, &path, &patience, &value, &error);
 
     if (outcome != LK_OK && outcome != LK_NONE) {
-        ground_fail("get %s: %s", path_text, error.text);
+        test_die("get %s: %s", path_text, error.text);
     }
     return value;
 }
 
 lk_outcome ground_put(struct lk_engine *engine, const char *path, struct lk_slice bytes) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     const struct lk_put put = {.path = path_of(path), .bytes = bytes};
     lk_error error;
 

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "../calls.h"
-#include "../histories/basis.h"
+#include "../support.h"
 #include "engine/reply.h"
 #include "engine/sqlite/sqlite.h"
 
@@ -67,7 +67,7 @@ lk_outcome ground_release(struct lk_engine *engine, const char *owner, const cha
 
 /* ---- work in short --------------------------------------------------------------------------- */
 
-/* `needs` as in ground_parts_parse(). */
+/* `needs` as in test_parts_parse(). */
 lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
                        struct lk_slice value, int64_t delay_ms, const char *needs);
 

@@ -49,7 +49,7 @@ static void fill_parts(const struct want *want, struct lk_part *ret_parts) {
     for (size_t i = 0; i < want->count; i++) {
         const struct witnessed_part *part = &want->parts[i];
         if (lk_path_parse(lk_slice_of(part->path), &ret_parts[i].path, NULL) != LK_OK) {
-            ground_fail("%s is no path", part->path);
+            test_die("%s is no path", part->path);
         }
         ret_parts[i].mode = part->shared ? LK_SHARED : LK_EXCLUSIVE;
         ret_parts[i].limit = part->limit;
@@ -63,7 +63,7 @@ static lk_outcome obtain(struct worker *worker, const struct lk_ask *ask, lk_res
     int64_t give_up_us = lk_clock_now_us() + 300000;
 
     do {
-        struct lk_patience patience = ground_patience(20000000);
+        struct lk_patience patience = test_patience(20000000);
         struct standing standing;
         int64_t now_us = lk_clock_now_us();
         lk_result_clear(result);
@@ -83,7 +83,7 @@ static void expect_kept(struct worker *worker, int64_t promised_us, lk_outcome o
 }
 
 static void renew(struct worker *worker, const struct lk_target *target, struct witnessed *lease) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_renew renewal = {.target = *target};
     lk_result result = {.outcome = LK_OK};
     int64_t sent_us = lk_clock_now_us();
@@ -99,7 +99,7 @@ static void renew(struct worker *worker, const struct lk_target *target, struct 
 /* From the moment it is sent, the release may have taken effect. */
 static void release(struct worker *worker, const struct lk_target *target,
                     struct witnessed *lease) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
     int64_t promised_us = lease->until_us;
@@ -123,7 +123,7 @@ static void hold(struct worker *worker, const struct lk_target *target, const st
     lease->until_us = sent_us + worker->ttl_ms * 1000;
     lease->granted_us = lk_clock_now_us();
     if (write(worker->news, "", 1) != 1) {
-        ground_fail("nobody reads the news");
+        test_die("nobody reads the news");
     }
     if (lk_random_between(&worker->random, 0, 2) == 0) {
         renew(worker, &named, lease);
@@ -132,7 +132,7 @@ static void hold(struct worker *worker, const struct lk_target *target, const st
 }
 
 static void withdraw(struct worker *worker, const struct lk_target *target) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
 
@@ -167,8 +167,8 @@ static void play_round(struct worker *worker) {
     case LK_BUSY:
         break;
     default:
-        ground_fail("%s: %s", lk_outcome_name(result.outcome),
-                    result.error != NULL ? result.error : "");
+        test_die("%s: %s", lk_outcome_name(result.outcome),
+                 result.error != NULL ? result.error : "");
     }
     lk_result_clear(&result);
 }
@@ -198,7 +198,7 @@ static pid_t start_worker(struct troop *troop) {
     (void)fflush(NULL);
     child = fork();
     if (child < 0) {
-        ground_fail("no more processes");
+        test_die("no more processes");
     }
     if (child > 0) {
         return child;
@@ -217,7 +217,7 @@ static struct troop start_troop(struct lk_random *random) {
         .ground = ground_make(), .witness = witness_make(), .random = {lk_random_next(random)}};
 
     if (pipe(troop.news) != 0) {
-        ground_fail("no pipe");
+        test_die("no pipe");
     }
     /* There from the start, so that no worker is killed while it makes the file's tables. */
     ground_close(ground_open(troop.ground.file, &lk_sqlite_options_default));
@@ -229,12 +229,12 @@ static unsigned judge_file(const struct troop *troop) {
     struct worker worker = {.engine = ground_open(troop->ground.file, &lk_sqlite_options_default)};
     const char *file = troop->ground.file;
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of("last"), .style = LK_WAIT};
     int64_t sent_us = 0;
     unsigned wrong = 0;
 
-    ground_parts_parse(&parts, "x y pool");
+    test_parts_parse(&parts, "x y pool");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
 
@@ -272,7 +272,7 @@ static bool work_in_peace(struct lk_random *random) {
     int status = 0;
 
     troop.ttl_ms = CALM_TTL_MS;
-    troop.rounds = ground_scaled(ROUNDS);
+    troop.rounds = test_scaled(ROUNDS);
     for (int i = 0; i < WORKERS; i++) {
         (void)start_worker(&troop);
     }
@@ -297,7 +297,7 @@ static void kill_one(struct troop *troop, pid_t *workers) {
 
 static bool work_and_die(struct lk_random *random) {
     struct troop troop = start_troop(random);
-    unsigned kills = ground_scaled(KILLS);
+    unsigned kills = test_scaled(KILLS);
     pid_t workers[WORKERS];
 
     troop.ttl_ms = SHORT_TTL_MS;
@@ -315,7 +315,7 @@ static bool work_and_die(struct lk_random *random) {
 }
 
 int main(void) {
-    struct lk_random random = ground_random();
+    struct lk_random random = test_random();
     bool in_peace = work_in_peace(&random);
     bool in_death = work_and_die(&random);
 

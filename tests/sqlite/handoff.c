@@ -44,16 +44,16 @@ static void hold(void) {
 /* One waiter: in line, byte into `ready`, granted, held, released. */
 static int wait_in_line(const struct ground *ground, int index, int ready, struct seen *seen) {
     struct lk_engine *engine = ground_open_durable(ground->file);
-    struct lk_patience patience = ground_patience(60000000);
+    struct lk_patience patience = test_patience(60000000);
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct standing standing;
     char owner[32];
     struct lk_ask ask = {.style = LK_WAIT, .blockers_max = 1};
     int64_t begun_us;
 
     (void)snprintf(owner, sizeof owner, "waiter %d", index);
-    ground_parts_parse(&parts, "database");
+    test_parts_parse(&parts, "database");
     ask.owner = lk_slice_of(owner);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
@@ -66,7 +66,7 @@ static int wait_in_line(const struct ground *ground, int index, int ready, struc
     while (result.outcome == LK_WAITING) {
         (void)call_await(engine, &standing, lk_clock_now_us() + 15000000, NULL);
         lk_result_clear(&result);
-        patience = ground_patience(60000000);
+        patience = test_patience(60000000);
         (void)call_ask_and_stand(engine, &ask, &patience, &result, &standing);
     }
     seen->granted_us = lk_clock_now_us();
@@ -139,7 +139,7 @@ int main(int argument_count, char **arguments) {
 
     if (count < 1 || count > WAITERS_MAX || seen == MAP_FAILED || pipe(ready) != 0
         || ground_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
-        ground_fail("no start");
+        test_die("no start");
     }
     (void)fflush(NULL);
     for (int i = 0; i < count; i++) {
@@ -148,7 +148,7 @@ int main(int argument_count, char **arguments) {
             _exit(wait_in_line(&ground, i, ready[1], &seen[i]));
         }
         if (read(ready[0], &byte, 1) != 1) {
-            ground_fail("a waiter did not get in line");
+            test_die("a waiter did not get in line");
         }
     }
     released_us = lk_clock_now_us();

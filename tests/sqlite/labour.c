@@ -65,7 +65,7 @@ static struct claim *write_down(struct worker *worker, const lk_claim_info *info
     struct claim *claim = &worker->book->claims[index];
 
     if (index >= CLAIMS_MAX) {
-        ground_fail("more claims than there is room for");
+        test_die("more claims than there is room for");
     }
     claim->item = atoi(info->id);
     claim->attempt = info->attempt;
@@ -95,7 +95,7 @@ static void finish(struct worker *worker, const lk_claim_info *info, struct clai
 }
 
 static bool is_all_done(struct worker *worker) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_path path;
     lk_queue_stats stats;
     lk_error error;
@@ -104,14 +104,14 @@ static bool is_all_done(struct worker *worker) {
         || worker->engine->ops->stats(worker->engine, &path, LK_STATS_WHOLE, &patience, &stats,
                                       &error)
                != LK_OK) {
-        ground_fail("no stats");
+        test_die("no stats");
     }
     return stats.ready_now + stats.delayed_now + stats.claimed_now + stats.parked_now == 0;
 }
 
 static void wait_for_work(struct worker *worker, const struct standing *standing) {
     if (call_await(worker->engine, standing, lk_clock_now_us() + 5000000, NULL) != LK_OK) {
-        ground_fail("no waiting");
+        test_die("no waiting");
     }
 }
 
@@ -127,7 +127,7 @@ static void work(struct worker *worker) {
         if (outcome == LK_GRANTED) {
             struct claim *claim = write_down(worker, info, sent_us);
             if (write(worker->news, "", 1) != 1) {
-                ground_fail("nobody reads the news");
+                test_die("nobody reads the news");
             }
             finish(worker, info, claim);
         } else if (outcome == LK_BUSY) {
@@ -136,7 +136,7 @@ static void work(struct worker *worker) {
                 wait_for_work(worker, &standing);
             }
         } else {
-            ground_fail("a take ended in %s", lk_outcome_name(outcome));
+            test_die("a take ended in %s", lk_outcome_name(outcome));
         }
     }
     lk_claim_free(info);
@@ -151,7 +151,7 @@ static pid_t start_worker(struct troop *troop) {
     (void)fflush(NULL);
     child = fork();
     if (child < 0) {
-        ground_fail("no more processes");
+        test_die("no more processes");
     }
     if (child > 0) {
         return child;
@@ -268,7 +268,7 @@ static void push_items(const struct troop *troop, unsigned items) {
         if (ground_push(engine, queue, id, lk_slice_of(id), 0,
                         needs_pool((int)item) ? "pool?limit=2" : "")
             != LK_OK) {
-            ground_fail("no push");
+            test_die("no push");
         }
     }
     ground_close(engine);
@@ -288,10 +288,10 @@ static void kill_one(struct troop *troop, pid_t *workers) {
 }
 
 int main(void) {
-    struct lk_random random = ground_random();
+    struct lk_random random = test_random();
     struct troop troop = {.ground = ground_make(), .random = random};
-    unsigned items = ground_scaled(ITEMS);
-    unsigned kills = ground_scaled(KILLS);
+    unsigned items = test_scaled(ITEMS);
+    unsigned kills = test_scaled(KILLS);
     pid_t workers[WORKERS];
     bool all_well = true;
     unsigned wrong;
@@ -299,7 +299,7 @@ int main(void) {
     troop.book =
         mmap(NULL, sizeof *troop.book, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (troop.book == MAP_FAILED || pipe(troop.news) != 0) {
-        ground_fail("no shared memory, or no pipe");
+        test_die("no shared memory, or no pipe");
     }
     push_items(&troop, items);
     for (size_t i = 0; i < WORKERS; i++) {

@@ -8,7 +8,7 @@ static struct scene *make_scene(void) {
     struct scene *scene = calloc(1, sizeof *scene);
 
     if (scene == NULL) {
-        ground_fail("memory is exhausted");
+        test_die("memory is exhausted");
     }
     scene->ground = ground_make();
     ground_clock_init(&scene->clock);

@@ -42,7 +42,7 @@ static void give_back(const struct scene *scene, const char *owner, const char *
 static void bound_live(const struct scene *scene, uint64_t live) {
     const lk_limits limits = {sizeof limits,  live,           LK_LIMIT_AS_IS,
                               LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, LK_LIMIT_AS_IS};
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     lk_error error;
 
     assert_int_equal(scene->engine->ops->limits->set(scene->engine, &limits, &patience, &error),

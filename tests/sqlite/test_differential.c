@@ -23,7 +23,7 @@ static void *open_file(const struct variant *variant, struct lk_engine **ret_eng
     struct file *file = calloc(1, sizeof *file);
 
     if (file == NULL) {
-        ground_fail("no memory for a store");
+        test_die("no memory for a store");
     }
     file->ground = ground_make();
     file->is_bounded = variant->quotas.live_max != 0;
@@ -53,7 +53,7 @@ static void close_file(void *store, struct lk_engine **engines) {
     if (file->is_bounded /* the first ask began to count */
         && ground_sql(file->ground.file, "SELECT requests FROM lk_request_count")
                != ground_sql(file->ground.file, "SELECT count(*) FROM requests")) {
-        ground_fail("the count of requests is wrong");
+        test_die("the count of requests is wrong");
     }
     ground_remove(&file->ground);
     free(file);

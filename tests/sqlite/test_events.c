@@ -15,7 +15,7 @@
 
 /* What has happened behind `after`; the caller frees it. */
 static struct lk_event_page *ask_events(struct scene *scene, uint64_t after) {
-    struct lk_patience patience = ground_patience(10000000);
+    struct lk_patience patience = test_patience(10000000);
     const struct lk_event_query query = {.after = after, .max = 100000};
     struct lk_event_page *page = NULL;
     lk_error error;
@@ -47,7 +47,7 @@ static int64_t count_rows(struct scene *scene) {
 }
 
 static void bound_events(struct scene *scene, uint64_t events) {
-    struct lk_patience patience = ground_patience(10000000);
+    struct lk_patience patience = test_patience(10000000);
     const lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                               LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, events};
     lk_error error;
@@ -198,7 +198,7 @@ static void rows_are_hostile_until_read(void **state) {
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct lk_patience patience = ground_patience(10000000);
+        struct lk_patience patience = test_patience(10000000);
         const struct lk_event_query query = {.after = 1, .max = 10};
         struct lk_event_page *page = NULL;
         struct scene *scene;

@@ -359,7 +359,7 @@ static void *keep_asking(void *context) {
 static void a_child_of_fork_inherits_no_transaction(void **state) {
     struct ground *ground = *state;
     struct busy busy = {.engine = ground_open(ground->file, &lk_sqlite_options_default)};
-    unsigned forks = ground_scaled(100);
+    unsigned forks = test_scaled(100);
     pthread_t thread;
 
     assert_int_equal(pthread_create(&thread, NULL, keep_asking, &busy), 0);

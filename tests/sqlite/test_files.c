@@ -115,7 +115,7 @@ static void urls_are_checked(void **state) {
 
 static void durability_is_full_unless_relaxed(void **state) {
     struct ground *ground = *state;
-    struct lk_patience patience = ground_patience(10000000);
+    struct lk_patience patience = test_patience(10000000);
     struct lk_engine *engine = NULL;
     lk_report *report = NULL;
     lk_error error;
@@ -515,7 +515,7 @@ static void impossible_rows_are_named(void **state) {
 
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
-        struct lk_patience patience = ground_patience(10000000);
+        struct lk_patience patience = test_patience(10000000);
         lk_listing *listing = NULL;
         lk_error error;
         assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);

@@ -69,7 +69,7 @@ static void run(const char *file, const char *text) {
 
     if (sqlite3_open(file, &handle) != SQLITE_OK
         || sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
-        ground_fail("%s: %s", file, sqlite3_errmsg(handle));
+        test_die("%s: %s", file, sqlite3_errmsg(handle));
     }
     (void)sqlite3_close(handle);
 }
@@ -134,7 +134,7 @@ static int teardown(void **state) {
 static void nothing_is_lost(void **state) {
     struct scene *scene = *state;
     struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     const char *file = scene->ground.file;
     lk_result result = {.outcome = LK_OK};
     lk_audit *audit = NULL;
@@ -199,7 +199,7 @@ static void a_former_programs_store_goes_on(void **state) {
     const char *file = scene->ground.file;
     int64_t live_max = ground_sql(file, "SELECT format FROM meta") == 4 ? 50 : 0;
     struct lk_engine *engine = ground_open(file, &scene->options);
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     int64_t draw = ground_sql(file, "SELECT max(last_draw) FROM roots");
     lk_result result = {.outcome = LK_OK};
     lk_audit *audit = NULL;
@@ -232,7 +232,7 @@ static void a_former_programs_store_goes_on(void **state) {
 static void events_can_be_watched(void **state) {
     struct scene *scene = *state;
     struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     const struct lk_event_query query = {.after = 1, .max = 10};
     lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                         LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, 5};

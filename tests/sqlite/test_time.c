@@ -21,7 +21,7 @@ static lk_outcome ask(struct scene *scene, const char *owner, const char *parts,
 
 /* Milliseconds left of the one request at `path`; -1: there is none. */
 static int64_t left_ms(struct scene *scene, const char *path_text) {
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     lk_listing *listing = NULL;
     int64_t left = -1;
     struct lk_path path;
@@ -39,7 +39,7 @@ static int64_t left_ms(struct scene *scene, const char *path_text) {
 }
 
 static void upkeep(struct scene *scene) {
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     struct lk_sqlite_transaction transaction;
     lk_error error;
 
@@ -101,16 +101,16 @@ static void what_was_dead_stays_dead(void **state) {
 
 static void an_end_by_the_wall_clock_stays(void **state) {
     struct scene *scene = *state;
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
-    struct ground_parts parts;
+    struct lk_patience patience = test_patience(20 * SECOND_US);
+    struct test_parts parts;
     struct lk_ask fixed = {.owner = lk_slice_of("A"), .style = LK_TRY, .blockers_max = 1};
 
-    ground_parts_parse(&parts, "soon");
+    test_parts_parse(&parts, "soon");
     fixed.parts = parts.parts;
     fixed.part_count = parts.count;
     fixed.until_us = scene->clock.wall_us + 30 * SECOND_US;
     assert_int_equal(call_ask(scene->engine, &fixed, &patience, &scene->result), LK_GRANTED);
-    ground_parts_parse(&parts, "late");
+    test_parts_parse(&parts, "late");
     fixed.until_us = scene->clock.wall_us + 7200 * SECOND_US;
     lk_result_clear(&scene->result);
     assert_int_equal(call_ask(scene->engine, &fixed, &patience, &scene->result), LK_GRANTED);
@@ -136,7 +136,7 @@ static void a_lost_wall_clock_gives_no_more_than_the_ttl(void **state) {
 
 /* The token of the one request at `path`, as a list shows it; `ret_listing` may be NULL. */
 static uint64_t shown_token(struct scene *scene, const char *path_text) {
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     lk_listing *listing = NULL;
     struct lk_path path;
     lk_error error;
@@ -313,7 +313,7 @@ static void unused_roots_are_forgotten_and_draws_still_rise(void **state) {
 /* ---- R12: the record of breaks --------------------------------------------------------------- */
 
 static size_t break_path(struct scene *scene, const char *path_text, bool at_once) {
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     struct lk_break broken = {.at_once = at_once};
     size_t count = 0;
     lk_error error;
@@ -326,7 +326,7 @@ static size_t break_path(struct scene *scene, const char *path_text, bool at_onc
 
 static void breaks_are_on_record(void **state) {
     struct scene *scene = *state;
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     lk_audit *audit = NULL;
     struct lk_path path;
     lk_error error;

@@ -86,10 +86,10 @@ static void kill_writer(pid_t child) {
 
 static lk_outcome ask_with(struct scene *scene, const char *owner,
                            const struct lk_patience *patience) {
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_TRY};
 
-    ground_parts_parse(&parts, "x");
+    test_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     lk_result_clear(&scene->result);
@@ -100,7 +100,7 @@ static void a_stopped_writer_ends_patience(void **state) {
     struct scene *scene = *state;
     pid_t writer = start_stopped_writer(scene->ground.file);
     int64_t begun_us = lk_clock_now_us();
-    struct lk_patience patience = ground_patience(SECOND_US / 5);
+    struct lk_patience patience = test_patience(SECOND_US / 5);
     struct lk_engine *late = NULL;
     lk_listing *listing = NULL;
     lk_error error;
@@ -118,7 +118,7 @@ static void a_stopped_writer_ends_patience(void **state) {
     ground_close(late);
 
     kill_writer(writer);
-    patience = ground_patience(20 * SECOND_US);
+    patience = test_patience(20 * SECOND_US);
     assert_int_equal(ask_with(scene, "A", &patience), LK_GRANTED);
     assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM meta"
                                                     " WHERE sweep_root = 'half'"),
@@ -152,13 +152,13 @@ struct sleeper {
 /* Puts `owner` in line for `parts`, by this engine. */
 static void stand_in_line(struct sleeper *sleeper, struct lk_engine *engine, const char *owner,
                           const char *parts_text) {
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_QUEUE, .blockers_max = 1};
 
     *sleeper = (struct sleeper){.engine = engine, .until_us = LK_NEVER};
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     assert_int_equal(call_ask_and_stand(engine, &ask, &patience, &result, &sleeper->standing),
@@ -248,7 +248,7 @@ static void a_deadline_in_front_ends_the_wait(void **state) {
 
 static void a_break_ends_the_wait(void **state) {
     struct scene *scene = *state;
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     struct lk_break broken = {.at_once = true, .owner = lk_slice_of("B")};
     struct sleeper sleeper;
     size_t count = 0;
@@ -325,14 +325,14 @@ static void *contend(void *context) {
     struct contender *contender = context;
     struct lk_engine *engine = contender->engine;
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(contender->owner), .style = LK_WAIT};
 
-    ground_parts_parse(&parts, "x");
+    test_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     for (int i = 0; i < TURNS; i++) {
-        struct lk_patience patience = ground_patience(20 * SECOND_US);
+        struct lk_patience patience = test_patience(20 * SECOND_US);
         struct standing standing;
         lk_result_clear(&result);
         while (call_ask_and_stand(engine, &ask, &patience, &result, &standing) == LK_WAITING) {

@@ -69,7 +69,7 @@ static void large_values_come_back(void **state) {
 
 static void a_value_too_large_for_a_row_is_named(void **state) {
     struct scene *scene = *state;
-    struct lk_patience patience = ground_patience(SECOND_US);
+    struct lk_patience patience = test_patience(SECOND_US);
     struct lk_path path;
     lk_value *value = NULL;
     lk_error error;
@@ -93,11 +93,11 @@ static void die_holding(struct scene *scene, int64_t ttl_ms) {
     assert_true(child >= 0);
     if (child == 0) {
         struct lk_engine *engine = ground_open_durable(scene->ground.file);
-        struct lk_patience patience = ground_patience(20 * SECOND_US);
+        struct lk_patience patience = test_patience(20 * SECOND_US);
         lk_result result = {.outcome = LK_OK};
-        struct ground_parts parts;
+        struct test_parts parts;
         struct lk_ask ask = {.owner = lk_slice_of("dead"), .ttl_ms = ttl_ms, .wants_value = true};
-        ground_parts_parse(&parts, "state");
+        test_parts_parse(&parts, "state");
         ask.parts = parts.parts;
         ask.part_count = parts.count;
         if (call_ask(engine, &ask, &patience, &result) == LK_GRANTED && result.value_size == 6
@@ -271,7 +271,7 @@ static void *run_later(void *context) {
     struct lk_waker waker;
 
     if (!lk_waker_init(&waker)) {
-        ground_fail("no waker");
+        test_die("no waker");
     }
     (void)lk_waker_sleep(&waker, later->after_us);
     later->act(later->scene, engine);
@@ -316,14 +316,14 @@ static void assert_woken(struct scene *scene, void (*act)(struct scene *, struct
 static void push_one(struct scene *scene, struct lk_engine *engine) {
     (void)scene;
     if (ground_push(engine, "q", "1", no_value, 0, "") != LK_OK) {
-        ground_fail("no push");
+        test_die("no push");
     }
 }
 
 static void push_delayed(struct scene *scene, struct lk_engine *engine) {
     (void)scene;
     if (ground_push(engine, "q", "2", no_value, 200, "") != LK_OK) {
-        ground_fail("no push");
+        test_die("no push");
     }
 }
 
@@ -345,7 +345,7 @@ static void release_pause(struct scene *scene, struct lk_engine *engine) {
 
     (void)scene;
     if (ground_release(engine, "pause", "q", 0, &result) != LK_OK) {
-        ground_fail("no release");
+        test_die("no release");
     }
     lk_result_clear(&result);
 }
@@ -426,11 +426,11 @@ static void work_shuts_out_older_programs(void **state) {
 
 static void a_lease_with_a_value_shuts_out_older_programs(void **state) {
     struct scene *scene = *state;
-    struct lk_patience patience = ground_patience(SECOND_US);
-    struct ground_parts parts;
+    struct lk_patience patience = test_patience(SECOND_US);
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of("A"), .wants_value = true};
 
-    ground_parts_parse(&parts, "x");
+    test_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     assert_int_equal(call_ask(scene->engine, &ask, &patience, &scene->result), LK_GRANTED);

@@ -16,7 +16,7 @@ struct witness *witness_make(void) {
         mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (witness == MAP_FAILED) {
-        ground_fail("no memory to share");
+        test_die("no memory to share");
     }
     return witness;
 }
@@ -25,7 +25,7 @@ struct witnessed *witness_add(struct witness *witness) {
     size_t index = atomic_fetch_add(&witness->count, 1);
 
     if (index >= LEASES_MAX) {
-        ground_fail("more leases than can be witnessed");
+        test_die("more leases than can be witnessed");
     }
     return &witness->leases[index];
 }

@@ -17,7 +17,7 @@ struct field {
 
 static MYSQL_RES *run(MYSQL *mysql, const char *sql) {
     if (mysql_query(mysql, sql) != 0) {
-        ground_fail("%.80s: %s", sql, mysql_error(mysql));
+        test_die("%.80s: %s", sql, mysql_error(mysql));
     }
     return mysql_store_result(mysql);
 }
@@ -49,14 +49,14 @@ struct field *field_make(int rows, const char *url) {
     char socket[PATH_MAX];
 
     if (field == NULL || server == NULL || url == NULL) {
-        ground_fail("no memory, no server, or no URL");
+        test_die("no memory, no server, or no URL");
     }
     field->url = url;
     (void)snprintf(socket, sizeof socket, "%s/socket", server);
     field->mysql = mysql_init(NULL);
     if (field->mysql == NULL
         || mysql_real_connect(field->mysql, NULL, "root", NULL, "test", 0, socket, 0) == NULL) {
-        ground_fail("no server: %s", field->mysql != NULL ? mysql_error(field->mysql) : "memory");
+        test_die("no server: %s", field->mysql != NULL ? mysql_error(field->mysql) : "memory");
     }
     mysql_free_result(run(field->mysql, "SET sql_mode = 'ANSI_QUOTES'"));
     make_table(field->mysql, rows);

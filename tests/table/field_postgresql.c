@@ -16,7 +16,7 @@ static PGresult *run(PGconn *connection, const char *sql) {
     PGresult *result = PQexec(connection, sql);
 
     if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
-        ground_fail("%.80s: %s", sql, PQerrorMessage(connection));
+        test_die("%.80s: %s", sql, PQerrorMessage(connection));
     }
     return result;
 }
@@ -46,13 +46,13 @@ struct field *field_make(int rows, const char *url) {
     char direct[PATH_MAX];
 
     if (field == NULL || server == NULL || url == NULL) {
-        ground_fail("no memory, no server, or no URL");
+        test_die("no memory, no server, or no URL");
     }
     field->url = url;
     (void)snprintf(direct, sizeof direct, "postgresql://postgres@/postgres?host=%s", server);
     field->connection = PQconnectdb(direct);
     if (PQstatus(field->connection) != CONNECTION_OK) {
-        ground_fail("no server: %s", PQerrorMessage(field->connection));
+        test_die("no server: %s", PQerrorMessage(field->connection));
     }
     make_table(field->connection, rows);
     return field;

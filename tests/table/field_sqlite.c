@@ -15,7 +15,7 @@ static sqlite3 *open_file(const struct field *field) {
     sqlite3 *handle = NULL;
 
     if (sqlite3_open(field->ground.file, &handle) != SQLITE_OK) {
-        ground_fail("no database: %s", sqlite3_errmsg(handle));
+        test_die("no database: %s", sqlite3_errmsg(handle));
     }
     return handle;
 }
@@ -27,7 +27,7 @@ struct field *field_make(int rows, const char *url) {
 
     (void)url;
     if (field == NULL) {
-        ground_fail("no memory");
+        test_die("no memory");
     }
     field->ground = ground_make();
     (void)snprintf(field->url, sizeof field->url, "sqlite:%s?durability=relaxed&share=yes",
@@ -44,7 +44,7 @@ struct field *field_make(int rows, const char *url) {
                    rows);
     handle = open_file(field);
     if (sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
-        ground_fail("no table: %s", sqlite3_errmsg(handle));
+        test_die("no table: %s", sqlite3_errmsg(handle));
     }
     (void)sqlite3_close(handle);
     return field;
@@ -69,7 +69,7 @@ void field_each_line(const struct field *field, field_visit_line *visit, void *c
 
     if (sqlite3_prepare_v2(handle, "SELECT job, token, attempt FROM log", -1, &statement, NULL)
         != SQLITE_OK) {
-        ground_fail("no log: %s", sqlite3_errmsg(handle));
+        test_die("no log: %s", sqlite3_errmsg(handle));
     }
     while (sqlite3_step(statement) == SQLITE_ROW) {
         visit(context, sqlite3_column_int(statement, 0),

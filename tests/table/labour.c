@@ -59,7 +59,7 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
 
     (void)lease;
     if (row < 1 || row > ROWS) {
-        ground_fail("no such row: %s", claim->row_id);
+        test_die("no such row: %s", claim->row_id);
     }
     atomic_fetch_add(&book->claims, 1);
     uint_least64_t last = atomic_load(&book->token[row]);
@@ -122,7 +122,7 @@ static void start(struct labour *labour, size_t place) {
     pid_t pid = fork();
 
     if (pid < 0) {
-        ground_fail("no more processes");
+        test_die("no more processes");
     }
     if (pid == 0) {
         work(labour, place < FINDERS);
@@ -153,7 +153,7 @@ static unsigned kill_some(struct labour *labour, unsigned kills) {
         }
         (void)kill(labour->crew[place], SIGKILL);
         if (waitpid(labour->crew[place], &status, 0) < 0) {
-            ground_fail("no child to wait for");
+            test_die("no child to wait for");
         }
         killed += WIFSIGNALED(status) ? 1 : 0;
         start(labour, place);
@@ -167,7 +167,7 @@ static void wait_for_all(struct labour *labour) {
 
         if (waitpid(labour->crew[place], &status, 0) < 0 || !WIFEXITED(status)
             || WEXITSTATUS(status) != 0) {
-            ground_fail("crew %zu ended with status %d", place, status);
+            test_die("crew %zu ended with status %d", place, status);
         }
     }
 }
@@ -178,7 +178,7 @@ static void demand(const struct labour *labour, const char *query, int64_t wante
     int64_t found = field_number(labour->field, query);
 
     if (found != wanted) {
-        ground_fail("%s: %lld, not %lld", query, (long long)found, (long long)wanted);
+        test_die("%s: %lld, not %lld", query, (long long)found, (long long)wanted);
     }
 }
 
@@ -186,9 +186,9 @@ static void judge_line(void *context, int row, uint64_t token, uint32_t attempt)
     const struct book *book = context;
 
     if (token != book->token[row] || attempt != book->attempt[row]) {
-        ground_fail("row %d was completed by claim %llu, attempt %u, after claim %llu, %u", row,
-                    (unsigned long long)token, attempt, (unsigned long long)book->token[row],
-                    book->attempt[row]);
+        test_die("row %d was completed by claim %llu, attempt %u, after claim %llu, %u", row,
+                 (unsigned long long)token, attempt, (unsigned long long)book->token[row],
+                 book->attempt[row]);
     }
 }
 
@@ -201,7 +201,7 @@ static void judge(const struct labour *labour) {
     demand(labour, "SELECT done FROM queues WHERE path = 'jobs%20to%20do'", labour->rows);
     field_each_line(labour->field, judge_line, labour->book);
     if (labour->book->failures != 0) {
-        ground_fail("%llu failures", (unsigned long long)labour->book->failures);
+        test_die("%llu failures", (unsigned long long)labour->book->failures);
     }
 }
 
@@ -212,19 +212,19 @@ int main(int argc, char **argv) {
     int64_t begun_us = lk_clock_now_us();
     unsigned killed;
 
-    labour.random = ground_random();
-    labour.rows = (int)ground_scaled(argc > 2 ? (unsigned)atoi(argv[2]) : ROWS);
+    labour.random = test_random();
+    labour.rows = (int)test_scaled(argc > 2 ? (unsigned)atoi(argv[2]) : ROWS);
     labour.rows = labour.rows < ROWS ? labour.rows : ROWS;
     labour.field = field_make(labour.rows, argc > 1 ? argv[1] : NULL);
     labour.book =
         mmap(NULL, sizeof *labour.book, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (labour.book == MAP_FAILED) {
-        ground_fail("no memory");
+        test_die("no memory");
     }
     for (size_t place = 0; place < CREW; place++) {
         start(&labour, place);
     }
-    killed = kill_some(&labour, ground_scaled(KILLS));
+    killed = kill_some(&labour, test_scaled(KILLS));
     wait_for_all(&labour);
     judge(&labour);
     (void)printf("%d rows, %llu claims, %u killed, %lld duplicates, %lld ms\n", labour.rows,
