@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { OWNERS = 2, ROUNDS = 200 };

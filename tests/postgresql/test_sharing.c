@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "lockkeeper/lockkeeper.h"
 #include "lockkeeper/work.h"
 

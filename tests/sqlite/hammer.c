@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "fixture.h"
 #include "witness.h"
 
 enum { WORKERS = 8, ROUNDS = 150, KILLS = 60, CALM_TTL_MS = 60000, SHORT_TTL_MS = 400 };
@@ -176,7 +176,7 @@ static void play_round(struct worker *worker) {
 /* ---- processes ------------------------------------------------------------------------------- */
 
 struct troop {
-    struct ground ground;
+    struct fixture fixture;
     struct witness *witness;
     struct lk_random random;
     int64_t ttl_ms;
@@ -204,30 +204,31 @@ static pid_t start_worker(struct troop *troop) {
         return child;
     }
     (void)snprintf(worker.owner, sizeof worker.owner, "worker %d", worker.number);
-    worker.engine = ground_open(troop->ground.file, &lk_sqlite_options_default);
+    worker.engine = fixture_open(troop->fixture.file, &lk_sqlite_options_default);
     for (unsigned i = 0; troop->rounds == 0 || i < troop->rounds; i++) {
         play_round(&worker);
     }
-    ground_close(worker.engine);
+    fixture_close(worker.engine);
     _exit(0);
 }
 
 static struct troop start_troop(struct lk_random *random) {
     struct troop troop = {
-        .ground = ground_make(), .witness = witness_make(), .random = {lk_random_next(random)}};
+        .fixture = fixture_make(), .witness = witness_make(), .random = {lk_random_next(random)}};
 
     if (pipe(troop.news) != 0) {
         test_die("no pipe");
     }
     /* There from the start, so that no worker is killed while it makes the file's tables. */
-    ground_close(ground_open(troop.ground.file, &lk_sqlite_options_default));
+    fixture_close(fixture_open(troop.fixture.file, &lk_sqlite_options_default));
     return troop;
 }
 
 /* What is left must be whole, and must come free by itself. Returns how much is wrong. */
 static unsigned judge_file(const struct troop *troop) {
-    struct worker worker = {.engine = ground_open(troop->ground.file, &lk_sqlite_options_default)};
-    const char *file = troop->ground.file;
+    struct worker worker = {.engine =
+                                fixture_open(troop->fixture.file, &lk_sqlite_options_default)};
+    const char *file = troop->fixture.file;
     lk_result result = {.outcome = LK_OK};
     struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of("last"), .style = LK_WAIT};
@@ -238,19 +239,19 @@ static unsigned judge_file(const struct troop *troop) {
     ask.parts = parts.parts;
     ask.part_count = parts.count;
 
-    wrong += ground_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
-    wrong += ground_sql(file, "SELECT count(*) FROM parts WHERE NOT EXISTS"
-                              " (SELECT 1 FROM requests WHERE id = request)")
+    wrong += fixture_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
+    wrong += fixture_sql(file, "SELECT count(*) FROM parts WHERE NOT EXISTS"
+                               " (SELECT 1 FROM requests WHERE id = request)")
              != 0;
-    wrong += ground_sql(file, "SELECT count(*) FROM requests WHERE NOT EXISTS"
-                              " (SELECT 1 FROM parts WHERE id = request)")
+    wrong += fixture_sql(file, "SELECT count(*) FROM requests WHERE NOT EXISTS"
+                               " (SELECT 1 FROM parts WHERE id = request)")
              != 0;
     while (obtain(&worker, &ask, &result, &sent_us) == LK_WAITING) {
     }
     wrong += result.outcome != LK_GRANTED;
-    wrong += ground_sql(file, "SELECT count(*) FROM requests") != 1;
+    wrong += fixture_sql(file, "SELECT count(*) FROM requests") != 1;
     lk_result_clear(&result);
-    ground_close(worker.engine);
+    fixture_close(worker.engine);
     return wrong;
 }
 
@@ -262,7 +263,7 @@ static bool report(int number, const char *what, struct troop *troop) {
                  number, what, leases, wrong);
     (void)close(troop->news[0]);
     (void)close(troop->news[1]);
-    ground_remove(&troop->ground);
+    fixture_remove(&troop->fixture);
     return wrong == 0 && leases > 0;
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "fixture.h"
 
 enum { WAITERS = 50, WAITERS_MAX = 500, HOLD_MS = 100 };
 
@@ -42,8 +42,8 @@ static void hold(void) {
 }
 
 /* One waiter: in line, byte into `ready`, granted, held, released. */
-static int wait_in_line(const struct ground *ground, int index, int ready, struct seen *seen) {
-    struct lk_engine *engine = ground_open_durable(ground->file);
+static int wait_in_line(const struct fixture *fixture, int index, int ready, struct seen *seen) {
+    struct lk_engine *engine = fixture_open_durable(fixture->file);
     struct lk_patience patience = test_patience(60000000);
     lk_result result = {.outcome = LK_OK};
     struct test_parts parts;
@@ -77,11 +77,11 @@ static int wait_in_line(const struct ground *ground, int index, int ready, struc
     }
     hold();
     seen->released_us = lk_clock_now_us();
-    if (ground_release(engine, owner, "database", seen->token, &result) != LK_OK) {
+    if (fixture_release(engine, owner, "database", seen->token, &result) != LK_OK) {
         return 3;
     }
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
     return 0;
 }
 
@@ -128,8 +128,8 @@ static bool judge(struct seen *seen, int count, int64_t released_us) {
 
 int main(int argument_count, char **arguments) {
     int count = argument_count > 1 ? atoi(arguments[1]) : WAITERS;
-    struct ground ground = ground_make();
-    struct lk_engine *engine = ground_open_durable(ground.file);
+    struct fixture fixture = fixture_make();
+    struct lk_engine *engine = fixture_open_durable(fixture.file);
     struct seen *seen = mmap(NULL, WAITERS_MAX * sizeof *seen, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     lk_result result = {.outcome = LK_OK};
@@ -138,21 +138,21 @@ int main(int argument_count, char **arguments) {
     int ready[2];
 
     if (count < 1 || count > WAITERS_MAX || seen == MAP_FAILED || pipe(ready) != 0
-        || ground_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
+        || fixture_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
         test_die("no start");
     }
     (void)fflush(NULL);
     for (int i = 0; i < count; i++) {
         char byte;
         if (fork() == 0) {
-            _exit(wait_in_line(&ground, i, ready[1], &seen[i]));
+            _exit(wait_in_line(&fixture, i, ready[1], &seen[i]));
         }
         if (read(ready[0], &byte, 1) != 1) {
             test_die("a waiter did not get in line");
         }
     }
     released_us = lk_clock_now_us();
-    all_well = ground_release(engine, "first", "database", 0, &result) == LK_OK;
+    all_well = fixture_release(engine, "first", "database", 0, &result) == LK_OK;
     for (int status = 0; wait(&status) > 0;) {
         all_well = all_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
@@ -160,7 +160,7 @@ int main(int argument_count, char **arguments) {
     (void)printf("1..1\n%s 1 - %d waiters are granted in the order of their tickets\n",
                  all_well ? "ok" : "not ok", count);
     lk_result_clear(&result);
-    ground_close(engine);
-    ground_remove(&ground);
+    fixture_close(engine);
+    fixture_remove(&fixture);
     return all_well ? 0 : 1;
 }

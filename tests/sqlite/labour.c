@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "fixture.h"
 
 enum { WORKERS = 6, ITEMS = 400, KILLS = 60, TTL_MS = 300, CLAIMS_MAX = 1 << 14, POOL = 2 };
 
@@ -43,7 +43,7 @@ struct book {
 };
 
 struct troop {
-    struct ground ground;
+    struct fixture fixture;
     struct book *book;
     struct lk_random random;
     int news[2]; /* a byte for each claim */
@@ -84,12 +84,12 @@ static void finish(struct worker *worker, const lk_claim_info *info, struct clai
         claim->until_us = sent_us;
     }
     if (gives_back) {
-        (void)ground_finish(worker->engine, info, LK_FINISH_RETRY,
-                            lk_random_between(&worker->random, 0, 5));
+        (void)fixture_finish(worker->engine, info, LK_FINISH_RETRY,
+                             lk_random_between(&worker->random, 0, 5));
         return;
     }
     claim->asked = 1;
-    if (ground_finish(worker->engine, info, LK_FINISH_DONE, 0) == LK_OK) {
+    if (fixture_finish(worker->engine, info, LK_FINISH_DONE, 0) == LK_OK) {
         claim->done = 1;
     }
 }
@@ -123,7 +123,7 @@ static void work(struct worker *worker) {
         int64_t sent_us = lk_clock_now_us();
         struct standing standing;
         lk_outcome outcome =
-            ground_take(worker->engine, queue, worker->owner, TTL_MS, &info, &standing);
+            fixture_take(worker->engine, queue, worker->owner, TTL_MS, &info, &standing);
         if (outcome == LK_GRANTED) {
             struct claim *claim = write_down(worker, info, sent_us);
             if (write(worker->news, "", 1) != 1) {
@@ -156,9 +156,9 @@ static pid_t start_worker(struct troop *troop) {
     if (child > 0) {
         return child;
     }
-    worker.engine = ground_open(troop->ground.file, &lk_sqlite_options_default);
+    worker.engine = fixture_open(troop->fixture.file, &lk_sqlite_options_default);
     work(&worker);
-    ground_close(worker.engine);
+    fixture_close(worker.engine);
     _exit(0);
 }
 
@@ -232,46 +232,46 @@ static unsigned judge_pool(const struct book *book, size_t count) {
 static unsigned judge_file(const char *file) {
     unsigned wrong = 0;
 
-    wrong += ground_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
-    wrong += ground_sql(file, "SELECT count(*) FROM items") != 0;
-    wrong += ground_sql(file, "SELECT count(*) FROM item_values") != 0;
-    wrong += ground_sql(file, "SELECT count(*) FROM requests WHERE is_claim") != 0;
-    wrong += ground_sql(file, "SELECT pushed <> done OR claims < done + retried FROM queues") != 0;
+    wrong += fixture_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
+    wrong += fixture_sql(file, "SELECT count(*) FROM items") != 0;
+    wrong += fixture_sql(file, "SELECT count(*) FROM item_values") != 0;
+    wrong += fixture_sql(file, "SELECT count(*) FROM requests WHERE is_claim") != 0;
+    wrong += fixture_sql(file, "SELECT pushed <> done OR claims < done + retried FROM queues") != 0;
     return wrong;
 }
 
 static unsigned judge(const struct troop *troop, unsigned items) {
     size_t count = atomic_load(&troop->book->count);
-    unsigned wrong = judge_pool(troop->book, count) + judge_file(troop->ground.file);
+    unsigned wrong = judge_pool(troop->book, count) + judge_file(troop->fixture.file);
     char query[128];
 
     for (unsigned item = 0; item < items; item++) {
         wrong += judge_item(troop->book, count, (int)item);
     }
     (void)snprintf(query, sizeof query, "SELECT done <> %u FROM queues", items);
-    wrong += ground_sql(troop->ground.file, query) != 0;
+    wrong += fixture_sql(troop->fixture.file, query) != 0;
     (void)printf(
         "%s 1 - workers killed at one queue: %u items, %zu claims, %lld stolen, %u wrong\n",
         wrong == 0 ? "ok" : "not ok", items, count,
-        (long long)ground_sql(troop->ground.file, "SELECT steals FROM queues"), wrong);
+        (long long)fixture_sql(troop->fixture.file, "SELECT steals FROM queues"), wrong);
     return wrong;
 }
 
 /* ---- the play -------------------------------------------------------------------------------- */
 
 static void push_items(const struct troop *troop, unsigned items) {
-    struct lk_engine *engine = ground_open(troop->ground.file, &lk_sqlite_options_default);
+    struct lk_engine *engine = fixture_open(troop->fixture.file, &lk_sqlite_options_default);
 
     for (unsigned item = 0; item < items; item++) {
         char id[32];
         (void)snprintf(id, sizeof id, "%u", item);
-        if (ground_push(engine, queue, id, lk_slice_of(id), 0,
-                        needs_pool((int)item) ? "pool?limit=2" : "")
+        if (fixture_push(engine, queue, id, lk_slice_of(id), 0,
+                         needs_pool((int)item) ? "pool?limit=2" : "")
             != LK_OK) {
             test_die("no push");
         }
     }
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* Kills whoever it hits, a random number of claims after the last. */
@@ -289,7 +289,7 @@ static void kill_one(struct troop *troop, pid_t *workers) {
 
 int main(void) {
     struct lk_random random = test_random();
-    struct troop troop = {.ground = ground_make(), .random = random};
+    struct troop troop = {.fixture = fixture_make(), .random = random};
     unsigned items = test_scaled(ITEMS);
     unsigned kills = test_scaled(KILLS);
     pid_t workers[WORKERS];
@@ -315,7 +315,7 @@ int main(void) {
                    && WEXITSTATUS(status) == 0 && all_well;
     }
     wrong = judge(&troop, items);
-    ground_remove(&troop.ground);
+    fixture_remove(&troop.fixture);
     (void)printf("1..1\n");
     return wrong == 0 && all_well ? 0 : 1;
 }

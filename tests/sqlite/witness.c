@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "ground.h"
+#include "fixture.h"
 #include "model/rules.h"
 
 enum { SAID_MAX = 10 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "field.h"
 
 struct field {

@@ -3,18 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "field.h"
 
 struct field {
-    struct ground ground;
+    struct fixture fixture;
     char url[PATH_MAX];
 };
 
 static sqlite3 *open_file(const struct field *field) {
     sqlite3 *handle = NULL;
 
-    if (sqlite3_open(field->ground.file, &handle) != SQLITE_OK) {
+    if (sqlite3_open(field->fixture.file, &handle) != SQLITE_OK) {
         test_die("no database: %s", sqlite3_errmsg(handle));
     }
     return handle;
@@ -29,9 +29,9 @@ struct field *field_make(int rows, const char *url) {
     if (field == NULL) {
         test_die("no memory");
     }
-    field->ground = ground_make();
+    field->fixture = fixture_make();
     (void)snprintf(field->url, sizeof field->url, "sqlite:%s?durability=relaxed&share=yes",
-                   field->ground.file);
+                   field->fixture.file);
     (void)snprintf(text, sizeof text,
                    "CREATE TABLE \"jobs to do\" (\"the id\" INTEGER PRIMARY KEY, state TEXT);"
                    "CREATE TABLE log (job INTEGER, token INTEGER, attempt INTEGER);"
@@ -51,7 +51,7 @@ struct field *field_make(int rows, const char *url) {
 }
 
 void field_remove(struct field *field) {
-    ground_remove(&field->ground);
+    fixture_remove(&field->fixture);
     free(field);
 }
 
@@ -60,7 +60,7 @@ const char *field_url(const struct field *field) {
 }
 
 int64_t field_number(const struct field *field, const char *query) {
-    return ground_sql(field->ground.file, query);
+    return fixture_sql(field->fixture.file, query);
 }
 
 void field_each_line(const struct field *field, field_visit_line *visit, void *context) {

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "base/clock.h"
 #include "field.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "engine/statement.h"
 
 static const struct lk_dialect postgresql = {

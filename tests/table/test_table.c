@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "engine/row_id.h"
 
 static void ids_and_segments_are_one_to_one(void **state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ground for tests of the embedded store. */
-#include "ground.h"
+/* The fixture of tests of the embedded store. */
+#include "fixture.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -13,26 +13,26 @@
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
-struct ground ground_make(void) {
+struct fixture fixture_make(void) {
     const char *parent = getenv("TMPDIR");
-    struct ground ground;
+    struct fixture fixture;
 
-    (void)snprintf(ground.directory, sizeof ground.directory, "%s/lk-sqlite-XXXXXX",
+    (void)snprintf(fixture.directory, sizeof fixture.directory, "%s/lk-sqlite-XXXXXX",
                    parent != NULL && parent[0] != '\0' ? parent : "/tmp");
-    if (mkdtemp(ground.directory) == NULL) {
-        test_die("no directory %s", ground.directory);
+    if (mkdtemp(fixture.directory) == NULL) {
+        test_die("no directory %s", fixture.directory);
     }
-    (void)snprintf(ground.file, sizeof ground.file, "%s/locks.db", ground.directory);
-    return ground;
+    (void)snprintf(fixture.file, sizeof fixture.file, "%s/locks.db", fixture.directory);
+    return fixture;
 }
 
 /* Calls unlink() where `remove`; returns how many files there are. */
-static size_t walk(const struct ground *ground, bool remove) {
-    DIR *directory = opendir(ground->directory);
+static size_t walk(const struct fixture *fixture, bool remove) {
+    DIR *directory = opendir(fixture->directory);
     size_t count = 0;
 
     if (directory == NULL) {
-        test_die("cannot read %s", ground->directory);
+        test_die("cannot read %s", fixture->directory);
     }
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
@@ -46,36 +46,36 @@ static size_t walk(const struct ground *ground, bool remove) {
     return count;
 }
 
-size_t ground_count_files(const struct ground *ground) {
-    return walk(ground, false);
+size_t fixture_count_files(const struct fixture *fixture) {
+    return walk(fixture, false);
 }
 
-void ground_remove(struct ground *ground) {
-    (void)walk(ground, true);
-    if (rmdir(ground->directory) != 0) {
-        test_die("cannot remove %s", ground->directory);
+void fixture_remove(struct fixture *fixture) {
+    (void)walk(fixture, true);
+    if (rmdir(fixture->directory) != 0) {
+        test_die("cannot remove %s", fixture->directory);
     }
 }
 
 /* ---- a clock --------------------------------------------------------------------------------- */
 
 static int64_t clock_now_us(void *context) {
-    return ((struct ground_clock *)context)->now_us;
+    return ((struct fixture_clock *)context)->now_us;
 }
 
 static int64_t clock_wall_us(void *context) {
-    return ((struct ground_clock *)context)->wall_us;
+    return ((struct fixture_clock *)context)->wall_us;
 }
 
-void ground_clock_init(struct ground_clock *clock) {
-    *clock = (struct ground_clock){
+void fixture_clock_init(struct fixture_clock *clock) {
+    *clock = (struct fixture_clock){
         .source = {.now_us = clock_now_us, .wall_us = clock_wall_us, .context = clock},
         .now_us = CLOCK_FIRST_US,
         .wall_us = CLOCK_FIRST_WALL_US,
     };
 }
 
-void ground_clock_advance(struct ground_clock *clock, int64_t duration_us) {
+void fixture_clock_advance(struct fixture_clock *clock, int64_t duration_us) {
     clock->now_us += duration_us;
     clock->wall_us += duration_us;
 }
@@ -93,23 +93,23 @@ static struct lk_engine *open_or_fail(const char *rest, const struct lk_sqlite_o
     return engine;
 }
 
-struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options) {
+struct lk_engine *fixture_open(const char *file, const struct lk_sqlite_options *options) {
     char rest[PATH_MAX];
 
     (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", file);
     return open_or_fail(rest, options);
 }
 
-struct lk_engine *ground_open_durable(const char *file) {
+struct lk_engine *fixture_open_durable(const char *file) {
     return open_or_fail(file, &lk_sqlite_options_default);
 }
 
-void ground_close(struct lk_engine *engine) {
+void fixture_close(struct lk_engine *engine) {
     engine->ops->close(engine);
 }
 
-lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *options,
-                           lk_error *ret_error) {
+lk_outcome fixture_try_open(const char *rest, const struct lk_sqlite_options *options,
+                            lk_error *ret_error) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = NULL;
     lk_outcome outcome;
@@ -117,14 +117,14 @@ lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *opt
     *ret_error = (lk_error){.outcome = LK_OK};
     outcome = lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, ret_error);
     if (outcome == LK_OK) {
-        ground_close(engine);
+        fixture_close(engine);
     } else if (ret_error->outcome != outcome || ret_error->text[0] == '\0') {
         test_die("%s: refused without a sentence", rest);
     }
     return outcome;
 }
 
-int64_t ground_sql(const char *file, const char *text) {
+int64_t fixture_sql(const char *file, const char *text) {
     sqlite3 *handle = NULL;
     sqlite3_stmt *statement = NULL;
     int64_t value = 0;
@@ -149,8 +149,8 @@ int64_t ground_sql(const char *file, const char *text) {
 
 /* ---- asks in short --------------------------------------------------------------------------- */
 
-lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
-                      lk_style style, int64_t ttl_ms, lk_result *result) {
+lk_outcome fixture_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
+                       lk_style style, int64_t ttl_ms, lk_result *result) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct test_parts parts;
     struct lk_ask ask = {
@@ -163,8 +163,8 @@ lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *p
     return call_ask(engine, &ask, &patience, result);
 }
 
-lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
-                        uint64_t token, lk_result *result) {
+lk_outcome fixture_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
+                         uint64_t token, lk_result *result) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct test_parts parts;
     struct lk_renew renew = {.target = {.owner = lk_slice_of(owner), .token = token}};
@@ -176,8 +176,8 @@ lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char 
     return call_renew(engine, &renew, &patience, result);
 }
 
-lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts_text,
-                          uint64_t token, lk_result *result) {
+lk_outcome fixture_release(struct lk_engine *engine, const char *owner, const char *parts_text,
+                           uint64_t token, lk_result *result) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct test_parts parts;
     struct lk_release release = {.target = {.owner = lk_slice_of(owner), .token = token}};
@@ -200,8 +200,8 @@ static struct lk_path path_of(const char *text) {
     return path;
 }
 
-lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
-                       struct lk_slice value, int64_t delay_ms, const char *needs) {
+lk_outcome fixture_push(struct lk_engine *engine, const char *queue, const char *id,
+                        struct lk_slice value, int64_t delay_ms, const char *needs) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct test_parts parts;
     struct lk_push push = {.queue = path_of(queue),
@@ -217,8 +217,8 @@ lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *
     return call_push(engine, &push, &patience, &added, &error);
 }
 
-lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
-                       int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
+lk_outcome fixture_take(struct lk_engine *engine, const char *queue, const char *owner,
+                        int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_take take = {.queue = path_of(queue),
                            .owner = lk_slice_of(owner),
@@ -230,8 +230,8 @@ lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *
     return call_take(engine, &take, &patience, claim, ret_standing, &error);
 }
 
-lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
-                         enum lk_finish_kind kind, int64_t delay_ms) {
+lk_outcome fixture_finish(struct lk_engine *engine, const lk_claim_info *claim,
+                          enum lk_finish_kind kind, int64_t delay_ms) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_finish finish = {.queue = path_of(claim->queue),
                                .id = lk_slice_of(claim->id),
@@ -244,7 +244,7 @@ lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
     return call_finish(engine, &finish, &patience, &error);
 }
 
-lk_value *ground_get(struct lk_engine *engine, const char *path_text) {
+lk_value *fixture_get(struct lk_engine *engine, const char *path_text) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_path path = path_of(path_text);
     lk_value *value = NULL;
@@ -257,7 +257,7 @@ lk_value *ground_get(struct lk_engine *engine, const char *path_text) {
     return value;
 }
 
-lk_outcome ground_put(struct lk_engine *engine, const char *path, struct lk_slice bytes) {
+lk_outcome fixture_put(struct lk_engine *engine, const char *path, struct lk_slice bytes) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     const struct lk_put put = {.path = path_of(path), .bytes = bytes};
     lk_error error;
