@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many processes at one store, first left in peace, then killed with SIGKILL at random moments and
- * replaced. Judged by what the clients saw alone (witness.h): nothing is granted twice, nothing
+ * replaced. Judged by what the clients saw alone (lease_log.h): nothing is granted twice, nothing
  * that was promised is lost; afterwards the file is whole.
  */
 #include <signal.h>
@@ -12,14 +12,14 @@
 
 #include "base/clock.h"
 #include "fixture.h"
-#include "witness.h"
+#include "lease_log.h"
 
 enum { WORKERS = 8, ROUNDS = 150, KILLS = 60, CALM_TTL_MS = 60000, SHORT_TTL_MS = 400 };
 
 /* What is asked for; limits of one path are all the same, so that the witness can judge them. */
 static const struct want {
     size_t count;
-    struct witnessed_part parts[LEASE_PARTS_MAX];
+    struct logged_part parts[LEASE_PARTS_MAX];
 } wants[] = {
     {1, {{.path = "x"}}},
     {1, {{.path = "x/1"}}},
@@ -36,7 +36,7 @@ static const struct want {
 enum { WANTS = sizeof wants / sizeof wants[0] };
 
 struct worker {
-    struct witness *witness;
+    struct lease_log *log;
     struct lk_engine *engine;
     struct lk_random random;
     int number; /* unlike any other's, also of those that were killed */
@@ -47,7 +47,7 @@ struct worker {
 
 static void fill_parts(const struct want *want, struct lk_part *ret_parts) {
     for (size_t i = 0; i < want->count; i++) {
-        const struct witnessed_part *part = &want->parts[i];
+        const struct logged_part *part = &want->parts[i];
         if (lk_path_parse(lk_slice_of(part->path), &ret_parts[i].path, NULL) != LK_OK) {
             test_die("%s is no path", part->path);
         }
@@ -78,11 +78,12 @@ static lk_outcome obtain(struct worker *worker, const struct lk_ask *ask, lk_res
 /* The store may not deny what it promised until `promised_us`. */
 static void expect_kept(struct worker *worker, int64_t promised_us, lk_outcome outcome) {
     if (outcome != LK_OK && lk_clock_now_us() < promised_us) {
-        atomic_fetch_add(&worker->witness->lost, 1);
+        atomic_fetch_add(&worker->log->lost, 1);
     }
 }
 
-static void renew(struct worker *worker, const struct lk_target *target, struct witnessed *lease) {
+static void renew(struct worker *worker, const struct lk_target *target,
+                  struct logged_lease *lease) {
     struct lk_patience patience = test_patience(20000000);
     const struct lk_renew renewal = {.target = *target};
     lk_result result = {.outcome = LK_OK};
@@ -98,7 +99,7 @@ static void renew(struct worker *worker, const struct lk_target *target, struct 
 
 /* From the moment it is sent, the release may have taken effect. */
 static void release(struct worker *worker, const struct lk_target *target,
-                    struct witnessed *lease) {
+                    struct logged_lease *lease) {
     struct lk_patience patience = test_patience(20000000);
     const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
@@ -113,7 +114,7 @@ static void release(struct worker *worker, const struct lk_target *target,
 /* Writes the lease down, keeps it for a moment, and gives it back. */
 static void hold(struct worker *worker, const struct lk_target *target, const struct want *want,
                  uint64_t token, int64_t sent_us) {
-    struct witnessed *lease = witness_add(worker->witness);
+    struct logged_lease *lease = lease_log_add(worker->log);
     struct lk_target named = *target;
 
     lease->owner = worker->number;
@@ -177,7 +178,7 @@ static void play_round(struct worker *worker) {
 
 struct troop {
     struct fixture fixture;
-    struct witness *witness;
+    struct lease_log *log;
     struct lk_random random;
     int64_t ttl_ms;
     unsigned rounds; /* 0: until killed */
@@ -187,7 +188,7 @@ struct troop {
 
 static pid_t start_worker(struct troop *troop) {
     struct worker worker = {
-        .witness = troop->witness,
+        .log = troop->log,
         .random = {lk_random_next(&troop->random)},
         .number = troop->next_number++,
         .ttl_ms = troop->ttl_ms,
@@ -214,7 +215,7 @@ static pid_t start_worker(struct troop *troop) {
 
 static struct troop start_troop(struct lk_random *random) {
     struct troop troop = {
-        .fixture = fixture_make(), .witness = witness_make(), .random = {lk_random_next(random)}};
+        .fixture = fixture_make(), .log = lease_log_make(), .random = {lk_random_next(random)}};
 
     if (pipe(troop.news) != 0) {
         test_die("no pipe");
@@ -257,7 +258,7 @@ static unsigned judge_file(const struct troop *troop) {
 
 static bool report(int number, const char *what, struct troop *troop) {
     size_t leases = 0;
-    unsigned wrong = judge_file(troop) + witness_judge(troop->witness, &leases);
+    unsigned wrong = judge_file(troop) + lease_log_check(troop->log, &leases);
 
     (void)printf("%s %d - %s: %zu leases, %u wrong\n", wrong == 0 && leases > 0 ? "ok" : "not ok",
                  number, what, leases, wrong);
