@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many processes at one queue, killed with SIGKILL at random moments and replaced. Judged by what
- * the workers saw alone, in memory that they share: a worker writes down each claim when it has the
- * answer, and each completion that was answered with success.
+ * Worker processes at one queue are killed with SIGKILL at random moments and replaced. In shared
+ * memory each worker logs the answer to each claim, and each completion that succeeded. The check
+ * reads this log and the file:
  *
- *   - Every item is gone in the end, somebody who held its claim had asked for that, and nobody was
- *     told twice that it is done (once or, if the worker was killed over the answer, never).
- *   - No two workers worked on one item at a time that was promised to each.
- *   - Of two claims of an item, the later one has the greater token and attempt; and whoever was
- *     robbed could not complete it.
- *   - At most two items that need the same pool are worked on at once.
+ *   - At the end every item is gone, a holder of its claim had asked to complete it, and at most
+ *     one completion succeeded (none if the worker was killed before it read the answer).
+ *   - The leases of two claims of one item do not overlap.
+ *   - Of two claims of an item, the later one has the greater token and attempt. A claim that was
+ *     stolen cannot complete the item.
+ *   - At most two items that need the same pool are claimed at once.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -37,32 +37,32 @@ struct claim {
     atomic_int done;          /* ... and answered with LK_OK */
 };
 
-struct book {
+struct claim_log {
     atomic_size_t count;
     struct claim claims[CLAIMS_MAX];
 };
 
-struct troop {
+struct group {
     struct fixture fixture;
-    struct book *book;
+    struct claim_log *log;
     struct lk_random random;
-    int news[2]; /* a byte for each claim */
+    int progress[2]; /* a byte for each claim */
     int next_number;
 };
 
 /* ---- working --------------------------------------------------------------------------------- */
 
 struct worker {
-    struct book *book;
+    struct claim_log *log;
     struct lk_engine *engine;
     struct lk_random random;
     char owner[32];
-    int news;
+    int progress;
 };
 
-static struct claim *write_down(struct worker *worker, const lk_claim_info *info, int64_t sent_us) {
-    size_t index = atomic_fetch_add(&worker->book->count, 1);
-    struct claim *claim = &worker->book->claims[index];
+static struct claim *log_claim(struct worker *worker, const lk_claim_info *info, int64_t sent_us) {
+    size_t index = atomic_fetch_add(&worker->log->count, 1);
+    struct claim *claim = &worker->log->claims[index];
 
     if (index >= CLAIMS_MAX) {
         test_die("more claims than there is room for");
@@ -75,7 +75,7 @@ static struct claim *write_down(struct worker *worker, const lk_claim_info *info
     return claim;
 }
 
-/* From the moment it is sent, the item may be somebody else's, or nobody's any more. */
+/* From the moment the request is sent, the item may be claimed by another worker, or be gone. */
 static void finish(struct worker *worker, const lk_claim_info *info, struct claim *claim) {
     bool gives_back = lk_random_between(&worker->random, 1, 10) == 1;
     int64_t sent_us = lk_clock_now_us();
@@ -125,9 +125,9 @@ static void work(struct worker *worker) {
         lk_outcome outcome =
             fixture_take(worker->engine, queue, worker->owner, TTL_MS, &info, &standing);
         if (outcome == LK_GRANTED) {
-            struct claim *claim = write_down(worker, info, sent_us);
-            if (write(worker->news, "", 1) != 1) {
-                test_die("nobody reads the news");
+            struct claim *claim = log_claim(worker, info, sent_us);
+            if (write(worker->progress, "", 1) != 1) {
+                test_die("the pipe is closed");
             }
             finish(worker, info, claim);
         } else if (outcome == LK_BUSY) {
@@ -142,12 +142,13 @@ static void work(struct worker *worker) {
     lk_claim_free(info);
 }
 
-static pid_t start_worker(struct troop *troop) {
-    struct worker worker = {
-        .book = troop->book, .random = {lk_random_next(&troop->random)}, .news = troop->news[1]};
+static pid_t start_worker(struct group *group) {
+    struct worker worker = {.log = group->log,
+                            .random = {lk_random_next(&group->random)},
+                            .progress = group->progress[1]};
     pid_t child;
 
-    (void)snprintf(worker.owner, sizeof worker.owner, "worker %d", troop->next_number++);
+    (void)snprintf(worker.owner, sizeof worker.owner, "worker %d", group->next_number++);
     (void)fflush(NULL);
     child = fork();
     if (child < 0) {
@@ -156,13 +157,13 @@ static pid_t start_worker(struct troop *troop) {
     if (child > 0) {
         return child;
     }
-    worker.engine = fixture_open(troop->fixture.file, &lk_sqlite_options_default);
+    worker.engine = fixture_open(group->fixture.file, &lk_sqlite_options_default);
     work(&worker);
     fixture_close(worker.engine);
     _exit(0);
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- the check ------------------------------------------------------------------------------- */
 
 static bool needs_pool(int item) {
     return item % 3 == 0;
@@ -180,28 +181,28 @@ static bool overlap(const struct claim *a, const struct claim *b) {
 }
 
 /* Two claims of one item, `a` of the smaller token. */
-static unsigned judge_pair(const struct claim *a, const struct claim *b) {
-    return wrong_with("worked on by two", a->item, overlap(a, b))
+static unsigned check_pair(const struct claim *a, const struct claim *b) {
+    return wrong_with("two claims overlap", a->item, overlap(a, b))
            + wrong_with("a later claim has no greater attempt", a->item, a->attempt >= b->attempt)
            + wrong_with("done, and claimed again", a->item, a->done != 0);
 }
 
-static unsigned judge_item(const struct book *book, size_t count, int item) {
+static unsigned check_item(const struct claim_log *log, size_t count, int item) {
     unsigned done = 0;
     unsigned may_be_done = 0;
     unsigned wrong = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct claim *a = &book->claims[i];
+        const struct claim *a = &log->claims[i];
         if (a->taken_us == 0 || a->item != item) {
             continue;
         }
         done += a->done != 0;
         may_be_done += a->asked != 0;
         for (size_t j = 0; j < count; j++) {
-            const struct claim *b = &book->claims[j];
+            const struct claim *b = &log->claims[j];
             if (b->taken_us != 0 && b->item == item && a->token < b->token) {
-                wrong += judge_pair(a, b);
+                wrong += check_pair(a, b);
             }
             wrong +=
                 wrong_with("one token twice", item,
@@ -209,18 +210,18 @@ static unsigned judge_item(const struct book *book, size_t count, int item) {
         }
     }
     return wrong + wrong_with("done twice", item, done > 1)
-           + wrong_with("gone, and nobody asked for that", item, may_be_done == 0);
+           + wrong_with("gone, though no holder asked for that", item, may_be_done == 0);
 }
 
-/* At each moment at which a claim of the pool was taken, how many others were held. */
-static unsigned judge_pool(const struct book *book, size_t count) {
+/* Counts the claims of the pool that were held at each moment at which one was granted. */
+static unsigned check_pool(const struct claim_log *log, size_t count) {
     unsigned wrong = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct claim *a = &book->claims[i];
+        const struct claim *a = &log->claims[i];
         unsigned at_once = 0;
         for (size_t j = 0; j < count && a->taken_us != 0 && needs_pool(a->item); j++) {
-            const struct claim *b = &book->claims[j];
+            const struct claim *b = &log->claims[j];
             at_once += b->taken_us != 0 && needs_pool(b->item) && b->taken_us <= a->taken_us
                        && a->taken_us < b->until_us;
         }
@@ -229,7 +230,7 @@ static unsigned judge_pool(const struct book *book, size_t count) {
     return wrong;
 }
 
-static unsigned judge_file(const char *file) {
+static unsigned check_file(const char *file) {
     unsigned wrong = 0;
 
     wrong += fixture_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
@@ -240,27 +241,27 @@ static unsigned judge_file(const char *file) {
     return wrong;
 }
 
-static unsigned judge(const struct troop *troop, unsigned items) {
-    size_t count = atomic_load(&troop->book->count);
-    unsigned wrong = judge_pool(troop->book, count) + judge_file(troop->fixture.file);
+static unsigned check(const struct group *group, unsigned items) {
+    size_t count = atomic_load(&group->log->count);
+    unsigned wrong = check_pool(group->log, count) + check_file(group->fixture.file);
     char query[128];
 
     for (unsigned item = 0; item < items; item++) {
-        wrong += judge_item(troop->book, count, (int)item);
+        wrong += check_item(group->log, count, (int)item);
     }
     (void)snprintf(query, sizeof query, "SELECT done <> %u FROM queues", items);
-    wrong += fixture_sql(troop->fixture.file, query) != 0;
+    wrong += fixture_sql(group->fixture.file, query) != 0;
     (void)printf(
         "%s 1 - workers killed at one queue: %u items, %zu claims, %lld stolen, %u wrong\n",
         wrong == 0 ? "ok" : "not ok", items, count,
-        (long long)fixture_sql(troop->fixture.file, "SELECT steals FROM queues"), wrong);
+        (long long)fixture_sql(group->fixture.file, "SELECT steals FROM queues"), wrong);
     return wrong;
 }
 
-/* ---- the play -------------------------------------------------------------------------------- */
+/* ---- the test -------------------------------------------------------------------------------- */
 
-static void push_items(const struct troop *troop, unsigned items) {
-    struct lk_engine *engine = fixture_open(troop->fixture.file, &lk_sqlite_options_default);
+static void push_items(const struct group *group, unsigned items) {
+    struct lk_engine *engine = fixture_open(group->fixture.file, &lk_sqlite_options_default);
 
     for (unsigned item = 0; item < items; item++) {
         char id[32];
@@ -274,48 +275,48 @@ static void push_items(const struct troop *troop, unsigned items) {
     fixture_close(engine);
 }
 
-/* Kills whoever it hits, a random number of claims after the last. */
-static void kill_one(struct troop *troop, pid_t *workers) {
-    int64_t claims = lk_random_between(&troop->random, 0, 8);
-    size_t index = (size_t)lk_random_between(&troop->random, 0, WORKERS - 1);
+/* Kills and replaces a random worker, a random number of claims after the last kill. */
+static void kill_one(struct group *group, pid_t *workers) {
+    int64_t claims = lk_random_between(&group->random, 0, 8);
+    size_t index = (size_t)lk_random_between(&group->random, 0, WORKERS - 1);
     char byte;
 
-    while (claims-- > 0 && read(troop->news[0], &byte, 1) == 1) {
+    while (claims-- > 0 && read(group->progress[0], &byte, 1) == 1) {
     }
     (void)kill(workers[index], SIGKILL);
     (void)waitpid(workers[index], NULL, 0);
-    workers[index] = start_worker(troop);
+    workers[index] = start_worker(group);
 }
 
 int main(void) {
     struct lk_random random = test_random();
-    struct troop troop = {.fixture = fixture_make(), .random = random};
+    struct group group = {.fixture = fixture_make(), .random = random};
     unsigned items = test_scaled(ITEMS);
     unsigned kills = test_scaled(KILLS);
     pid_t workers[WORKERS];
-    bool all_well = true;
+    bool all_succeed = true;
     unsigned wrong;
 
-    troop.book =
-        mmap(NULL, sizeof *troop.book, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (troop.book == MAP_FAILED || pipe(troop.news) != 0) {
+    group.log =
+        mmap(NULL, sizeof *group.log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (group.log == MAP_FAILED || pipe(group.progress) != 0) {
         test_die("no shared memory, or no pipe");
     }
-    push_items(&troop, items);
+    push_items(&group, items);
     for (size_t i = 0; i < WORKERS; i++) {
-        workers[i] = start_worker(&troop);
+        workers[i] = start_worker(&group);
     }
-    /* So many claims there are at least: each item is claimed once. */
+    /* Each item is claimed at least once: with fewer claims left, kill_one() would block. */
     for (unsigned i = 0; i < kills && i * 8 < items; i++) {
-        kill_one(&troop, workers);
+        kill_one(&group, workers);
     }
     for (size_t i = 0; i < WORKERS; i++) {
         int status = 0;
-        all_well = waitpid(workers[i], &status, 0) == workers[i] && WIFEXITED(status)
-                   && WEXITSTATUS(status) == 0 && all_well;
+        all_succeed = waitpid(workers[i], &status, 0) == workers[i] && WIFEXITED(status)
+                      && WEXITSTATUS(status) == 0 && all_succeed;
     }
-    wrong = judge(&troop, items);
-    fixture_remove(&troop.fixture);
+    wrong = check(&group, items);
+    fixture_remove(&group.fixture);
     (void)printf("1..1\n");
-    return wrong == 0 && all_well ? 0 : 1;
+    return wrong == 0 && all_succeed ? 0 : 1;
 }
