@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of engines share. */
+/* Shared by the tests of engines. */
 #include "support.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -38,6 +41,39 @@ unsigned test_scaled(unsigned count) {
 
 struct lk_patience test_patience(int64_t duration_us) {
     return (struct lk_patience){.until_us = lk_clock_now_us() + duration_us};
+}
+
+pid_t test_fork(void) {
+    pid_t child;
+
+    (void)fflush(NULL);
+    child = fork();
+    if (child < 0) {
+        test_die("fork: no process");
+    }
+    return child;
+}
+
+int test_exit_status(pid_t child) {
+    int status = 0;
+
+    if (waitpid(child, &status, 0) < 0) {
+        test_die("waitpid: no child %ld", (long)child);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+size_t test_kill_one(const pid_t *children, size_t count, int progress, int bytes_max,
+                     struct lk_random *random) {
+    int64_t bytes = lk_random_between(random, 0, bytes_max);
+    size_t index = (size_t)lk_random_between(random, 0, (int64_t)count - 1);
+    char byte;
+
+    while (bytes-- > 0 && read(progress, &byte, 1) == 1) {
+    }
+    (void)kill(children[index], SIGKILL);
+    (void)test_exit_status(children[index]);
+    return index;
 }
 
 void test_parts_parse(struct test_parts *parts, const char *text) {

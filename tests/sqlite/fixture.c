@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
@@ -55,6 +56,26 @@ void fixture_remove(struct fixture *fixture) {
     if (rmdir(fixture->directory) != 0) {
         test_die("cannot remove %s", fixture->directory);
     }
+}
+
+int fixture_setup(void **state) {
+    struct fixture *fixture = malloc(sizeof *fixture);
+
+    if (fixture == NULL) {
+        return 1;
+    }
+    *fixture = fixture_make();
+    *state = fixture;
+    return 0;
+}
+
+int fixture_teardown(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)chmod(fixture->directory, 0700);
+    fixture_remove(fixture);
+    free(fixture);
+    return 0;
 }
 
 /* ---- a clock --------------------------------------------------------------------------------- */

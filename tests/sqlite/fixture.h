@@ -27,6 +27,10 @@ struct fixture {
 struct fixture fixture_make(void);
 void fixture_remove(struct fixture *fixture); /* the directory and all the files in it */
 
+/* Set-up and tear-down of a cmocka test whose *state is a struct fixture. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state); /* also of a directory that was made read-only */
+
 /* How many files are in the directory. */
 size_t fixture_count_files(const struct fixture *fixture);
 
@@ -55,7 +59,7 @@ lk_outcome fixture_try_open(const char *rest, const struct lk_sqlite_options *op
 /* Runs SQL on a separate connection to the file. Returns the first column, or 0. */
 int64_t fixture_sql(const char *file, const char *text);
 
-/* ---- asks --------------------------------------------------------------------------- */
+/* ---- asks ------------------------------------------------------------------------------------ */
 
 /* Result of the last call; cleared by the next. */
 lk_outcome fixture_ask(struct lk_engine *engine, const char *owner, const char *parts,
@@ -65,7 +69,7 @@ lk_outcome fixture_renew(struct lk_engine *engine, const char *owner, const char
 lk_outcome fixture_release(struct lk_engine *engine, const char *owner, const char *parts,
                            uint64_t token, lk_result *result);
 
-/* ---- work --------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 /* `needs` as in test_parts_parse(). */
 lk_outcome fixture_push(struct lk_engine *engine, const char *queue, const char *id,

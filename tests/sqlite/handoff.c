@@ -24,7 +24,7 @@ struct seen {
     uint64_t token;
     int64_t granted_us;
     int64_t released_us; /* when it sent its release */
-    int64_t cpu_us;      /* from standing in line to the grant */
+    int64_t cpu_us;      /* from joining the queue to the grant */
 };
 
 static int64_t cpu_us(void) {
@@ -42,7 +42,7 @@ static void hold(void) {
 }
 
 /* One waiter: in line, byte into `ready`, granted, held, released. */
-static int wait_in_line(const struct fixture *fixture, int index, int ready, struct seen *seen) {
+static int wait_in_queue(const struct fixture *fixture, int index, int ready, struct seen *seen) {
     struct lk_engine *engine = fixture_open_durable(fixture->file);
     struct lk_patience patience = test_patience(60000000);
     lk_result result = {.outcome = LK_OK};
@@ -134,33 +134,32 @@ int main(int argument_count, char **arguments) {
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     lk_result result = {.outcome = LK_OK};
     int64_t released_us;
-    bool all_well = true;
+    bool all_succeed = true;
     int ready[2];
 
     if (count < 1 || count > WAITERS_MAX || seen == MAP_FAILED || pipe(ready) != 0
         || fixture_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
         test_die("no start");
     }
-    (void)fflush(NULL);
     for (int i = 0; i < count; i++) {
         char byte;
-        if (fork() == 0) {
-            _exit(wait_in_line(&fixture, i, ready[1], &seen[i]));
+        if (test_fork() == 0) {
+            _exit(wait_in_queue(&fixture, i, ready[1], &seen[i]));
         }
         if (read(ready[0], &byte, 1) != 1) {
-            test_die("a waiter did not get in line");
+            test_die("a waiter did not join the queue");
         }
     }
     released_us = lk_clock_now_us();
-    all_well = fixture_release(engine, "first", "database", 0, &result) == LK_OK;
-    for (int status = 0; wait(&status) > 0;) {
-        all_well = all_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    all_succeed = fixture_release(engine, "first", "database", 0, &result) == LK_OK;
+    for (int i = 0; i < count; i++) {
+        all_succeed = test_exit_status(-1) == 0 && all_succeed;
     }
-    all_well = all_well && judge(seen, count, released_us);
+    all_succeed = all_succeed && judge(seen, count, released_us);
     (void)printf("1..1\n%s 1 - %d waiters are granted in the order of their tickets\n",
-                 all_well ? "ok" : "not ok", count);
+                 all_succeed ? "ok" : "not ok", count);
     lk_result_clear(&result);
     fixture_close(engine);
     fixture_remove(&fixture);
-    return all_well ? 0 : 1;
+    return all_succeed ? 0 : 1;
 }

@@ -196,11 +196,7 @@ static pid_t start_worker(struct group *group) {
     };
     pid_t child;
 
-    (void)fflush(NULL);
-    child = fork();
-    if (child < 0) {
-        test_die("no more processes");
-    }
+    child = test_fork();
     if (child > 0) {
         return child;
     }
@@ -271,29 +267,22 @@ static bool report(int number, const char *what, struct group *group) {
 static bool run_without_kills(struct lk_random *random) {
     struct group group = start_group(random);
     bool all_succeed = true;
-    int status = 0;
 
     group.ttl_ms = LONG_TTL_MS;
     group.rounds = test_scaled(ROUNDS);
     for (int i = 0; i < WORKERS; i++) {
         (void)start_worker(&group);
     }
-    while (wait(&status) > 0) {
-        all_succeed = all_succeed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    for (int i = 0; i < WORKERS; i++) {
+        all_succeed = test_exit_status(-1) == 0 && all_succeed;
     }
     return report(1, "many processes at one store", &group) && all_succeed;
 }
 
 /* Kills and replaces a random worker, a random number of grants after the last kill. */
 static void kill_one(struct group *group, pid_t *workers) {
-    int64_t grants = lk_random_between(&group->random, 0, 12);
-    size_t index = (size_t)lk_random_between(&group->random, 0, WORKERS - 1);
-    char byte;
+    size_t index = test_kill_one(workers, WORKERS, group->progress[0], 12, &group->random);
 
-    while (grants-- > 0 && read(group->progress[0], &byte, 1) == 1) {
-    }
-    (void)kill(workers[index], SIGKILL);
-    (void)waitpid(workers[index], NULL, 0);
     workers[index] = start_worker(group);
 }
 

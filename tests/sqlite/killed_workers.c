@@ -149,11 +149,7 @@ static pid_t start_worker(struct group *group) {
     pid_t child;
 
     (void)snprintf(worker.owner, sizeof worker.owner, "worker %d", group->next_number++);
-    (void)fflush(NULL);
-    child = fork();
-    if (child < 0) {
-        test_die("no more processes");
-    }
+    child = test_fork();
     if (child > 0) {
         return child;
     }
@@ -277,14 +273,8 @@ static void push_items(const struct group *group, unsigned items) {
 
 /* Kills and replaces a random worker, a random number of claims after the last kill. */
 static void kill_one(struct group *group, pid_t *workers) {
-    int64_t claims = lk_random_between(&group->random, 0, 8);
-    size_t index = (size_t)lk_random_between(&group->random, 0, WORKERS - 1);
-    char byte;
+    size_t index = test_kill_one(workers, WORKERS, group->progress[0], 8, &group->random);
 
-    while (claims-- > 0 && read(group->progress[0], &byte, 1) == 1) {
-    }
-    (void)kill(workers[index], SIGKILL);
-    (void)waitpid(workers[index], NULL, 0);
     workers[index] = start_worker(group);
 }
 
@@ -311,9 +301,7 @@ int main(void) {
         kill_one(&group, workers);
     }
     for (size_t i = 0; i < WORKERS; i++) {
-        int status = 0;
-        all_succeed = waitpid(workers[i], &status, 0) == workers[i] && WIFEXITED(status)
-                      && WEXITSTATUS(status) == 0 && all_succeed;
+        all_succeed = test_exit_status(workers[i]) == 0 && all_succeed;
     }
     wrong = check(&group, items);
     fixture_remove(&group.fixture);

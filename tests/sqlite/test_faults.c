@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -30,11 +29,9 @@ static lk_outcome try_open(const char *rest) {
 
 /* Runs `body` in a child as an ordinary user, who may not do all; its result must be 0. */
 static void as_nobody(const struct fixture *fixture, int (*body)(const struct fixture *fixture)) {
-    int status = 0;
     pid_t child;
 
-    (void)fflush(NULL);
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
             _exit(100);
@@ -42,29 +39,7 @@ static void as_nobody(const struct fixture *fixture, int (*body)(const struct fi
         _exit(body(fixture));
     }
     assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static int setup(void **state) {
-    struct fixture *fixture = malloc(sizeof *fixture);
-
-    if (fixture == NULL) {
-        return 1;
-    }
-    *fixture = fixture_make();
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct fixture *fixture = *state;
-
-    (void)chmod(fixture->directory, 0700);
-    fixture_remove(fixture);
-    free(fixture);
-    return 0;
+    assert_int_equal(test_exit_status(child), 0);
 }
 
 /* ---- rights ---------------------------------------------------------------------------------- */
@@ -257,20 +232,16 @@ static void a_child_of_fork_is_told(void **state) {
     struct fixture *fixture = *state;
     struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
-    int status = 0;
     pid_t child;
 
-    (void)fflush(NULL);
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         lk_outcome outcome = fixture_ask(engine, "A", "x", LK_TRY, 0, &result);
         fixture_close(engine); /* harmless */
         _exit(outcome == LK_INTERNAL ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(test_exit_status(child), 0);
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
     fixture_close(engine);
@@ -303,15 +274,12 @@ static void a_child_of_fork_opens_it_anew(void **state) {
     struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     int to_child[2];
     int to_parent[2];
-    int status = 0;
     pid_t child;
 
     assert_int_equal(pipe(to_child), 0);
     assert_int_equal(pipe(to_parent), 0);
-    (void)fflush(NULL);
     assert_true(try_path(engine, "parent", "x"));
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
         struct lk_engine *own = fixture_open(fixture->file, &lk_sqlite_options_default);
         bool is_right = !try_path(own, "child", "x") && try_path(own, "child", "y");
@@ -327,9 +295,7 @@ static void a_child_of_fork_opens_it_anew(void **state) {
     engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     assert_false(try_path(engine, "other", "y"));
     signal_other(to_child[1]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(test_exit_status(child), 0);
     assert_false(try_path(engine, "other", "z"));
     fixture_close(engine);
     for (size_t i = 0; i < 2; i++) {
@@ -364,27 +330,22 @@ static void a_child_of_fork_inherits_no_transaction(void **state) {
 
     assert_int_equal(pthread_create(&thread, NULL, keep_asking, &busy), 0);
     for (unsigned i = 0; i < forks; i++) {
-        int status = 0;
         pid_t child;
-        (void)fflush(NULL);
-        child = fork();
-        assert_true(child >= 0);
+        child = test_fork();
         if (child == 0) {
             _exit(try_path(fixture_open(fixture->file, &lk_sqlite_options_default), "child",
                            "c?limit=1000000")
                       ? 0
                       : 1);
         }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(test_exit_status(child), 0);
     }
     atomic_store(&busy.is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     fixture_close(busy.engine);
 }
 
-#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

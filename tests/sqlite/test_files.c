@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -66,25 +65,6 @@ static void assert_refused_untouched(const struct fixture *fixture, lk_outcome e
     assert_int_equal(before.size, after.size);
     assert_memory_equal(before.bytes, after.bytes, before.size);
     assert_int_equal(fixture_count_files(fixture), files);
-}
-
-static int setup(void **state) {
-    struct fixture *fixture = malloc(sizeof *fixture);
-
-    if (fixture == NULL) {
-        return 1;
-    }
-    *fixture = fixture_make();
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct fixture *fixture = *state;
-
-    fixture_remove(fixture);
-    free(fixture);
-    return 0;
 }
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
@@ -252,11 +232,9 @@ static void many_make_it_at_once(void **state) {
     lk_result result = {.outcome = LK_OK};
     struct lk_engine *engine;
 
-    (void)fflush(NULL);
     assert_int_equal(pipe(gate), 0);
     for (int i = 0; i < RACERS; i++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
+        pid_t child = test_fork();
         if (child == 0) {
             char owner[32];
             char byte;
@@ -271,10 +249,7 @@ static void many_make_it_at_once(void **state) {
     (void)close(gate[0]);
     (void)close(gate[1]);
     for (int i = 0; i < RACERS; i++) {
-        int status = 0;
-        assert_true(wait(&status) > 0);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(test_exit_status(-1), 0);
     }
     assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), RACERS);
     assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM meta"), 1);
@@ -339,13 +314,10 @@ static void a_foreign_database_is_refused(void **state) {
 /* With a journal beside it that any reader would roll back. */
 static void a_foreign_database_in_trouble_is_left_alone(void **state) {
     struct fixture *fixture = *state;
-    int status = 0;
     pid_t child;
 
-    (void)fflush(NULL);
     (void)fixture_sql(fixture->file, "CREATE TABLE mine (id INTEGER PRIMARY KEY)");
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
         sqlite3 *handle = NULL;
         if (sqlite3_open(fixture->file, &handle) != SQLITE_OK
@@ -357,7 +329,7 @@ static void a_foreign_database_in_trouble_is_left_alone(void **state) {
         (void)sqlite3_db_cacheflush(handle);
         (void)raise(SIGKILL);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(test_exit_status(child), 128 + SIGKILL);
     assert_int_equal(fixture_count_files(fixture), 2);
     assert_refused_untouched(fixture, LK_INVALID);
 }
@@ -406,7 +378,6 @@ static int expect_mount_refused(const struct fixture *fixture) {
 static int expect_shifted_clock_refused(const struct fixture *fixture) {
     static const char shift[] = "boottime 1000 0";
     lk_error error;
-    int status = 0;
     int offsets;
     pid_t child;
 
@@ -417,36 +388,33 @@ static int expect_shifted_clock_refused(const struct fixture *fixture) {
     if (offsets < 0 || write(offsets, shift, sizeof shift - 1) != (ssize_t)sizeof shift - 1) {
         return NO_RIGHT;
     }
-    child = fork(); /* the clock is the next process's */
+    child = test_fork(); /* only a new process sees the shifted clock */
     if (child == 0) {
         _exit(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error) == LK_UNSUPPORTED
                       && strstr(error.text, "time namespace") != NULL
                   ? 0
                   : 1);
     }
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    return test_exit_status(child);
 }
 
-/* Runs `body` in a child, which may take namespaces of its own; its result must be 0. */
+/* Runs `body` in a child process, which may create namespaces; it must return 0. */
 static void in_namespace(const struct fixture *fixture,
                          int (*body)(const struct fixture *fixture)) {
-    int status = 0;
     pid_t child;
+    int status;
 
     assert_int_equal(try_open(fixture->file), LK_OK);
-    (void)fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
         _exit(body(fixture));
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == NO_RIGHT) {
+    status = test_exit_status(child);
+    if (status == NO_RIGHT) {
         print_message("no right to a namespace here\n");
         skip();
     }
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(status, 0);
 }
 
 static void a_clock_of_its_own_is_refused(void **state) {
@@ -553,7 +521,7 @@ static void a_damaged_file_is_unavailable(void **state) {
     assert_non_null(strstr(error.text, "damaged"));
 }
 
-#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -314,12 +313,9 @@ static void a_full_disk_leaves_the_old_format(void **state) {
 
 static void many_may_come_at_once(void **state) {
     struct testcase *testcase = *state;
-    int status = 0;
 
-    (void)fflush(NULL);
     for (int i = 0; i < RACERS; i++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
+        pid_t child = test_fork();
         if (child == 0) {
             lk_error error;
             _exit(fixture_try_open(testcase->fixture.file, &testcase->options, &error) == LK_OK
@@ -328,8 +324,7 @@ static void many_may_come_at_once(void **state) {
         }
     }
     for (int i = 0; i < RACERS; i++) {
-        assert_true(wait(&status) > 0);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_int_equal(test_exit_status(-1), 0);
     }
     assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
 }

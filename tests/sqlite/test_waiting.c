@@ -58,9 +58,7 @@ static pid_t start_stopped_writer(const char *file) {
     int status = 0;
     pid_t child;
 
-    (void)fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
         sqlite3 *handle = NULL;
         if (sqlite3_open(file, &handle) != SQLITE_OK

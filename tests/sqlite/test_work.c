@@ -91,8 +91,7 @@ static void die_holding(struct testcase *testcase, int64_t ttl_ms) {
     pid_t child;
 
     assert_int_equal(pipe(news), 0);
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
         struct lk_engine *engine = fixture_open_durable(testcase->fixture.file);
         struct lk_patience patience = test_patience(20 * SECOND_US);

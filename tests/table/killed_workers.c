@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,12 +124,8 @@ static _Noreturn void work(const struct run *run, bool is_finder) {
 }
 
 static void start(struct run *run, size_t slot) {
-    (void)fflush(NULL);
-    pid_t pid = fork();
+    pid_t pid = test_fork();
 
-    if (pid < 0) {
-        test_die("no more processes");
-    }
     if (pid == 0) {
         work(run, slot < FINDERS);
     }
@@ -151,17 +146,12 @@ static unsigned kill_and_replace(struct run *run, unsigned kills) {
 
     for (unsigned i = 0; i < kills; i++) {
         size_t slot = (size_t)lk_random_between(&run->random, 0, PROCESSES - 1);
-        int status = 0;
-
         pause_at_random(run);
         if (run->processes[slot] == 0) {
             continue;
         }
         (void)kill(run->processes[slot], SIGKILL);
-        if (waitpid(run->processes[slot], &status, 0) < 0) {
-            test_die("no child to wait for");
-        }
-        killed += WIFSIGNALED(status) ? 1 : 0;
+        killed += test_exit_status(run->processes[slot]) == 128 + SIGKILL;
         start(run, slot);
     }
     return killed;
@@ -169,11 +159,10 @@ static unsigned kill_and_replace(struct run *run, unsigned kills) {
 
 static void wait_for_all(struct run *run) {
     for (size_t slot = 0; slot < PROCESSES; slot++) {
-        int status = 0;
+        int status = test_exit_status(run->processes[slot]);
 
-        if (waitpid(run->processes[slot], &status, 0) < 0 || !WIFEXITED(status)
-            || WEXITSTATUS(status) != 0) {
-            test_die("processes %zu ended with status %d", slot, status);
+        if (status != 0) {
+            test_die("process %zu ended with status %d", slot, status);
         }
     }
 }
