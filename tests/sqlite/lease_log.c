@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judge of what clients saw: every pair of leases is looked at, with no cleverness. */
-#include "witness.h"
+/* The check compares every pair of leases: slow, and simple enough to be trusted. */
+#include "lease_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "ground.h"
+#include "fixture.h"
 #include "model/rules.h"
 
-enum { SAID_MAX = 10 };
+enum { PRINTED_MAX = 10 };
 
-struct witness *witness_make(void) {
-    struct witness *witness =
-        mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+struct lease_log *lease_log_make(void) {
+    struct lease_log *log =
+        mmap(NULL, sizeof *log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    if (witness == MAP_FAILED) {
-        ground_fail("no memory to share");
+    if (log == MAP_FAILED) {
+        test_die("no memory to share");
     }
-    return witness;
+    return log;
 }
 
-struct witnessed *witness_add(struct witness *witness) {
-    size_t index = atomic_fetch_add(&witness->count, 1);
+struct logged_lease *lease_log_add(struct lease_log *log) {
+    size_t index = atomic_fetch_add(&log->count, 1);
 
     if (index >= LEASES_MAX) {
-        ground_fail("more leases than can be witnessed");
+        test_die("the log of leases is full");
     }
-    return &witness->leases[index];
+    return &log->leases[index];
 }
 
-static bool is_related(const struct witnessed_part *a, const struct witnessed_part *b) {
+static bool is_related(const struct logged_part *a, const struct logged_part *b) {
     struct lk_path left;
     struct lk_path right;
 
@@ -39,7 +39,7 @@ static bool is_related(const struct witnessed_part *a, const struct witnessed_pa
            && lk_path_related(&left, &right);
 }
 
-static bool conflicts(const struct witnessed *a, const struct witnessed *b) {
+static bool conflicts(const struct logged_lease *a, const struct logged_lease *b) {
     for (size_t i = 0; i < a->part_count; i++) {
         for (size_t j = 0; j < b->part_count; j++) {
             if (is_related(&a->parts[i], &b->parts[j])
@@ -52,7 +52,7 @@ static bool conflicts(const struct witnessed *a, const struct witnessed *b) {
 }
 
 /* Units that `lease` holds at exactly this path. */
-static uint32_t units_at(const struct witnessed *lease, const char *path) {
+static uint32_t units_at(const struct logged_lease *lease, const char *path) {
     for (size_t i = 0; i < lease->part_count; i++) {
         if (lease->parts[i].shared && strcmp(lease->parts[i].path, path) == 0) {
             return lease->parts[i].units;
@@ -61,9 +61,9 @@ static uint32_t units_at(const struct witnessed *lease, const char *path) {
     return 0;
 }
 
-static void say(unsigned *wrong, const char *what, const struct witnessed *a,
-                const struct witnessed *b) {
-    if ((*wrong)++ < SAID_MAX) {
+static void report(unsigned *wrong, const char *what, const struct logged_lease *a,
+                   const struct logged_lease *b) {
+    if ((*wrong)++ < PRINTED_MAX) {
         (void)printf("# %s: %s (owner %d, token %llu) and %s (owner %d, token %llu)\n", what,
                      a->parts[0].path, a->owner, (unsigned long long)a->token, b->parts[0].path,
                      b->owner, (unsigned long long)b->token);
@@ -71,26 +71,26 @@ static void say(unsigned *wrong, const char *what, const struct witnessed *a,
 }
 
 static int by_grant(const void *a, const void *b) {
-    int64_t left = (*(struct witnessed *const *)a)->granted_us;
-    int64_t right = (*(struct witnessed *const *)b)->granted_us;
+    int64_t left = (*(struct logged_lease *const *)a)->granted_us;
+    int64_t right = (*(struct logged_lease *const *)b)->granted_us;
 
     return (left > right) - (left < right);
 }
 
 /* The lease against those granted before it. */
-static void judge_lease(struct witnessed *const *order, size_t at, unsigned *wrong) {
-    const struct witnessed *lease = order[at];
+static void check_lease(struct logged_lease *const *order, size_t at, unsigned *wrong) {
+    const struct logged_lease *lease = order[at];
     uint64_t units[LEASE_PARTS_MAX] = {0};
 
     for (size_t i = 0; i < at; i++) {
-        const struct witnessed *former = order[i];
+        const struct logged_lease *former = order[i];
         bool is_held = former->until_us > lease->granted_us;
         if (former->owner != lease->owner && conflicts(former, lease)) {
             if (is_held) {
-                say(wrong, "held at the same time", former, lease);
+                report(wrong, "held at the same time", former, lease);
             }
             if (former->token >= lease->token) {
-                say(wrong, "tokens do not rise", former, lease);
+                report(wrong, "tokens do not rise", former, lease);
             }
         }
         for (size_t p = 0; is_held && p < lease->part_count; p++) {
@@ -100,27 +100,27 @@ static void judge_lease(struct witnessed *const *order, size_t at, unsigned *wro
     for (size_t p = 0; p < lease->part_count; p++) {
         if (lease->parts[p].limit != 0
             && units[p] + lease->parts[p].units > lease->parts[p].limit) {
-            say(wrong, "over the limit", lease, lease);
+            report(wrong, "over the limit", lease, lease);
         }
     }
 }
 
-unsigned witness_judge(struct witness *witness, size_t *ret_leases) {
-    static struct witnessed *order[LEASES_MAX];
-    unsigned wrong = (unsigned)witness->lost;
+unsigned lease_log_check(struct lease_log *log, size_t *ret_leases) {
+    static struct logged_lease *order[LEASES_MAX];
+    unsigned wrong = (unsigned)log->lost;
     size_t count = 0;
 
-    for (size_t i = 0; i < witness->count; i++) {
-        if (witness->leases[i].granted_us != 0) {
-            order[count++] = &witness->leases[i];
+    for (size_t i = 0; i < log->count; i++) {
+        if (log->leases[i].granted_us != 0) {
+            order[count++] = &log->leases[i];
         }
     }
     qsort(order, count, sizeof order[0], by_grant);
     for (size_t i = 0; i < count; i++) {
-        judge_lease(order, i, &wrong);
+        check_lease(order, i, &wrong);
     }
-    if (witness->lost > 0) {
-        (void)printf("# %d leases were denied while they were promised\n", witness->lost);
+    if (log->lost > 0) {
+        (void)printf("# %d leases were denied while they were promised\n", log->lost);
     }
     *ret_leases = count;
     return wrong;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ground for tests of the embedded store. */
-#include "ground.h"
+/* The fixture of tests of the embedded store. */
+#include "fixture.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
@@ -13,26 +14,26 @@
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
-struct ground ground_make(void) {
+struct fixture fixture_make(void) {
     const char *parent = getenv("TMPDIR");
-    struct ground ground;
+    struct fixture fixture;
 
-    (void)snprintf(ground.directory, sizeof ground.directory, "%s/lk-sqlite-XXXXXX",
+    (void)snprintf(fixture.directory, sizeof fixture.directory, "%s/lk-sqlite-XXXXXX",
                    parent != NULL && parent[0] != '\0' ? parent : "/tmp");
-    if (mkdtemp(ground.directory) == NULL) {
-        ground_fail("no directory %s", ground.directory);
+    if (mkdtemp(fixture.directory) == NULL) {
+        test_die("no directory %s", fixture.directory);
     }
-    (void)snprintf(ground.file, sizeof ground.file, "%s/locks.db", ground.directory);
-    return ground;
+    (void)snprintf(fixture.file, sizeof fixture.file, "%s/locks.db", fixture.directory);
+    return fixture;
 }
 
 /* Calls unlink() where `remove`; returns how many files there are. */
-static size_t walk(const struct ground *ground, bool remove) {
-    DIR *directory = opendir(ground->directory);
+static size_t walk(const struct fixture *fixture, bool remove) {
+    DIR *directory = opendir(fixture->directory);
     size_t count = 0;
 
     if (directory == NULL) {
-        ground_fail("cannot read %s", ground->directory);
+        test_die("cannot read %s", fixture->directory);
     }
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
@@ -46,36 +47,56 @@ static size_t walk(const struct ground *ground, bool remove) {
     return count;
 }
 
-size_t ground_count_files(const struct ground *ground) {
-    return walk(ground, false);
+size_t fixture_count_files(const struct fixture *fixture) {
+    return walk(fixture, false);
 }
 
-void ground_remove(struct ground *ground) {
-    (void)walk(ground, true);
-    if (rmdir(ground->directory) != 0) {
-        ground_fail("cannot remove %s", ground->directory);
+void fixture_remove(struct fixture *fixture) {
+    (void)walk(fixture, true);
+    if (rmdir(fixture->directory) != 0) {
+        test_die("cannot remove %s", fixture->directory);
     }
+}
+
+int fixture_setup(void **state) {
+    struct fixture *fixture = malloc(sizeof *fixture);
+
+    if (fixture == NULL) {
+        return 1;
+    }
+    *fixture = fixture_make();
+    *state = fixture;
+    return 0;
+}
+
+int fixture_teardown(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)chmod(fixture->directory, 0700);
+    fixture_remove(fixture);
+    free(fixture);
+    return 0;
 }
 
 /* ---- a clock --------------------------------------------------------------------------------- */
 
 static int64_t clock_now_us(void *context) {
-    return ((struct ground_clock *)context)->now_us;
+    return ((struct fixture_clock *)context)->now_us;
 }
 
 static int64_t clock_wall_us(void *context) {
-    return ((struct ground_clock *)context)->wall_us;
+    return ((struct fixture_clock *)context)->wall_us;
 }
 
-void ground_clock_init(struct ground_clock *clock) {
-    *clock = (struct ground_clock){
+void fixture_clock_init(struct fixture_clock *clock) {
+    *clock = (struct fixture_clock){
         .source = {.now_us = clock_now_us, .wall_us = clock_wall_us, .context = clock},
         .now_us = CLOCK_FIRST_US,
         .wall_us = CLOCK_FIRST_WALL_US,
     };
 }
 
-void ground_clock_advance(struct ground_clock *clock, int64_t duration_us) {
+void fixture_clock_advance(struct fixture_clock *clock, int64_t duration_us) {
     clock->now_us += duration_us;
     clock->wall_us += duration_us;
 }
@@ -83,48 +104,48 @@ void ground_clock_advance(struct ground_clock *clock, int64_t duration_us) {
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 static struct lk_engine *open_or_fail(const char *rest, const struct lk_sqlite_options *options) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = NULL;
     lk_error error;
 
     if (lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, &error) != LK_OK) {
-        ground_fail("%s: %s", rest, error.text);
+        test_die("%s: %s", rest, error.text);
     }
     return engine;
 }
 
-struct lk_engine *ground_open(const char *file, const struct lk_sqlite_options *options) {
+struct lk_engine *fixture_open(const char *file, const struct lk_sqlite_options *options) {
     char rest[PATH_MAX];
 
     (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", file);
     return open_or_fail(rest, options);
 }
 
-struct lk_engine *ground_open_durable(const char *file) {
+struct lk_engine *fixture_open_durable(const char *file) {
     return open_or_fail(file, &lk_sqlite_options_default);
 }
 
-void ground_close(struct lk_engine *engine) {
+void fixture_close(struct lk_engine *engine) {
     engine->ops->close(engine);
 }
 
-lk_outcome ground_try_open(const char *rest, const struct lk_sqlite_options *options,
-                           lk_error *ret_error) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+lk_outcome fixture_try_open(const char *rest, const struct lk_sqlite_options *options,
+                            lk_error *ret_error) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = NULL;
     lk_outcome outcome;
 
     *ret_error = (lk_error){.outcome = LK_OK};
     outcome = lk_sqlite_open(lk_slice_of(rest), options, &patience, &engine, ret_error);
     if (outcome == LK_OK) {
-        ground_close(engine);
+        fixture_close(engine);
     } else if (ret_error->outcome != outcome || ret_error->text[0] == '\0') {
-        ground_fail("%s: refused without a sentence", rest);
+        test_die("%s: refused without a sentence", rest);
     }
     return outcome;
 }
 
-int64_t ground_sql(const char *file, const char *text) {
+int64_t fixture_sql(const char *file, const char *text) {
     sqlite3 *handle = NULL;
     sqlite3_stmt *statement = NULL;
     int64_t value = 0;
@@ -140,7 +161,7 @@ int64_t ground_sql(const char *file, const char *text) {
     if (code == SQLITE_ROW) {
         value = sqlite3_column_int64(statement, 0);
     } else if (code != SQLITE_DONE) {
-        ground_fail("%s: %s", text, sqlite3_errmsg(handle));
+        test_die("%s: %s", text, sqlite3_errmsg(handle));
     }
     (void)sqlite3_finalize(statement);
     (void)sqlite3_close(handle);
@@ -149,40 +170,40 @@ int64_t ground_sql(const char *file, const char *text) {
 
 /* ---- asks in short --------------------------------------------------------------------------- */
 
-lk_outcome ground_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
-                      lk_style style, int64_t ttl_ms, lk_result *result) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+lk_outcome fixture_ask(struct lk_engine *engine, const char *owner, const char *parts_text,
+                       lk_style style, int64_t ttl_ms, lk_result *result) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_ask ask = {
         .owner = lk_slice_of(owner), .style = style, .ttl_ms = ttl_ms, .blockers_max = 16};
 
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     lk_result_clear(result);
     return call_ask(engine, &ask, &patience, result);
 }
 
-lk_outcome ground_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
-                        uint64_t token, lk_result *result) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+lk_outcome fixture_renew(struct lk_engine *engine, const char *owner, const char *parts_text,
+                         uint64_t token, lk_result *result) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_renew renew = {.target = {.owner = lk_slice_of(owner), .token = token}};
 
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     renew.target.parts = parts.parts;
     renew.target.part_count = parts.count;
     lk_result_clear(result);
     return call_renew(engine, &renew, &patience, result);
 }
 
-lk_outcome ground_release(struct lk_engine *engine, const char *owner, const char *parts_text,
-                          uint64_t token, lk_result *result) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+lk_outcome fixture_release(struct lk_engine *engine, const char *owner, const char *parts_text,
+                           uint64_t token, lk_result *result) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_release release = {.target = {.owner = lk_slice_of(owner), .token = token}};
 
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     release.target.parts = parts.parts;
     release.target.part_count = parts.count;
     lk_result_clear(result);
@@ -195,15 +216,15 @@ static struct lk_path path_of(const char *text) {
     struct lk_path path;
 
     if (lk_path_parse(lk_slice_of(text), &path, NULL) != LK_OK) {
-        ground_fail("%s is no path", text);
+        test_die("%s is no path", text);
     }
     return path;
 }
 
-lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *id,
-                       struct lk_slice value, int64_t delay_ms, const char *needs) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
-    struct ground_parts parts;
+lk_outcome fixture_push(struct lk_engine *engine, const char *queue, const char *id,
+                        struct lk_slice value, int64_t delay_ms, const char *needs) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct test_parts parts;
     struct lk_push push = {.queue = path_of(queue),
                            .id = lk_slice_of(id),
                            .value = value,
@@ -212,14 +233,14 @@ lk_outcome ground_push(struct lk_engine *engine, const char *queue, const char *
     bool added;
     lk_error error;
 
-    ground_parts_parse(&parts, needs);
+    test_parts_parse(&parts, needs);
     push.need_count = parts.count;
     return call_push(engine, &push, &patience, &added, &error);
 }
 
-lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *owner,
-                       int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+lk_outcome fixture_take(struct lk_engine *engine, const char *queue, const char *owner,
+                        int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_take take = {.queue = path_of(queue),
                            .owner = lk_slice_of(owner),
                            .ttl_ms = ttl_ms,
@@ -230,9 +251,9 @@ lk_outcome ground_take(struct lk_engine *engine, const char *queue, const char *
     return call_take(engine, &take, &patience, claim, ret_standing, &error);
 }
 
-lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
-                         enum lk_finish_kind kind, int64_t delay_ms) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+lk_outcome fixture_finish(struct lk_engine *engine, const lk_claim_info *claim,
+                          enum lk_finish_kind kind, int64_t delay_ms) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_finish finish = {.queue = path_of(claim->queue),
                                .id = lk_slice_of(claim->id),
                                .owner = lk_slice_of(claim->owner),
@@ -244,21 +265,21 @@ lk_outcome ground_finish(struct lk_engine *engine, const lk_claim_info *claim,
     return call_finish(engine, &finish, &patience, &error);
 }
 
-lk_value *ground_get(struct lk_engine *engine, const char *path_text) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+lk_value *fixture_get(struct lk_engine *engine, const char *path_text) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_path path = path_of(path_text);
     lk_value *value = NULL;
     lk_error error;
     lk_outcome outcome = engine->ops->value_get(engine, &path, &patience, &value, &error);
 
     if (outcome != LK_OK && outcome != LK_NONE) {
-        ground_fail("get %s: %s", path_text, error.text);
+        test_die("get %s: %s", path_text, error.text);
     }
     return value;
 }
 
-lk_outcome ground_put(struct lk_engine *engine, const char *path, struct lk_slice bytes) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+lk_outcome fixture_put(struct lk_engine *engine, const char *path, struct lk_slice bytes) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
     const struct lk_put put = {.path = path_of(path), .bytes = bytes};
     lk_error error;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The labour's table in a private PostgreSQL server (tests/postgresql/with_server.sh). */
+/* The table of killed_workers.c in a private PostgreSQL server (tests/postgresql). */
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../sqlite/ground.h"
-#include "field.h"
+#include "../sqlite/fixture.h"
+#include "database.h"
 
-struct field {
+struct database {
     PGconn *connection;
     const char *url;
 };
@@ -16,7 +16,7 @@ static PGresult *run(PGconn *connection, const char *sql) {
     PGresult *result = PQexec(connection, sql);
 
     if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
-        ground_fail("%.80s: %s", sql, PQerrorMessage(connection));
+        test_die("%.80s: %s", sql, PQerrorMessage(connection));
     }
     return result;
 }
@@ -40,43 +40,44 @@ static void make_table(PGconn *connection, int rows) {
     PQclear(run(connection, text));
 }
 
-struct field *field_make(int rows, const char *url) {
+struct database *database_make(int rows, const char *url) {
     const char *server = getenv("LK_TEST_SERVER");
-    struct field *field = calloc(1, sizeof *field);
+    struct database *database = calloc(1, sizeof *database);
     char direct[PATH_MAX];
 
-    if (field == NULL || server == NULL || url == NULL) {
-        ground_fail("no memory, no server, or no URL");
+    if (database == NULL || server == NULL || url == NULL) {
+        test_die("no memory, no server, or no URL");
     }
-    field->url = url;
+    database->url = url;
     (void)snprintf(direct, sizeof direct, "postgresql://postgres@/postgres?host=%s", server);
-    field->connection = PQconnectdb(direct);
-    if (PQstatus(field->connection) != CONNECTION_OK) {
-        ground_fail("no server: %s", PQerrorMessage(field->connection));
+    database->connection = PQconnectdb(direct);
+    if (PQstatus(database->connection) != CONNECTION_OK) {
+        test_die("no server: %s", PQerrorMessage(database->connection));
     }
-    make_table(field->connection, rows);
-    return field;
+    make_table(database->connection, rows);
+    return database;
 }
 
-void field_remove(struct field *field) {
-    PQfinish(field->connection); /* the rest goes with the server */
-    free(field);
+void database_remove(struct database *database) {
+    PQfinish(database->connection); /* the rest goes with the server */
+    free(database);
 }
 
-const char *field_url(const struct field *field) {
-    return field->url;
+const char *database_url(const struct database *database) {
+    return database->url;
 }
 
-int64_t field_number(const struct field *field, const char *query) {
-    PGresult *result = run(field->connection, query);
+int64_t database_number(const struct database *database, const char *query) {
+    PGresult *result = run(database->connection, query);
     int64_t number = PQntuples(result) > 0 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
 
     PQclear(result);
     return number;
 }
 
-void field_each_line(const struct field *field, field_visit_line *visit, void *context) {
-    PGresult *result = run(field->connection, "SELECT job, token, attempt FROM log");
+void database_each_line(const struct database *database, database_visit_line *visit,
+                        void *context) {
+    PGresult *result = run(database->connection, "SELECT job, token, attempt FROM log");
 
     for (int line = 0; line < PQntuples(result); line++) {
         visit(context, atoi(PQgetvalue(result, line, 0)),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many processes at one store, first left in peace, then killed with SIGKILL at random moments and
- * replaced. Judged by what the clients saw alone (witness.h): nothing is granted twice, nothing
- * that was promised is lost; afterwards the file is whole.
+ * Processes acquire, renew and release leases of one store: first undisturbed, then killed with
+ * SIGKILL at random moments and replaced. Checks what the clients logged (lease_log.h): no
+ * conflicting grants, and no lease lost before its deadline. Afterwards the file is sound.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ground.h"
-#include "witness.h"
+#include "fixture.h"
+#include "lease_log.h"
 
-enum { WORKERS = 8, ROUNDS = 150, KILLS = 60, CALM_TTL_MS = 60000, SHORT_TTL_MS = 400 };
+enum { WORKERS = 8, ROUNDS = 150, KILLS = 60, LONG_TTL_MS = 60000, SHORT_TTL_MS = 400 };
 
-/* What is asked for; limits of one path are all the same, so that the witness can judge them. */
+/* What is asked for; limits of one path are all the same, as the check of the log requires. */
 static const struct want {
     size_t count;
-    struct witnessed_part parts[LEASE_PARTS_MAX];
+    struct logged_part parts[LEASE_PARTS_MAX];
 } wants[] = {
     {1, {{.path = "x"}}},
     {1, {{.path = "x/1"}}},
@@ -36,20 +36,20 @@ static const struct want {
 enum { WANTS = sizeof wants / sizeof wants[0] };
 
 struct worker {
-    struct witness *witness;
+    struct lease_log *log;
     struct lk_engine *engine;
     struct lk_random random;
-    int number; /* unlike any other's, also of those that were killed */
+    int number; /* unique, also among those that were killed */
     char owner[32];
     int64_t ttl_ms;
-    int news; /* a byte is written here for every grant */
+    int progress; /* a byte is written here for every grant */
 };
 
 static void fill_parts(const struct want *want, struct lk_part *ret_parts) {
     for (size_t i = 0; i < want->count; i++) {
-        const struct witnessed_part *part = &want->parts[i];
+        const struct logged_part *part = &want->parts[i];
         if (lk_path_parse(lk_slice_of(part->path), &ret_parts[i].path, NULL) != LK_OK) {
-            ground_fail("%s is no path", part->path);
+            test_die("%s is no path", part->path);
         }
         ret_parts[i].mode = part->shared ? LK_SHARED : LK_EXCLUSIVE;
         ret_parts[i].limit = part->limit;
@@ -57,13 +57,13 @@ static void fill_parts(const struct want *want, struct lk_part *ret_parts) {
     }
 }
 
-/* Asks until granted or refused, or for a while. *ret_sent_us: when the last ask was sent. */
+/* Asks until granted, refused, or timed out. *ret_sent_us: when the last ask was sent. */
 static lk_outcome obtain(struct worker *worker, const struct lk_ask *ask, lk_result *result,
                          int64_t *ret_sent_us) {
     int64_t give_up_us = lk_clock_now_us() + 300000;
 
     do {
-        struct lk_patience patience = ground_patience(20000000);
+        struct lk_patience patience = test_patience(20000000);
         struct standing standing;
         int64_t now_us = lk_clock_now_us();
         lk_result_clear(result);
@@ -75,15 +75,16 @@ static lk_outcome obtain(struct worker *worker, const struct lk_ask *ask, lk_res
     return result->outcome;
 }
 
-/* The store may not deny what it promised until `promised_us`. */
+/* Counts a lease as lost if it was refused before `promised_us`. */
 static void expect_kept(struct worker *worker, int64_t promised_us, lk_outcome outcome) {
     if (outcome != LK_OK && lk_clock_now_us() < promised_us) {
-        atomic_fetch_add(&worker->witness->lost, 1);
+        atomic_fetch_add(&worker->log->lost, 1);
     }
 }
 
-static void renew(struct worker *worker, const struct lk_target *target, struct witnessed *lease) {
-    struct lk_patience patience = ground_patience(20000000);
+static void renew(struct worker *worker, const struct lk_target *target,
+                  struct logged_lease *lease) {
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_renew renewal = {.target = *target};
     lk_result result = {.outcome = LK_OK};
     int64_t sent_us = lk_clock_now_us();
@@ -96,10 +97,10 @@ static void renew(struct worker *worker, const struct lk_target *target, struct 
     lk_result_clear(&result);
 }
 
-/* From the moment it is sent, the release may have taken effect. */
+/* The release may take effect from the moment it is sent. */
 static void release(struct worker *worker, const struct lk_target *target,
-                    struct witnessed *lease) {
-    struct lk_patience patience = ground_patience(20000000);
+                    struct logged_lease *lease) {
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
     int64_t promised_us = lease->until_us;
@@ -110,10 +111,10 @@ static void release(struct worker *worker, const struct lk_target *target,
     lk_result_clear(&result);
 }
 
-/* Writes the lease down, keeps it for a moment, and gives it back. */
+/* Logs the lease, renews it at random, and releases it. */
 static void hold(struct worker *worker, const struct lk_target *target, const struct want *want,
                  uint64_t token, int64_t sent_us) {
-    struct witnessed *lease = witness_add(worker->witness);
+    struct logged_lease *lease = lease_log_add(worker->log);
     struct lk_target named = *target;
 
     lease->owner = worker->number;
@@ -122,8 +123,8 @@ static void hold(struct worker *worker, const struct lk_target *target, const st
     lease->token = named.token = token;
     lease->until_us = sent_us + worker->ttl_ms * 1000;
     lease->granted_us = lk_clock_now_us();
-    if (write(worker->news, "", 1) != 1) {
-        ground_fail("nobody reads the news");
+    if (write(worker->progress, "", 1) != 1) {
+        test_die("the pipe is closed");
     }
     if (lk_random_between(&worker->random, 0, 2) == 0) {
         renew(worker, &named, lease);
@@ -132,7 +133,7 @@ static void hold(struct worker *worker, const struct lk_target *target, const st
 }
 
 static void withdraw(struct worker *worker, const struct lk_target *target) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_release ending = {.target = *target};
     lk_result result = {.outcome = LK_OK};
 
@@ -140,7 +141,7 @@ static void withdraw(struct worker *worker, const struct lk_target *target) {
     lk_result_clear(&result);
 }
 
-static void play_round(struct worker *worker) {
+static void work_round(struct worker *worker) {
     const struct want *want = &wants[lk_random_between(&worker->random, 0, WANTS - 1)];
     struct lk_part parts[LEASE_PARTS_MAX];
     const struct lk_target target = {
@@ -167,158 +168,148 @@ static void play_round(struct worker *worker) {
     case LK_BUSY:
         break;
     default:
-        ground_fail("%s: %s", lk_outcome_name(result.outcome),
-                    result.error != NULL ? result.error : "");
+        test_die("%s: %s", lk_outcome_name(result.outcome),
+                 result.error != NULL ? result.error : "");
     }
     lk_result_clear(&result);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-struct troop {
-    struct ground ground;
-    struct witness *witness;
+struct group {
+    struct fixture fixture;
+    struct lease_log *log;
     struct lk_random random;
     int64_t ttl_ms;
     unsigned rounds; /* 0: until killed */
-    int news[2];
+    int progress[2];
     int next_number;
 };
 
-static pid_t start_worker(struct troop *troop) {
+static pid_t start_worker(struct group *group) {
     struct worker worker = {
-        .witness = troop->witness,
-        .random = {lk_random_next(&troop->random)},
-        .number = troop->next_number++,
-        .ttl_ms = troop->ttl_ms,
-        .news = troop->news[1],
+        .log = group->log,
+        .random = {lk_random_next(&group->random)},
+        .number = group->next_number++,
+        .ttl_ms = group->ttl_ms,
+        .progress = group->progress[1],
     };
     pid_t child;
 
-    (void)fflush(NULL);
-    child = fork();
-    if (child < 0) {
-        ground_fail("no more processes");
-    }
+    child = test_fork();
     if (child > 0) {
         return child;
     }
     (void)snprintf(worker.owner, sizeof worker.owner, "worker %d", worker.number);
-    worker.engine = ground_open(troop->ground.file, &lk_sqlite_options_default);
-    for (unsigned i = 0; troop->rounds == 0 || i < troop->rounds; i++) {
-        play_round(&worker);
+    worker.engine = fixture_open(group->fixture.file, &lk_sqlite_options_default);
+    for (unsigned i = 0; group->rounds == 0 || i < group->rounds; i++) {
+        work_round(&worker);
     }
-    ground_close(worker.engine);
+    fixture_close(worker.engine);
     _exit(0);
 }
 
-static struct troop start_troop(struct lk_random *random) {
-    struct troop troop = {
-        .ground = ground_make(), .witness = witness_make(), .random = {lk_random_next(random)}};
+static struct group start_group(struct lk_random *random) {
+    struct group group = {
+        .fixture = fixture_make(), .log = lease_log_make(), .random = {lk_random_next(random)}};
 
-    if (pipe(troop.news) != 0) {
-        ground_fail("no pipe");
+    if (pipe(group.progress) != 0) {
+        test_die("no pipe");
     }
-    /* There from the start, so that no worker is killed while it makes the file's tables. */
-    ground_close(ground_open(troop.ground.file, &lk_sqlite_options_default));
-    return troop;
+    /* Creates the tables first, so that no worker is killed while it does. */
+    fixture_close(fixture_open(group.fixture.file, &lk_sqlite_options_default));
+    return group;
 }
 
-/* What is left must be whole, and must come free by itself. Returns how much is wrong. */
-static unsigned judge_file(const struct troop *troop) {
-    struct worker worker = {.engine = ground_open(troop->ground.file, &lk_sqlite_options_default)};
-    const char *file = troop->ground.file;
+/* The file must be sound, and all leases left in it must expire. Returns the number of errors. */
+static unsigned check_file(const struct group *group) {
+    struct worker worker = {.engine =
+                                fixture_open(group->fixture.file, &lk_sqlite_options_default)};
+    const char *file = group->fixture.file;
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of("last"), .style = LK_WAIT};
     int64_t sent_us = 0;
     unsigned wrong = 0;
 
-    ground_parts_parse(&parts, "x y pool");
+    test_parts_parse(&parts, "x y pool");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
 
-    wrong += ground_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
-    wrong += ground_sql(file, "SELECT count(*) FROM parts WHERE NOT EXISTS"
-                              " (SELECT 1 FROM requests WHERE id = request)")
+    wrong += fixture_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
+    wrong += fixture_sql(file, "SELECT count(*) FROM parts WHERE NOT EXISTS"
+                               " (SELECT 1 FROM requests WHERE id = request)")
              != 0;
-    wrong += ground_sql(file, "SELECT count(*) FROM requests WHERE NOT EXISTS"
-                              " (SELECT 1 FROM parts WHERE id = request)")
+    wrong += fixture_sql(file, "SELECT count(*) FROM requests WHERE NOT EXISTS"
+                               " (SELECT 1 FROM parts WHERE id = request)")
              != 0;
     while (obtain(&worker, &ask, &result, &sent_us) == LK_WAITING) {
     }
     wrong += result.outcome != LK_GRANTED;
-    wrong += ground_sql(file, "SELECT count(*) FROM requests") != 1;
+    wrong += fixture_sql(file, "SELECT count(*) FROM requests") != 1;
     lk_result_clear(&result);
-    ground_close(worker.engine);
+    fixture_close(worker.engine);
     return wrong;
 }
 
-static bool report(int number, const char *what, struct troop *troop) {
+static bool report(int number, const char *what, struct group *group) {
     size_t leases = 0;
-    unsigned wrong = judge_file(troop) + witness_judge(troop->witness, &leases);
+    unsigned wrong = check_file(group) + lease_log_check(group->log, &leases);
 
     (void)printf("%s %d - %s: %zu leases, %u wrong\n", wrong == 0 && leases > 0 ? "ok" : "not ok",
                  number, what, leases, wrong);
-    (void)close(troop->news[0]);
-    (void)close(troop->news[1]);
-    ground_remove(&troop->ground);
+    (void)close(group->progress[0]);
+    (void)close(group->progress[1]);
+    fixture_remove(&group->fixture);
     return wrong == 0 && leases > 0;
 }
 
-static bool work_in_peace(struct lk_random *random) {
-    struct troop troop = start_troop(random);
-    bool all_well = true;
-    int status = 0;
+static bool run_without_kills(struct lk_random *random) {
+    struct group group = start_group(random);
+    bool all_succeed = true;
 
-    troop.ttl_ms = CALM_TTL_MS;
-    troop.rounds = ground_scaled(ROUNDS);
+    group.ttl_ms = LONG_TTL_MS;
+    group.rounds = test_scaled(ROUNDS);
     for (int i = 0; i < WORKERS; i++) {
-        (void)start_worker(&troop);
+        (void)start_worker(&group);
     }
-    while (wait(&status) > 0) {
-        all_well = all_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    for (int i = 0; i < WORKERS; i++) {
+        all_succeed = test_exit_status(-1) == 0 && all_succeed;
     }
-    return report(1, "many processes at one store", &troop) && all_well;
+    return report(1, "many processes at one store", &group) && all_succeed;
 }
 
-/* Kills whoever it hits, a random number of grants after the last. */
-static void kill_one(struct troop *troop, pid_t *workers) {
-    int64_t grants = lk_random_between(&troop->random, 0, 12);
-    size_t index = (size_t)lk_random_between(&troop->random, 0, WORKERS - 1);
-    char byte;
+/* Kills and replaces a random worker, a random number of grants after the last kill. */
+static void kill_one(struct group *group, pid_t *workers) {
+    size_t index = test_kill_one(workers, WORKERS, group->progress[0], 12, &group->random);
 
-    while (grants-- > 0 && read(troop->news[0], &byte, 1) == 1) {
-    }
-    (void)kill(workers[index], SIGKILL);
-    (void)waitpid(workers[index], NULL, 0);
-    workers[index] = start_worker(troop);
+    workers[index] = start_worker(group);
 }
 
-static bool work_and_die(struct lk_random *random) {
-    struct troop troop = start_troop(random);
-    unsigned kills = ground_scaled(KILLS);
+static bool run_with_kills(struct lk_random *random) {
+    struct group group = start_group(random);
+    unsigned kills = test_scaled(KILLS);
     pid_t workers[WORKERS];
 
-    troop.ttl_ms = SHORT_TTL_MS;
+    group.ttl_ms = SHORT_TTL_MS;
     for (int i = 0; i < WORKERS; i++) {
-        workers[i] = start_worker(&troop);
+        workers[i] = start_worker(&group);
     }
     for (unsigned i = 0; i < kills; i++) {
-        kill_one(&troop, workers);
+        kill_one(&group, workers);
     }
     for (int i = 0; i < WORKERS; i++) {
         (void)kill(workers[i], SIGKILL);
         (void)waitpid(workers[i], NULL, 0);
     }
-    return report(2, "processes killed at random moments", &troop);
+    return report(2, "processes killed at random moments", &group);
 }
 
 int main(void) {
-    struct lk_random random = ground_random();
-    bool in_peace = work_in_peace(&random);
-    bool in_death = work_and_die(&random);
+    struct lk_random random = test_random();
+    bool without_kills = run_without_kills(&random);
+    bool with_kills = run_with_kills(&random);
 
     (void)printf("1..2\n");
-    return in_peace && in_death ? 0 : 1;
+    return without_kills && with_kills ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lk met at a certain moment: a tracer halts its main thread at its system calls. */
+/* lk killed, stopped or signalled at chosen system calls: a tracer halts its main thread there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Behind sys/ptrace.h, which it does not get on with otherwise. */
+/* After sys/ptrace.h, with which it conflicts otherwise. */
 #include <linux/ptrace.h>
 
-#include "stage.h"
+#include "fixture.h"
 
 enum { TRACED_CALL = SIGTRAP | 0x80 };
 
 /* ---- the tracer ------------------------------------------------------------------------------ */
 
-static pid_t start_traced(struct stage *stage, const char *const *words) {
-    pid_t run = stage_start_traced(stage, words);
+static pid_t start_traced(struct fixture *fixture, const char *const *words) {
+    pid_t run = fixture_start_traced(fixture, words);
     int status;
 
     assert_int_equal(waitpid(run, &status, 0), run); /* its exec */
@@ -28,9 +28,9 @@ static pid_t start_traced(struct stage *stage, const char *const *words) {
     return run;
 }
 
-#define START_TRACED(stage, ...) start_traced(stage, (const char *const[]){__VA_ARGS__, NULL})
+#define START_TRACED(fixture, ...) start_traced(fixture, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Lets it go on to the next beginning or end of a call. False: it is about to end by itself. */
+/* Continues to the next entry or exit of a system call. False: the process is about to exit. */
 static bool next_halt(pid_t run, struct ptrace_syscall_info *ret_call) {
     int status = 0;
     long signal = 0;
@@ -45,7 +45,7 @@ static bool next_halt(pid_t run, struct ptrace_syscall_info *ret_call) {
     return ret_call->op != PTRACE_SYSCALL_INFO_ENTRY || ret_call->entry.nr != SYS_exit_group;
 }
 
-/* To the beginning of the next call. */
+/* Continues to the next entry of a system call. */
 static bool next_call(pid_t run, struct ptrace_syscall_info *ret_call) {
     do {
         if (!next_halt(run, ret_call)) {
@@ -55,7 +55,7 @@ static bool next_call(pid_t run, struct ptrace_syscall_info *ret_call) {
     return true;
 }
 
-/* It reads its signals from now on: nothing that comes is lost. */
+/* Halts it after signalfd(): from then on no signal is lost. */
 static void halt_when_ready(pid_t run) {
     struct ptrace_syscall_info call;
 
@@ -69,7 +69,7 @@ static void let_go(pid_t run) {
     assert_int_equal(ptrace(PTRACE_DETACH, run, NULL, NULL), 0);
 }
 
-/* ---- killed, wherever it is ------------------------------------------------------------------ */
+/* ---- killed at any system call --------------------------------------------------------------- */
 
 static unsigned count_lines(const char *path) {
     FILE *file = fopen(path, "r");
@@ -91,8 +91,9 @@ static unsigned step_by_scale(void) {
     return scale > 0 && scale < 100 ? 100 / scale : 1;
 }
 
-/* Kills it before its `number`th call; false: it had ended. Nobody it has started is left then. */
-static bool kill_before(struct stage *stage, pid_t run, unsigned number) {
+/* Kills it before its `number`th system call, and waits for all its descendants. False: it had
+ * already exited. */
+static bool kill_before(struct fixture *fixture, pid_t run, unsigned number) {
     struct ptrace_syscall_info call;
     bool is_alive = true;
 
@@ -101,29 +102,29 @@ static bool kill_before(struct stage *stage, pid_t run, unsigned number) {
         is_alive = next_call(run, &call);
     }
     kill(run, SIGKILL);
-    assert_int_equal(stage_end(stage, run), STAGE_DIED + SIGKILL);
+    assert_int_equal(fixture_end(fixture, run), FIXTURE_DIED + SIGKILL);
     while (waitpid(-1, NULL, 0) > 0) {
     }
     return is_alive;
 }
 
-static void killed_anywhere_it_is_cleaned_up_once(void **state) {
-    struct stage *stage = *state;
-    const char *begun = stage_path(stage, "begun");
-    const char *cleaned = stage_path(stage, "cleaned");
-    const char *cleanup = stage_text(stage, "echo $LK_EXIT >>%s", cleaned);
+static void killed_at_any_system_call_it_is_cleaned_up_once(void **state) {
+    struct fixture *fixture = *state;
+    const char *begun = fixture_path(fixture, "begun");
+    const char *cleaned = fixture_path(fixture, "cleaned");
+    const char *cleanup = fixture_text(fixture, "echo $LK_EXIT >>%s", cleaned);
     char path[32];
     unsigned number = 0;
     bool is_alive = true;
 
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* whom lk leaves behind is seen to end */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that this process reaps orphans of lk */
     for (; is_alive; number += step_by_scale()) {
         (void)snprintf(path, sizeof path, "x%u", number);
         (void)unlink(begun);
         (void)unlink(cleaned);
-        pid_t run = START_TRACED(stage, "run", path, "--cleanup", cleanup, "--", "sh", "-c",
+        pid_t run = START_TRACED(fixture, "run", path, "--cleanup", cleanup, "--", "sh", "-c",
                                  "echo begun >>$0", begun);
-        is_alive = kill_before(stage, run, number);
+        is_alive = kill_before(fixture, run, number);
         assert_in_range(count_lines(begun), 0, 1);
         assert_in_range(count_lines(cleaned), count_lines(begun), 1);
     }
@@ -132,51 +133,53 @@ static void killed_anywhere_it_is_cleaned_up_once(void **state) {
     prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-/* ---- stopped, or asked to end, at an awkward moment ------------------------------------------ */
+/* ---- stopped or signalled at one ------------------------------------------------------------- */
 
-static void stopped_as_its_command_begins_it_leaves_the_deadline_to_the_guard(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
+static void if_lk_is_stopped_as_the_command_starts_the_guard_keeps_the_deadline(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
     struct ptrace_syscall_info call;
-    pid_t run = START_TRACED(stage, "run", "x", "--ttl", "1s", "--", stage_actor(), "hold", ready);
+    pid_t run =
+        START_TRACED(fixture, "run", "x", "--ttl", "1s", "--", fixture_child(), "hold", ready);
 
     halt_when_ready(run);
-    do { /* the one byte that lets the command begin */
+    do { /* the one byte that starts the command */
         assert_true(next_call(run, &call));
     } while (call.entry.nr != SYS_write || call.entry.args[2] != 1);
     assert_true(next_halt(run, &call));
     kill(run, SIGSTOP);
     let_go(run);
-    pid_t command = (pid_t)stage_await(ready);
-    stage_await_dead(command);
+    pid_t command = (pid_t)fixture_await(ready);
+    fixture_await_dead(command);
     kill(run, SIGCONT);
-    assert_int_equal(stage_end(stage, run), 78);
+    assert_int_equal(fixture_end(fixture, run), 78);
 }
 
-static void asked_to_end_before_its_command_begins_it_begins_none(void **state) {
-    struct stage *stage = *state;
-    const char *cleaned = stage_path(stage, "cleaned");
+static void sigterm_before_the_command_starts_prevents_it(void **state) {
+    struct fixture *fixture = *state;
+    const char *cleaned = fixture_path(fixture, "cleaned");
 
-    assert_int_equal(STAGE_RUN(stage, "acquire", "x", "--owner", "outer"), 0);
+    assert_int_equal(FIXTURE_RUN(fixture, "acquire", "x", "--owner", "outer"), 0);
     setenv("LK_OWNER", "outer", 1);
-    setenv("LK_TOKEN", stage_text(stage, "%ld", stage_await(stage_path(stage, "out"))), 1);
-    pid_t run = START_TRACED(stage, "run", "--inherit", "x", "--cleanup",
-                             stage_text(stage, "echo cleaned >%s", cleaned), "--", "true");
+    setenv("LK_TOKEN", fixture_text(fixture, "%ld", fixture_await(fixture_path(fixture, "out"))),
+           1);
+    pid_t run = START_TRACED(fixture, "run", "--inherit", "x", "--cleanup",
+                             fixture_text(fixture, "echo cleaned >%s", cleaned), "--", "true");
     unsetenv("LK_OWNER");
     unsetenv("LK_TOKEN");
     halt_when_ready(run);
     kill(run, SIGTERM);
     let_go(run);
-    assert_int_equal(stage_end(stage, run), 128 + SIGTERM);
-    assert_false(stage_exists(cleaned));
+    assert_int_equal(fixture_end(fixture, run), 128 + SIGTERM);
+    assert_false(fixture_exists(cleaned));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
-        STORY(killed_anywhere_it_is_cleaned_up_once),
-        STORY(stopped_as_its_command_begins_it_leaves_the_deadline_to_the_guard),
-        STORY(asked_to_end_before_its_command_begins_it_begins_none),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+        TEST(killed_at_any_system_call_it_is_cleaned_up_once),
+        TEST(if_lk_is_stopped_as_the_command_starts_the_guard_keeps_the_deadline),
+        TEST(sigterm_before_the_command_starts_prevents_it),
     };
-    return cmocka_run_group_tests_name("run: moments", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("run: system calls", tests, NULL, NULL);
 }

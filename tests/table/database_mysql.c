@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The labour's table in a private MariaDB server (tests/mysql/with_server.sh). A view there takes
- * no trigger, so the statement writes into a table of lines, whose trigger marks the row.
+ * The table of killed_workers.c in a private MariaDB server (tests/mysql/with_server.sh). MariaDB
+ * has no triggers on views: the statement inserts into a table, whose trigger marks the row.
  */
 #include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../sqlite/ground.h"
-#include "field.h"
+#include "../sqlite/fixture.h"
+#include "database.h"
 
-struct field {
+struct database {
     MYSQL *mysql;
     const char *url;
 };
 
 static MYSQL_RES *run(MYSQL *mysql, const char *sql) {
     if (mysql_query(mysql, sql) != 0) {
-        ground_fail("%.80s: %s", sql, mysql_error(mysql));
+        test_die("%.80s: %s", sql, mysql_error(mysql));
     }
     return mysql_store_result(mysql);
 }
@@ -43,50 +43,51 @@ static void make_table(MYSQL *mysql, int rows) {
     mysql_free_result(run(mysql, text));
 }
 
-struct field *field_make(int rows, const char *url) {
+struct database *database_make(int rows, const char *url) {
     const char *server = getenv("LK_TEST_SERVER");
-    struct field *field = calloc(1, sizeof *field);
+    struct database *database = calloc(1, sizeof *database);
     char socket[PATH_MAX];
 
-    if (field == NULL || server == NULL || url == NULL) {
-        ground_fail("no memory, no server, or no URL");
+    if (database == NULL || server == NULL || url == NULL) {
+        test_die("no memory, no server, or no URL");
     }
-    field->url = url;
+    database->url = url;
     (void)snprintf(socket, sizeof socket, "%s/socket", server);
-    field->mysql = mysql_init(NULL);
-    if (field->mysql == NULL
-        || mysql_real_connect(field->mysql, NULL, "root", NULL, "test", 0, socket, 0) == NULL) {
-        ground_fail("no server: %s", field->mysql != NULL ? mysql_error(field->mysql) : "memory");
+    database->mysql = mysql_init(NULL);
+    if (database->mysql == NULL
+        || mysql_real_connect(database->mysql, NULL, "root", NULL, "test", 0, socket, 0) == NULL) {
+        test_die("no server: %s",
+                 database->mysql != NULL ? mysql_error(database->mysql) : "memory");
     }
-    mysql_free_result(run(field->mysql, "SET sql_mode = 'ANSI_QUOTES'"));
-    make_table(field->mysql, rows);
-    return field;
+    mysql_free_result(run(database->mysql, "SET sql_mode = 'ANSI_QUOTES'"));
+    make_table(database->mysql, rows);
+    return database;
 }
 
-void field_remove(struct field *field) {
-    mysql_close(field->mysql); /* the rest goes with the server */
-    free(field);
+void database_remove(struct database *database) {
+    mysql_close(database->mysql); /* the rest goes with the server */
+    free(database);
 }
 
-const char *field_url(const struct field *field) {
-    return field->url;
+const char *database_url(const struct database *database) {
+    return database->url;
 }
 
 /* The store's tables, by the names that other stores have for them. */
-static void name_tables(const struct field *field) {
+static void name_tables(const struct database *database) {
     static const char *const names[] = {"items", "queues", "done_rows"};
     char text[96];
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         (void)snprintf(text, sizeof text, "CREATE OR REPLACE VIEW %s AS SELECT * FROM lk_%s",
                        names[i], names[i]);
-        mysql_free_result(run(field->mysql, text));
+        mysql_free_result(run(database->mysql, text));
     }
 }
 
-int64_t field_number(const struct field *field, const char *query) {
-    name_tables(field);
-    MYSQL_RES *result = run(field->mysql, query);
+int64_t database_number(const struct database *database, const char *query) {
+    name_tables(database);
+    MYSQL_RES *result = run(database->mysql, query);
     MYSQL_ROW row = mysql_fetch_row(result);
     int64_t number = row != NULL && row[0] != NULL ? strtoll(row[0], NULL, 10) : 0;
 
@@ -94,8 +95,9 @@ int64_t field_number(const struct field *field, const char *query) {
     return number;
 }
 
-void field_each_line(const struct field *field, field_visit_line *visit, void *context) {
-    MYSQL_RES *result = run(field->mysql, "SELECT row_id, token, attempt FROM finish");
+void database_each_line(const struct database *database, database_visit_line *visit,
+                        void *context) {
+    MYSQL_RES *result = run(database->mysql, "SELECT row_id, token, attempt FROM finish");
     MYSQL_ROW row;
 
     while ((row = mysql_fetch_row(result)) != NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes, files and /proc, looked at again and again until they are as they should be. */
-#include "stage.h"
+/* Polls processes, files and /proc until they have the awaited state. */
+#include "fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,46 +15,46 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 32, BREATH_NS = 2000000 };
+enum { WORDS_MAX = 32, PAUSE_NS = 2000000 };
 
-int64_t stage_now_ms(void) {
+int64_t fixture_now_ms(void) {
     struct timespec now;
 
     clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void stage_breathe(void) {
-    const struct timespec breath = {.tv_nsec = BREATH_NS};
+void fixture_pause(void) {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-    nanosleep(&breath, NULL);
+    nanosleep(&pause, NULL);
 }
 
-/* Fails the test with what it waited for in vain. */
+/* Fails the test if the wait for `what` has taken too long. */
 static void check_bound(int64_t since_ms, const char *what) {
-    if (stage_now_ms() - since_ms > STAGE_BOUND_MS) {
+    if (fixture_now_ms() - since_ms > FIXTURE_BOUND_MS) {
         fail_msg("waited too long for %s", what);
     }
 }
 
-/* ---- the stage ------------------------------------------------------------------------------- */
+/* ---- the fixture ----------------------------------------------------------------------------- */
 
-int stage_open(void **state) {
-    struct stage *stage = calloc(1, sizeof *stage);
+int fixture_setup(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
     const char *base = getenv("TMPDIR");
 
-    if (stage == NULL) {
+    if (fixture == NULL) {
         return -1;
     }
-    (void)snprintf(stage->directory, sizeof stage->directory, "%s/lk-run-XXXXXX",
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "%s/lk-run-XXXXXX",
                    base != NULL && strlen(base) < 40 ? base : "/tmp");
-    if (mkdtemp(stage->directory) == NULL) {
-        free(stage);
+    if (mkdtemp(fixture->directory) == NULL) {
+        free(fixture);
         return -1;
     }
-    setenv("LK_STORE", stage_text(stage, "sqlite:%s/locks.db", stage->directory), 1);
+    setenv("LK_STORE", fixture_text(fixture, "sqlite:%s/locks.db", fixture->directory), 1);
     unsetenv("LK_OWNER");
-    *state = stage;
+    *state = fixture;
     return 0;
 }
 
@@ -65,37 +65,37 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-int stage_close(void **state) {
-    struct stage *stage = *state;
+int fixture_teardown(void **state) {
+    struct fixture *fixture = *state;
 
-    for (size_t i = 0; i < stage->process_count; i++) {
-        kill(stage->processes[i], SIGCONT);
-        kill(stage->processes[i], SIGKILL);
-        waitpid(stage->processes[i], NULL, 0);
+    for (size_t i = 0; i < fixture->process_count; i++) {
+        kill(fixture->processes[i], SIGCONT);
+        kill(fixture->processes[i], SIGKILL);
+        waitpid(fixture->processes[i], NULL, 0);
     }
-    nftw(stage->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    for (size_t i = 0; i < stage->text_count; i++) {
-        free(stage->texts[i]);
+    nftw(fixture->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    for (size_t i = 0; i < fixture->text_count; i++) {
+        free(fixture->texts[i]);
     }
-    free(stage);
+    free(fixture);
     return 0;
 }
 
-const char *stage_actor(void) {
-    const char *actor = getenv("LK_TEST_ACTOR");
+const char *fixture_child(void) {
+    const char *child = getenv("LK_TEST_CHILD");
 
-    assert_non_null(actor);
-    return actor;
+    assert_non_null(child);
+    return child;
 }
 
-static const char *keep_text(struct stage *stage, char *text) {
+static const char *keep_text(struct fixture *fixture, char *text) {
     assert_non_null(text);
-    assert_true(stage->text_count < STAGE_TEXTS_MAX);
-    stage->texts[stage->text_count++] = text;
+    assert_true(fixture->text_count < FIXTURE_TEXTS_MAX);
+    fixture->texts[fixture->text_count++] = text;
     return text;
 }
 
-const char *stage_text(struct stage *stage, const char *format, ...) {
+const char *fixture_text(struct fixture *fixture, const char *format, ...) {
     va_list arguments;
     char *text = NULL;
 
@@ -103,21 +103,21 @@ const char *stage_text(struct stage *stage, const char *format, ...) {
     int size = vasprintf(&text, format, arguments);
     va_end(arguments);
     assert_true(size >= 0);
-    return keep_text(stage, text);
+    return keep_text(fixture, text);
 }
 
-const char *stage_path(struct stage *stage, const char *name) {
-    return stage_text(stage, "%s/%s", stage->directory, name);
+const char *fixture_path(struct fixture *fixture, const char *name) {
+    return fixture_text(fixture, "%s/%s", fixture->directory, name);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
 enum way { IN_A_GROUP, ALONE, TRACED };
 
-static _Noreturn void become(struct stage *stage, char *const *words, enum way way) {
+static _Noreturn void become(struct fixture *fixture, char *const *words, enum way way) {
     int in = open("/dev/null", O_RDONLY);
-    int out = open(stage_path(stage, "out"), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    int err = open(stage_path(stage, "err"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int out = open(fixture_path(fixture, "out"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int err = open(fixture_path(fixture, "err"), O_WRONLY | O_CREAT | O_APPEND, 0600);
 
     if (way == ALONE) {
         setsid();
@@ -130,12 +130,12 @@ static _Noreturn void become(struct stage *stage, char *const *words, enum way w
     if (in < 0 || out < 0 || err < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) {
         _exit(99);
     }
-    close_range(STDERR_FILENO + 1, ~0U, 0); /* whatever started the tests may have left some */
+    close_range(STDERR_FILENO + 1, ~0U, 0); /* inherited from the test runner */
     execv(words[0], words);
     _exit(99);
 }
 
-static pid_t start(struct stage *stage, const char *const *words, enum way way) {
+static pid_t start(struct fixture *fixture, const char *const *words, enum way way) {
     char *line[WORDS_MAX + 2] = {getenv("LK_TEST_LK")};
     size_t count = 1;
 
@@ -144,69 +144,70 @@ static pid_t start(struct stage *stage, const char *const *words, enum way way) 
         assert_true(count < WORDS_MAX);
         line[count] = (char *)words[count - 1];
     }
-    assert_true(stage->process_count < STAGE_PROCESSES_MAX);
+    assert_true(fixture->process_count < FIXTURE_PROCESSES_MAX);
     pid_t process = fork();
     assert_true(process >= 0);
     if (process == 0) {
-        become(stage, line, way);
+        become(fixture, line, way);
     }
     if (way != ALONE) {
         setpgid(process, process);
     }
-    stage->processes[stage->process_count++] = process;
+    fixture->processes[fixture->process_count++] = process;
     return process;
 }
 
-pid_t stage_start(struct stage *stage, ...) {
+pid_t fixture_start(struct fixture *fixture, ...) {
     const char *words[WORDS_MAX + 1];
     size_t count = 0;
     va_list arguments;
 
-    va_start(arguments, stage);
+    va_start(arguments, fixture);
     do {
         assert_true(count <= WORDS_MAX);
         words[count] = va_arg(arguments, const char *);
     } while (words[count++] != NULL);
     va_end(arguments);
-    return start(stage, words, IN_A_GROUP);
+    return start(fixture, words, IN_A_GROUP);
 }
 
-pid_t stage_start_alone(struct stage *stage, const char *const *words) {
-    return start(stage, words, ALONE);
+pid_t fixture_start_alone(struct fixture *fixture, const char *const *words) {
+    return start(fixture, words, ALONE);
 }
 
-pid_t stage_start_traced(struct stage *stage, const char *const *words) {
-    return start(stage, words, TRACED);
+pid_t fixture_start_traced(struct fixture *fixture, const char *const *words) {
+    return start(fixture, words, TRACED);
 }
 
-static void forget(struct stage *stage, pid_t process) {
-    for (size_t i = 0; i < stage->process_count; i++) {
-        if (stage->processes[i] == process) {
-            stage->processes[i] = stage->processes[--stage->process_count];
+static void forget(struct fixture *fixture, pid_t process) {
+    for (size_t i = 0; i < fixture->process_count; i++) {
+        if (fixture->processes[i] == process) {
+            fixture->processes[i] = fixture->processes[--fixture->process_count];
             return;
         }
     }
     fail_msg("process %ld was not started here", (long)process);
 }
 
-int stage_end(struct stage *stage, pid_t process) {
+int fixture_end(struct fixture *fixture, pid_t process) {
     struct pollfd end = {.fd = pidfd_open(process, 0), .events = POLLIN};
     int status;
 
     assert_true(end.fd >= 0);
-    int news = poll(&end, 1, STAGE_BOUND_MS);
+    int news = poll(&end, 1, FIXTURE_BOUND_MS);
     close(end.fd);
     if (news != 1) {
-        fail_msg("lk did not end; it said: %s", stage_read(stage, stage_path(stage, "err")));
+        fail_msg("lk did not end; it said: %s",
+                 fixture_read(fixture, fixture_path(fixture, "err")));
     }
     assert_int_equal(waitpid(process, &status, 0), process);
-    forget(stage, process);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : STAGE_DIED + WTERMSIG(status);
+    forget(fixture, process);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : FIXTURE_DIED + WTERMSIG(status);
 }
 
 /* ---- what they do ---------------------------------------------------------------------------- */
 
-const char *stage_read(struct stage *stage, const char *path) {
+const char *fixture_read(struct fixture *fixture, const char *path) {
     FILE *file = fopen(path, "r");
     char *text = NULL;
     size_t size = 0;
@@ -218,14 +219,14 @@ const char *stage_read(struct stage *stage, const char *path) {
     if (file != NULL) {
         (void)fclose(file);
     }
-    return keep_text(stage, text);
+    return keep_text(fixture, text);
 }
 
-bool stage_exists(const char *path) {
+bool fixture_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
-/* Reads without keeping, for loops. */
+/* Reads into a buffer of the caller, for loops. */
 static size_t read_some(const char *path, char *text, size_t capacity) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = descriptor < 0 ? 0 : read(descriptor, text, capacity - 1);
@@ -237,28 +238,28 @@ static size_t read_some(const char *path, char *text, size_t capacity) {
     return size > 0 ? (size_t)size : 0;
 }
 
-long stage_await(const char *path) {
-    int64_t since_ms = stage_now_ms();
+long fixture_await(const char *path) {
+    int64_t since_ms = fixture_now_ms();
     char text[64];
 
     while (read_some(path, text, sizeof text) == 0) {
         check_bound(since_ms, path);
-        stage_breathe();
+        fixture_pause();
     }
     return strtol(text, NULL, 10);
 }
 
-void stage_await_text(const char *path, const char *wanted) {
-    int64_t since_ms = stage_now_ms();
+void fixture_await_text(const char *path, const char *wanted) {
+    int64_t since_ms = fixture_now_ms();
     char text[8192];
 
     while (read_some(path, text, sizeof text) == 0 || strstr(text, wanted) == NULL) {
         check_bound(since_ms, wanted);
-        stage_breathe();
+        fixture_pause();
     }
 }
 
-/* The letter of /proc/PID/stat; 0 when the process is gone. */
+/* The state letter of /proc/PID/stat; 0 if the process is gone. */
 static char state_of(pid_t process) {
     char path[64];
     char text[512];
@@ -271,56 +272,56 @@ static char state_of(pid_t process) {
     return end != NULL ? end[2] : '\0';
 }
 
-bool stage_is_dead(pid_t process) {
+bool fixture_is_dead(pid_t process) {
     char state = state_of(process);
 
     return state == '\0' || state == 'Z' || state == 'X';
 }
 
-void stage_await_dead(pid_t process) {
-    int64_t since_ms = stage_now_ms();
+void fixture_await_dead(pid_t process) {
+    int64_t since_ms = fixture_now_ms();
 
-    while (!stage_is_dead(process)) {
+    while (!fixture_is_dead(process)) {
         check_bound(since_ms, "the end of a process");
-        stage_breathe();
+        fixture_pause();
     }
 }
 
 static void await_state(pid_t process, char state, const char *what) {
-    int64_t since_ms = stage_now_ms();
+    int64_t since_ms = fixture_now_ms();
 
     while (state_of(process) != state) {
         check_bound(since_ms, what);
-        stage_breathe();
+        fixture_pause();
     }
 }
 
-void stage_await_stopped(pid_t process) {
+void fixture_await_stopped(pid_t process) {
     await_state(process, 'T', "a process to stop");
 }
 
-void stage_await_asleep(pid_t process) {
+void fixture_await_asleep(pid_t process) {
     await_state(process, 'S', "a process to have nothing to do");
 }
 
-void stage_await_listed(struct stage *stage, const char *path, const char *state) {
-    int64_t since_ms = stage_now_ms();
-    const char *out = stage_path(stage, "out");
-    const char *wanted = stage_text(stage, "\"state\":\"%s\"", state);
+void fixture_await_listed(struct fixture *fixture, const char *path, const char *state) {
+    int64_t since_ms = fixture_now_ms();
+    const char *out = fixture_path(fixture, "out");
+    const char *wanted = fixture_text(fixture, "\"state\":\"%s\"", state);
     bool is_listed = false;
 
     while (!is_listed) {
         check_bound(since_ms, "a request to be listed");
         assert_int_equal(truncate(out, 0) == 0 || errno == ENOENT, 1);
-        assert_int_equal(STAGE_RUN(stage, "ls", path, "--json"), 0);
+        assert_int_equal(FIXTURE_RUN(fixture, "ls", path, "--json"), 0);
         char text[8192];
         is_listed = read_some(out, text, sizeof text) > 0 && strstr(text, wanted) != NULL;
-        stage_breathe();
+        fixture_pause();
     }
 }
 
-pid_t stage_await_child(pid_t parent, const char *name, pid_t not_this) {
-    int64_t since_ms = stage_now_ms();
+pid_t fixture_await_child(pid_t parent, const char *name, pid_t not_this) {
+    int64_t since_ms = fixture_now_ms();
     char path[96];
     char children[4096];
     char comm[64];
@@ -338,12 +339,12 @@ pid_t stage_await_child(pid_t parent, const char *name, pid_t not_this) {
             }
         }
         check_bound(since_ms, name);
-        stage_breathe();
+        fixture_pause();
     }
 }
 
-int64_t stage_last_number(struct stage *stage, const char *path) {
-    const char *text = stage_read(stage, path);
+int64_t fixture_last_number(struct fixture *fixture, const char *path) {
+    const char *text = fixture_read(fixture, path);
     size_t size = strlen(text);
 
     assert_true(size > 1);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command that behaves as the tests need it:
+ * The command that `lk run` starts in these tests:
  *
- *   actor hold READY               waits to be ended
- *   actor leave READY              the same, in its parent's process group
- *   actor deaf READY               ignores SIGTERM and waits to be killed
- *   actor report READY GOT CODE    writes the number of the first signal to GOT and exits with CODE
- *   actor count READY GOT          writes to GOT how often it was continued before SIGUSR1
- *   actor tick READY LOG           appends the milliseconds since boot to LOG, every 5 ms
- *   actor daemon READY stay|leave  starts a deaf daemon outside its process group, READY names it
- *   actor parent READY             on SIGUSR1 kills its child and exits with 0, unless the child
+ *   child hold READY               waits for a signal
+ *   child leave READY              the same, in its parent's process group
+ *   child ignore-term READY        ignores SIGTERM and waits for SIGKILL
+ *   child report READY GOT CODE    writes the number of the first signal to GOT and exits with CODE
+ *   child count READY GOT          writes to GOT how often it was continued before SIGUSR1
+ *   child tick READY LOG           appends the milliseconds since boot to LOG, every 5 ms
+ *   child daemon READY stay|leave  starts a daemon in another process group; it ignores SIGTERM and
+ *                                  creates READY
+ *   child parent READY             on SIGUSR1 kills its child and exits with 0, unless the child
  *                                  was dead already
- *   actor descriptors LIST         writes the numbers of its open descriptors
+ *   child descriptors LIST         writes the numbers of its open descriptors
  *
- * When it is ready, READY appears with its process number in it.
+ * When it is ready, it creates READY with its process number.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -178,7 +179,7 @@ static int play(int argc, char **argv) {
         be_ready(argv[2]);
         wait_for_end();
     }
-    if (strcmp(part, "deaf") == 0) {
+    if (strcmp(part, "ignore-term") == 0) {
         signal(SIGTERM, SIG_IGN);
         be_ready(argv[2]);
         wait_for_end();
@@ -204,8 +205,8 @@ static int play(int argc, char **argv) {
     return DEFECT;
 }
 
-/* Not by exit(): a leak checker stops its process to look at it, and waits for ever when somebody
- * continues it at that very moment, as lk may. */
+/* Not exit(): a leak checker stops the process to examine it, and hangs if lk continues the process
+ * at that moment. */
 int main(int argc, char **argv) {
     _exit(play(argc, argv));
 }

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The labour's table in an SQLite file, shared with the store. */
+/* The table of killed_workers.c in an SQLite file that the store shares. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../sqlite/ground.h"
-#include "field.h"
+#include "../sqlite/fixture.h"
+#include "database.h"
 
-struct field {
-    struct ground ground;
+struct database {
+    struct fixture fixture;
     char url[PATH_MAX];
 };
 
-static sqlite3 *open_file(const struct field *field) {
+static sqlite3 *open_file(const struct database *database) {
     sqlite3 *handle = NULL;
 
-    if (sqlite3_open(field->ground.file, &handle) != SQLITE_OK) {
-        ground_fail("no database: %s", sqlite3_errmsg(handle));
+    if (sqlite3_open(database->fixture.file, &handle) != SQLITE_OK) {
+        test_die("no database: %s", sqlite3_errmsg(handle));
     }
     return handle;
 }
 
-struct field *field_make(int rows, const char *url) {
-    struct field *field = calloc(1, sizeof *field);
+struct database *database_make(int rows, const char *url) {
+    struct database *database = calloc(1, sizeof *database);
     char text[1024];
     sqlite3 *handle;
 
     (void)url;
-    if (field == NULL) {
-        ground_fail("no memory");
+    if (database == NULL) {
+        test_die("no memory");
     }
-    field->ground = ground_make();
-    (void)snprintf(field->url, sizeof field->url, "sqlite:%s?durability=relaxed&share=yes",
-                   field->ground.file);
+    database->fixture = fixture_make();
+    (void)snprintf(database->url, sizeof database->url, "sqlite:%s?durability=relaxed&share=yes",
+                   database->fixture.file);
     (void)snprintf(text, sizeof text,
                    "CREATE TABLE \"jobs to do\" (\"the id\" INTEGER PRIMARY KEY, state TEXT);"
                    "CREATE TABLE log (job INTEGER, token INTEGER, attempt INTEGER);"
@@ -42,34 +42,35 @@ struct field *field_make(int rows, const char *url) {
                    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
                    " INSERT INTO \"jobs to do\" SELECT i, 'new' FROM n;",
                    rows);
-    handle = open_file(field);
+    handle = open_file(database);
     if (sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
-        ground_fail("no table: %s", sqlite3_errmsg(handle));
+        test_die("no table: %s", sqlite3_errmsg(handle));
     }
     (void)sqlite3_close(handle);
-    return field;
+    return database;
 }
 
-void field_remove(struct field *field) {
-    ground_remove(&field->ground);
-    free(field);
+void database_remove(struct database *database) {
+    fixture_remove(&database->fixture);
+    free(database);
 }
 
-const char *field_url(const struct field *field) {
-    return field->url;
+const char *database_url(const struct database *database) {
+    return database->url;
 }
 
-int64_t field_number(const struct field *field, const char *query) {
-    return ground_sql(field->ground.file, query);
+int64_t database_number(const struct database *database, const char *query) {
+    return fixture_sql(database->fixture.file, query);
 }
 
-void field_each_line(const struct field *field, field_visit_line *visit, void *context) {
-    sqlite3 *handle = open_file(field);
+void database_each_line(const struct database *database, database_visit_line *visit,
+                        void *context) {
+    sqlite3 *handle = open_file(database);
     sqlite3_stmt *statement = NULL;
 
     if (sqlite3_prepare_v2(handle, "SELECT job, token, attempt FROM log", -1, &statement, NULL)
         != SQLITE_OK) {
-        ground_fail("no log: %s", sqlite3_errmsg(handle));
+        test_die("no log: %s", sqlite3_errmsg(handle));
     }
     while (sqlite3_step(statement) == SQLITE_ROW) {
         visit(context, sqlite3_column_int(statement, 0),
