@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/hash.h"
 #include "base/random.h"
 #include "server/complaints.h"
 
@@ -63,12 +64,9 @@ static void read_key(int socket, unsigned char ret_key[KEY_BYTES]) {
 }
 
 static struct lk_guest_bucket *bucket_of(struct lk_guests *guests, const unsigned char *key) {
-    uint64_t hash = guests->seed;
+    const struct lk_slice bytes = {(const char *)key, KEY_BYTES};
 
-    for (size_t i = 0; i < KEY_BYTES; i++) {
-        hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
-    }
-    return &guests->buckets[(hash >> 32) % LK_GUEST_BUCKETS];
+    return &guests->buckets[lk_hash_bytes(guests->seed, bytes) % LK_GUEST_BUCKETS];
 }
 
 /* Forgets the addresses without guests. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What everything stands on: bounded text, percent signs, random numbers, wakers. */
+/* What everything stands on: bounded text, hashes, random numbers, back-off, wakers. */
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/percent.h"
 #include "base/random.h"
@@ -154,6 +156,48 @@ static void test_random_between(void **state) {
     assert_int_equal(lk_random_between(&random, 5, 5), 5);
 }
 
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+enum { HASH_NAMES = 64 * 256, HASH_BUCKETS = 64, HASH_BYTES_MAX = 40 };
+
+static void test_a_hash_is_of_seed_and_bytes(void **state) {
+    static const char zeros[HASH_BYTES_MAX];
+    char text[] = "xtools/build";
+
+    (void)state;
+    assert_true(lk_hash_bytes(7, lk_slice_of("tools/build"))
+                == lk_hash_bytes(7, lk_slice_of(text + 1)));
+    assert_true(lk_hash_bytes(7, lk_slice_of("a")) != lk_hash_bytes(8, lk_slice_of("a")));
+    assert_true(lk_hash_bytes(7, lk_slice_of(NULL)) == lk_hash_bytes(7, lk_slice_of("")));
+    for (size_t size = 0; size < HASH_BYTES_MAX; size++) { /* the size counts where bytes do not */
+        for (size_t other = 0; other < size; other++) {
+            assert_true(lk_hash_bytes(7, (struct lk_slice){zeros, size})
+                        != lk_hash_bytes(7, (struct lk_slice){zeros, other}));
+        }
+    }
+}
+
+/* Names that differ in a digit: by their low bits and by their high ones. */
+static void test_hashes_are_spread(void **state) {
+    int low[HASH_BUCKETS] = {0};
+    int high[HASH_BUCKETS] = {0};
+
+    (void)state;
+    for (int i = 0; i < HASH_NAMES; i++) {
+        char name[32];
+        uint64_t hash;
+
+        (void)snprintf(name, sizeof name, "/jobs/number-%d", i);
+        hash = lk_hash_bytes(0, lk_slice_of(name));
+        low[hash % HASH_BUCKETS]++;
+        high[hash >> 58]++;
+    }
+    for (int i = 0; i < HASH_BUCKETS; i++) { /* 256 each, give or take eight deviations */
+        assert_in_range(low[i], 128, 384);
+        assert_in_range(high[i], 128, 384);
+    }
+}
+
 /* ---- clocks and wakers ----------------------------------------------------------------------- */
 
 static void test_clocks(void **state) {
@@ -270,6 +314,8 @@ int main(void) {
         cmocka_unit_test(test_percent_decode),
         cmocka_unit_test(test_random_is_repeatable),
         cmocka_unit_test(test_random_between),
+        cmocka_unit_test(test_a_hash_is_of_seed_and_bytes),
+        cmocka_unit_test(test_hashes_are_spread),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
