@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "base/percent.h"
 #include "base/random.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "base/waker.h"
 #include "support.h"
@@ -198,6 +199,22 @@ static void test_hashes_are_spread(void **state) {
     }
 }
 
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static void test_a_secret_is_equal_to_itself_alone(void **state) {
+    static const char *const wrong[] = {"",     "o",    "ope",      "opem",
+                                        "opeN", "Open", "openopen", "open "};
+
+    (void)state;
+    assert_true(lk_secret_equal("open", lk_slice_of("open")));
+    assert_true(lk_secret_equal("", lk_slice_of(NULL)));
+    assert_false(lk_secret_equal("", lk_slice_of("o")));
+    assert_false(lk_secret_equal("open", (struct lk_slice){"open\0", 5}));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(lk_secret_equal("open", lk_slice_of(wrong[i])));
+    }
+}
+
 /* ---- clocks and wakers ----------------------------------------------------------------------- */
 
 static void test_clocks(void **state) {
@@ -316,6 +333,7 @@ int main(void) {
         cmocka_unit_test(test_random_between),
         cmocka_unit_test(test_a_hash_is_of_seed_and_bytes),
         cmocka_unit_test(test_hashes_are_spread),
+        cmocka_unit_test(test_a_secret_is_equal_to_itself_alone),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
