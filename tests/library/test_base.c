@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/hash.h"
@@ -215,6 +216,35 @@ static void test_a_secret_is_equal_to_itself_alone(void **state) {
     }
 }
 
+/* ---- back-off -------------------------------------------------------------------------------- */
+
+static void test_backoff_doubles_up_to_its_bound(void **state) {
+    static const int64_t longest[] = {10, 20, 40, 80, 100, 100};
+
+    (void)state;
+    for (uint32_t retries = 0; retries < 6; retries++) {
+        int64_t half = longest[retries] / 2;
+        bool is_least_seen = false;
+        bool is_most_seen = false;
+
+        for (int i = 0; i < 5000; i++) {
+            int64_t delay = lk_backoff_delay(10, 100, retries);
+
+            assert_in_range(delay, half, longest[retries]);
+            is_least_seen = is_least_seen || delay == half;
+            is_most_seen = is_most_seen || delay == longest[retries];
+        }
+        assert_true(is_least_seen && is_most_seen);
+    }
+}
+
+static void test_backoff_at_its_limits(void **state) {
+    (void)state;
+    assert_int_equal(lk_backoff_delay(1, 1, UINT32_MAX), 1); /* never nothing */
+    assert_in_range(lk_backoff_delay(500, 100, 0), 50, 100); /* the bound goes first */
+    assert_true(lk_backoff_delay(1, INT64_MAX, UINT32_MAX) >= INT64_MAX / 2); /* no overflow */
+}
+
 /* ---- clocks and wakers ----------------------------------------------------------------------- */
 
 static void test_clocks(void **state) {
@@ -322,6 +352,16 @@ static void test_a_nudge_ends_one_sleep(void **state) {
     lk_waker_done(&waker);
 }
 
+static void test_without_a_waker_time_ends_a_sleep(void **state) {
+    int64_t start_ms = now_ms();
+
+    (void)state;
+    assert_false(lk_waker_sleep(NULL, 20000));
+    assert_true(now_ms() >= start_ms + 19);
+    assert_false(lk_waker_sleep(NULL, -1));
+    assert_false(lk_waker_is_thrown(NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_within_its_bound),
@@ -334,12 +374,15 @@ int main(void) {
         cmocka_unit_test(test_a_hash_is_of_seed_and_bytes),
         cmocka_unit_test(test_hashes_are_spread),
         cmocka_unit_test(test_a_secret_is_equal_to_itself_alone),
+        cmocka_unit_test(test_backoff_doubles_up_to_its_bound),
+        cmocka_unit_test(test_backoff_at_its_limits),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
         cmocka_unit_test(test_throwing_ends_a_poll),
         cmocka_unit_test(test_a_waker_is_borrowed),
         cmocka_unit_test(test_a_nudge_ends_one_sleep),
+        cmocka_unit_test(test_without_a_waker_time_ends_a_sleep),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
