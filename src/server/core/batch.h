@@ -10,9 +10,9 @@
 #ifndef LK_SERVER_CORE_BATCH_H
 #define LK_SERVER_CORE_BATCH_H
 
+#include "engine/stored_event.h"
 #include "model/model.h"
 #include "server/core/arena.h"
-#include "server/core/stored_event.h"
 
 enum lk_row_kind {
     LK_ROW_REQUEST,      /* .request: new or changed */
