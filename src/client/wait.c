@@ -10,10 +10,10 @@
 
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "base/random.h"
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"
@@ -26,7 +26,6 @@ enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
 #define HOLD_FIRST_US INT64_C(500000) /* R14: some places of a split request, while another waits */
 #define HOLD_MAX_US INT64_C(8000000)
-#define PAUSE_MIN_US INT64_C(2000)
 #define PAUSE_FIRST_US INT64_C(10000)
 #define PAUSE_MAX_US INT64_C(250000)
 
@@ -42,9 +41,8 @@ struct wait {
     struct lk_wait_entry entry;   /* what stood in line at the last answer */
     bool is_split;                /* R14: stands in line at one place, and holds those before it */
     struct lk_batch_line line;    /* of a split request */
-    int64_t hold_us;              /* how long it holds them at most; grows */
     int64_t hold_end_us;          /* then they are given back; LK_NEVER: none is held */
-    int64_t pause_us;             /* before it begins again */
+    uint32_t retries;             /* how many times they were given back: it begins again */
     bool is_forgotten;            /* the store had lost the request, and it was asked for again */
     bool is_ours;                 /* this wait put the request there */
     bool is_asked_twice;          /* a grant whose answer was slow was asked for again */
@@ -207,26 +205,21 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
  * is reached in the end.
  */
 static lk_outcome begin_again(struct wait *wait) {
-    struct lk_random random = {lk_random_draw()};
-    int64_t pause_us = lk_random_between(&random, PAUSE_MIN_US, wait->pause_us);
+    int64_t pause_us = lk_backoff_delay(PAUSE_FIRST_US, PAUSE_MAX_US, wait->retries++);
 
     lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
     wait->hold_end_us = LK_NEVER;
-    wait->hold_us = lk_min(wait->hold_us * 2, HOLD_MAX_US);
-    wait->pause_us = lk_min(wait->pause_us * 2, PAUSE_MAX_US);
     pause_us = lk_min(pause_us, lk_max(wait->end_us - lk_clock_now_us(), 0));
     return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
 }
 
 /* R14: while it waits for one place, a split request holds others for a bounded time only. */
 static void bound_hold(struct wait *wait) {
-    struct lk_random random = {lk_random_draw()};
-
     if (wait->line.held == 0) {
         wait->hold_end_us = LK_NEVER;
     } else if (wait->hold_end_us == LK_NEVER) {
         wait->hold_end_us =
-            lk_clock_now_us() + lk_random_between(&random, wait->hold_us / 2, wait->hold_us);
+            lk_clock_now_us() + lk_backoff_delay(HOLD_FIRST_US, HOLD_MAX_US, wait->retries);
     }
 }
 
@@ -350,10 +343,8 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
         .outage = lk_outage_new(store->engine),
         .decision = ret_decision,
         .end_us = lk_wait_instant_after(request->wait_ms),
-        .hold_us = HOLD_FIRST_US,
         .hold_end_us = LK_NEVER,
         .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
-        .pause_us = PAUSE_FIRST_US,
         .is_ours = checked->is_owner_made,
     };
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/hash.h"
 #include "base/random.h"
 #include "server/log.h"
 
@@ -65,12 +66,9 @@ static void read_key(int socket, unsigned char ret_key[KEY_BYTES]) {
 
 static struct lk_admission_bucket *bucket_of(struct lk_admission *admission,
                                              const unsigned char *key) {
-    uint64_t hash = admission->seed;
+    const struct lk_slice bytes = {(const char *)key, KEY_BYTES};
 
-    for (size_t i = 0; i < KEY_BYTES; i++) {
-        hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
-    }
-    return &admission->buckets[(hash >> 32) % LK_ADMISSION_BUCKETS];
+    return &admission->buckets[lk_hash_bytes(admission->seed, bytes) % LK_ADMISSION_BUCKETS];
 }
 
 /* Forgets the addresses without pending connections. */

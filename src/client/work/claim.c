@@ -184,7 +184,7 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
 /* A new one, unless what was asked last is to be asked again (R3). */
 static void number_ask(struct lk_claiming *claiming) {
     if (!claiming->is_unknown && !claiming->keeps_number) {
-        claiming->command.take.ask_number = draw_ask_number(&claiming->outage.random);
+        claiming->command.take.ask_number = draw_ask_number(&claiming->random);
     }
 }
 
@@ -310,7 +310,8 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
     lk_claim_request known;
     struct lk_claiming claiming = {.store = store,
                                    .command = {.kind = LK_COMMAND_TAKE},
-                                   .outage = lk_outage_new(store->engine)};
+                                   .outage = lk_outage_new(store->engine),
+                                   .random = {lk_random_draw()}};
     struct lk_cancel_link link;
     int64_t sent_us;
     lk_outcome outcome = check(store, request, &known, &claiming.command.take.queue, error);

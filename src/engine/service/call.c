@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/random.h"
+#include "base/minmax.h"
 
 #define BACK_OFF_MIN_US INT64_C(10000)
 #define BACK_OFF_MAX_US INT64_C(250000)
@@ -191,7 +192,7 @@ static bool follow(struct lk_service *service, struct lk_slice text) {
 /* A call as it goes on. */
 struct calling {
     const struct lk_patience *patience;
-    int64_t back_off_us;
+    uint32_t pauses;
     int redirects_left;
     bool may_repeat;
     bool is_repeated; /* what was sent before may have taken effect */
@@ -203,8 +204,8 @@ struct calling {
  * when the caller has given up meanwhile.
  */
 static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) {
-    struct lk_random random = {.state = lk_random_draw()};
-    lk_outcome paused;
+    int64_t left_us;
+    int64_t pause_us;
 
     if (*outcome != LK_UNAVAILABLE || (is_sent && !calling->may_repeat)) {
         return false;
@@ -214,15 +215,13 @@ static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) 
         calling->is_new = false; /* most likely the service was restarted, and is there */
         return lk_clock_now_us() < calling->patience->until_us;
     }
-    paused =
-        lk_service_pause(lk_random_between(&random, calling->back_off_us / 2, calling->back_off_us),
-                         calling->patience);
-    calling->back_off_us =
-        calling->back_off_us * 2 < BACK_OFF_MAX_US ? calling->back_off_us * 2 : BACK_OFF_MAX_US;
-    if (paused == LK_CANCELLED) {
+    left_us = calling->patience->until_us - lk_clock_now_us();
+    pause_us = lk_backoff_delay(BACK_OFF_MIN_US, BACK_OFF_MAX_US, calling->pauses++);
+    if (lk_waker_sleep(calling->patience->waker, lk_min(pause_us, left_us))) {
         *outcome = LK_CANCELLED;
+        return false;
     }
-    return paused == LK_OK;
+    return pause_us < left_us;
 }
 
 lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
@@ -230,7 +229,6 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
                            struct lk_service_answer *ret_answer, lk_error *error) {
     struct calling calling = {
         .patience = patience,
-        .back_off_us = BACK_OFF_MIN_US,
         .redirects_left = REDIRECTS_MAX,
         .may_repeat = repeat != LK_SERVICE_ONCE,
         .is_new = true,
@@ -251,7 +249,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
             if (calling.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
                 is_sent = false; /* a redirecting service has done nothing */
                 outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
-                calling.back_off_us = BACK_OFF_MIN_US;
+                calling.pauses = 0;
                 continue;
             }
             outcome = read_error(ret_answer->head.text, error);

@@ -106,7 +106,7 @@ static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t
     (void)engine;
     (void)after;
     (void)until_us;
-    return waker != NULL && lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
+    return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
 }
 
 const struct lk_event_ops lk_service_event_ops = {.read = ask_events, .await = await_events};

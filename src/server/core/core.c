@@ -523,8 +523,8 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     snapshot->audit = NULL;
     lk_collection_reset(&core->collection, lk_model_next_id(core->model));
     core->quotas = snapshot->quotas;
-    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count)
-                 && lk_event_log_restore(core, &snapshot->event_log);
+    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
+    lk_event_log_restore(core, &snapshot->event_log);
     lk_core_snapshot_free(snapshot);
     if (!has_memory) {
         lk_core_give_up(core, "memory is exhausted");
@@ -553,7 +553,7 @@ bool lk_core_is_idle(const struct lk_core *core) {
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
     *ret_stats = core->stats;
     ret_stats->followers = core->event_log.followed;
-    ret_stats->events = core->event_log.count;
+    ret_stats->events = core->event_log.ring.count;
     ret_stats->events_max = core->event_log.kept_max;
     ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
     ret_stats->bytes = sizeof *core + core->binding_capacity * sizeof(*core->bindings)

@@ -324,8 +324,8 @@ void lk_event_log_durable(struct lk_core *core, uint64_t batch);
 /* Drops the events that are not durable. */
 void lk_event_log_void(struct lk_core *core);
 
-/* Takes over the loaded events. false: memory is exhausted. */
-bool lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot);
+/* Takes over the loaded events. */
+void lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot);
 
 /* The service stops. */
 void lk_event_log_stop(struct lk_core *core);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/percent.h"
 #include "base/random.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "form/text.h"
 #include "server/http/http.h"
@@ -161,18 +162,6 @@ static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_
                || is_allowed(listener, lk_slice_of(origin), true));
 }
 
-/* Compares in the same time for every wrong password of the same size. */
-static bool is_equal(const char *password, const char *said, size_t said_size) {
-    size_t size = strlen(password);
-    unsigned char difference = size != said_size;
-
-    for (size_t i = 0; i < size; i++) {
-        char byte = said_size > 0 ? said[i % said_size] : '\0';
-        difference |= (unsigned char)(password[i] ^ byte);
-    }
-    return difference == 0;
-}
-
 /* `Bearer PASSWORD`, or `Basic` with any user and that password. */
 static bool is_known(const char *password, const char *authorization) {
     static const char bearer[] = "Bearer ";
@@ -185,8 +174,7 @@ static bool is_known(const char *password, const char *authorization) {
         return false;
     }
     if (strncasecmp(authorization, bearer, strlen(bearer)) == 0) {
-        const char *said = authorization + strlen(bearer);
-        return is_equal(password, said, strlen(said));
+        return lk_secret_equal(password, lk_slice_of(authorization + strlen(bearer)));
     }
     if (strncasecmp(authorization, basic, strlen(basic)) != 0) {
         return false;
@@ -197,7 +185,9 @@ static bool is_known(const char *password, const char *authorization) {
         return false;
     }
     colon = size > 0 ? memchr(text, ':', size) : NULL;
-    return colon != NULL && is_equal(password, colon + 1, size - (size_t)(colon + 1 - text));
+    return colon != NULL
+           && lk_secret_equal(password,
+                              (struct lk_slice){colon + 1, size - (size_t)(colon + 1 - text)});
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */

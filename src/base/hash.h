@@ -2,10 +2,11 @@
 /*
  * A fast keyed hash for short strings: 64-bit multiply-and-fold over eight bytes at a time, after
  * the construction of wyhash (Wang Yi, public domain). With a secret seed, clients that choose
- * names cannot choose collisions.
+ * names cannot choose collisions. The result depends on the machine's byte order: it is for tables
+ * in memory, never stored or sent.
  */
-#ifndef LK_MODEL_HASH_H
-#define LK_MODEL_HASH_H
+#ifndef LK_BASE_HASH_H
+#define LK_BASE_HASH_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events as they are kept. */
-#include "server/core/stored_event.h"
+#include "engine/stored_event.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * An event (R21) as it is kept: in one piece of memory, so that a million of them are affordable,
  * and so that a batch copies it byte by byte.
  */
-#ifndef LK_SERVER_CORE_STORED_EVENT_H
-#define LK_SERVER_CORE_STORED_EVENT_H
+#ifndef LK_ENGINE_STORED_EVENT_H
+#define LK_ENGINE_STORED_EVENT_H
 
 #include "engine/event.h"
 
