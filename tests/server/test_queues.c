@@ -246,7 +246,8 @@ static void a_queue_may_come_back(void **state) {
 static void write_queues(struct fixture *fixture, size_t count) {
     struct lk_row *rows = calloc(count, sizeof *rows);
     char(*names)[16] = calloc(count, sizeof *names);
-    struct lk_batch batch = {.number = 1, .times = fixture->times, .first = rows, .row_count = count};
+    struct lk_batch batch = {
+        .number = 1, .times = fixture->times, .first = rows, .row_count = count};
 
     assert_non_null(rows);
     assert_non_null(names);

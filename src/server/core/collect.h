@@ -12,8 +12,8 @@
 #define LK_SERVER_CORE_COLLECT_H
 
 #include "engine/reply/reply.h"
-#include "server/core/batch.h"
 #include "engine/stored_event.h"
+#include "server/core/batch.h"
 
 /* A request that changed. */
 struct lk_dirty {
