@@ -28,7 +28,7 @@ ARROWS = {
     "wire": ["base"],
     "form": ["base", "model", "wire"],
     "command": ["base", "model", "engine", "engine/reply", "wire", "form"],
-    "server/core": ["base", "model", "engine", "engine/reply", "command"],
+    "server/core": ["base", "model", "engine", "engine/reply", "command", "sql"],
     "server/store": ["base", "engine", "engine/reply", "engine/sqlite", "sql", "server/core"],
     "server/resp": ["base", "engine", "engine/reply", "wire", "form", "command", "server",
                     "server/core"],

@@ -12,6 +12,7 @@
 #define LK_SERVER_CORE_COLLECT_H
 
 #include "engine/reply/reply.h"
+#include "engine/stored_event.h"
 #include "server/core/batch.h"
 
 /* A request that changed. */

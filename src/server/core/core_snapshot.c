@@ -28,7 +28,7 @@ void lk_core_snapshot_free(struct lk_core_snapshot *snapshot) {
     lk_model_free(snapshot->model);
     lk_audit_free(snapshot->audit);
     free(snapshot->bound);
-    lk_event_log_snapshot_done(&snapshot->event_log);
+    lk_event_ring_drop_oldest(&snapshot->event_log.ring, 0, 0);
     free(snapshot);
 }
 

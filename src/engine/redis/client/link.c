@@ -42,7 +42,7 @@ static lk_outcome wait_for(const redisContext *context, short events,
         if (ready < 0 && errno != EINTR) {
             return LK_UNAVAILABLE;
         }
-        if (patience->waker != NULL && lk_waker_is_thrown(patience->waker)) {
+        if (lk_waker_is_thrown(patience->waker)) {
             return LK_CANCELLED;
         }
     }
@@ -87,7 +87,7 @@ static lk_outcome wait_for_more(const redisContext *context, const struct lk_pat
     if (patience->until_us - lk_clock_now_us() <= SLICE_MS * INT64_C(1000)) {
         return wait_for(context, POLLIN, patience);
     }
-    return patience->waker != NULL && lk_waker_is_thrown(patience->waker) ? LK_CANCELLED : LK_OK;
+    return lk_waker_is_thrown(patience->waker) ? LK_CANCELLED : LK_OK;
 }
 
 static lk_outcome receive(struct lk_redis_link *link, const struct lk_patience *patience,

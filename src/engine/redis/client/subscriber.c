@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/hash.h"
 #include "base/random.h"
 
 #define START_US_MAX INT64_C(500000) /* for the first connection */
@@ -21,12 +22,7 @@
 /* ---- messages -------------------------------------------------------------------------------- */
 
 uint64_t lk_redis_queue_id(struct lk_slice queue) {
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-
-    for (size_t i = 0; i < queue.size; i++) {
-        hash = (hash ^ (unsigned char)queue.bytes[i]) * UINT64_C(1099511628211);
-    }
-    return hash | UINT64_C(1) << 63; /* a request's id is below 2^53 */
+    return lk_hash_bytes(0, queue) | UINT64_C(1) << 63; /* a request's id is below 2^53 */
 }
 
 static uint64_t id_of(struct lk_slice text) {
