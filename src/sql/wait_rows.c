@@ -18,7 +18,7 @@ static int add_rows(sqlite3_stmt *statement, uint64_t ticket, struct lk_sql_wait
         int64_t deadline_us = sqlite3_column_int64(statement, 2);
 
         if (waits && (uint64_t)sqlite3_column_int64(statement, 1) >= ticket) {
-            continue; /* the request itself, or one behind it */
+            continue; /* the request itself, or a later one */
         }
         rows->ahead += waits;
         if (deadline_us < rows->next_due_us) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue ahead of a waiting request, by a cheap query: how long it may be, and when to look
- * again. No decision depends on it, so a bounded number of rows is enough.
+ * The queue ahead of a waiting request, by a cheap query: its length, and its next deadline. No
+ * decision depends on it, so a bounded number of rows is enough.
  */
 #ifndef LK_SQL_WAIT_ROWS_H
 #define LK_SQL_WAIT_ROWS_H
@@ -12,9 +12,9 @@
 enum { LK_SQL_WAIT_ROWS_MAX = 64 }; /* rows read for each path and each path above it */
 
 struct lk_sql_wait_rows {
-    bool is_waiting;     /* the request is there and waits */
-    size_t ahead;        /* waiting requests related to it with smaller tickets, as far as seen */
-    int64_t next_due_us; /* the earliest deadline of those in front of it; LK_NEVER: none seen */
+    bool is_waiting; /* the request exists and waits */
+    size_t ahead;    /* waiting requests related to it with smaller tickets, among the rows read */
+    int64_t next_due_us; /* the earliest deadline of holders and of those; LK_NEVER: none */
 };
 
 int lk_sql_wait_rows_load(struct lk_sql *sql, uint64_t request, struct lk_sql_wait_rows *ret_rows);

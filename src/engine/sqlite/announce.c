@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Announcing the rows of a table (R17): looking without a lock, then pushing in short transactions.
+ * Announcing the rows of a table (R17): finding them without a lock, then pushing them in short
+ * transactions.
  *
- * The look may be long, but it blocks no writer. What it found may be old by the time that
- * it is pushed, so each row is looked at again under the lock of the transaction that pushes it:
- * one that does not fit any more, or is done, is left alone, and one that another client has pushed
- * is a duplicate, counted and harmless.
+ * The search may take long, but it blocks no writer. Its result may be old when it is pushed, so
+ * the transaction that pushes a row checks it again. A row that does not fit any more, or is done,
+ * is skipped. A row that another client has pushed is a duplicate, which is counted and harmless.
  */
 #include "base/error.h"
 #include "engine/sqlite/change_watch.h"
@@ -15,8 +15,8 @@
 
 enum {
     PUSHED_TOGETHER = 64, /* in one transaction */
-    READY_ENOUGH = 4096,  /* ready items: no more are looked for */
-    MARKS_CHECKED = 256,  /* marks looked at in a round */
+    READY_ENOUGH = 4096,  /* ready items: no more rows are searched for */
+    MARKS_CHECKED = 256,  /* marks checked in a round */
 };
 #define PAUSE_US INT64_C(10000)
 
@@ -26,7 +26,7 @@ struct round {
     const struct lk_patience *patience;
     struct lk_sqlite_source *source;
     struct lk_set found;
-    struct lk_set unfit; /* of the marks */
+    struct lk_set unfit; /* ids of done rows that do not fit any more */
     struct lk_announcement result;
 };
 
@@ -49,7 +49,7 @@ static int check_mark(void *context, int64_t number, struct lk_slice id) {
     return code;
 }
 
-/* Some marks in each round, all of them in time. */
+/* Each round checks some marks of done rows; after some rounds all are checked. */
 static int check_marks(struct round *round) {
     struct lk_sqlite *store = round->store;
     int64_t before = store->done_checked;
@@ -76,7 +76,7 @@ static int find_rows(struct round *round, size_t max) {
                : lk_sqlite_source_find(store, round->source, max > 0 ? max : 1, &round->found);
 }
 
-/* A transaction that writes nothing, and so blocks no other. */
+/* A reading transaction: it blocks no writer. */
 static lk_outcome find(struct round *round, size_t max, lk_error *error) {
     struct lk_sqlite *store = round->store;
     struct lk_sqlite_transaction transaction;
@@ -119,7 +119,7 @@ static int push_row(struct round *round, struct lk_sqlite_transaction *transacti
     return code;
 }
 
-/* The second look, and the push. */
+/* Checks the row again, and pushes it. */
 static int announce_row(struct round *round, struct lk_sqlite_transaction *transaction,
                         struct lk_slice id) {
     bool fits = false;
@@ -143,7 +143,7 @@ static int forget_mark(struct round *round, struct lk_slice id) {
     return code;
 }
 
-/* Rows and marks from `from` on, as many as go together; the rows come first. */
+/* Writes PUSHED_TOGETHER rows and marks from `from` on; rows come first. */
 static lk_outcome write_some(struct round *round, size_t from, lk_error *error) {
     size_t rows = round->found.item_count;
     size_t all = rows + round->unfit.item_count;
@@ -156,7 +156,7 @@ static lk_outcome write_some(struct round *round, size_t from, lk_error *error) 
     if (outcome != LK_OK) {
         return outcome;
     }
-    /* Another thread may have used the store meanwhile, for other tables. */
+    /* Another thread may have prepared other tables meanwhile. */
     code = lk_sqlite_source_get(round->store, round->text, &round->source);
     for (size_t i = from; i < end && code == SQLITE_OK; i++) {
         code = i < rows ? announce_row(round, &transaction, lk_set_at(&round->found, i))
@@ -189,7 +189,7 @@ lk_outcome lk_sqlite_table_announce(struct lk_engine *engine, const struct lk_so
     return outcome;
 }
 
-/* ---- before and between ---------------------------------------------------------------------- */
+/* ---- checking and waiting -------------------------------------------------------------------- */
 
 lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_source *text,
                                  const struct lk_patience *patience, lk_error *error) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for a grant: a change watch over the line in front of the request. A line of fifty costs
- * a few percent of a core, and its head is woken within milliseconds.
+ * Waiting for a grant: a change watch over the requests ahead. A queue of fifty costs a few percent
+ * of a core, and its first waiter notices a release within milliseconds.
  *
- * A deadline in front of the waiter ends the wait too: no other process may be there to sweep it.
- * Those further back leave that to the head of the line for a moment, so that not all of them write
- * at once what one write can do.
+ * A deadline ahead of the waiter ends the wait, too: no other process may be there to end the
+ * request that is overdue. The first waiter goes first. Each of the others adds a delay by its
+ * position, so that they do not all write what one write can do.
  */
 #include "engine/sqlite/change_watch.h"
 #include "sql/wait_rows.h"
 
-#define PAUSE_FIRST_US INT64_C(4000)   /* the head of the line, when something just happened */
-#define PAUSE_QUIET_US INT64_C(25000)  /* the head of the line, when all has long been quiet */
-#define DUE_PER_PLACE_US INT64_C(5000) /* waiters further back leave the sweep to those in front */
+#define PAUSE_FIRST_US INT64_C(4000)   /* of the first waiter, right after a commit */
+#define PAUSE_QUIET_US INT64_C(25000)  /* of the first waiter, when there was none for long */
+#define DUE_PER_PLACE_US INT64_C(5000) /* a later waiter leaves the sweep to earlier ones */
 enum { DUE_PLACES_MAX = 20 };
 
 struct wait_watch {
@@ -20,7 +20,7 @@ struct wait_watch {
     uint64_t request;
 };
 
-/* The instant at which a deadline in front is this waiter's to sweep. */
+/* When this waiter ends what is overdue ahead of it, unless an earlier waiter has. */
 static int64_t due_us(const struct lk_sql_wait_rows *rows) {
     int64_t places = rows->ahead < DUE_PLACES_MAX ? (int64_t)rows->ahead : DUE_PLACES_MAX;
 
@@ -50,7 +50,7 @@ static lk_outcome await_grant(struct lk_sqlite *store, const struct lk_wait_curs
     lk_outcome outcome;
 
     waiting.watch.ahead = (int64_t)cursor->in_the_way;
-    outcome = lk_change_watch_check(&waiting.watch); /* what came between the ask and now */
+    outcome = lk_change_watch_check(&waiting.watch); /* for commits since the ask */
     return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }
 

@@ -2,17 +2,17 @@
 /*
  * Waiting for work: a change watch over the queue.
  *
- * Where the queue was empty, the look says whether it still is, and who finds it so sleeps on: the
- * item that woke many is mostly gone by the time the later ones look. Where there were items that
- * could not be locked, only another take can tell whether they can be now, so every commit ends
- * that wait; but never sooner than after a pause, so that a busy store is not asked all the time.
+ * The wait ends when the query finds a ready item. Mostly an item is gone when later waiters query
+ * the queue; then they keep waiting. Where ready items exist that could not be locked, only another
+ * take can find out whether they can be locked now. So any commit ends that wait, but not before a
+ * pause, so that takes do not load a busy store.
  */
 #include "engine/sqlite/change_watch.h"
 #include "sql/items.h"
 
-#define PAUSE_FIRST_US INT64_C(4000)  /* when something just happened */
-#define PAUSE_QUIET_US INT64_C(25000) /* when all has long been quiet */
-#define PAUSE_HELD_US INT64_C(8000)   /* there are items, and locks in their way */
+#define PAUSE_FIRST_US INT64_C(4000)  /* right after a commit */
+#define PAUSE_QUIET_US INT64_C(25000) /* when there was none for long */
+#define PAUSE_HELD_US INT64_C(8000)   /* there are items, but locks are in their way */
 
 struct queue_watch {
     struct lk_change_watch watch;
@@ -45,7 +45,7 @@ lk_outcome lk_sqlite_await_work(struct lk_sqlite *store, const struct lk_wait_cu
 
     waiting.watch.due_us = cursor->due_us;
     if (!has_ready) {
-        outcome = lk_change_watch_check(&waiting.watch); /* what came between the take and now */
+        outcome = lk_change_watch_check(&waiting.watch); /* for commits since the take */
     }
     return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }

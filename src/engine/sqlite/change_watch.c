@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The looking again and again; when it is worth while is in the header. */
+/* Checking again and again. */
 #include "engine/sqlite/change_watch.h"
 
 #include "base/error.h"
 #include "base/minmax.h"
 
-/* Further back in a queue, every waiter looks at least so often. */
+/* The longest pause, however many waiters are ahead. */
 #define PAUSE_MAX_US INT64_C(100000)
 
-/* The longer it has been quiet, the longer the pause: by a part of that time. */
+/* The pause grows by this part of the time since the last commit. */
 enum { QUIET_PART = 32 };
 
 struct lk_change_watch lk_change_watch_make(struct lk_sqlite *store,
@@ -42,7 +42,7 @@ static int check(struct lk_change_watch *watch) {
     int code = lk_sqlite_version(store, &version);
 
     if (lk_sqlite_has_moved(store->sql.handle, store->beside)) {
-        watch->is_over = true; /* the next transaction tells */
+        watch->is_over = true; /* the next transaction reports it */
         return SQLITE_OK;
     }
     if (code != SQLITE_OK || (watch->has_checked && version == watch->version)) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting without a server: a waiter looks at a counter of commits, and at the rows only when
- * that has moved. Looking never writes and never blocks a writer.
+ * Waiting without a server: a waiter reads a counter of commits, and queries the rows only when
+ * the counter has moved. A check never writes and never blocks a writer.
  *
- * How often: every few milliseconds when something just happened, less often the longer all has
- * been quiet, and less often the more others are in front; with jitter, so that many waiters do
- * not look in step.
+ * The pause between checks is a few milliseconds after a commit. It grows with the time since then
+ * and with the number of waiters ahead. Jitter keeps many waiters from checking in step.
  */
 #ifndef LK_ENGINE_SQLITE_CHANGE_WATCH_H
 #define LK_ENGINE_SQLITE_CHANGE_WATCH_H
@@ -13,24 +12,24 @@
 #include "base/random.h"
 #include "engine/sqlite/store.h"
 
-/* Embedded first in what its `look` needs. */
+/* The first member of the struct that its query needs. */
 struct lk_change_watch {
     struct lk_sqlite *store;
 
     /*
-     * Looks at the rows, in a reading transaction and under the mutex, and sets what is set by
-     * it below; returns SQLite's code. NULL: any commit ends the wait.
+     * Queries the rows, in a reading transaction and under the mutex, and sets the members that say
+     * so. Returns SQLite's code. NULL: any commit ends the wait.
      */
     int (*query)(struct lk_change_watch *watch);
-    bool is_over;    /* what is waited for has come: set by look() */
-    int64_t due_us;  /* on the store's clock, when something comes by itself: set by look() */
-    int64_t ahead;   /* how many will go before: set by look() */
-    int64_t pace_us; /* between two looks, when something just happened */
-    int64_t rest_us; /* and when all has long been quiet */
+    bool is_over;    /* what the caller waits for has come: set by the query */
+    int64_t due_us;  /* on the store's clock: the next deadline or due item: set by the query */
+    int64_t ahead;   /* waiters that go first: set by the query */
+    int64_t pace_us; /* the pause right after a commit */
+    int64_t rest_us; /* the pause when there was none for long */
 
     bool has_checked;
-    uint64_t version;   /* of the store, when last looked */
-    int64_t changed_us; /* when it was last seen to move, on lk_clock_now_us() */
+    uint64_t version;   /* of the store, at the last check */
+    int64_t changed_us; /* when it last moved, on lk_clock_now_us() */
     struct lk_random random;
 };
 
@@ -44,19 +43,21 @@ struct lk_change_watch lk_change_watch_make_from(uint64_t version, struct lk_sql
                                                  int (*query)(struct lk_change_watch *watch),
                                                  int64_t pace_us, int64_t rest_us);
 
-/* Looks now, if anything was committed since the last look. A busy file is looked at the next
- * time: LK_OK. Else LK_INTERNAL, after a fork(), or what the file's state makes of it. */
+/*
+ * Checks now whether anything was committed since the last check. LK_OK, also where the file is
+ * busy: the next check will do. LK_INTERNAL after a fork(), or what the file's state makes of it.
+ */
 lk_outcome lk_change_watch_check(struct lk_change_watch *watch);
 
 /*
- * Looks again and again until it is over, something is due, or `until_us` on lk_clock_now_us():
- * LK_OK. LK_CANCELLED: the waker was thrown. Else as lk_change_watch_check(). The first look comes
- * after a pause: a caller that has not looked yet glances first.
+ * Checks again and again until it is over, something is due, or `until_us` on lk_clock_now_us():
+ * LK_OK. LK_CANCELLED: the waker was thrown. Else as lk_change_watch_check(), which a caller calls
+ * first: this one begins with a pause.
  */
 lk_outcome lk_change_watch_wait(struct lk_change_watch *watch, int64_t until_us,
                                 struct lk_waker *waker);
 
-/* await_work.c: of lk_sqlite_await(), for a take. */
+/* await_work.c: the part of lk_sqlite_await() for a take. */
 lk_outcome lk_sqlite_await_work(struct lk_sqlite *store, const struct lk_wait_cursor *cursor,
                                 int64_t until_us, struct lk_waker *waker);
 

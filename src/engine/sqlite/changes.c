@@ -21,7 +21,7 @@ static bool has_drawn(enum lk_change_kind kind) {
     return kind == LK_CHANGE_QUEUED || kind == LK_CHANGE_GRANTED || kind == LK_CHANGE_CONVERTED;
 }
 
-/* Whether the request's parts may differ from the rows: it is new, or it is what was asked for. */
+/* Whether the request's parts may differ from the rows: it is new, or the command asked for it. */
 static bool has_new_parts(const struct lk_closure *closure, const struct lk_effects *effects,
                           lk_ref request, uint64_t id) {
     return request == effects->answer.request || !lk_closure_has(closure, id);
@@ -45,7 +45,7 @@ static int write_request(const struct lk_closure *closure, const struct lk_effec
     return lk_sql_row_write(&closure->store->sql, &row);
 }
 
-/* What became of a request; `is_last`: and of it nothing else behind this. */
+/* `is_last`: no later change of the step is about the same request. */
 static int write_request_change(const struct lk_closure *closure, const struct lk_effects *effects,
                                 const struct lk_change *change, bool is_last,
                                 const struct lk_times *times) {
@@ -77,7 +77,7 @@ static bool is_of_request(const struct lk_change *change) {
     return change->kind <= LK_CHANGE_BROKEN;
 }
 
-/* Whether the change behind this one is of the same request: what changed twice is written once. */
+/* Whether the next change is of the same request, which is then written once. */
 static bool is_followed(const struct lk_effects *effects, size_t index) {
     const struct lk_change *change = &effects->changes[index];
 

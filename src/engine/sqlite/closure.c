@@ -9,8 +9,8 @@
  *       at or above the path; for the end of a claim and for an unparking, what is at or above the
  *       item; for a take (R16), what is at or above the queue, what is related to each candidate
  *       and to its needs, and the claims that the same ask got before (R3);
- *   S2  every request that waits or is overdue or may be broken or finished among what is loaded:
- *       all that is related to each of its parts;
+ *   S2  for every loaded request that waits, is overdue, or may be broken or finished: all that is
+ *       related to each of its parts;
  *   S3  for an ask and a take: everything that waits of each loaded owner, and of the asker;
  *   S4  a bounded number of requests that are overdue elsewhere, as some call has to sweep them;
  *   S5  the last draw of each root that has a part in what is loaded, and the floor (R4);
@@ -27,7 +27,7 @@
  *     request that their end could let in is loaded: by R7 a request is kept waiting only by what
  *     is related to it.
  *   - Whether a waiting request is granted depends on what is related to its parts (R7a, b), on
- *     what stands at exactly its paths (R7c) and on leases of its owner at or above them (R8):
+ *     requests with exactly its paths (R7c) and on leases of its owner at or above them (R8):
  *     all related to it, all loaded (S2).
  *   - A grant can let in others of the same owner that it covers (R8). They are related to what
  *     was granted, which waited (expanded) or is the event's own (expanded).
@@ -35,16 +35,16 @@
  *     to that one's owner to all that waits of that owner (S3), and so on; and from a grant to
  *     what waits for it (related, S1). Only asks and takes search.
  *   - R3's search for the asker's own request with these paths finds it among the related (S1).
- *     Limits, positions, blockers and units in use look at related requests only.
- *   - A held request that lives on is not expanded: nothing looks at its other parts, as it
+ *     Limits, positions, blockers and units in use depend on related requests only.
+ *   - A held request that lives on is not expanded: its other parts do not matter, as it
  *     neither ends nor waits.
  *   - A value comes into doubt (R15) when a lease that asked for it is overdue or broken at once:
  *     its value is loaded (S6). What waits and is granted in this very step lives on beyond it, or
  *     is overdue itself. A put is refused because of leases at or above its path alone.
  *   - An item changes with its claim, which brings it along (S7), or by an event that names it. A
- *     push looks at nothing else. Whether some item of a queue is claimed depends on what is
+ *     push depends on nothing else. Whether some item of a queue is claimed depends on what is
  *     overdue of its claims, which is swept before, and on each item in turn: on what is related
- *     to its path and its needs. Which items are looked at is argued in take.c.
+ *     to its path and its needs. Which items are loaded is argued in take.c.
  *   - Bounds (R22) count the waiters at a path, which are related (S1), and what lives in all, of
  *     an owner and under a root: that is counted in the rows and passed to the model (limits.c).
  */
@@ -76,7 +76,7 @@ struct own {
     const struct lk_target *target;
 };
 
-/* Whether this is what a renewal renews, whatever else of its owner's stands there. */
+/* Whether the renewal renews this request and no other of its owner there. */
 static bool is_renewable(const struct own *own, const struct lk_record *record) {
     return !record->is_claim && record->state == LK_STATE_HELD && !record->revoked
            && record->deadline_us > own->closure->now_us
@@ -96,8 +96,8 @@ static int load_own(void *context, uint64_t id) {
 }
 
 /*
- * S1 of a renewal. With a long line at the path it matters that a lease stands early in it; if it
- * is overdue, what it keeps waiting follows (S2).
+ * S1 of a renewal. Rows of a path come in the order of arrival, so a lease comes before the waiters
+ * of a long queue. If it is overdue, the requests that it keeps waiting follow (S2).
  */
 static int want_own(struct lk_closure *closure, const struct lk_target *target) {
     struct own own = {.closure = closure, .target = target};
@@ -106,7 +106,7 @@ static int want_own(struct lk_closure *closure, const struct lk_target *target) 
                              target->owner, load_own, &own);
 }
 
-/* An ask wants what is related to its parts, and its owner is followed. */
+/* An ask needs what is related to its parts, and follows its owner. */
 static int want_ask(struct lk_closure *closure, const struct lk_ask *ask) {
     int code = want_parts(closure, ask->parts, ask->part_count);
 
@@ -123,7 +123,7 @@ static int want_put(struct lk_closure *closure, const struct lk_put *put) {
                              : code;
 }
 
-/* A take wants what pauses its queue, and what the same ask got before (R3). */
+/* A take needs what pauses its queue, and what the same ask got before (R3). */
 static int want_take(struct lk_closure *closure, const struct lk_take *take) {
     int code = lk_closure_fetch_queue(closure, &take->queue);
 
@@ -137,7 +137,7 @@ static int want_take(struct lk_closure *closure, const struct lk_take *take) {
     return code == SQLITE_OK ? lk_closure_fetch_owner(closure, take->owner) : code;
 }
 
-/* The item that the event names, if it can be one; else the model will say why not. */
+/* The item that the event names. If its id is not valid, the model will say so. */
 static int want_item(struct lk_closure *closure, const struct lk_path *queue, struct lk_slice id) {
     int code;
 
@@ -151,7 +151,7 @@ static int want_item(struct lk_closure *closure, const struct lk_path *queue, st
     return code == SQLITE_EMPTY ? SQLITE_OK : code;
 }
 
-/* The item and its claim; `ends`: which this event may end. */
+/* The item and its claim; `ends`: the event may end the claim. */
 static int want_claimed(struct lk_closure *closure, const struct lk_path *queue, struct lk_slice id,
                         bool ends) {
     int code = want_item(closure, queue, id);
@@ -249,7 +249,7 @@ int lk_closure_load(struct lk_closure *closure, struct lk_sqlite_transaction *tr
         return lk_sql_each(&closure->store->sql, lk_closure_fetch_request, closure);
     }
     if (code == SQLITE_OK && command->kind != LK_COMMAND_TICK && command->kind != LK_COMMAND_TAKE) {
-        /* A read leaves the sweeping to writers; before a take it has been done. */
+        /* A read leaves sweeping to writers; a take has swept before. */
         code = load_overdue(closure, transaction->store->options.overdue_max);
     }
     return code == SQLITE_OK ? lk_closure_follow(closure) : code;

@@ -14,12 +14,12 @@ struct lk_closure {
     struct lk_model *model;
     int64_t now_us;
     struct lk_item_path item;     /* of an event about one item; size 0: none */
-    const struct lk_path *ending; /* what stands at exactly this path may end; NULL: none */
-    bool with_owners;             /* asks and takes: owners are followed, for R13 */
-    bool with_all;                /* nothing need be followed, for all is there */
+    const struct lk_path *ending; /* requests at exactly this path may end; NULL: none */
+    bool with_owners;             /* asks and takes: follows owners, for R13 */
+    bool with_all;                /* everything is loaded: nothing to follow */
     struct lk_set requests;       /* loaded; keys are ids */
-    struct lk_set paths;          /* all that is related to these is, or will be, loaded */
-    struct lk_set owners;         /* all that waits of theirs is, or will be, loaded */
+    struct lk_set paths;          /* expanded, or to be expanded */
+    struct lk_set owners;         /* their waiting requests are, or will be, loaded */
     size_t paths_done;            /* of them, so many are */
     size_t owners_done;
     struct lk_set roots;  /* last draws loaded */
@@ -29,9 +29,9 @@ struct lk_closure {
 };
 
 /*
- * Makes a model and loads into it what the event needs; a LK_COMMAND_TICK needs everything, unless
- * `prefix` (else NULL) limits what will be asked of the model to what is related to it. A
- * LK_COMMAND_TAKE needs candidates as well, and that what is overdue has been swept before.
+ * Makes a model and loads into it what the event needs. A LK_COMMAND_TICK needs everything, unless
+ * `prefix` (else NULL) says that only requests related to it will be read from the model. A
+ * LK_COMMAND_TAKE also needs candidates, and lk_sqlite_sweep() before.
  * Returns SQLite's code. lk_closure_done() in any case.
  */
 int lk_closure_load(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
@@ -54,8 +54,8 @@ int lk_closure_load_value(struct lk_closure *closure, struct lk_sqlite_transacti
                           const struct lk_command *command, const struct lk_path *path);
 
 /*
- * Adds an item that may be claimed next, and wants all that decides whether it is: of its path, and
- * of what it needs. lk_closure_follow() loads that.
+ * Adds an item that may be claimed next, with its path and the paths that it needs, which
+ * lk_closure_follow() then expands.
  */
 int lk_closure_add_candidate(struct lk_closure *closure, const struct lk_sql_item *item);
 int lk_closure_follow(struct lk_closure *closure);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a closure, each loaded once, and all that follows from them. */
+/* The rows of a closure, each loaded once, and all that follows from them. */
 #include "engine/sqlite/closure_fetch.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ int lk_closure_fetch_draw(struct lk_closure *closure, const struct lk_path *path
     return code;
 }
 
-/* Wants the path expanded. */
+/* Adds a path to expand. */
 int lk_closure_fetch_path(struct lk_closure *closure, const struct lk_path *path) {
     bool is_new;
 
@@ -124,8 +124,8 @@ int lk_closure_fetch_queue(struct lk_closure *closure, const struct lk_path *que
 }
 
 /*
- * The item becomes claimed with its claim. One that is claimed, by its row, and whose claim is not
- * loaded is not looked into: it is there, and that is all.
+ * The item becomes claimed when its claim is restored. Where the claim is not loaded, the event
+ * does not depend on the state of the item.
  */
 int lk_closure_fetch_row(struct lk_closure *closure) {
     struct lk_item_record *record = &closure->store->item.record;
@@ -165,7 +165,7 @@ int lk_closure_fetch_item(struct lk_closure *closure, const struct lk_path *path
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* What a request brings along: the item of a claim before, for it becomes claimed by it. */
+/* A claim needs its item, which is restored first and becomes claimed by it. */
 static int load_item_of(struct lk_closure *closure, const struct lk_record *record) {
     int code =
         record->is_claim ? lk_closure_fetch_item(closure, &record->parts[0].path) : SQLITE_OK;
@@ -197,7 +197,7 @@ static int want_around(struct lk_closure *closure, const struct lk_record *recor
     return code;
 }
 
-/* Loads a request, once, and wants what follows from it. */
+/* Loads a request, once, and adds what follows from it. */
 int lk_closure_fetch_request(void *context, uint64_t id) {
     struct lk_closure *closure = context;
     struct lk_sqlite *store = closure->store;
@@ -218,7 +218,7 @@ int lk_closure_fetch_request(void *context, uint64_t id) {
     return code == SQLITE_OK ? want_around(closure, record) : code;
 }
 
-/* Loads what stands at the path and above it, by exact looks. */
+/* Loads the requests at the path and above it, by equality. */
 int lk_closure_fetch_above(struct lk_closure *closure, struct lk_slice path) {
     struct lk_sql *sql = &closure->store->sql;
 
@@ -234,7 +234,7 @@ int lk_closure_fetch_above(struct lk_closure *closure, struct lk_slice path) {
     return SQLITE_OK;
 }
 
-/* Loads all that is related to the path: what is below it by a range. */
+/* Loads all that is related to the path: what is below it, by a range. */
 static int expand(struct lk_closure *closure, struct lk_slice wanted) {
     char bytes[LK_PATH_BYTES_MAX]; /* a copy: loading may move what the set keeps */
     struct lk_slice path = {bytes, wanted.size};
@@ -256,7 +256,7 @@ static int load_waiting_of(struct lk_closure *closure, struct lk_slice owner) {
                                   lk_closure_fetch_request, closure);
 }
 
-/* Until nothing more is wanted: the sets are the lists of what is, and grow meanwhile. */
+/* Until nothing is left to load. The sets are the lists of work, and grow meanwhile. */
 int lk_closure_follow(struct lk_closure *closure) {
     int code = SQLITE_OK;
 

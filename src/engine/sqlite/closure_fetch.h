@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathering the parts of a closure, for closure.c: rows are loaded into its model, each
- * once, and what they make necessary is wanted, until lk_closure_follow() finds nothing more.
+ * Loading the rows of a closure, for closure.c. Each row is loaded into the model once. A row adds
+ * the paths and owners that it makes necessary, until lk_closure_follow() finds no more of them.
  * S1 to S7 are those of closure.c. Functions return SQLite's codes.
  */
 #ifndef LK_ENGINE_SQLITE_CLOSURE_FETCH_H
@@ -32,10 +32,10 @@ int lk_closure_fetch_row(struct lk_closure *closure);
 /* An lk_sql_visit: one request, and what follows from it; `context` is the closure. */
 int lk_closure_fetch_request(void *context, uint64_t id);
 
-/* What stands at the path and above it. */
+/* The requests at the path and above it. */
 int lk_closure_fetch_above(struct lk_closure *closure, struct lk_slice path);
 
-/* Wants all that is related to the path; wants all that waits of the owner. */
+/* Adds a path to expand; adds an owner whose waiting requests are to be loaded. */
 int lk_closure_fetch_path(struct lk_closure *closure, const struct lk_path *path);
 int lk_closure_fetch_owner(struct lk_closure *closure, struct lk_slice owner);
 

@@ -4,9 +4,9 @@
  *
  *     begin  -  load the closure  -  step  -  write what changed  -  commit  -  answer
  *
- * The answer is made before the commit, so that nothing can fail after it, and given after it, so
- * that nobody hears of what a power cut could undo. A refused try changes nothing, and its commit
- * writes nothing.
+ * The answer is made before the commit, so that nothing can fail after it. It is returned after the
+ * commit, so that no caller learns of a decision that a power cut could undo. A refused try changes
+ * nothing, and its commit writes nothing.
  */
 #include "engine/sqlite/decide.h"
 
@@ -16,7 +16,7 @@
 #include "engine/sqlite/source.h"
 #include "sql/done_rows.h"
 
-/* R3: tells the model when the token that this release names ended, if it did. */
+/* R3: loads when the token that the command names ended, if it did. */
 static int load_ended(struct lk_closure *closure, const struct lk_target *target) {
     int64_t ended_us = 0;
     int code = lk_sql_ended_load(&closure->store->sql, target, &ended_us);
@@ -95,7 +95,7 @@ int lk_sqlite_step(struct lk_sqlite_transaction *transaction, struct lk_command 
 
 /* ---- a table of the owner's (R17) ------------------------------------------------------------ */
 
-/* What goes with the end of a claim: the owner's statement, and a mark where the row still fits. */
+/* At the end of a claim: runs the owner's statement, and marks the row if it still fits. */
 static int complete(struct lk_sqlite_source *source, const struct lk_closure *closure,
                     const struct lk_effects *effects, const struct lk_finish *finish) {
     struct lk_sqlite *store = closure->store;
@@ -124,7 +124,7 @@ static bool ends_now(const struct lk_effects *effects, const struct lk_finish *f
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Where a waiting request stands, for lk_sqlite_await(). */
+/* What lk_sqlite_await() has to know of a waiting request. */
 static void fill_cursor(const struct lk_closure *closure, const struct lk_effects *effects,
                         struct lk_wait_cursor *cursor) {
     cursor->id = lk_model_request_id(closure->model, effects->answer.request);
@@ -159,7 +159,7 @@ lk_outcome lk_sqlite_conclude(struct lk_sqlite_transaction *transaction,
                             : lk_decision_fail(decision, outcome, "%s", error.text);
 }
 
-/* A whole transaction, which loads all that its command can be about. */
+/* One transaction, for all commands but a take. */
 static lk_outcome decide(struct lk_sqlite *store, const struct lk_source *text,
                          const struct lk_command *command, const struct lk_patience *patience,
                          struct lk_decision *decision) {

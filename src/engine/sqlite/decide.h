@@ -12,27 +12,27 @@
 int lk_sqlite_step(struct lk_sqlite_transaction *transaction, struct lk_command *command,
                    struct lk_closure *closure, const struct lk_effects **ret_effects);
 
-/* The last of these three alone: everything that a step of this event changed. */
+/* The last of these three alone: writes everything that the step changed. */
 int lk_sqlite_write(struct lk_sqlite_transaction *transaction, const struct lk_command *command,
                     const struct lk_closure *closure, const struct lk_effects *effects);
 
 /*
- * Lets take effect what is overdue: of a queue's claims all (NULL: of none), elsewhere some.
- * Returns SQLite's code.
+ * Ends what is overdue: all claims of the queue (NULL: none), and a bounded number of other
+ * requests. Returns SQLite's code.
  */
 int lk_sqlite_sweep(struct lk_sqlite_transaction *transaction, const struct lk_path *queue);
 
 struct lk_sqlite_source;
 
 /*
- * Ends the transaction (source NULL: without one) and returns the decision's outcome; or, where
- * nothing was committed, makes it the decision and returns why.
+ * Ends the transaction and returns the decision's outcome. If it was not committed, the decision
+ * becomes the failure. `source` may be NULL.
  */
 lk_outcome lk_sqlite_conclude(struct lk_sqlite_transaction *transaction,
                               struct lk_sqlite_source *source, int code,
                               struct lk_decision *decision);
 
-/* take.c: a take, of which the decision is empty. */
+/* take.c: a take. Fills the decision, which is empty. */
 lk_outcome lk_sqlite_take(struct lk_sqlite *store, const struct lk_source *text,
                           const struct lk_command *command, const struct lk_patience *patience,
                           struct lk_decision *decision);

@@ -37,7 +37,7 @@ static bool keep_one(void *context, const struct lk_event *step_event) {
     return keeping->code == SQLITE_OK;
 }
 
-/* Twice as many go as came, so that it ends however many there were. */
+/* Deletes twice as many as were added, so that any excess ends. */
 static int forget_old(struct lk_sqlite_transaction *transaction, int count) {
     uint64_t kept_max = transaction->meta.events_max > 0 ? transaction->meta.events_max
                                                          : (uint64_t)LK_WATCHED_EVENTS_MAX;

@@ -7,7 +7,7 @@
 #include "engine/sqlite/store.h"
 #include "sql/events.h"
 
-/* A mark that lies further ahead than one is ever set is no mark. */
+/* A mark further ahead than any program sets it is not valid: rows are hostile. */
 static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_transaction *transaction) {
     int64_t until_us = transaction->meta.watched_until_us;
 
@@ -15,7 +15,7 @@ static inline bool lk_sqlite_events_are_watched(const struct lk_sqlite_transacti
            && until_us - transaction->times.now_us <= LK_WATCHED_US;
 }
 
-/* Whether what this transaction decides is kept: by bound, or because the store is watched. */
+/* Whether events are kept: because of the bound, or because the store is watched. */
 static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_transaction *transaction) {
     return transaction->meta.events_max > 0 || lk_sqlite_events_are_watched(transaction);
 }
@@ -24,17 +24,17 @@ static inline bool lk_sqlite_events_are_kept(const struct lk_sqlite_transaction 
 bool lk_sqlite_event_read(const struct lk_sql_event *row, struct lk_part parts[LK_PARTS_MAX],
                           struct lk_event *ret_event);
 
-/* Keeps what the step did, if events are kept. Returns SQLite's code. */
+/* Writes the events of the step, if events are kept. Returns SQLite's code. */
 int lk_sqlite_events_keep(struct lk_sqlite_transaction *transaction, const struct lk_model *model,
                           const struct lk_effects *effects, const struct lk_command *command);
 
 /*
- * From here on events are kept, while they were not before: a number is left out, so that whoever
- * has seen the last event finds a hole behind it.
+ * Called before events begin to be kept. If they were not kept until now, leaves out a number: a
+ * follower that has seen the last event then detects the gap.
  */
 int lk_sqlite_events_begin(struct lk_sqlite_transaction *transaction);
 
-/* Forgets what is not watched any more, a bounded number at a time. */
+/* Deletes a bounded number of events if the store has not been watched for long. */
 int lk_sqlite_events_upkeep(struct lk_sqlite_transaction *transaction);
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * Following events (R21), and waiting for them: a change watch over the last event's number.
  *
- * Who follows also sees to it that what perishes is told when nobody else comes by: a little after
- * the deadline, so that those who wait for the lock, and are in more of a hurry, have had their
- * transaction.
+ * A follower also ends overdue requests where no other process does, so that their events are
+ * written. It does so a little after the deadline: waiters for the lock go first.
  */
 #include <stdio.h>
 
@@ -13,13 +12,13 @@
 #include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
 
-#define PAUSE_FIRST_US INT64_C(5000)  /* when something just happened */
-#define PAUSE_QUIET_US INT64_C(50000) /* when all has long been quiet */
-#define DUE_US INT64_C(50000)         /* behind a deadline */
+#define PAUSE_FIRST_US INT64_C(5000)  /* right after a commit */
+#define PAUSE_QUIET_US INT64_C(50000) /* when there was none for long */
+#define DUE_US INT64_C(50000)         /* after a deadline */
 
 /* ---- asking for events ----------------------------------------------------------------------- */
 
-/* Whether an answer to the query has to write first: the mark, or what is overdue. */
+/* Whether the call has to write first: the mark, or the end of overdue requests. */
 static int must_write(struct lk_sqlite_transaction *transaction, bool *ret_must) {
     uint64_t last_event = 0;
     int64_t due_us = LK_NEVER;
@@ -41,7 +40,7 @@ static int mark(struct lk_sqlite_transaction *transaction) {
                              : code;
 }
 
-/* Begins the transaction that will answer: a reading one, where nothing need be written. */
+/* Begins the transaction that will answer: a reading one where possible. */
 static lk_outcome begin(struct lk_sqlite *store, const struct lk_patience *patience,
                         struct lk_sqlite_transaction *transaction, int *ret_code, lk_error *error) {
     bool must = false;
@@ -140,7 +139,7 @@ struct event_watch {
 static int query_events(struct lk_change_watch *watch) {
     const struct event_watch *waiting = (const struct event_watch *)watch;
     uint64_t last_event = waiting->after;
-    int64_t due_us = LK_NEVER; /* something perishes that nobody else has swept */
+    int64_t due_us = LK_NEVER; /* of the earliest request; it may be overdue */
     int code = lk_sql_events_probe(&watch->store->sql, &last_event, &due_us);
 
     if (code == SQLITE_OK) {

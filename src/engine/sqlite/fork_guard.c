@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "engine/sqlite/source.h"
 
-/* A disk that does not answer must not hang fork(); the child is told then. */
+/* A disk that does not answer must not block fork(); the child then gets an error. */
 enum { FORK_WAIT_S = 2 };
 
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER; /* taken before any store's */
@@ -29,7 +29,7 @@ static void hold_all(void) {
     }
 }
 
-/* In the parent and in the child: what stays locked there is a thread's that the child has not. */
+/* In parent and child. A mutex that stays locked in the child belongs to a thread it lacks. */
 static void let_all_go(void) {
     for (struct lk_sqlite *store = first; store != NULL; store = store->next) {
         if (store->is_held) {
@@ -43,8 +43,8 @@ static void let_all_go(void) {
 /* ---- the list -------------------------------------------------------------------------------- */
 
 /*
- * Closes the connection of a store of the parent's, whose mutex is free or a lost thread's. The
- * file is left alone: whether there is anything to carry over into it, is for its users to see.
+ * Closes the connection of a store that the parent had opened. The file is not checkpointed: its
+ * users do that. false: a thread that this process lacks holds the mutex.
  */
 static bool shed(struct lk_sqlite *store) {
     if (pthread_mutex_trylock(&store->mutex) != 0) {

@@ -2,11 +2,11 @@
 /*
  * Stores that are open while their process forks.
  *
- * SQLite keeps the count of a process's locks on a file in memory of its own. A child of fork()
- * inherits the counts, but none of the locks: a connection that it opens would rely on locks
- * that do not exist, and the last of the others to leave would take the write-ahead log away from
- * under it. So a child closes what it has inherited before it opens anything. For that no thread
- * may be inside SQLite while the process forks: fork() waits for the transactions under way.
+ * SQLite counts the locks of a process on a file in the process's memory. A child of fork()
+ * inherits the counts, but none of the locks: a connection that it opens would rely on locks that
+ * do not exist, and another process that closes the file last would remove the write-ahead log. So
+ * a child closes the connections that it inherited before it opens a store. For that no thread may
+ * be inside SQLite while the process forks: fork() waits for transactions to end.
  */
 #ifndef LK_ENGINE_SQLITE_FORK_GUARD_H
 #define LK_ENGINE_SQLITE_FORK_GUARD_H
@@ -14,13 +14,12 @@
 #include "engine/sqlite/store.h"
 
 /*
- * From here on fork() takes the store's mutex, under which all of SQLite is called, until
- * lk_sqlite_fork_guard_remove(). Closes what this process has inherited, before. LK_OK or
- * LK_INTERNAL.
+ * Closes the connections that this process inherited. From then on fork() takes the store's mutex,
+ * under which all of SQLite is called, until lk_sqlite_fork_guard_remove(). LK_OK or LK_INTERNAL.
  */
 lk_outcome lk_sqlite_fork_guard_add(struct lk_sqlite *store, lk_error *error);
 
-/* The store, which may never have been added, has no connection any more. */
+/* The store has no connection any more. It need not have been added. */
 void lk_sqlite_fork_guard_remove(struct lk_sqlite *store);
 
 #endif

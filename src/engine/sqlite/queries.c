@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking: lists and audits, from one consistent reading. What is overdue perishes in the model
- * that was loaded, with the grants that follow. A grant draws a token (R4), and every call must see
- * the same one, so a look that finds such a grant writes it. Any other look writes nothing.
+ * Lists and audits, from one consistent reading. What is overdue perishes in the model that was
+ * loaded, with the grants that follow. A grant draws a token (R4), and every call must see the same
+ * one, so a query that finds such a grant writes it. Any other query writes nothing.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -10,7 +10,7 @@
 #include "engine/reply/reply.h"
 #include "engine/sqlite/decide.h"
 
-#define WRITE_US_MAX INT64_C(1000000) /* how long a look waits for other writers */
+#define WRITE_US_MAX INT64_C(1000000) /* how long a query waits for other writers */
 
 typedef lk_outcome make_listing(const struct lk_model *model, const struct lk_times *times,
                                 const struct lk_path *path, lk_listing **ret_listing);
@@ -61,9 +61,9 @@ static bool hide_new_tokens(const struct lk_closure *closure, const struct lk_ef
 }
 
 /*
- * One look in one transaction. With LK_SQLITE_WRITE it writes what its step changed. With
- * LK_SQLITE_READ it leaves out the tokens of grants that are not written; *ret_has_grants: there
- * are such.
+ * Runs a query in one transaction. With LK_SQLITE_WRITE it writes what its step changed. With
+ * LK_SQLITE_READ it leaves out the tokens of grants that are not written, and sets *ret_has_grants
+ * if there are any.
  */
 static lk_outcome query_once(const struct query *query, enum lk_sqlite_access access,
                              const struct lk_patience *patience, lk_listing **ret_listing,
@@ -104,7 +104,7 @@ static lk_outcome query_once(const struct query *query, enum lk_sqlite_access ac
 
 /*
  * Where the file cannot be written (a service keeps it, it is read-only, another process writes for
- * long), the reading stands, and the newest leases are listed without their tokens.
+ * long), returns the result of the reading, in which the newest leases have no tokens.
  */
 static lk_outcome run(const struct query *query, const struct lk_patience *patience,
                       lk_listing **ret_listing, struct lk_error *error) {

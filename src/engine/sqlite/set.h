@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of byte strings in the order in which they came: what a load has seen already, and at the
- * same time the list of what it still has to look at.
+ * A set of byte strings in the order of insertion: what a load has seen, and at the same time its
+ * list of what is still to be loaded.
  */
 #ifndef LK_ENGINE_SQLITE_SET_H
 #define LK_ENGINE_SQLITE_SET_H
@@ -19,7 +19,7 @@ struct lk_set_item {
 /* All zero is the empty set. End with lk_set_done(). */
 struct lk_set {
     char *bytes;
-    struct lk_set_item *items; /* in the order of their coming */
+    struct lk_set_item *items; /* in the order of insertion */
     uint32_t *slots;           /* open addressing: index of an item + 1; 0: free */
     size_t byte_count;
     size_t byte_capacity;

@@ -56,7 +56,7 @@ static int finish(sqlite3_stmt *statement, int code) {
 }
 
 /*
- * The step of a statement that looks for the row of this id, ?1. A column with a type makes its own
+ * The step of a statement that finds the row of this id, ?1. A column with a type makes its own
  * of a whole number; in one without, the row's may be a text that looks like a number.
  */
 static int step_to_row(struct lk_sqlite *store, sqlite3_stmt *statement,

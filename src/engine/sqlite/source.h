@@ -3,10 +3,9 @@
  * A table of the owner's as a source of work (R17): the statements that its SQL makes, and what
  * that SQL may do.
  *
- * Whatever the owner wrote is prepared and run under guard: nothing but the statement for what is
- * done may write, and that neither to the store's own tables nor to the schema, the transaction or
- * the connection. It is a guard against accidents: a caller that can name SQL here can open the
- * file.
+ * The owner's SQL is prepared and run under a guard. Only the statement for what is done may write,
+ * and not to the store's own tables. No statement may change the schema, the transaction or the
+ * connection. This guards against accidents: a caller that can pass SQL here can open the file.
  *
  * Functions return SQLite's codes. Where one of the owner's statements is to blame, `complaint`
  * says so, and lk_sqlite_source_end() makes LK_INVALID of it.
@@ -18,14 +17,14 @@
 #include "engine/sqlite/set.h"
 #include "engine/sqlite/store.h"
 
-/* What the SQL in hand may do. */
+/* What the current SQL may do. */
 enum lk_sqlite_guard {
     LK_SQLITE_GUARD_NONE, /* it is the store's own */
     LK_SQLITE_GUARD_READ,
     LK_SQLITE_GUARD_WRITE,
 };
 
-enum { LK_SQLITE_SOURCES_MAX = 4 }; /* prepared at a time; the least lately made gives way */
+enum { LK_SQLITE_SOURCES_MAX = 4 }; /* prepared at a time; a new one replaces the oldest */
 
 struct lk_sqlite_source {
     struct lk_source text; /* borrowed from `bytes` */
@@ -66,7 +65,7 @@ int lk_sqlite_source_find(struct lk_sqlite *store, struct lk_sqlite_source *sour
 int lk_sqlite_source_fits(struct lk_sqlite *store, struct lk_sqlite_source *source,
                           struct lk_slice id, bool *ret_fits);
 
-/* What the statement for what is done is told. */
+/* The parameters of the statement for what is done. */
 struct lk_sqlite_completion {
     struct lk_slice id; /* a segment */
     struct lk_slice owner;

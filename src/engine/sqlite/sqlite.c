@@ -145,7 +145,7 @@ static int migrate(struct lk_sqlite *store) {
     return code == SQLITE_OK ? lk_sql_commit(sql) : code;
 }
 
-/* What a connection has to be told. The mode stays with the file, the rest does not. */
+/* The settings of a connection. The journal mode stays with the file, the rest does not. */
 static int set_up_connection(struct lk_sqlite *store) {
     struct lk_sql *sql = &store->sql;
     char page_max[64];
@@ -218,7 +218,7 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
         int code = SQLITE_OK;
 
         pthread_mutex_lock(&store->mutex);
-        lk_critical_enter(); /* making the file, it is locked in more than one way */
+        lk_critical_enter(); /* making the file takes several locks */
         outcome = try_set_up(store, &code, error);
         if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
             outcome = lk_sql_explain(&store->sql, code, error);
@@ -271,7 +271,7 @@ static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *
         outcome = set_up(store, patience, error);
     }
     if (outcome == LK_OK) {
-        /* What a first look can find, is found now: another boot, rows out of their mind. */
+        /* Another boot and damaged rows are found now, and not by the first call. */
         outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
     }
     return outcome == LK_OK ? lk_sqlite_transaction_end(&transaction, SQLITE_OK, error) : outcome;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine `sqlite:PATH`: a file, and every process of the machine straight at it.
+ * The engine `sqlite:PATH`: a file that every process of the machine opens. README.md describes it;
+ * decide.c is the place to begin reading.
  *
- * Each call is one short transaction: the closure of the ask is loaded into a model, the
- * model decides by one step, and what it changed is written as rows (decide.c is the place to
- * begin reading). This constructor is for tests, which bring a clock, a boot or bounds of their
- * own; all other callers use the table `lk_engine_sqlite`.
+ * This constructor is for tests, which have a clock, a boot or bounds of their own; all other
+ * callers use the table `lk_engine_sqlite`.
  */
 #ifndef LK_ENGINE_SQLITE_SQLITE_H
 #define LK_ENGINE_SQLITE_SQLITE_H
@@ -19,7 +18,7 @@ extern const struct lk_engine_ops lk_engine_sqlite;
 struct lk_sqlite_options {
     const struct lk_time_source *time; /* borrowed for the engine's life; NULL: the machine's */
     const char *boot_id;               /* NULL: the machine's */
-    int overdue_max;                   /* overdue requests from elsewhere that a call takes along */
+    int overdue_max;                   /* overdue requests elsewhere that a call ends, too */
     int page_max;                      /* the file's greatest size in pages; 0: the disk's */
 };
 
@@ -35,7 +34,7 @@ struct lk_sql_audit;
 /* Appends a row of the record of breaks. Returns SQLite's code. */
 int lk_sqlite_audit_add(lk_audit *audit, const struct lk_sql_audit *row);
 
-/* The machine's boot, whose clock deadlines are on. LK_OK, or LK_UNSUPPORTED: it does not tell. */
+/* The id of the boot whose clock deadlines are on. LK_OK, or LK_UNSUPPORTED: there is none. */
 lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], struct lk_error *error);
 
 #endif

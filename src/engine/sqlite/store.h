@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One open store, for the files of this folder: its connection, and the transactions taken on it.
+ * One open store, for the files of this folder: its connection, and its transactions.
  *
- * A transaction is one transaction with one reading of the clocks, taken under the store's mutex.
- * It never sleeps while it holds the mutex or the file: a call that finds the file busy releases
- * both, backs off, and tries again until the caller's patience is over.
+ * A transaction holds the store's mutex and reads the clocks once. It never sleeps while it holds
+ * the mutex or the file: a call that finds the file busy releases both, backs off, and tries again
+ * until the caller's patience is over.
  */
 #ifndef LK_ENGINE_SQLITE_STORE_H
 #define LK_ENGINE_SQLITE_STORE_H
@@ -23,13 +23,13 @@
 
 enum {
     LK_SQLITE_CHECKPOINT_PAGES = 4000, /* of the write-ahead log: 16 MiB */
-    LK_SQLITE_OVERDUE_MAX = 64,        /* overdue requests from elsewhere taken along by a call */
+    LK_SQLITE_OVERDUE_MAX = 64,        /* overdue requests elsewhere that a call ends, too */
     LK_SQLITE_ENDED_MAX = 65536,       /* ended tokens kept (R3), give or take one upkeep's worth */
     LK_SQLITE_SWEEP_EVERY = 16,        /* one in so many writing transactions sweeps ended tokens */
-    LK_SQLITE_SWEEP_ENDED = 64,        /* ended tokens looked at by each */
-    LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many counts them, and looks after unused roots */
-    LK_SQLITE_UPKEEP_ROOTS = 1024, /* roots looked at by each */
-    LK_SQLITE_SWEEP_EVENTS = 256,  /* events not watched any more, forgotten at a time */
+    LK_SQLITE_SWEEP_ENDED = 64,        /* ended tokens that a sweep reads */
+    LK_SQLITE_UPKEEP_EVERY = 256,      /* one in so many bounds their number and sweeps roots */
+    LK_SQLITE_UPKEEP_ROOTS = 1024,     /* roots that a sweep reads */
+    LK_SQLITE_SWEEP_EVENTS = 256,      /* unwatched events deleted at a time */
 };
 #define LK_SQLITE_EVENTS_LINGER_US INT64_C(300000000) /* after the store was last watched */
 #define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
@@ -51,10 +51,10 @@ struct lk_sqlite {
     struct lk_random random;
     uint64_t own_commits;          /* that changed something; PRAGMA data_version counts others' */
     int own_changes;               /* rows that this connection had changed by the last of them */
-    struct lk_sql_request request; /* the row in hand; too large for the stack */
+    struct lk_sql_request request; /* room for one row; too large for the stack */
     struct lk_sql_item item;       /* likewise */
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
-    int64_t done_checked;              /* the last mark that a round of announcing looked at */
+    int64_t done_checked;              /* the last done row that a round of announcing checked */
 };
 
 enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
@@ -69,8 +69,8 @@ struct lk_sqlite_transaction {
 /*
  * Begins a transaction: LK_OK, with the mutex held until lk_sqlite_transaction_end(); or an outcome
  * with its sentence: LK_UNAVAILABLE when patience is over, LK_CANCELLED, LK_INTERNAL after a
- * fork(), and what the file's state makes of it. A turn on another boot than the file's re-bases it
- * first.
+ * fork(), or what the file's state makes of it. In another boot than the file's, the transaction
+ * first moves the rows to this boot's clock.
  */
 lk_outcome lk_sqlite_transaction_begin(struct lk_sqlite *store, enum lk_sqlite_access access,
                                        const struct lk_patience *patience,
@@ -78,13 +78,13 @@ lk_outcome lk_sqlite_transaction_begin(struct lk_sqlite *store, enum lk_sqlite_a
                                        lk_error *error);
 
 /*
- * Ends it: commits if `code` is SQLITE_OK, else rolls back. LK_OK only if it is committed.
- * Otherwise the code's, or the commit's, outcome and sentence.
+ * Commits if `code` is SQLITE_OK, else rolls back. LK_OK only if it is committed; otherwise the
+ * outcome and sentence of the code or of the commit.
  */
 lk_outcome lk_sqlite_transaction_end(struct lk_sqlite_transaction *transaction, int code,
                                      lk_error *error);
 
-/* Whether anything has been written in it. */
+/* Whether the transaction has written anything. */
 bool lk_sqlite_transaction_has_written(const struct lk_sqlite_transaction *transaction);
 
 /*
@@ -111,7 +111,7 @@ lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 
-/* Operations of the table: decide.c, await.c, queries.c, work_queries.c, follow.c, limits.c,
+/* Operations of the engine: decide.c, await.c, queries.c, work_queries.c, follow.c, limits.c,
  * announce.c, examine.c. */
 lk_outcome lk_sqlite_decide(struct lk_engine *engine, const struct lk_command *command,
                             const struct lk_patience *patience, struct lk_decision *ret_decision);

@@ -10,15 +10,14 @@
  * are loaded by age in portions, each twice as large as the one before, and the model decides
  * after each. That is as good as loading all of them:
  *
- *   - What is overdue among the queue's claims is swept before, by a step of its own at the same
- *     moment, so that every item that it frees is in its place in the line.
- *   - The model claims the oldest of those it has that are free to be locked, and all that are
- *     older have been looked at. A take that finds none changes nothing but what is overdue.
- *   - What stands at or above the queue in the name of another owner is in the way of each item:
- *     then there is no need to look at more.
- *   - What an item needs is not free, for whatever item, when another owner's request conflicts
- *     with it or when what is held leaves no room: items with these very needs are passed over,
- *     unloaded.
+ *   - Overdue claims of the queue are swept before, by a step of their own at the same instant, so
+ *     that every item that they free is at its position in the queue.
+ *   - The model claims the oldest item that can be locked among those loaded, and all older items
+ *     have been loaded or skipped. A take that finds none changes nothing but what is overdue.
+ *   - A request of another owner at or above the queue is in the way of each item: then no more
+ *     items are loaded.
+ *   - Needs cannot be locked, by any item, when another owner's request conflicts with them or when
+ *     the units held leave no room: items with exactly these needs are skipped.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -33,18 +32,18 @@ enum {
     DROPPED_MAX = 256, /* items whose row does not fit any more, in one transaction */
 };
 
-/* What one take goes through. */
+/* The state of one take. */
 struct taking {
     struct lk_sqlite_transaction *transaction;
     struct lk_command command;
     struct lk_closure closure;
     const struct lk_effects *effects; /* of the last step */
-    uint64_t sequence;                /* of the last item that was looked at */
+    uint64_t sequence;                /* of the last item that was read */
     size_t room;                      /* for candidates in this portion */
-    bool has_more;                    /* candidates behind it */
+    bool has_more;                    /* there are candidates after it */
     struct lk_set needs;              /* of the candidates, as text */
-    size_t needs_done;                /* of them, so many have been judged */
-    struct lk_set refused;            /* those that are not free */
+    size_t needs_done;                /* of them, so many have been checked */
+    struct lk_set refused;            /* those that cannot be locked */
     struct lk_sqlite_source *source;  /* R17; NULL: the queue is no table */
     struct lk_set dropped;            /* items whose row does not fit any more */
     bool has_dropped_enough;
@@ -70,7 +69,7 @@ static int prepare(struct taking *taking) {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* R17: the second look, under the lock of this transaction. An item without its row is dropped. */
+/* R17: checks the row again in this transaction. An item whose row does not fit is dropped. */
 static int check_row(struct taking *taking, const struct lk_sql_item *item, bool *ret_fits) {
     bool is_new;
     int code;
@@ -154,7 +153,7 @@ static bool check_request(void *context, lk_ref request) {
     return !search->is_found;
 }
 
-/* Whether it, held or in line, keeps a newcomer out (R7a, b). */
+/* Whether a request, held or waiting, is in the way of a new one (R7a, b). */
 static bool has_conflict(const struct taking *taking, const struct lk_part *part,
                          bool at_or_above) {
     struct search search = {
@@ -176,7 +175,7 @@ static bool is_paused(const struct taking *taking) {
     return has_conflict(taking, &part, true);
 }
 
-/* Whether these needs are not free, whatever item has them. */
+/* Whether these needs cannot be locked by any item. */
 static bool is_refused(const struct taking *taking, struct lk_slice text) {
     struct lk_part needs[LK_NEEDS_MAX];
     size_t count = 0;
@@ -206,7 +205,7 @@ static int note_refused(struct taking *taking) {
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-/* One portion and one step. *ret_again: nothing was claimed, and there is more to look at. */
+/* One portion and one step. *ret_again: nothing was claimed, and there are more candidates. */
 static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
     struct lk_sqlite_transaction *transaction = taking->transaction;
     int code = load_portion(taking, size);
@@ -229,7 +228,7 @@ static int try_portion(struct taking *taking, size_t size, bool *ret_again) {
     return note_refused(taking);
 }
 
-/* They are ready and unclaimed: nothing hangs on them. */
+/* They are ready and unclaimed: no other row refers to them. */
 static int drop(struct taking *taking) {
     struct lk_item_record record = {.queue = taking->command.take.queue};
     int code = SQLITE_OK;
@@ -286,7 +285,7 @@ static int complete_claim(const struct taking *taking, lk_claim_info *claim) {
     return code == SQLITE_OK || code == SQLITE_EMPTY ? add_row_id(taking, claim) : code;
 }
 
-/* When it is worth to come again, for lk_sqlite_await_work(). */
+/* What lk_sqlite_await_work() has to know. */
 static int fill_cursor(const struct taking *taking, struct lk_wait_cursor *cursor) {
     struct lk_sql_queue_probe probe = {.has_ready = false};
     int64_t deadline_us = lk_model_next_deadline(taking->closure.model);

@@ -2,8 +2,8 @@
 /*
  * Transactions: begun when the file is free, and ended before a call sleeps.
  *
- * The clocks are read inside the transaction: as writers follow one another, the readings never
- * run backwards from one decision to the next.
+ * The clocks are read inside the transaction. Only one process writes at a time, so the readings
+ * never decrease from one decision to the next.
  */
 #include <unistd.h>
 
@@ -64,8 +64,8 @@ static int begin(struct lk_sql *sql, enum lk_sqlite_access access, struct lk_sql
 }
 
 /*
- * A service decides with all of the file in its memory: what another process changed, it would
- * never learn of. The mark of one that is gone is taken off in passing. *ret_code is SQLite's.
+ * A service decides with the whole file in memory, and would not notice another process's change.
+ * The address of a service that has ended is removed. *ret_code is SQLite's.
  */
 static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                                int *ret_code, lk_error *error) {
@@ -83,7 +83,7 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
     return LK_OK;
 }
 
-/* What cannot be known when the store is opened, for it can change at any moment. */
+/* Checked in each transaction: the files and the format may change while the store is open. */
 static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                              lk_error *error) {
     bool is_gone = lk_sqlite_has_moved(store->sql.handle, store->beside);
@@ -129,7 +129,7 @@ static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_transactio
 
     if (code == SQLITE_OK && transaction->access == LK_SQLITE_READ
         && strcmp(transaction->meta.boot_id, store->boot_id) != 0) {
-        /* The rows must be re-based before they can be read at all. */
+        /* The rows must be moved to this boot's clock before they can be read. */
         lk_sql_rollback(sql);
         transaction->access = LK_SQLITE_WRITE;
         code = begin(sql, transaction->access, &transaction->meta);

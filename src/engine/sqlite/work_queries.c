@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking at values and queues, from one consistent reading. What is overdue takes effect in a
- * model that has as much of the store as it touches; nothing of it is written.
+ * Values and queues, from one consistent reading. What is overdue takes effect in a model that has
+ * as much of the store as it touches; nothing of it is written.
  */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static int copy_value(void *context, struct lk_slice bytes, bool in_doubt) {
     return SQLITE_OK;
 }
 
-/* Its holder may be dead and unswept: then the value is in doubt (R15), which the model decides. */
+/* An overdue holder may put the value in doubt (R15): the model decides. */
 static int find_doubt(struct lk_sqlite_transaction *transaction, const struct lk_path *path,
                       lk_value **ret_value) {
     const struct lk_command tick = {.kind = LK_COMMAND_TICK, .times = transaction->times};
