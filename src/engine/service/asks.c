@@ -40,7 +40,7 @@ static const struct lk_field result_fields[] = {
 static const struct lk_form result_form = {.fields = result_fields};
 
 /* Moves outcome and sentence, unless it says no more than that, to where a decision has them. */
-static lk_outcome settle(struct lk_decision *decision) {
+static lk_outcome take_outcome(struct lk_decision *decision) {
     lk_result *result = &decision->result;
     lk_outcome outcome = result->outcome;
     bool says_more = result->error != NULL && strcmp(result->error, lk_outcome_text(outcome)) != 0;
@@ -65,16 +65,16 @@ static lk_outcome read_result(struct lk_service_answer *answer, struct lk_decisi
         return lk_decision_fail(decision, error.outcome, "%s", error.text);
     }
     result->fixed = result->expires_in_ms >= 0 && result->ttl_ms == 0;
-    return settle(decision);
+    return take_outcome(decision);
 }
 
 /* Sends the words, and fills the decision with what comes of it. */
-static lk_outcome call_for_result(struct lk_service *service, struct lk_words *words,
+static lk_outcome call_for_result(struct lk_service *service, struct lk_builder *builder,
                                   enum lk_service_repeat repeat, const struct lk_patience *patience,
                                   struct lk_decision *decision) {
     struct lk_service_answer answer;
     lk_outcome outcome =
-        lk_service_call(service, words, repeat, patience, &answer, &decision->error);
+        lk_service_call(service, builder, repeat, patience, &answer, &decision->error);
 
     if (outcome == LK_OK) {
         outcome = read_result(&answer, decision);
@@ -86,27 +86,27 @@ static lk_outcome call_for_result(struct lk_service *service, struct lk_words *w
 /* ---- asks ------------------------------------------------------------------------------------ */
 
 /* META: the answer is a map whatever the outcome, so that a deadlock names its cycle (R13). */
-static void add_ask(struct lk_words *words, const struct lk_ask *ask, size_t blockers_max) {
-    lk_words_add_text(words, "ACQUIRE");
-    lk_words_add_parts(words, ask->parts, ask->part_count);
-    lk_words_add_pair(words, "OWNER", ask->owner);
+static void add_ask(struct lk_builder *builder, const struct lk_ask *ask, size_t blockers_max) {
+    lk_builder_add_text(builder, "ACQUIRE");
+    lk_builder_add_parts(builder, ask->parts, ask->part_count);
+    lk_builder_add_pair(builder, "OWNER", ask->owner);
     if (ask->until_us != 0) {
-        lk_words_add_number(words, "UNTIL", ask->until_us / 1000);
+        lk_builder_add_number(builder, "UNTIL", ask->until_us / 1000);
     } else {
-        lk_words_add_number_if_any(words, "TTL", ask->ttl_ms);
+        lk_builder_add_number_if_any(builder, "TTL", ask->ttl_ms);
     }
     if (ask->note_given) {
-        lk_words_add_pair(words, "NOTE", ask->note);
+        lk_builder_add_pair(builder, "NOTE", ask->note);
     }
     if (ask->wants_value) {
-        lk_words_add_text(words, "VALUE");
+        lk_builder_add_text(builder, "VALUE");
     }
-    lk_words_add_number(words, "BLOCKERS", (int64_t)blockers_max);
-    lk_words_add_text(words, "META");
+    lk_builder_add_number(builder, "BLOCKERS", (int64_t)blockers_max);
+    lk_builder_add_text(builder, "META");
 }
 
 /* The first so many; the position counts them all. */
-static void keep_blockers(lk_result *result, size_t max) {
+static void trim_blockers(lk_result *result, size_t max) {
     while (result->blocker_count > max) {
         lk_blocker_info *last = &result->blockers[--result->blocker_count];
         free(last->path);
@@ -116,15 +116,15 @@ static void keep_blockers(lk_result *result, size_t max) {
 }
 
 /* LK_WAIT asks to be put in line; await() is what blocks. */
-static lk_outcome ask_for(struct lk_service *service, const struct lk_ask *ask,
-                          const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+static lk_outcome ask_once(struct lk_service *service, const struct lk_ask *ask,
+                           const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
-    add_ask(&words, ask, ask->blockers_max);
-    lk_words_add_text(&words, ask->style == LK_TRY ? "TRY" : "QUEUE");
-    outcome = call_for_result(service, &words, LK_SERVICE_AGAIN, patience, decision);
-    keep_blockers(&decision->result, ask->blockers_max);
+    add_ask(&builder, ask, ask->blockers_max);
+    lk_builder_add_text(&builder, ask->style == LK_TRY ? "TRY" : "QUEUE");
+    outcome = call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
+    trim_blockers(&decision->result, ask->blockers_max);
     decision->cursor.id = decision->result.ticket;
     decision->cursor.in_the_way = decision->result.position;
     return outcome;
@@ -132,21 +132,22 @@ static lk_outcome ask_for(struct lk_service *service, const struct lk_ask *ask,
 
 /* ---- renewals and releases ------------------------------------------------------------------- */
 
-static void add_target(struct lk_words *words, const char *name, const struct lk_target *target) {
-    lk_words_add_text(words, name);
-    lk_words_add_paths(words, target->parts, target->part_count);
-    lk_words_add_pair(words, "OWNER", target->owner);
-    lk_words_add_number_if_any(words, "TOKEN", (int64_t)target->token);
+static void add_target(struct lk_builder *builder, const char *name,
+                       const struct lk_target *target) {
+    lk_builder_add_text(builder, name);
+    lk_builder_add_paths(builder, target->parts, target->part_count);
+    lk_builder_add_pair(builder, "OWNER", target->owner);
+    lk_builder_add_number_if_any(builder, "TOKEN", (int64_t)target->token);
 }
 
 static lk_outcome renew(struct lk_service *service, const struct lk_renew *renew,
                         const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    add_target(&words, "RENEW", &renew->target);
-    lk_words_add_number_if_any(&words, "TTL", renew->ttl_ms);
-    lk_words_add_text(&words, "META");
-    return call_for_result(service, &words, LK_SERVICE_AGAIN, patience, decision);
+    add_target(&builder, "RENEW", &renew->target);
+    lk_builder_add_number_if_any(&builder, "TTL", renew->ttl_ms);
+    lk_builder_add_text(&builder, "META");
+    return call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
 }
 
 /* Its token tells whether a release has been done; without one, nothing is written twice. */
@@ -159,13 +160,13 @@ static enum lk_service_repeat repeat_of(const struct lk_release *release) {
 
 static lk_outcome release(struct lk_service *service, const struct lk_release *release,
                           const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    add_target(&words, "RELEASE", &release->target);
+    add_target(&builder, "RELEASE", &release->target);
     if (release->puts) {
-        lk_words_add_pair(&words, "PUT", release->put);
+        lk_builder_add_pair(&builder, "PUT", release->put);
     }
-    return call_for_result(service, &words, repeat_of(release), patience, decision);
+    return call_for_result(service, &builder, repeat_of(release), patience, decision);
 }
 
 /* ---- any command ----------------------------------------------------------------------------- */
@@ -174,7 +175,7 @@ static lk_outcome decide(struct lk_service *service, const struct lk_command *co
                          const struct lk_patience *patience, struct lk_decision *decision) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
-        return ask_for(service, &command->ask, patience, decision);
+        return ask_once(service, &command->ask, patience, decision);
     case LK_COMMAND_RENEW:
         return renew(service, &command->renew, patience, decision);
     case LK_COMMAND_RELEASE:
@@ -218,19 +219,19 @@ lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_wait_curso
     int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
     const struct lk_patience patience = {.until_us = until_us + LK_SERVICE_GRACE_US,
                                          .waker = waker};
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
     if (left_ms <= 0) {
         return LK_OK;
     }
     if (cursor->command->kind == LK_COMMAND_TAKE) {
-        lk_service_add_take(&words, &cursor->command->take);
+        lk_service_add_take(&builder, &cursor->command->take);
     } else {
-        add_ask(&words, &cursor->command->ask, 0);
-        lk_words_add_number(&words, "TICKET", (int64_t)cursor->id);
+        add_ask(&builder, &cursor->command->ask, 0);
+        lk_builder_add_number(&builder, "TICKET", (int64_t)cursor->id);
     }
-    lk_words_add_number(&words, "WAIT", left_ms);
-    outcome = lk_service_block(lk_service_of(engine), &words, &patience);
+    lk_builder_add_number(&builder, "WAIT", left_ms);
+    outcome = lk_service_call_blocking(lk_service_of(engine), &builder, &patience);
     return outcome == LK_CANCELLED || outcome == LK_UNAVAILABLE ? outcome : LK_OK;
 }

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/random.h"
 
-#define BACK_OFF_MIN_US INT64_C(10000)
-#define BACK_OFF_MAX_US INT64_C(250000)
+#define BACKOFF_MIN_US INT64_C(10000)
+#define BACKOFF_MAX_US INT64_C(250000)
 
 enum { REDIRECTS_MAX = 8 };
 
@@ -45,8 +45,8 @@ static struct lk_service_link *take_idle(struct lk_service *service,
     return link;
 }
 
-static lk_outcome take_link(struct lk_service *service, const struct lk_patience *patience,
-                            struct lk_service_link **ret_link, lk_error *error) {
+static lk_outcome acquire_link(struct lk_service *service, const struct lk_patience *patience,
+                               struct lk_service_link **ret_link, lk_error *error) {
     struct lk_service_address address;
     uint64_t generation;
     lk_outcome outcome;
@@ -69,7 +69,7 @@ static lk_outcome take_link(struct lk_service *service, const struct lk_patience
     return outcome;
 }
 
-static void give_back(struct lk_service *service, struct lk_service_link *link) {
+static void release_link(struct lk_service *service, struct lk_service_link *link) {
     pthread_mutex_lock(&service->mutex);
     if (service->idle_count < LK_SERVICE_IDLE_MAX) {
         link->next = service->idle;
@@ -89,7 +89,7 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
                           bool *is_sent, lk_error *error) {
     struct lk_service_link *link;
     struct lk_slice reply;
-    lk_outcome outcome = take_link(service, patience, &link, error);
+    lk_outcome outcome = acquire_link(service, patience, &link, error);
 
     *is_sent = outcome == LK_OK;
     if (outcome != LK_OK) {
@@ -115,7 +115,7 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
 
 void lk_service_answer_done(struct lk_service_answer *answer) {
     if (answer->link != NULL) {
-        give_back(answer->service, answer->link);
+        release_link(answer->service, answer->link);
     }
     *answer = (struct lk_service_answer){.link = NULL};
 }
@@ -189,9 +189,9 @@ static bool follow(struct lk_service *service, struct lk_slice text) {
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* A call as it goes on. */
-struct calling {
+struct retrying {
     const struct lk_patience *patience;
-    int64_t back_off_us;
+    int64_t backoff_us;
     int redirects_left;
     bool may_repeat;
     bool is_repeated; /* what was sent before may have taken effect */
@@ -202,35 +202,35 @@ struct calling {
  * Whether to try once more after an attempt that came to `outcome`; LK_CANCELLED in *ret_outcome
  * when the caller has given up meanwhile.
  */
-static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) {
+static bool may_retry(struct retrying *retrying, bool is_sent, lk_outcome *outcome) {
     struct lk_random random = {.state = lk_random_draw()};
     lk_outcome paused;
 
-    if (*outcome != LK_UNAVAILABLE || (is_sent && !calling->may_repeat)) {
+    if (*outcome != LK_UNAVAILABLE || (is_sent && !retrying->may_repeat)) {
         return false;
     }
-    calling->is_repeated = calling->is_repeated || is_sent;
-    if (calling->is_new && is_sent) {
-        calling->is_new = false; /* most likely the service was restarted, and is there */
-        return lk_clock_now_us() < calling->patience->until_us;
+    retrying->is_repeated = retrying->is_repeated || is_sent;
+    if (retrying->is_new && is_sent) {
+        retrying->is_new = false; /* most likely the service was restarted, and is there */
+        return lk_clock_now_us() < retrying->patience->until_us;
     }
     paused =
-        lk_service_pause(lk_random_between(&random, calling->back_off_us / 2, calling->back_off_us),
-                         calling->patience);
-    calling->back_off_us =
-        calling->back_off_us * 2 < BACK_OFF_MAX_US ? calling->back_off_us * 2 : BACK_OFF_MAX_US;
+        lk_service_pause(lk_random_between(&random, retrying->backoff_us / 2, retrying->backoff_us),
+                         retrying->patience);
+    retrying->backoff_us =
+        retrying->backoff_us * 2 < BACKOFF_MAX_US ? retrying->backoff_us * 2 : BACKOFF_MAX_US;
     if (paused == LK_CANCELLED) {
         *outcome = LK_CANCELLED;
     }
     return paused == LK_OK;
 }
 
-lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builder,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            struct lk_service_answer *ret_answer, lk_error *error) {
-    struct calling calling = {
+    struct retrying retrying = {
         .patience = patience,
-        .back_off_us = BACK_OFF_MIN_US,
+        .backoff_us = BACKOFF_MIN_US,
         .redirects_left = REDIRECTS_MAX,
         .may_repeat = repeat != LK_SERVICE_ONCE,
         .is_new = true,
@@ -240,37 +240,37 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
     lk_outcome outcome;
 
     *ret_answer = (struct lk_service_answer){.link = NULL};
-    if (!lk_words_end(words, &request)) {
-        lk_words_done(words);
+    if (!lk_builder_end(builder, &request)) {
+        lk_builder_done(builder);
         return lk_error_set(error, LK_INTERNAL, "no memory for a command");
     }
     do {
         lk_service_answer_done(ret_answer);
         outcome = attempt(service, request, patience, ret_answer, &is_sent, error);
         if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
-            if (calling.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
+            if (retrying.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
                 is_sent = false; /* a redirecting service has done nothing */
                 outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
-                calling.back_off_us = BACK_OFF_MIN_US;
+                retrying.backoff_us = BACKOFF_MIN_US;
                 continue;
             }
             outcome = read_error(ret_answer->head.text, error);
         }
-    } while (goes_on(&calling, is_sent, &outcome));
-    lk_words_done(words);
-    if (outcome == LK_LOST && calling.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
+    } while (may_retry(&retrying, is_sent, &outcome));
+    lk_builder_done(builder);
+    if (outcome == LK_LOST && retrying.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "it is over, but whether by this call the service did not say");
     }
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
 
-lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
-                            const struct lk_patience *patience) {
+lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builder *builder,
+                                    const struct lk_patience *patience) {
     struct lk_service_answer answer = {.link = NULL};
     struct lk_slice request;
     bool is_sent;
-    lk_outcome outcome = lk_words_end(words, &request) ? LK_OK : LK_INTERNAL;
+    lk_outcome outcome = lk_builder_end(builder, &request) ? LK_OK : LK_INTERNAL;
 
     if (outcome == LK_OK) {
         outcome = attempt(service, request, patience, &answer, &is_sent, NULL);
@@ -279,7 +279,7 @@ lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
         outcome = read_error(answer.head.text, NULL);
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
+    lk_builder_done(builder);
     return outcome;
 }
 
@@ -306,12 +306,12 @@ static const struct lk_field plain_fields[] = {
 };
 static const struct lk_form plain_form = {.fields = plain_fields};
 
-lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
-                           enum lk_service_repeat repeat, const struct lk_patience *patience,
-                           lk_error *error) {
+lk_outcome lk_service_call_for_outcome(struct lk_service *service, struct lk_builder *builder,
+                                       enum lk_service_repeat repeat,
+                                       const struct lk_patience *patience, lk_error *error) {
     struct plain plain = {.outcome = LK_OK};
     struct lk_service_answer answer;
-    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+    lk_outcome outcome = lk_service_call(service, builder, repeat, patience, &answer, error);
 
     if (outcome == LK_OK
         && (answer.head.kind == LK_RESP_MAP || answer.head.kind == LK_RESP_ARRAY)) {
@@ -327,12 +327,12 @@ lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
     return outcome;
 }
 
-lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_builder *builder,
                                    enum lk_service_repeat repeat,
                                    const struct lk_patience *patience, const struct lk_form *form,
                                    void *record, lk_error *error) {
     struct lk_service_answer answer;
-    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+    lk_outcome outcome = lk_service_call(service, builder, repeat, patience, &answer, error);
 
     if (outcome == LK_OK && answer.head.kind == LK_RESP_NULL) {
         outcome = lk_error_clear(error, LK_NONE);
@@ -344,11 +344,12 @@ lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *
     return outcome;
 }
 
-lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_builder *builder,
                                       const struct lk_patience *patience, int64_t *ret_number,
                                       lk_error *error) {
     struct lk_service_answer answer;
-    lk_outcome outcome = lk_service_call(service, words, LK_SERVICE_ONCE, patience, &answer, error);
+    lk_outcome outcome =
+        lk_service_call(service, builder, LK_SERVICE_ONCE, patience, &answer, error);
 
     if (outcome == LK_OK) {
         int64_t number = lk_reader_number(&answer.reader, &answer.head);

@@ -54,7 +54,7 @@ struct lk_service_answer {
  * LK_CANCELLED, LK_DENIED, LK_INTERNAL by itself. *error is always set. The answer is to be ended
  * with lk_service_answer_done() in every case. The words are ended.
  */
-lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builder,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            struct lk_service_answer *ret_answer, lk_error *error);
 void lk_service_answer_done(struct lk_service_answer *answer);
@@ -63,28 +63,28 @@ void lk_service_answer_done(struct lk_service_answer *answer);
  * A call that blocks in the service until something has come of it, and no longer than until the
  * patience is over; without a repetition. The words are ended in any case.
  */
-lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
-                            const struct lk_patience *patience);
+lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builder *builder,
+                                    const struct lk_patience *patience);
 
 /* `status` of the engine. */
 void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status);
 
 /* For answers that are no more than an outcome: a plain reply, or a map with `status`. */
-lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
-                           enum lk_service_repeat repeat, const struct lk_patience *patience,
-                           lk_error *error);
+lk_outcome lk_service_call_for_outcome(struct lk_service *service, struct lk_builder *builder,
+                                       enum lk_service_repeat repeat,
+                                       const struct lk_patience *patience, lk_error *error);
 
 /*
  * For answers that are a map, which is read into *record. LK_NONE: the answer is null. The words
  * are ended; what the record holds on failure is the caller's to free.
  */
-lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_builder *builder,
                                    enum lk_service_repeat repeat,
                                    const struct lk_patience *patience, const struct lk_form *form,
                                    void *record, lk_error *error);
 
 /* For answers that are a number, once: *ret_number is set on LK_OK. The words are ended. */
-lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_builder *builder,
                                       const struct lk_patience *patience, int64_t *ret_number,
                                       lk_error *error);
 

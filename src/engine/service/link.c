@@ -247,12 +247,12 @@ static lk_outcome dial(const struct lk_service_address *address, const struct lk
 
 /* ---- introducing oneself --------------------------------------------------------------------- */
 
-static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
+static lk_outcome exchange(struct lk_service_link *link, struct lk_builder *builder,
                            const struct lk_patience *patience, struct lk_resp_cursor *ret_cursor,
                            struct lk_resp_value *ret_head) {
     struct lk_slice request;
     struct lk_slice reply;
-    lk_outcome outcome = lk_words_end(words, &request) ? LK_OK : LK_INTERNAL;
+    lk_outcome outcome = lk_builder_end(builder, &request) ? LK_OK : LK_INTERNAL;
 
     if (outcome == LK_OK) {
         outcome = lk_service_link_send(link, request, patience);
@@ -260,7 +260,7 @@ static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
     if (outcome == LK_OK) {
         outcome = lk_service_link_receive(link, patience, &reply);
     }
-    lk_words_done(words);
+    lk_builder_done(builder);
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -298,10 +298,10 @@ static lk_outcome explain_refusal(struct lk_slice text, lk_error *error) {
 }
 
 /* For services without HELLO 3: version 2 of the protocol, where only the login is said. */
-static lk_outcome introduce_plainly(struct lk_service_link *link,
-                                    const struct lk_service_login *login,
-                                    const struct lk_patience *patience, lk_error *error) {
-    struct lk_words words = {.count = 0};
+static lk_outcome handshake_resp2(struct lk_service_link *link,
+                                  const struct lk_service_login *login,
+                                  const struct lk_patience *patience, lk_error *error) {
+    struct lk_builder builder = {.count = 0};
     struct lk_resp_cursor cursor;
     struct lk_resp_value head;
     lk_outcome outcome;
@@ -309,37 +309,37 @@ static lk_outcome introduce_plainly(struct lk_service_link *link,
     if (login->password[0] == '\0') {
         return LK_OK;
     }
-    lk_words_add_text(&words, "AUTH");
-    lk_words_add_text(&words, login->user[0] != '\0' ? login->user : "default");
-    lk_words_add_text(&words, login->password);
-    outcome = exchange(link, &words, patience, &cursor, &head);
+    lk_builder_add_text(&builder, "AUTH");
+    lk_builder_add_text(&builder, login->user[0] != '\0' ? login->user : "default");
+    lk_builder_add_text(&builder, login->password);
+    outcome = exchange(link, &builder, patience, &cursor, &head);
     if (outcome == LK_OK && head.kind == LK_RESP_ERROR) {
         return explain_refusal(head.text, error);
     }
     return outcome;
 }
 
-static lk_outcome introduce(struct lk_service_link *link, const struct lk_service_login *login,
+static lk_outcome handshake(struct lk_service_link *link, const struct lk_service_login *login,
                             const struct lk_patience *patience, lk_error *error) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     struct lk_resp_cursor cursor;
     struct lk_resp_value head;
     lk_outcome outcome;
 
-    lk_words_add_text(&words, "HELLO");
-    lk_words_add_text(&words, "3");
+    lk_builder_add_text(&builder, "HELLO");
+    lk_builder_add_text(&builder, "3");
     if (login->password[0] != '\0') {
-        lk_words_add_text(&words, "AUTH");
-        lk_words_add_text(&words, login->user[0] != '\0' ? login->user : "default");
-        lk_words_add_text(&words, login->password);
+        lk_builder_add_text(&builder, "AUTH");
+        lk_builder_add_text(&builder, login->user[0] != '\0' ? login->user : "default");
+        lk_builder_add_text(&builder, login->password);
     }
-    outcome = exchange(link, &words, patience, &cursor, &head);
+    outcome = exchange(link, &builder, patience, &cursor, &head);
     if (outcome != LK_OK) {
         return outcome;
     }
     if (head.kind == LK_RESP_ERROR) {
         return begins_with(head.text, "NOPROTO") || begins_with(head.text, "ERR unknown")
-                   ? introduce_plainly(link, login, patience, error)
+                   ? handshake_resp2(link, login, patience, error)
                    : explain_refusal(head.text, error);
     }
     return is_service(&cursor, &head)
@@ -363,7 +363,7 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
     outcome = dial(address, patience, &link->descriptor, error);
     if (outcome == LK_OK) {
         lk_service_address_write(address, name);
-        outcome = introduce(link, login, patience, error);
+        outcome = handshake(link, login, patience, error);
         if (outcome == LK_UNAVAILABLE || outcome == LK_INTERNAL) {
             lk_error_set(error, outcome, "%s: %s", name,
                          outcome == LK_UNAVAILABLE ? "connected, but without an answer"

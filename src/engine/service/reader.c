@@ -121,7 +121,7 @@ static void read_texts(struct lk_reader *reader, const struct lk_resp_value *arr
         return;
     }
     *count = array->count;
-    for (size_t i = 0; i < array->count && lk_reader_is_well(reader); i++) {
+    for (size_t i = 0; i < array->count && lk_reader_is_ok(reader); i++) {
         struct lk_resp_value value;
 
         if (lk_resp_cursor_next(&reader->cursor, &value)) {
@@ -248,7 +248,7 @@ void lk_reader_read_map(struct lk_reader *reader, const struct lk_resp_value *ma
         reader->is_damaged = true;
         return;
     }
-    while (left-- > 0 && lk_reader_is_well(reader)) {
+    while (left-- > 0 && lk_reader_is_ok(reader)) {
         const struct lk_field *field;
         void *inner = record;
 
@@ -285,7 +285,7 @@ void lk_reader_read_maps(struct lk_reader *reader, const struct lk_resp_value *a
         return;
     }
     records->items = items;
-    for (size_t i = 0; i < array->count && lk_reader_is_well(reader); i++) {
+    for (size_t i = 0; i < array->count && lk_reader_is_ok(reader); i++) {
         struct lk_resp_value map;
         void *record = items + records->count * form->size;
 

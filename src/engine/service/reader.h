@@ -20,7 +20,7 @@ struct lk_reader {
     bool is_out_of_memory;
 };
 
-static inline bool lk_reader_is_well(const struct lk_reader *reader) {
+static inline bool lk_reader_is_ok(const struct lk_reader *reader) {
     return !reader->is_damaged && !reader->is_out_of_memory;
 }
 

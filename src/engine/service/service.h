@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 
 struct lk_service; /* call.h */
-struct lk_words;   /* command_builder.h */
+struct lk_builder; /* command_builder.h */
 
 /* Beyond the time of a blocked call: what an answer may take to get here. */
 #define LK_SERVICE_GRACE_US INT64_C(2000000)
@@ -40,7 +40,7 @@ lk_outcome lk_service_unpark(struct lk_service *service, const struct lk_unpark 
                              const struct lk_patience *patience, struct lk_decision *decision);
 
 /* What a take is sent as, but for how long it may block. */
-void lk_service_add_take(struct lk_words *words, const struct lk_take *take);
+void lk_service_add_take(struct lk_builder *builder, const struct lk_take *take);
 
 lk_outcome lk_service_list(struct lk_engine *engine, const struct lk_path *prefix,
                            const struct lk_patience *patience, lk_listing **ret_listing,
