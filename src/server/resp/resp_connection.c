@@ -398,7 +398,8 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
         != LK_OK) {
         connection->session = NULL;
         lk_reply_buffer_begin(&connection->replies);
-        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", error.text);
+        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", "%s",
+                       error.text);
         lk_resp_end_answer(connection, 0);
         connection->is_ending = true;
     }
