@@ -226,7 +226,18 @@ void lk_admission_protect(struct lk_admission *admission, struct lk_pending *pen
     pending->is_protected = is_protected;
 }
 
-/* ---- guesses --------------------------------------------------------------------------------- */
+/* ---- passwords ------------------------------------------------------------------------------- */
+
+bool lk_password_is(const char *password, struct lk_slice given) {
+    size_t size = strlen(password);
+    unsigned char difference = size != given.size;
+
+    for (size_t i = 0; i < size; i++) {
+        char byte = given.size > 0 ? given.bytes[i % given.size] : '\0';
+        difference |= (unsigned char)(password[i] ^ byte);
+    }
+    return difference == 0;
+}
 
 int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us) {
     struct lk_admission_address *address = find_address(admission, socket);

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/slice.h"
+
 struct lk_admission_address;
 
 /* Embedded in a connection; zeroed: the connection is not pending. */
@@ -66,6 +68,9 @@ void lk_admission_protect(struct lk_admission *admission, struct lk_pending *pen
 
 /* Evicts the oldest pending connection that is not protected, if there is one. */
 bool lk_admission_evict_one(struct lk_admission *admission);
+
+/* Compares in the same time for every wrong password of the same size. */
+bool lk_password_is(const char *password, struct lk_slice given);
 
 /* Counts a wrong password from the socket's address: returns how long to hold its answer back. */
 int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us);

@@ -147,7 +147,7 @@ static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_
     if (host != NULL && listener->is_checking_host) {
         struct lk_slice name = host_of(host);
         if (!is_address(name) && !lk_word_is(name, "localhost")
-            && !lk_slice_equal(name, host_of(listener->host))
+            && !lk_slice_equal(name, host_of(lk_server_options_of(listener->server)->http_listen))
             && !is_allowed(listener, name, false)) {
             return false;
         }
@@ -161,20 +161,8 @@ static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_
                || is_allowed(listener, lk_slice_of(origin), true));
 }
 
-/* Compares in the same time for every wrong password of the same size. */
-static bool is_equal(const char *password, const char *said, size_t said_size) {
-    size_t size = strlen(password);
-    unsigned char difference = size != said_size;
-
-    for (size_t i = 0; i < size; i++) {
-        char byte = said_size > 0 ? said[i % said_size] : '\0';
-        difference |= (unsigned char)(password[i] ^ byte);
-    }
-    return difference == 0;
-}
-
 /* `Bearer PASSWORD`, or `Basic` with any user and that password. */
-static bool is_known(const char *password, const char *authorization) {
+static bool is_authorized(const char *password, const char *authorization) {
     static const char bearer[] = "Bearer ";
     static const char basic[] = "Basic ";
     char text[CREDENTIAL_BYTES_MAX];
@@ -185,8 +173,7 @@ static bool is_known(const char *password, const char *authorization) {
         return false;
     }
     if (strncasecmp(authorization, bearer, strlen(bearer)) == 0) {
-        const char *said = authorization + strlen(bearer);
-        return is_equal(password, said, strlen(said));
+        return lk_password_is(password, lk_slice_of(authorization + strlen(bearer)));
     }
     if (strncasecmp(authorization, basic, strlen(basic)) != 0) {
         return false;
@@ -197,7 +184,9 @@ static bool is_known(const char *password, const char *authorization) {
         return false;
     }
     colon = size > 0 ? memchr(text, ':', size) : NULL;
-    return colon != NULL && is_equal(password, colon + 1, size - (size_t)(colon + 1 - text));
+    return colon != NULL
+           && lk_password_is(password,
+                             (struct lk_slice){colon + 1, size - (size_t)(colon + 1 - text)});
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -506,7 +495,7 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
         lk_http_refuse(listener, request, STATUS_FORBIDDEN, LK_DENIED,
                        "the request comes from another site: see Host and Origin");
     } else if (password != NULL && strcmp(path, "/healthz") != 0
-               && !is_known(password, header_of(request, "Authorization"))) {
+               && !is_authorized(password, header_of(request, "Authorization"))) {
         refuse_unauthenticated(listener, request, client);
     } else if (!is_health_check(path) && !lk_http_client_admit(client)) {
         refuse_surplus(listener, request);

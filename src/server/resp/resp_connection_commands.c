@@ -24,18 +24,6 @@ static const char *password_of(const struct lk_resp_connection *connection) {
 
 /* ---- identification -------------------------------------------------------------------------- */
 
-/* Compares in the same time for every wrong password of the same size. */
-static bool is_password(const char *password, struct lk_slice said) {
-    size_t size = strlen(password);
-    unsigned char difference = size != said.size;
-
-    for (size_t i = 0; i < size; i++) {
-        char byte = said.size > 0 ? said.bytes[i % said.size] : '\0';
-        difference |= (unsigned char)(password[i] ^ byte);
-    }
-    return difference == 0;
-}
-
 /* AUTH [user] password. There is one user, named as the default user of Redis. */
 static bool authenticate(struct lk_resp_connection *connection, const struct lk_slice *user,
                          struct lk_slice password) {
@@ -46,7 +34,7 @@ static bool authenticate(struct lk_resp_connection *connection, const struct lk_
                        "AUTH <password> called without any password configured.");
         return false;
     }
-    if ((user != NULL && !lk_word_is(*user, "default")) || !is_password(expected, password)) {
+    if ((user != NULL && !lk_word_is(*user, "default")) || !lk_password_is(expected, password)) {
         lk_resp_refuse(connection, "WRONGPASS", "invalid username-password pair");
         lk_resp_connection_penalize(connection);
         return false;
