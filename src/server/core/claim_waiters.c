@@ -6,17 +6,14 @@
  */
 #include <stdlib.h>
 
+#include "model/hash.h"
 #include "server/core/inside.h"
 
 /* Buckets are chosen by root, so every queue related to a path (R5) is in one bucket. */
 static struct lk_waiting_queue **bucket_of(struct lk_core *core, const struct lk_path *path) {
-    struct lk_slice root = lk_path_root(path);
-    uint64_t hash = core->config.hash_seed ^ UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = lk_hash_bytes(core->config.hash_seed, lk_path_root(path));
 
-    for (size_t i = 0; i < root.size; i++) {
-        hash = (hash ^ (unsigned char)root.bytes[i]) * UINT64_C(0x100000001b3);
-    }
-    return &core->queues[(hash ^ hash >> 32) % LK_QUEUE_BUCKETS];
+    return &core->queues[hash % LK_QUEUE_BUCKETS];
 }
 
 static struct lk_waiting_queue *find_queue(struct lk_core *core, const struct lk_path *path) {
