@@ -214,8 +214,8 @@ static bool shed(struct lk_server *server) {
         if (worst == NULL) {
             return false;
         }
-        lk_server_log("too much is buffered",
-                      "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
+        lk_server_log("output buffers are full",
+                      "%" PRIu64 " bytes: the connection with the most, %zu, is closed",
                       server->buffered, most);
         (void)worst->ops->shed(worst, true);
     }
@@ -508,7 +508,7 @@ static void flush(struct lk_server *server) {
         result = lk_writer_fetch(server->writer, true);
         if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
             lk_core_snapshot_free(result.snapshot);
-            lk_server_log("what changed last was not written", "%s", result.error.text);
+            lk_server_log("the last batch was not written", "%s", result.error.text);
             return;
         }
         lk_core_batch_durable(server->core, &server->times);

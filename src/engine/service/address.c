@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The URLs of services, read strictly: what is not understood is refused, not skipped. */
+/* Parses the URLs of services strictly: unknown options and malformed parts are errors. */
 #include "engine/service/address.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ enum { PORT_MAX = 65535 };
 
 static const struct lk_slice empty = {.bytes = "", .size = 0};
 
-/* Splits at the first `mark`: *text becomes what is before it. What is behind it is returned. */
+/* Splits at the first `mark`: *text becomes the part before it. Returns the part after it. */
 static struct lk_slice cut_at(struct lk_slice *text, char mark) {
     const char *at = text->size > 0 ? memchr(text->bytes, mark, text->size) : NULL;
     struct lk_slice behind = empty;
@@ -144,10 +144,11 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
     } else if (lk_slice_equal(option, lk_slice_of("password-file"))) {
         is_read = lk_percent_decode(value, path, sizeof path);
         return is_read ? read_password(path, login->password, error)
-                       : lk_error_set(error, LK_INVALID, "password-file: not a path");
+                       : lk_error_set(error, LK_INVALID, "password-file: invalid path");
     } else {
-        return lk_error_set(error, LK_INVALID,
-                            "a service knows the options user, password and password-file");
+        return lk_error_set(
+            error, LK_INVALID,
+            "unknown option: a service has the options user, password and password-file");
     }
     return is_read
                ? LK_OK

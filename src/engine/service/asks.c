@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions: asks, renewals, releases (R3, R7-R13); and the wait that the service ends. */
+/* Decisions: asks, renewals, releases (R3, R7-R13); and blocking waits. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Written by hand (form/form.c), as what is there depends on the outcome. */
+/* The fields that form/form.c writes by hand, because their presence depends on the outcome. */
 static const struct lk_field result_fields[] = {
     {.name = "status", .kind = LK_FIELD_OUTCOME, .at = offsetof(lk_result, outcome)},
     {.name = "ticket", .kind = LK_FIELD_COUNT, .at = offsetof(lk_result, ticket)},
@@ -39,7 +39,7 @@ static const struct lk_field result_fields[] = {
 };
 static const struct lk_form result_form = {.fields = result_fields};
 
-/* Moves outcome and sentence, unless it says no more than that, to where a decision has them. */
+/* Moves the outcome and its text to the decision; the outcome's default text is dropped. */
 static lk_outcome take_outcome(struct lk_decision *decision) {
     lk_result *result = &decision->result;
     lk_outcome outcome = result->outcome;
@@ -51,7 +51,7 @@ static lk_outcome take_outcome(struct lk_decision *decision) {
     return outcome;
 }
 
-/* Takes the answer's map into an empty decision. Without a ttl it has a fixed end. */
+/* Reads the answer's map into an empty decision. A live request without a ttl has a fixed end. */
 static lk_outcome read_result(struct lk_service_answer *answer, struct lk_decision *decision) {
     struct lk_reader *reader = &answer->reader;
     lk_result *result = &decision->result;
@@ -68,7 +68,7 @@ static lk_outcome read_result(struct lk_service_answer *answer, struct lk_decisi
     return take_outcome(decision);
 }
 
-/* Sends the words, and fills the decision with what comes of it. */
+/* Sends the command, and fills the decision from the answer. */
 static lk_outcome call_for_result(struct lk_service *service, struct lk_builder *builder,
                                   enum lk_service_repeat repeat, const struct lk_patience *patience,
                                   struct lk_decision *decision) {
@@ -85,7 +85,7 @@ static lk_outcome call_for_result(struct lk_service *service, struct lk_builder 
 
 /* ---- asks ------------------------------------------------------------------------------------ */
 
-/* META: the answer is a map whatever the outcome, so that a deadlock names its cycle (R13). */
+/* META: the answer is a map for every outcome, so that a deadlock names its cycle (R13). */
 static void add_ask(struct lk_builder *builder, const struct lk_ask *ask, size_t blockers_max) {
     lk_builder_add_text(builder, "ACQUIRE");
     lk_builder_add_parts(builder, ask->parts, ask->part_count);
@@ -105,7 +105,7 @@ static void add_ask(struct lk_builder *builder, const struct lk_ask *ask, size_t
     lk_builder_add_text(builder, "META");
 }
 
-/* The first so many; the position counts them all. */
+/* Keeps the first `max` blockers; the position counts all of them. */
 static void trim_blockers(lk_result *result, size_t max) {
     while (result->blocker_count > max) {
         lk_blocker_info *last = &result->blockers[--result->blocker_count];
@@ -115,7 +115,7 @@ static void trim_blockers(lk_result *result, size_t max) {
     }
 }
 
-/* LK_WAIT asks to be put in line; await() is what blocks. */
+/* LK_WAIT only queues the request; lk_service_await() blocks. */
 static lk_outcome ask_once(struct lk_service *service, const struct lk_ask *ask,
                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
@@ -150,7 +150,7 @@ static lk_outcome renew(struct lk_service *service, const struct lk_renew *renew
     return call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
 }
 
-/* Its token tells whether a release has been done; without one, nothing is written twice. */
+/* With a token a release can be repeated. Without one, a release that puts a value cannot. */
 static enum lk_service_repeat repeat_of(const struct lk_release *release) {
     if (release->target.token != 0) {
         return LK_SERVICE_AGAIN;
@@ -209,10 +209,10 @@ lk_outcome lk_service_decide(struct lk_engine *engine, const struct lk_command *
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /*
- * Sends the very command, blocking. An ask is about what stands in line under its ticket only:
- * where that was ended, it begins nothing new; what came of it the next ask tells. What a take gets
- * is found again by its number, by the take that follows; or by the one with which a caller that
- * has given up gives it back (LK_TAKES_IN_AWAIT).
+ * Sends the same command, blocking. An ask names its ticket, so that it refers only to the request
+ * that is queued: if that has ended, no new one is made, and the next ask returns the outcome. A
+ * claim that is granted here is found again by its number: by the take that follows, or by the take
+ * with which a caller that has given up returns the item (LK_TAKES_IN_AWAIT).
  */
 lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                             int64_t until_us, struct lk_waker *waker) {

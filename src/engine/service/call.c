@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of a service that are free, and calls that outlast broken ones. */
+/* The pool of idle connections to a service, and calls that are retried over new ones. */
 #include "engine/service/call.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status
     status->interruptions = atomic_load(&lk_service_of(engine)->interruptions);
 }
 
-/* One that is free and still good; NULL: none. Sets where another one is to be made. */
+/* An idle connection that is still usable; NULL: none. Sets the address for a new one. */
 static struct lk_service_link *take_idle(struct lk_service *service,
                                          struct lk_service_address *ret_address,
                                          uint64_t *ret_generation) {
@@ -62,7 +62,8 @@ static lk_outcome acquire_link(struct lk_service *service, const struct lk_patie
         atomic_fetch_add(&service->interruptions, 1);
         pthread_mutex_lock(&service->mutex);
         if (service->generation == generation) {
-            service->address = service->home; /* a leader that is gone: those at home know better */
+            service->address =
+                service->home; /* the leader is gone; the URL's address finds the new one */
         }
         pthread_mutex_unlock(&service->mutex);
     }
@@ -83,7 +84,7 @@ static void release_link(struct lk_service *service, struct lk_service_link *lin
 
 /* ---- one attempt ----------------------------------------------------------------------------- */
 
-/* LK_OK: there is a reply of any kind in *answer. *is_sent: the service may have seen the words. */
+/* LK_OK: *answer has a reply of any kind. *is_sent: the service may have seen the command. */
 static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
                           const struct lk_patience *patience, struct lk_service_answer *answer,
                           bool *is_sent, lk_error *error) {
@@ -104,12 +105,14 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
         atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
         return lk_error_set(error, outcome, "%s",
                             outcome == LK_UNAVAILABLE ? "the service did not answer"
-                            : outcome == LK_INTERNAL  ? "the service answered no RESP, or too much"
-                                                      : "");
+                            : outcome == LK_INTERNAL
+                                ? "the service's answer is not RESP, or is too large"
+                                : "");
     }
     *answer = (struct lk_service_answer){
         .service = service, .link = link, .reader = {.cursor = {.reply = reply}}};
-    (void)lk_resp_cursor_next(&answer->reader.cursor, &answer->head); /* it was measured */
+    (void)lk_resp_cursor_next(&answer->reader.cursor,
+                              &answer->head); /* a measured reply has a first value */
     return LK_OK;
 }
 
@@ -135,7 +138,7 @@ static struct lk_slice first_word(struct lk_slice *text) {
     return word;
 }
 
-/* Outcomes by the words of their errors (docs/wire): their names in capitals. */
+/* Maps an error's first word (docs/wire.md) to its outcome. */
 static lk_outcome outcome_of_word(struct lk_slice word) {
     static const char *const denials[] = {"NOAUTH", "WRONGPASS", "NOPERM"};
 
@@ -159,7 +162,7 @@ static lk_outcome read_error(struct lk_slice text, lk_error *error) {
     lk_outcome outcome = outcome_of_word(first_word(&rest));
 
     if (text.size >= strlen(unknown) && memcmp(text.bytes, unknown, strlen(unknown)) == 0) {
-        outcome = LK_UNSUPPORTED; /* it is older than we are */
+        outcome = LK_UNSUPPORTED; /* the service is of an older version */
     }
     if (outcome == LK_INTERNAL || outcome == LK_OK) {
         rest = text;
@@ -168,7 +171,7 @@ static lk_outcome read_error(struct lk_slice text, lk_error *error) {
     return lk_error_set(error, outcome, "%.*s", (int)rest.size, rest.bytes);
 }
 
-/* `MOVED 0 host:port`. Whether that is what the error says, and it could be followed. */
+/* Sets the address from an error `MOVED 0 host:port`. false: it is another error. */
 static bool follow(struct lk_service *service, struct lk_slice text) {
     struct lk_service_address address;
 
@@ -188,18 +191,18 @@ static bool follow(struct lk_service *service, struct lk_slice text) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A call as it goes on. */
+/* The state of a call that is retried. */
 struct retrying {
     const struct lk_patience *patience;
     int64_t backoff_us;
     int redirects_left;
     bool may_repeat;
-    bool is_repeated; /* what was sent before may have taken effect */
+    bool is_repeated; /* an earlier attempt may have taken effect */
     bool is_new;      /* nothing has failed yet */
 };
 
 /*
- * Whether to try once more after an attempt that came to `outcome`; LK_CANCELLED in *ret_outcome
+ * Whether to retry after an attempt with this outcome, after a pause; *outcome becomes LK_CANCELLED
  * when the caller has given up meanwhile.
  */
 static bool may_retry(struct retrying *retrying, bool is_sent, lk_outcome *outcome) {
@@ -211,7 +214,8 @@ static bool may_retry(struct retrying *retrying, bool is_sent, lk_outcome *outco
     }
     retrying->is_repeated = retrying->is_repeated || is_sent;
     if (retrying->is_new && is_sent) {
-        retrying->is_new = false; /* most likely the service was restarted, and is there */
+        retrying->is_new =
+            false; /* most likely the service was restarted and is up again: no pause */
         return lk_clock_now_us() < retrying->patience->until_us;
     }
     paused =
@@ -250,7 +254,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
         if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
             if (retrying.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
                 is_sent = false; /* a redirecting service has done nothing */
-                outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
+                outcome = lk_error_set(error, LK_UNAVAILABLE, "the service keeps redirecting");
                 retrying.backoff_us = BACKOFF_MIN_US;
                 continue;
             }
@@ -260,7 +264,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
     lk_builder_done(builder);
     if (outcome == LK_LOST && retrying.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
         return lk_error_set(error, LK_UNAVAILABLE,
-                            "it is over, but whether by this call the service did not say");
+                            "the lease has ended, but it is unknown whether by this call");
     }
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
@@ -288,7 +292,7 @@ lk_outcome lk_service_read_end(const struct lk_reader *reader, lk_error *error) 
         return lk_error_set(error, LK_INTERNAL, "no memory for the answer");
     }
     return reader->is_damaged
-               ? lk_error_set(error, LK_INTERNAL, "the service answered something else than agreed")
+               ? lk_error_set(error, LK_INTERNAL, "the service's answer has an unexpected form")
                : LK_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands as arrays of strings, the way every client of the Redis protocol sends them. */
+/* Commands as arrays of bulk strings, as all clients of Redis send them. */
 #include "engine/service/command_builder.h"
 
 #include "base/text.h"

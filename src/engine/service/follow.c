@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events (R21), for which the service is asked, and waits by itself; and bounds (R22). */
+/* Events (R21), by calls that block in the service; and bounds (R22). */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 /* ---- reading events -------------------------------------------------------------------------- */
 
-/* Paths and parts are as many; and none only of a gap. */
+/* An event has as many paths as parts; only a gap has none. */
 static bool is_whole(const lk_watch_event *event) {
     return (event->paths == NULL) == (event->parts == NULL)
            && (event->paths == NULL) == (event->kind == LK_WATCH_GAP);
@@ -64,9 +64,9 @@ static void add_query(struct lk_builder *builder, const struct lk_event_query *q
 }
 
 /*
- * The service waits for the first event, for no longer than it counts as watched anyway. Whoever is
- * told nothing because it was away asks again: nothing is missed by that, for the service tells
- * what came behind the last event that was seen, or that there is a gap.
+ * The service blocks until the first event, for at most the time that it keeps events without a
+ * follower. A client that was disconnected asks again and misses nothing: the answer has the events
+ * after the last one that it has seen, or a gap.
  */
 static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_query *query,
                              const struct lk_patience *patience, struct lk_event_page **ret_page,
@@ -101,7 +101,7 @@ static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_que
     return LK_OK;
 }
 
-/* The question itself has waited. */
+/* The call for events has waited already. */
 static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                struct lk_waker *waker) {
     (void)engine;
@@ -114,7 +114,7 @@ const struct lk_event_ops lk_service_event_ops = {.read = ask_events, .await = a
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* Setting the same bounds again does no harm. */
+/* Repeated: setting the same bounds again has no effect. */
 static lk_outcome call_for_limits(struct lk_engine *engine, struct lk_builder *builder,
                                   const struct lk_patience *patience, lk_limits *ret_limits,
                                   lk_error *error) {

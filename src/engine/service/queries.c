@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking and administering: list, show, break, audit, examine (R12, R20). */
+/* Queries and administration: list, show, break, audit, examine (R12, R20). */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@ enum {
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
-/* Parts of one request stand together, under one ticket and owner. */
+/* The parts of one request are adjacent, with the same ticket and owner. */
 static void number_requests(lk_listing *listing) {
     for (size_t i = 1; i < listing->count; i++) {
         const lk_entry *former = &listing->entries[i - 1];
@@ -124,7 +124,7 @@ lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *pref
 
 /* ---- examining ------------------------------------------------------------------------------- */
 
-/* What is said for clients of Redis, and what clocks are compared by, tells people nothing. */
+/* Fields for clients of Redis, and the one that clocks are compared by, are left out of reports. */
 static bool is_reported(struct lk_slice name) {
     static const char *const others[] = {"redis_version", "redis_mode", "role", "time_us"};
 
@@ -156,7 +156,7 @@ static void write_report(struct lk_slice info, struct lk_text *report) {
     }
 }
 
-/* `\ntime_us:N`: the service's wall clock; 0: it does not say. */
+/* `\ntime_us:N`: the service's wall clock; 0: there is no such line. */
 static int64_t find_time_us(struct lk_slice info) {
     static const char name[] = "\ntime_us:";
     const char *at = memmem(info.bytes, info.size, name, strlen(name));

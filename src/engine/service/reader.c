@@ -26,7 +26,7 @@ char *lk_reader_copy(struct lk_reader *reader, const struct lk_resp_value *value
     return copy;
 }
 
-/* Decimal digits, perhaps behind a minus. */
+/* Decimal digits, with an optional minus. */
 static bool read_digits(struct lk_slice text, int64_t *ret_number) {
     bool is_negative = text.size > 1 && text.bytes[0] == '-';
     int64_t number = 0;
@@ -69,7 +69,7 @@ static uint64_t read_count(struct lk_reader *reader, const struct lk_resp_value 
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* A word of names that end in NULL, or are `count`; the count: it is none of them. */
+/* The index of the word in `names`, which are `count` or end in NULL; `count`: it is not there. */
 static size_t find_name(struct lk_slice word, const char *const *names, size_t count) {
     size_t at = 0;
 
@@ -104,7 +104,7 @@ static void read_value(struct lk_reader *reader, const struct lk_resp_value *val
     }
 }
 
-/* Lists that share a count are as long as each other; where some are shorter, all are damaged. */
+/* Lists that share a count must have the same length, or the answer is damaged. */
 static void read_texts(struct lk_reader *reader, const struct lk_resp_value *array, char ***texts,
                        size_t *count) {
     if (array->kind != LK_RESP_ARRAY || *texts != NULL || (*count != 0 && *count != array->count)) {
@@ -114,7 +114,7 @@ static void read_texts(struct lk_reader *reader, const struct lk_resp_value *arr
     if (array->count == 0) {
         return;
     }
-    /* A reply that was measured has at least a byte for each of them. */
+    /* The count is trusted: a measured reply has at least a byte for each value. */
     *texts = calloc(array->count, sizeof **texts);
     if (*texts == NULL) {
         reader->is_out_of_memory = true;
@@ -141,7 +141,7 @@ static void read_records(struct lk_reader *reader, const struct lk_resp_value *a
     *count = records.count;
 }
 
-/* A field of one value, which is read already. */
+/* A field that is one value, which was just read. */
 static void read_single(struct lk_reader *reader, const struct lk_resp_value *value,
                         const struct lk_field *field, void *at, size_t *count) {
     size_t found;
@@ -205,7 +205,7 @@ static void read_field(struct lk_reader *reader, const struct lk_resp_value *val
     }
 }
 
-/* The field, and in *record the struct that it stands in; NULL: there is none. */
+/* The field of that name, and in *record the struct that has it; NULL: there is none. */
 static const struct lk_field *find_field(const struct lk_form *form, struct lk_slice name,
                                          void **record) {
     for (const struct lk_field *field = form->fields; field->name != NULL; field++) {

@@ -38,7 +38,7 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
     return outcome;
 }
 
-/* Repeated it might undo what another owner has written meanwhile, but not under a lease. */
+/* Repeated only under a lease: otherwise it might overwrite a newer value of another owner. */
 lk_outcome lk_service_put(struct lk_service *service, const struct lk_put *put,
                           const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
@@ -48,7 +48,7 @@ lk_outcome lk_service_put(struct lk_service *service, const struct lk_put *put,
     if (!put->deletes) {
         lk_builder_add(&builder, put->bytes);
     }
-    if (put->owner.size > 0) { /* else it is the connection's, which holds nothing */
+    if (put->owner.size > 0) { /* else the connection's own owner, which holds no lease */
         lk_builder_add_pair(&builder, "OWNER", put->owner);
     }
     lk_builder_add_number_if_any(&builder, "TOKEN", (int64_t)put->token);
@@ -81,7 +81,7 @@ lk_outcome lk_service_push(struct lk_service *service, const struct lk_push *pus
     return outcome;
 }
 
-/* What a take comes to. */
+/* The answer to a take. */
 struct taken {
     lk_claim_info claim;
     lk_outcome outcome;
@@ -107,7 +107,7 @@ static void taken_done(struct taken *taken) {
     free(taken->text);
 }
 
-/* LK_GRANTED with the claim, which then holds what was taken. */
+/* LK_GRANTED: moves the claim to the decision. */
 static lk_outcome take_claim(struct taken *taken, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     lk_claim_info *claim;
@@ -116,7 +116,7 @@ static lk_outcome take_claim(struct taken *taken, struct lk_decision *decision) 
         return lk_error_set(error, taken->outcome, "%s", taken->text != NULL ? taken->text : "");
     }
     if (taken->claim.queue == NULL || taken->claim.id == NULL || taken->claim.owner == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "the service granted a claim on nothing");
+        return lk_error_set(error, LK_INTERNAL, "the service granted a claim without an item");
     }
     claim = malloc(sizeof *claim);
     if (claim == NULL) {
@@ -135,7 +135,7 @@ void lk_service_add_take(struct lk_builder *builder, const struct lk_take *take)
     lk_builder_add_number_if_any(builder, "TTL", take->ttl_ms);
     lk_builder_add_number_if_any(builder, "MAXATTEMPTS", take->max_attempts);
     if (take->ask_number != 0) {
-        /* Sent as a signed number: any 64 bits that do not repeat will do. */
+        /* Sent as a signed number: any bits that do not repeat are enough. */
         lk_builder_add_number(builder, "ASK", (int64_t)(take->ask_number & INT64_MAX) | 1);
     }
     if (take->note_given) {
@@ -143,7 +143,7 @@ void lk_service_add_take(struct lk_builder *builder, const struct lk_take *take)
     }
 }
 
-/* Without its number, a second take is a second item. */
+/* Without a number, a repeated take would claim a second item. */
 lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *take,
                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct taken taken = {.outcome = LK_INTERNAL, .claim.ttl_ms = take->ttl_ms};
@@ -225,7 +225,7 @@ lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queu
     struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
-    (void)depth; /* the service counts them all */
+    (void)depth; /* the service returns all counts */
     lk_builder_add_text(&builder, "STATS");
     lk_builder_add_path(&builder, queue);
     outcome = lk_service_call_for_map(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, patience,

@@ -107,7 +107,8 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
         exchange = batch > listener->durable ? new_exchange(listener, request) : NULL;
         if (batch > listener->durable && exchange == NULL) {
             lk_buffer_done(&reply.body);
-            lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+            lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL,
+                           "no memory for a blocked call");
             return;
         }
     }
@@ -168,7 +169,8 @@ void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *requ
         if (exchange != NULL) {
             free_exchange(exchange);
         }
-        lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+        lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL,
+                       "no memory for a blocked call");
     } else {
         lk_http_client_free_request(lk_http_client_of(listener, request), request);
     }
@@ -303,7 +305,7 @@ lk_outcome lk_listener_http_open(struct lk_server *server, struct lk_listen_sock
     outcome = lk_core_session_open(lk_server_core(server), &session_ops, listener,
                                    &listener->session, error);
     if (outcome == LK_OK && !begin_http(listener)) {
-        outcome = lk_error_set(error, LK_INTERNAL, "libevent opens no HTTP server");
+        outcome = lk_error_set(error, LK_INTERNAL, "libevent cannot start an HTTP server");
     }
     if (outcome != LK_OK) {
         close_listener(&listener->base);

@@ -30,7 +30,7 @@ void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, con
 
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
     if (!lk_reply_buffer_fits(&connection->replies)) {
-        lk_resp_refuse(connection, "FULL", "there is no room for the reply, ask for less");
+        lk_resp_refuse(connection, "FULL", "the reply is too large; ask for less");
     }
     lk_reply_buffer_end(&connection->replies, batch, true);
     lk_resp_connection_charge(connection);
@@ -125,7 +125,7 @@ static void call(struct lk_resp_connection *connection) {
     if (connection->blocked == NULL) {
         lk_core_cancel(core, connection->session, the_tag, &times);
         lk_reply_buffer_begin(&connection->replies);
-        lk_resp_refuse(connection, "INTERNAL", "no memory to wait");
+        lk_resp_refuse(connection, "INTERNAL", "no memory for a blocked call");
         lk_resp_end_answer(connection, 0);
     }
 }

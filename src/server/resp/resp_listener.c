@@ -188,7 +188,7 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, struct lk_listen_sock
     (void)evtimer_assign(&listener->retry, lk_server_loop(server), on_retry, listener);
     if (event_add(&listener->acceptable, NULL) != 0) {
         close_listener(&listener->base);
-        return lk_error_set(error, LK_INTERNAL, "the loop takes no listener");
+        return lk_error_set(error, LK_INTERNAL, "the event loop cannot watch the listen socket");
     }
     *ret_listener = &listener->base;
     return LK_OK;
