@@ -346,10 +346,9 @@ static lk_outcome write_page(const struct lk_reply_context *context, const struc
     }
     return has_cursor || strcmp(cursor, "0") == 0
                ? LK_OK
-               : replace_by_failure(
-                   writer, begun, begin, LK_FULL,
-                   "there is no room for the reply, ask for less: COUNT and CURSOR "
-                   "give it in pages");
+               : replace_by_failure(writer, begun, begin, LK_FULL,
+                                    "the reply is too large: use COUNT and CURSOR to read it in "
+                                    "pages");
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error
             return LK_OK;
         }
     }
-    return lk_error_set(error, LK_INVALID, "R10: \"mode\" is one of the ways to ask: try, %swait",
+    return lk_error_set(error, LK_INVALID, "R10: \"mode\" must be one of try, %swait",
                         (draft->command->keywords >> LK_WORD_QUEUE & 1) != 0 ? "queue, " : "");
 }
 
@@ -217,7 +217,7 @@ static lk_outcome set_member(struct lk_draft *draft, const char *name, const jso
                             SHOWN_NAME_BYTES_MAX, name);
     }
     if ((draft->given >> keyword & 1) != 0) {
-        return lk_error_set(error, LK_INVALID, "\"%.*s\" is said twice", SHOWN_NAME_BYTES_MAX,
+        return lk_error_set(error, LK_INVALID, "\"%.*s\" is given twice", SHOWN_NAME_BYTES_MAX,
                             name);
     }
     draft->given |= UINT64_C(1) << keyword;
@@ -231,7 +231,7 @@ static lk_outcome resolve_mode(struct lk_draft *draft, lk_error *error) {
     bool has_wait = (draft->given >> LK_WORD_WAIT & 1) != 0;
 
     if (has_wait && draft->has_mode && draft->style != LK_WAIT) {
-        return lk_error_set(error, LK_INVALID, "R10: a \"wait\" belongs to the mode wait");
+        return lk_error_set(error, LK_INVALID, "R10: \"wait\" is only allowed with the mode wait");
     }
     if (has_wait) {
         draft->style = LK_WAIT;
@@ -284,7 +284,7 @@ lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
                             problem.position);
     }
     if (!json_is_object(body->root)) {
-        return lk_error_set(error, LK_INVALID, "the body is JSON, but not an object");
+        return lk_error_set(error, LK_INVALID, "the body must be a JSON object");
     }
     json_object_foreach(body->root, name, value) {
         outcome = set_member(draft, name, value, body, error);

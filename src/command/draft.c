@@ -41,7 +41,7 @@ static lk_outcome check_texts(const struct lk_draft *draft, lk_error *error) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const struct lk_slice *text = &texts[i].text;
         if (text->size > 0 && memchr(text->bytes, '\0', text->size) != NULL) {
-            return lk_error_set(error, LK_INVALID, "%s has no NULs", texts[i].name);
+            return lk_error_set(error, LK_INVALID, "%s must not contain NULs", texts[i].name);
         }
         size_t damage = find_damage(*text);
         if (damage < text->size) {
@@ -107,7 +107,7 @@ static bool parse_cursor(struct lk_slice text, struct lk_standing *ret_standing)
 
 static lk_outcome parse_ask(const struct lk_draft *draft, struct lk_ask *ask, lk_error *error) {
     if (is_given(draft, LK_WORD_TTL) && is_given(draft, LK_WORD_UNTIL)) {
-        return lk_error_set(error, LK_INVALID, "R11: a ttl or an until, not both");
+        return lk_error_set(error, LK_INVALID, "R11: give either a ttl or an until, not both");
     }
     *ask = (struct lk_ask){
         .owner = draft->owner,
@@ -136,7 +136,7 @@ static struct lk_target target_of(const struct lk_draft *draft) {
 static lk_outcome parse_break(const struct lk_draft *draft, const struct lk_path *path,
                               struct lk_break *broken, lk_error *error) {
     if (draft->reason.size == 0) {
-        return lk_error_set(error, LK_INVALID, "R12: a break names its reason");
+        return lk_error_set(error, LK_INVALID, "R12: a break needs a reason");
     }
     if (draft->reason.size > LK_REASON_BYTES_MAX) {
         return lk_error_set(error, LK_INVALID, "R12: a reason has at most %d bytes, not %zu",
@@ -268,7 +268,7 @@ static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_
     };
 
     if (draft->cursor.size > 0 && !parse_cursor(draft->cursor, &selection.behind)) {
-        return lk_error_set(error, LK_INVALID, "there is no cursor such as this");
+        return lk_error_set(error, LK_INVALID, "invalid cursor");
     }
     *ret_selection = selection;
     return LK_OK;

@@ -133,7 +133,7 @@ lk_outcome lk_draft_set_text(struct lk_draft *draft, struct lk_slice name, struc
         return LK_OK;
     }
     if (keyword == LK_WORDS_COUNT || !is_followed(keyword)) {
-        return lk_error_set(error, LK_INVALID, "there is no field \"%.*s\" here",
+        return lk_error_set(error, LK_INVALID, "unknown field \"%.*s\"",
                             (int)(name.size < 64 ? name.size : 64), name.bytes);
     }
     outcome = lk_keyword_mark_given(draft, keyword, error);

@@ -224,7 +224,7 @@ void lk_admission_protect(struct lk_admission *admission, struct lk_pending *pen
     pending->is_protected = is_protected;
 }
 
-/* ---- guesses --------------------------------------------------------------------------------- */
+/* ---- passwords ------------------------------------------------------------------------------- */
 
 int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us) {
     struct lk_admission_address *address = find_address(admission, socket);

@@ -33,13 +33,13 @@ void lk_server_defaults_tell(const struct lk_server_options *options, bool is_de
 
     if (is_default && options->connections_max < FEW_CONNECTIONS) {
         lk_server_log("connections",
-                      "%" PRIu64 " files may be open (ulimit -Hn), so that each listener takes "
-                      "%" PRIu32 " connections, not %d",
+                      "the limit of %" PRIu64 " open files (ulimit -Hn) allows %" PRIu32
+                      " connections at each listener, not %d",
                       files, options->connections_max, LK_CONNECTIONS_MAX_DEFAULT);
     } else if (!is_default && files < needed) {
         lk_server_log("connections",
-                      "%" PRIu64 " files may be open (ulimit -Hn), and as many connections as the "
-                      "bounds allow need %" PRIu64,
+                      "the limit is %" PRIu64 " open files (ulimit -Hn), but the configured bounds "
+                      "of connections need %" PRIu64,
                       files, needed);
     }
 }

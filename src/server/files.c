@@ -26,6 +26,6 @@ uint64_t lk_files_raise(void) {
 
 void lk_files_log_exhausted(void) {
     lk_server_log("connections wait to be accepted",
-                  "too many files are open (%" PRIu64 " may be), or memory is exhausted",
+                  "too many open files (the limit is %" PRIu64 "), or memory is exhausted",
                   soft_limit());
 }

@@ -212,12 +212,12 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
     int cause;
 
     if (!split(address, host, port) || !resolve(host, port, &socket_address)) {
-        return lk_error_set(error, LK_INVALID, "there is no address %s: HOST:PORT or unix:PATH",
-                            address);
+        return lk_error_set(error, LK_INVALID,
+                            "invalid address %s: expected HOST:PORT or unix:PATH", address);
     }
     if (!is_loopback(&socket_address) && !options->is_insecure && options->password == NULL) {
         return lk_error_set(error, LK_DENIED,
-                            "other machines can reach %s: give it a password, or say --insecure",
+                            "other machines can reach %s: set a password, or use --insecure",
                             address);
     }
     descriptor = socket(socket_address.address.ss_family,

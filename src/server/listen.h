@@ -8,6 +8,8 @@
 
 #include "server/server.h"
 
+enum { LK_ADDRESS_BYTES_MAX = 256 };
+
 struct lk_listen_socket {
     int socket; /* non-blocking; -1: closed */
     char *path; /* unix: to be unlinked; owned. NULL: a TCP port */

@@ -107,8 +107,9 @@ static size_t end_line(char *line, size_t size) {
 
 static void log_suppressed(struct kind *kind) {
     char line[LINE_BYTES_MAX];
-    int size = snprintf(line, sizeof line, "lk serve: %s: %" PRIu64 " more of these since then",
-                        kind->name, kind->suppressed);
+    int size =
+        snprintf(line, sizeof line, "lk serve: %s: %" PRIu64 " more of these were suppressed",
+                 kind->name, kind->suppressed);
 
     kind->suppressed = 0;
     write_reporting_losses(line, end_line(line, size > 0 ? (size_t)size : 0));

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "server/defaults.h"
 #include "server/files.h"
+#include "server/listen.h"
 #include "server/log.h"
 #include "server/store/writer.h"
 
@@ -213,8 +214,8 @@ static bool shed(struct lk_server *server) {
         if (worst == NULL) {
             return false;
         }
-        lk_server_log("too much is buffered",
-                      "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
+        lk_server_log("output buffers are full",
+                      "%" PRIu64 " bytes: the connection with the most, %zu, is closed",
                       server->buffered, most);
         (void)worst->ops->shed(worst, true);
     }
@@ -390,14 +391,19 @@ static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_A
 
     for (size_t i = 0; i < LISTENERS_MAX && outcome == LK_OK; i++) {
         struct lk_listener **listener = &server->listeners[server->listener_count];
+        struct lk_listen_socket listen_socket;
 
         addresses[i][0] = '\0';
         if (listen[i] == NULL) {
             continue;
         }
-        outcome = i == LISTENER_HTTP
-                      ? lk_listener_http_open(server, listen[i], listener, addresses[i], error)
-                      : lk_listener_resp_open(server, listen[i], listener, addresses[i], error);
+        outcome =
+            lk_listen_socket_open(&server->options, listen[i], &listen_socket, addresses[i], error);
+        if (outcome == LK_OK) {
+            outcome = i == LISTENER_HTTP
+                          ? lk_listener_http_open(server, &listen_socket, listener, error)
+                          : lk_listener_resp_open(server, &listen_socket, listener, error);
+        }
         server->listener_count += outcome == LK_OK;
     }
     return outcome;
@@ -502,7 +508,7 @@ static void flush(struct lk_server *server) {
         result = lk_writer_fetch(server->writer, true);
         if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
             lk_core_snapshot_free(result.snapshot);
-            lk_server_log("what changed last was not written", "%s", result.error.text);
+            lk_server_log("the last batch was not written", "%s", result.error.text);
             return;
         }
         lk_core_batch_durable(server->core, &server->times);

@@ -120,16 +120,13 @@ struct lk_listener_ops {
 };
 
 /*
- * resp_listener.c, http_listener.c: open a listener at an address. LK_OK with *ret_listener, and
- * its address in ret_address; or LK_INVALID (no such address), LK_DENIED, LK_UNAVAILABLE (taken),
- * LK_INTERNAL.
+ * resp_listener.c, http_listener.c: serve the connections of a listen socket, which they own from
+ * then on, whatever they return. LK_OK with *ret_listener, or LK_INTERNAL.
  */
-enum { LK_ADDRESS_BYTES_MAX = 256 };
-lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_listener,
-                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
-lk_outcome lk_listener_http_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_listener,
-                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
+struct lk_listen_socket;
+lk_outcome lk_listener_resp_open(struct lk_server *server, struct lk_listen_socket *listen_socket,
+                                 struct lk_listener **ret_listener, lk_error *error);
+lk_outcome lk_listener_http_open(struct lk_server *server, struct lk_listen_socket *listen_socket,
+                                 struct lk_listener **ret_listener, lk_error *error);
 
 #endif

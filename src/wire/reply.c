@@ -35,13 +35,13 @@ static enum lk_resp_step read_counted(struct lk_slice input, char type, int64_t 
         return LK_RESP_DONE;
     }
     if (size < 0 || (uint64_t)size > bytes_max) {
-        return fail(token, "a string of an impossible size");
+        return fail(token, "invalid string length");
     }
     if (input.size - from < (size_t)size + 2) {
         return LK_RESP_MORE;
     }
     if (memcmp(input.bytes + from + size, "\r\n", 2) != 0) {
-        return fail(token, "a string does not end where it said");
+        return fail(token, "a string without CR LF after its bytes");
     }
     token->value.kind = type == '!' ? LK_RESP_ERROR : LK_RESP_BULK;
     token->value.text = (struct lk_slice){.bytes = input.bytes + from, .size = (size_t)size};
@@ -64,7 +64,7 @@ static enum lk_resp_step read_aggregate(char type, int64_t count, struct token *
         return LK_RESP_DONE;
     }
     if (count < 0 || count > COUNT_MAX) {
-        return fail(token, "an aggregate of an impossible size");
+        return fail(token, "invalid aggregate count");
     }
     token->value.kind = is_paired ? LK_RESP_MAP : type == '>' ? LK_RESP_PUSH : LK_RESP_ARRAY;
     token->value.count = (size_t)count;
@@ -89,16 +89,16 @@ static enum lk_resp_step read_plain(char type, struct lk_slice line, struct toke
         return line.size > 0 ? LK_RESP_DONE : fail(token, "a number without digits");
     case '_':
         token->value.kind = LK_RESP_NULL;
-        return line.size == 0 ? LK_RESP_DONE : fail(token, "a null with something in it");
+        return line.size == 0 ? LK_RESP_DONE : fail(token, "a null with a value");
     case '#':
         if (line.size != 1 || (line.bytes[0] != 't' && line.bytes[0] != 'f')) {
-            return fail(token, "a boolean that is neither");
+            return fail(token, "invalid boolean");
         }
         token->value.kind = LK_RESP_BOOLEAN;
         token->value.number = line.bytes[0] == 't';
         return LK_RESP_DONE;
     default:
-        return fail(token, "a value of no known type");
+        return fail(token, "unknown type");
     }
 }
 
@@ -112,10 +112,10 @@ static enum lk_resp_step read_token(struct lk_slice input, size_t at, size_t byt
     *token = (struct token){.end = at};
     step = lk_resp_line(input, at, LINE_BYTES_MAX, &line, &token->end);
     if (step != LK_RESP_DONE) {
-        return step == LK_RESP_BAD ? fail(token, "a line without its end") : step;
+        return step == LK_RESP_BAD ? fail(token, "a line without CR LF") : step;
     }
     if (line.size == 0) {
-        return fail(token, "a value of no known type");
+        return fail(token, "unknown type");
     }
     type = line.bytes[0];
     line.bytes++;
@@ -124,7 +124,7 @@ static enum lk_resp_step read_token(struct lk_slice input, size_t at, size_t byt
         return read_plain(type, line, token);
     }
     if (!lk_resp_number_parse(line, &number)) {
-        return fail(token, "a number that is none");
+        return fail(token, "invalid number");
     }
     if (type == ':') {
         token->value.kind = LK_RESP_NUMBER;

@@ -198,7 +198,7 @@ def few_files(_):
     pid = own.process.pid
     assert resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] == before[1]
     told = own.process.stderr.readline()
-    assert f" {before[1]} files " in told and f" {2 * before[1] + 64}\n" in told, told
+    assert f" {before[1]} open files " in told and f" {2 * before[1] + 64}\n" in told, told
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (own.sockets() + 1, before[1]))
     late = [Wire(own.resp) for _ in range(40)]
     told = own.process.stderr.readline()

@@ -53,7 +53,7 @@ def show(service):
     wire.put("SHOW", "line")
     wire.put("ECHO", "next")
     answer = wire.value()
-    assert isinstance(answer, Refused) and str(answer).startswith("FULL there is no room"), answer
+    assert isinstance(answer, Refused) and str(answer).startswith("FULL the reply is too large"), answer
     assert wire.value() == "next"
     for version, talker in ((2, wire), (3, Resp(service.resp, 3))):
         entries, pages = resp_pages(talker, "SHOW", "line", "COUNT", 10000, version=version)

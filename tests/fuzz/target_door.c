@@ -110,6 +110,7 @@ static void turn(struct lk_server *server) {
 
 static void begin(struct lk_server *server, const char *listen, unsigned disk_turns) {
     const struct lk_core_config config = {.epoch = "fuzz", .hash_seed = 1};
+    struct lk_listen_socket socket;
     struct lk_model_config model;
     lk_error error;
 
@@ -124,8 +125,9 @@ static void begin(struct lk_server *server, const char *listen, unsigned disk_tu
     model = lk_core_model_config(server->core);
     FUZZ_DEMAND(lk_core_restore(server->core, lk_core_snapshot_new(&model), &server->times, &error)
                 == LK_OK);
-    FUZZ_DEMAND(lk_listener_resp_open(server, listen, &server->listener, server->address, &error)
+    FUZZ_DEMAND(lk_listen_socket_open(&server->options, listen, &socket, server->address, &error)
                 == LK_OK);
+    FUZZ_DEMAND(lk_listener_resp_open(server, &socket, &server->listener, &error) == LK_OK);
 }
 
 static void end(struct lk_server *server) {

@@ -58,7 +58,7 @@ static void test_strangers_are_told(void **state) {
     (void)state;
     peer_start(&peer, "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n", NULL, 0);
     assert_int_equal(lk_open(peer.url, &store, &error), LK_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "no Lockkeeper service"));
+    assert_non_null(strstr(error.text, "not a Lockkeeper service"));
     peer_end(&peer);
     peer_start(&peer, "-WRONGPASS invalid user or password\r\n", NULL, 0);
     assert_int_equal(lk_open(peer.url, &store, &error), LK_DENIED);

@@ -44,7 +44,7 @@ static void test_a_record_that_lacks_something_is_refused(void **state) {
         peer_start(&peer, peer_hello_3, steps, COUNT(steps));
         store = open_peer(&peer);
         assert_int_equal(lk_show(store, "a", &listing, &error), LK_INTERNAL);
-        assert_string_equal(error.text, "the service answered something else than agreed");
+        assert_string_equal(error.text, "the service's answer has an unexpected form");
         lk_close(store);
         peer_end(&peer);
     }

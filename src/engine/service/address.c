@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The URLs of services, read strictly: what is not understood is refused, not skipped. */
+/* Parses the URLs of services strictly: unknown options and malformed parts are errors. */
 #include "engine/service/address.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 
 enum { PORT_MAX = 65535 };
 
-static const struct lk_slice nothing = {.bytes = "", .size = 0};
+static const struct lk_slice empty = {.bytes = "", .size = 0};
 
-/* Splits at the first `mark`: *text becomes what is before it. What is behind it is returned. */
+/* Splits at the first `mark`: *text becomes the part before it. Returns the part after it. */
 static struct lk_slice cut_at(struct lk_slice *text, char mark) {
     const char *at = text->size > 0 ? memchr(text->bytes, mark, text->size) : NULL;
-    struct lk_slice behind = nothing;
+    struct lk_slice behind = empty;
 
     if (at != NULL) {
         behind.bytes = at + 1;
@@ -52,7 +52,7 @@ lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_addr
                                     lk_error *error) {
     struct lk_service_address address = {.port = LK_SERVICE_PORT_DEFAULT};
     struct lk_slice host = text;
-    struct lk_slice port = nothing;
+    struct lk_slice port = empty;
     bool has_port;
 
     if (text.size > 0 && text.bytes[0] == '[') { /* [::1]:7420 */
@@ -60,14 +60,14 @@ lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_addr
         host.size--;
         port = cut_at(&host, ']');
         has_port = port.size > 0 && port.bytes[0] == ':';
-        if (port.bytes == nothing.bytes || (port.size > 0 && !has_port)) {
+        if (port.bytes == empty.bytes || (port.size > 0 && !has_port)) {
             return lk_error_set(error, LK_INVALID, "an IPv6 address is written [ADDRESS]:PORT");
         }
         port.bytes += has_port;
         port.size -= has_port;
     } else {
         port = cut_at(&host, ':');
-        has_port = port.bytes != nothing.bytes;
+        has_port = port.bytes != empty.bytes;
     }
     if (host.size == 0 || !lk_percent_decode(host, address.host, sizeof address.host)) {
         return lk_error_set(error, LK_INVALID, "a service is named by HOST:PORT");
@@ -144,10 +144,11 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
     } else if (lk_slice_equal(option, lk_slice_of("password-file"))) {
         is_read = lk_percent_decode(value, path, sizeof path);
         return is_read ? read_password(path, login->password, error)
-                       : lk_error_set(error, LK_INVALID, "password-file: not a path");
+                       : lk_error_set(error, LK_INVALID, "password-file: invalid path");
     } else {
-        return lk_error_set(error, LK_INVALID,
-                            "a service knows the options user, password and password-file");
+        return lk_error_set(
+            error, LK_INVALID,
+            "unknown option: a service has the options user, password and password-file");
     }
     return is_read
                ? LK_OK

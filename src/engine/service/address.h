@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a service is, and as whom one speaks to it: what stands in the URL of a store. */
+/* The address of a service and the login for it, as given in the URL of a store. */
 #ifndef LK_ENGINE_SERVICE_ADDRESS_H
 #define LK_ENGINE_SERVICE_ADDRESS_H
 
@@ -11,7 +11,7 @@
 #define LK_SERVICE_PORT_DEFAULT "7420"
 
 enum {
-    LK_SERVICE_HOST_BYTES_MAX = 255, /* a name of the DNS; the path of a socket is shorter */
+    LK_SERVICE_HOST_BYTES_MAX = 255, /* a DNS name; the path of a socket is shorter */
     LK_SERVICE_LOGIN_BYTES_MAX = 255,
     LK_SERVICE_ADDRESS_TEXT_BYTES = LK_SERVICE_HOST_BYTES_MAX + 16,
 };
@@ -29,9 +29,9 @@ struct lk_service_login {
 };
 
 /*
- * The URL behind its scheme: `//[USER[:PASSWORD]@]HOST[:PORT]` or, if is_local, `PATH`; then
- * `?user=`, `?password=` or `?password-file=`, joined by `&`. LK_OK; LK_INVALID, or what the
- * reading of a password file came to, without any password in *error.
+ * The URL after its scheme: `//[USER[:PASSWORD]@]HOST[:PORT]` or, if is_local, `PATH`; then
+ * `?user=`, `?password=` or `?password-file=`, joined by `&`. LK_OK; LK_INVALID; LK_DENIED: no
+ * permission to read the password file. *error never contains a password.
  */
 lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
                                 struct lk_service_address *ret_address,
@@ -41,7 +41,7 @@ lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
 lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_address *ret_address,
                                     lk_error *error);
 
-/* For people: `host:port`, or the path. */
+/* For messages: `host:port`, or the path. */
 void lk_service_address_write(const struct lk_service_address *address,
                               char ret_text[LK_SERVICE_ADDRESS_TEXT_BYTES]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions: asks, renewals, releases (R3, R7-R13); and the wait that the service ends. */
+/* Decisions: asks, renewals, releases (R3, R7-R13); and blocking waits. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Written by hand (form/form.c), as what is there depends on the outcome. */
+/* The fields that form/form.c writes by hand, because their presence depends on the outcome. */
 static const struct lk_field result_fields[] = {
     {.name = "status", .kind = LK_FIELD_OUTCOME, .at = offsetof(lk_result, outcome)},
     {.name = "ticket", .kind = LK_FIELD_COUNT, .at = offsetof(lk_result, ticket)},
@@ -39,8 +39,8 @@ static const struct lk_field result_fields[] = {
 };
 static const struct lk_form result_form = {.fields = result_fields};
 
-/* Moves outcome and sentence, unless it says no more than that, to where a decision has them. */
-static lk_outcome settle(struct lk_decision *decision) {
+/* Moves the outcome and its text to the decision; the outcome's default text is dropped. */
+static lk_outcome take_outcome(struct lk_decision *decision) {
     lk_result *result = &decision->result;
     lk_outcome outcome = result->outcome;
     bool says_more = result->error != NULL && strcmp(result->error, lk_outcome_text(outcome)) != 0;
@@ -51,7 +51,7 @@ static lk_outcome settle(struct lk_decision *decision) {
     return outcome;
 }
 
-/* Takes the answer's map into an empty decision. Without a ttl it has a fixed end. */
+/* Reads the answer's map into an empty decision. A live request without a ttl has a fixed end. */
 static lk_outcome read_result(struct lk_service_answer *answer, struct lk_decision *decision) {
     struct lk_reader *reader = &answer->reader;
     lk_result *result = &decision->result;
@@ -65,16 +65,16 @@ static lk_outcome read_result(struct lk_service_answer *answer, struct lk_decisi
         return lk_decision_fail(decision, error.outcome, "%s", error.text);
     }
     result->fixed = result->expires_in_ms >= 0 && result->ttl_ms == 0;
-    return settle(decision);
+    return take_outcome(decision);
 }
 
-/* Sends the words, and fills the decision with what comes of it. */
-static lk_outcome call_for_result(struct lk_service *service, struct lk_words *words,
+/* Sends the command, and fills the decision from the answer. */
+static lk_outcome call_for_result(struct lk_service *service, struct lk_builder *builder,
                                   enum lk_service_repeat repeat, const struct lk_patience *patience,
                                   struct lk_decision *decision) {
     struct lk_service_answer answer;
     lk_outcome outcome =
-        lk_service_call(service, words, repeat, patience, &answer, &decision->error);
+        lk_service_call(service, builder, repeat, patience, &answer, &decision->error);
 
     if (outcome == LK_OK) {
         outcome = read_result(&answer, decision);
@@ -85,28 +85,28 @@ static lk_outcome call_for_result(struct lk_service *service, struct lk_words *w
 
 /* ---- asks ------------------------------------------------------------------------------------ */
 
-/* META: the answer is a map whatever the outcome, so that a deadlock names its cycle (R13). */
-static void add_ask(struct lk_words *words, const struct lk_ask *ask, size_t blockers_max) {
-    lk_words_add_text(words, "ACQUIRE");
-    lk_words_add_parts(words, ask->parts, ask->part_count);
-    lk_words_add_pair(words, "OWNER", ask->owner);
+/* META: the answer is a map for every outcome, so that a deadlock names its cycle (R13). */
+static void add_ask(struct lk_builder *builder, const struct lk_ask *ask, size_t blockers_max) {
+    lk_builder_add_text(builder, "ACQUIRE");
+    lk_builder_add_parts(builder, ask->parts, ask->part_count);
+    lk_builder_add_pair(builder, "OWNER", ask->owner);
     if (ask->until_us != 0) {
-        lk_words_add_number(words, "UNTIL", ask->until_us / 1000);
+        lk_builder_add_number(builder, "UNTIL", ask->until_us / 1000);
     } else {
-        lk_words_add_number_if_any(words, "TTL", ask->ttl_ms);
+        lk_builder_add_number_if_any(builder, "TTL", ask->ttl_ms);
     }
     if (ask->note_given) {
-        lk_words_add_pair(words, "NOTE", ask->note);
+        lk_builder_add_pair(builder, "NOTE", ask->note);
     }
     if (ask->wants_value) {
-        lk_words_add_text(words, "VALUE");
+        lk_builder_add_text(builder, "VALUE");
     }
-    lk_words_add_number(words, "BLOCKERS", (int64_t)blockers_max);
-    lk_words_add_text(words, "META");
+    lk_builder_add_number(builder, "BLOCKERS", (int64_t)blockers_max);
+    lk_builder_add_text(builder, "META");
 }
 
-/* The first so many; the position counts them all. */
-static void keep_blockers(lk_result *result, size_t max) {
+/* Keeps the first `max` blockers; the position counts all of them. */
+static void trim_blockers(lk_result *result, size_t max) {
     while (result->blocker_count > max) {
         lk_blocker_info *last = &result->blockers[--result->blocker_count];
         free(last->path);
@@ -115,16 +115,16 @@ static void keep_blockers(lk_result *result, size_t max) {
     }
 }
 
-/* LK_WAIT asks to be put in line; await() is what blocks. */
-static lk_outcome ask_for(struct lk_service *service, const struct lk_ask *ask,
-                          const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+/* LK_WAIT only queues the request; lk_service_await() blocks. */
+static lk_outcome ask_once(struct lk_service *service, const struct lk_ask *ask,
+                           const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
-    add_ask(&words, ask, ask->blockers_max);
-    lk_words_add_text(&words, ask->style == LK_TRY ? "TRY" : "QUEUE");
-    outcome = call_for_result(service, &words, LK_SERVICE_AGAIN, patience, decision);
-    keep_blockers(&decision->result, ask->blockers_max);
+    add_ask(&builder, ask, ask->blockers_max);
+    lk_builder_add_text(&builder, ask->style == LK_TRY ? "TRY" : "QUEUE");
+    outcome = call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
+    trim_blockers(&decision->result, ask->blockers_max);
     decision->cursor.id = decision->result.ticket;
     decision->cursor.in_the_way = decision->result.position;
     return outcome;
@@ -132,24 +132,25 @@ static lk_outcome ask_for(struct lk_service *service, const struct lk_ask *ask,
 
 /* ---- renewals and releases ------------------------------------------------------------------- */
 
-static void add_target(struct lk_words *words, const char *name, const struct lk_target *target) {
-    lk_words_add_text(words, name);
-    lk_words_add_paths(words, target->parts, target->part_count);
-    lk_words_add_pair(words, "OWNER", target->owner);
-    lk_words_add_number_if_any(words, "TOKEN", (int64_t)target->token);
+static void add_target(struct lk_builder *builder, const char *name,
+                       const struct lk_target *target) {
+    lk_builder_add_text(builder, name);
+    lk_builder_add_paths(builder, target->parts, target->part_count);
+    lk_builder_add_pair(builder, "OWNER", target->owner);
+    lk_builder_add_number_if_any(builder, "TOKEN", (int64_t)target->token);
 }
 
 static lk_outcome renew(struct lk_service *service, const struct lk_renew *renew,
                         const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    add_target(&words, "RENEW", &renew->target);
-    lk_words_add_number_if_any(&words, "TTL", renew->ttl_ms);
-    lk_words_add_text(&words, "META");
-    return call_for_result(service, &words, LK_SERVICE_AGAIN, patience, decision);
+    add_target(&builder, "RENEW", &renew->target);
+    lk_builder_add_number_if_any(&builder, "TTL", renew->ttl_ms);
+    lk_builder_add_text(&builder, "META");
+    return call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
 }
 
-/* Its token tells whether a release has been done; without one, nothing is written twice. */
+/* With a token a release can be repeated. Without one, a release that puts a value cannot. */
 static enum lk_service_repeat repeat_of(const struct lk_release *release) {
     if (release->target.token != 0) {
         return LK_SERVICE_AGAIN;
@@ -159,13 +160,13 @@ static enum lk_service_repeat repeat_of(const struct lk_release *release) {
 
 static lk_outcome release(struct lk_service *service, const struct lk_release *release,
                           const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    add_target(&words, "RELEASE", &release->target);
+    add_target(&builder, "RELEASE", &release->target);
     if (release->puts) {
-        lk_words_add_pair(&words, "PUT", release->put);
+        lk_builder_add_pair(&builder, "PUT", release->put);
     }
-    return call_for_result(service, &words, repeat_of(release), patience, decision);
+    return call_for_result(service, &builder, repeat_of(release), patience, decision);
 }
 
 /* ---- any command ----------------------------------------------------------------------------- */
@@ -174,7 +175,7 @@ static lk_outcome decide(struct lk_service *service, const struct lk_command *co
                          const struct lk_patience *patience, struct lk_decision *decision) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
-        return ask_for(service, &command->ask, patience, decision);
+        return ask_once(service, &command->ask, patience, decision);
     case LK_COMMAND_RENEW:
         return renew(service, &command->renew, patience, decision);
     case LK_COMMAND_RELEASE:
@@ -208,29 +209,29 @@ lk_outcome lk_service_decide(struct lk_engine *engine, const struct lk_command *
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /*
- * Sends the very command, blocking. An ask is about what stands in line under its ticket only:
- * where that was ended, it begins nothing new; what came of it the next ask tells. What a take gets
- * is found again by its number, by the take that follows; or by the one with which a caller that
- * has given up gives it back (LK_TAKES_IN_AWAIT).
+ * Sends the same command, blocking. An ask names its ticket, so that it refers only to the request
+ * that is queued: if that has ended, no new one is made, and the next ask returns the outcome. A
+ * claim that is granted here is found again by its number: by the take that follows, or by the take
+ * with which a caller that has given up returns the item (LK_TAKES_IN_AWAIT).
  */
 lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                             int64_t until_us, struct lk_waker *waker) {
     int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
     const struct lk_patience patience = {.until_us = until_us + LK_SERVICE_GRACE_US,
                                          .waker = waker};
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
     if (left_ms <= 0) {
         return LK_OK;
     }
     if (cursor->command->kind == LK_COMMAND_TAKE) {
-        lk_service_add_take(&words, &cursor->command->take);
+        lk_service_add_take(&builder, &cursor->command->take);
     } else {
-        add_ask(&words, &cursor->command->ask, 0);
-        lk_words_add_number(&words, "TICKET", (int64_t)cursor->id);
+        add_ask(&builder, &cursor->command->ask, 0);
+        lk_builder_add_number(&builder, "TICKET", (int64_t)cursor->id);
     }
-    lk_words_add_number(&words, "WAIT", left_ms);
-    outcome = lk_service_block(lk_service_of(engine), &words, &patience);
+    lk_builder_add_number(&builder, "WAIT", left_ms);
+    outcome = lk_service_call_blocking(lk_service_of(engine), &builder, &patience);
     return outcome == LK_CANCELLED || outcome == LK_UNAVAILABLE ? outcome : LK_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of a service that are free, and calls that outlast broken ones. */
+/* The pool of idle connections to a service, and calls that are retried over new ones. */
 #include "engine/service/call.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/minmax.h"
 
-#define BACK_OFF_MIN_US INT64_C(10000)
-#define BACK_OFF_MAX_US INT64_C(250000)
+#define BACKOFF_MIN_US INT64_C(10000)
+#define BACKOFF_MAX_US INT64_C(250000)
 
 enum { REDIRECTS_MAX = 8 };
 
@@ -21,7 +21,7 @@ void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status
     status->interruptions = atomic_load(&lk_service_of(engine)->interruptions);
 }
 
-/* One that is free and still good; NULL: none. Sets where another one is to be made. */
+/* An idle connection that is still usable; NULL: none. Sets the address for a new one. */
 static struct lk_service_link *take_idle(struct lk_service *service,
                                          struct lk_service_address *ret_address,
                                          uint64_t *ret_generation) {
@@ -46,8 +46,8 @@ static struct lk_service_link *take_idle(struct lk_service *service,
     return link;
 }
 
-static lk_outcome take_link(struct lk_service *service, const struct lk_patience *patience,
-                            struct lk_service_link **ret_link, lk_error *error) {
+static lk_outcome acquire_link(struct lk_service *service, const struct lk_patience *patience,
+                               struct lk_service_link **ret_link, lk_error *error) {
     struct lk_service_address address;
     uint64_t generation;
     lk_outcome outcome;
@@ -63,14 +63,15 @@ static lk_outcome take_link(struct lk_service *service, const struct lk_patience
         atomic_fetch_add(&service->interruptions, 1);
         pthread_mutex_lock(&service->mutex);
         if (service->generation == generation) {
-            service->address = service->home; /* a leader that is gone: those at home know better */
+            service->address =
+                service->home; /* the leader is gone; the URL's address finds the new one */
         }
         pthread_mutex_unlock(&service->mutex);
     }
     return outcome;
 }
 
-static void give_back(struct lk_service *service, struct lk_service_link *link) {
+static void release_link(struct lk_service *service, struct lk_service_link *link) {
     pthread_mutex_lock(&service->mutex);
     if (service->idle_count < LK_SERVICE_IDLE_MAX) {
         link->next = service->idle;
@@ -84,13 +85,13 @@ static void give_back(struct lk_service *service, struct lk_service_link *link) 
 
 /* ---- one attempt ----------------------------------------------------------------------------- */
 
-/* LK_OK: there is a reply of any kind in *answer. *is_sent: the service may have seen the words. */
+/* LK_OK: *answer has a reply of any kind. *is_sent: the service may have seen the command. */
 static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
                           const struct lk_patience *patience, struct lk_service_answer *answer,
                           bool *is_sent, lk_error *error) {
     struct lk_service_link *link;
     struct lk_slice reply;
-    lk_outcome outcome = take_link(service, patience, &link, error);
+    lk_outcome outcome = acquire_link(service, patience, &link, error);
 
     *is_sent = outcome == LK_OK;
     if (outcome != LK_OK) {
@@ -105,18 +106,20 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
         atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
         return lk_error_set(error, outcome, "%s",
                             outcome == LK_UNAVAILABLE ? "the service did not answer"
-                            : outcome == LK_INTERNAL  ? "the service answered no RESP, or too much"
-                                                      : "");
+                            : outcome == LK_INTERNAL
+                                ? "the service's answer is not RESP, or is too large"
+                                : "");
     }
     *answer = (struct lk_service_answer){
         .service = service, .link = link, .reader = {.cursor = {.reply = reply}}};
-    (void)lk_resp_cursor_next(&answer->reader.cursor, &answer->head); /* it was measured */
+    (void)lk_resp_cursor_next(&answer->reader.cursor,
+                              &answer->head); /* a measured reply has a first value */
     return LK_OK;
 }
 
 void lk_service_answer_done(struct lk_service_answer *answer) {
     if (answer->link != NULL) {
-        give_back(answer->service, answer->link);
+        release_link(answer->service, answer->link);
     }
     *answer = (struct lk_service_answer){.link = NULL};
 }
@@ -136,7 +139,7 @@ static struct lk_slice first_word(struct lk_slice *text) {
     return word;
 }
 
-/* Outcomes by the words of their errors (docs/wire): their names in capitals. */
+/* Maps an error's first word (docs/wire.md) to its outcome. */
 static lk_outcome outcome_of_word(struct lk_slice word) {
     static const char *const denials[] = {"NOAUTH", "WRONGPASS", "NOPERM"};
 
@@ -160,7 +163,7 @@ static lk_outcome read_error(struct lk_slice text, lk_error *error) {
     lk_outcome outcome = outcome_of_word(first_word(&rest));
 
     if (text.size >= strlen(unknown) && memcmp(text.bytes, unknown, strlen(unknown)) == 0) {
-        outcome = LK_UNSUPPORTED; /* it is older than we are */
+        outcome = LK_UNSUPPORTED; /* the service is of an older version */
     }
     if (outcome == LK_INTERNAL || outcome == LK_OK) {
         rest = text;
@@ -169,7 +172,7 @@ static lk_outcome read_error(struct lk_slice text, lk_error *error) {
     return lk_error_set(error, outcome, "%.*s", (int)rest.size, rest.bytes);
 }
 
-/* `MOVED 0 host:port`. Whether that is what the error says, and it could be followed. */
+/* Sets the address from an error `MOVED 0 host:port`. false: it is another error. */
 static bool follow(struct lk_service *service, struct lk_slice text) {
     struct lk_service_address address;
 
@@ -189,45 +192,46 @@ static bool follow(struct lk_service *service, struct lk_slice text) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A call as it goes on. */
-struct calling {
+/* The state of a call that is retried. */
+struct retrying {
     const struct lk_patience *patience;
     uint32_t pauses;
     int redirects_left;
     bool may_repeat;
-    bool is_repeated; /* what was sent before may have taken effect */
+    bool is_repeated; /* an earlier attempt may have taken effect */
     bool is_new;      /* nothing has failed yet */
 };
 
 /*
- * Whether to try once more after an attempt that came to `outcome`; LK_CANCELLED in *ret_outcome
+ * Whether to retry after an attempt with this outcome, after a pause; *outcome becomes LK_CANCELLED
  * when the caller has given up meanwhile.
  */
-static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) {
+static bool may_retry(struct retrying *retrying, bool is_sent, lk_outcome *outcome) {
     int64_t left_us;
     int64_t pause_us;
 
-    if (*outcome != LK_UNAVAILABLE || (is_sent && !calling->may_repeat)) {
+    if (*outcome != LK_UNAVAILABLE || (is_sent && !retrying->may_repeat)) {
         return false;
     }
-    calling->is_repeated = calling->is_repeated || is_sent;
-    if (calling->is_new && is_sent) {
-        calling->is_new = false; /* most likely the service was restarted, and is there */
-        return lk_clock_now_us() < calling->patience->until_us;
+    retrying->is_repeated = retrying->is_repeated || is_sent;
+    if (retrying->is_new && is_sent) {
+        retrying->is_new =
+            false; /* most likely the service was restarted and is up again: no pause */
+        return lk_clock_now_us() < retrying->patience->until_us;
     }
-    left_us = calling->patience->until_us - lk_clock_now_us();
-    pause_us = lk_backoff_delay(BACK_OFF_MIN_US, BACK_OFF_MAX_US, calling->pauses++);
-    if (lk_waker_sleep(calling->patience->waker, lk_min(pause_us, left_us))) {
+    left_us = retrying->patience->until_us - lk_clock_now_us();
+    pause_us = lk_backoff_delay(BACKOFF_MIN_US, BACKOFF_MAX_US, retrying->pauses++);
+    if (lk_waker_sleep(retrying->patience->waker, lk_min(pause_us, left_us))) {
         *outcome = LK_CANCELLED;
         return false;
     }
     return pause_us < left_us;
 }
 
-lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builder,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            struct lk_service_answer *ret_answer, lk_error *error) {
-    struct calling calling = {
+    struct retrying retrying = {
         .patience = patience,
         .redirects_left = REDIRECTS_MAX,
         .may_repeat = repeat != LK_SERVICE_ONCE,
@@ -238,37 +242,37 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
     lk_outcome outcome;
 
     *ret_answer = (struct lk_service_answer){.link = NULL};
-    if (!lk_words_end(words, &request)) {
-        lk_words_done(words);
+    if (!lk_builder_end(builder, &request)) {
+        lk_builder_done(builder);
         return lk_error_set(error, LK_INTERNAL, "no memory for a command");
     }
     do {
         lk_service_answer_done(ret_answer);
         outcome = attempt(service, request, patience, ret_answer, &is_sent, error);
         if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
-            if (calling.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
+            if (retrying.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
                 is_sent = false; /* a redirecting service has done nothing */
-                outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
-                calling.pauses = 0;
+                outcome = lk_error_set(error, LK_UNAVAILABLE, "the service keeps redirecting");
+                retrying.pauses = 0;
                 continue;
             }
             outcome = read_error(ret_answer->head.text, error);
         }
-    } while (goes_on(&calling, is_sent, &outcome));
-    lk_words_done(words);
-    if (outcome == LK_LOST && calling.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
+    } while (may_retry(&retrying, is_sent, &outcome));
+    lk_builder_done(builder);
+    if (outcome == LK_LOST && retrying.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
         return lk_error_set(error, LK_UNAVAILABLE,
-                            "it is over, but whether by this call the service did not say");
+                            "the lease has ended, but it is unknown whether by this call");
     }
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
 
-lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
-                            const struct lk_patience *patience) {
+lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builder *builder,
+                                    const struct lk_patience *patience) {
     struct lk_service_answer answer = {.link = NULL};
     struct lk_slice request;
     bool is_sent;
-    lk_outcome outcome = lk_words_end(words, &request) ? LK_OK : LK_INTERNAL;
+    lk_outcome outcome = lk_builder_end(builder, &request) ? LK_OK : LK_INTERNAL;
 
     if (outcome == LK_OK) {
         outcome = attempt(service, request, patience, &answer, &is_sent, NULL);
@@ -277,7 +281,7 @@ lk_outcome lk_service_block(struct lk_service *service, struct lk_words *words,
         outcome = read_error(answer.head.text, NULL);
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
+    lk_builder_done(builder);
     return outcome;
 }
 
@@ -286,7 +290,7 @@ lk_outcome lk_service_read_end(const struct lk_reader *reader, lk_error *error) 
         return lk_error_set(error, LK_INTERNAL, "no memory for the answer");
     }
     return reader->is_damaged
-               ? lk_error_set(error, LK_INTERNAL, "the service answered something else than agreed")
+               ? lk_error_set(error, LK_INTERNAL, "the service's answer has an unexpected form")
                : LK_OK;
 }
 
@@ -304,12 +308,12 @@ static const struct lk_field plain_fields[] = {
 };
 static const struct lk_form plain_form = {.fields = plain_fields};
 
-lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
-                           enum lk_service_repeat repeat, const struct lk_patience *patience,
-                           lk_error *error) {
+lk_outcome lk_service_call_for_outcome(struct lk_service *service, struct lk_builder *builder,
+                                       enum lk_service_repeat repeat,
+                                       const struct lk_patience *patience, lk_error *error) {
     struct plain plain = {.outcome = LK_OK};
     struct lk_service_answer answer;
-    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+    lk_outcome outcome = lk_service_call(service, builder, repeat, patience, &answer, error);
 
     if (outcome == LK_OK
         && (answer.head.kind == LK_RESP_MAP || answer.head.kind == LK_RESP_ARRAY)) {
@@ -325,12 +329,12 @@ lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
     return outcome;
 }
 
-lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_builder *builder,
                                    enum lk_service_repeat repeat,
                                    const struct lk_patience *patience, const struct lk_form *form,
                                    void *record, lk_error *error) {
     struct lk_service_answer answer;
-    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+    lk_outcome outcome = lk_service_call(service, builder, repeat, patience, &answer, error);
 
     if (outcome == LK_OK && answer.head.kind == LK_RESP_NULL) {
         outcome = lk_error_clear(error, LK_NONE);
@@ -342,11 +346,12 @@ lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *
     return outcome;
 }
 
-lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_words *words,
+lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_builder *builder,
                                       const struct lk_patience *patience, int64_t *ret_number,
                                       lk_error *error) {
     struct lk_service_answer answer;
-    lk_outcome outcome = lk_service_call(service, words, LK_SERVICE_ONCE, patience, &answer, error);
+    lk_outcome outcome =
+        lk_service_call(service, builder, LK_SERVICE_ONCE, patience, &answer, error);
 
     if (outcome == LK_OK) {
         int64_t number = lk_reader_number(&answer.reader, &answer.head);

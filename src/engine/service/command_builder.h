@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command to a service, word by word. What fails is told at the end, once. */
+/* Builds a command to a service word by word. Errors are reported once, at the end. */
 #ifndef LK_ENGINE_SERVICE_COMMAND_BUILDER_H
 #define LK_ENGINE_SERVICE_COMMAND_BUILDER_H
 
 #include "base/buffer.h"
 #include "model/model.h"
 
-/* Zeroed it is empty; ends with lk_words_done(). */
-struct lk_words {
+/* Zeroed: empty. Freed by lk_builder_done(). */
+struct lk_builder {
     struct lk_buffer bytes;
     size_t count;
     bool is_ended;
 };
 
-void lk_words_done(struct lk_words *words);
+void lk_builder_done(struct lk_builder *builder);
 
-void lk_words_add(struct lk_words *words, struct lk_slice word);
-void lk_words_add_text(struct lk_words *words, const char *word);
+void lk_builder_add(struct lk_builder *builder, struct lk_slice word);
+void lk_builder_add_text(struct lk_builder *builder, const char *word);
 
-/* A keyword and what belongs to it. */
-void lk_words_add_pair(struct lk_words *words, const char *name, struct lk_slice value);
-void lk_words_add_number(struct lk_words *words, const char *name, int64_t number);
-void lk_words_add_number_if_any(struct lk_words *words, const char *name, int64_t number);
+/* A keyword and its value. */
+void lk_builder_add_pair(struct lk_builder *builder, const char *name, struct lk_slice value);
+void lk_builder_add_number(struct lk_builder *builder, const char *name, int64_t number);
+void lk_builder_add_number_if_any(struct lk_builder *builder, const char *name, int64_t number);
 
-/* A path where a keyword could stand, too: it is marked by a slash that R1 drops. NULL: none. */
-void lk_words_add_prefix(struct lk_words *words, const struct lk_path *path);
-void lk_words_add_path(struct lk_words *words, const struct lk_path *path);
+/*
+ * A path where a keyword may be instead: the slash before it, which R1 drops, marks a path. NULL:
+ * none.
+ */
+void lk_builder_add_prefix(struct lk_builder *builder, const struct lk_path *path);
+void lk_builder_add_path(struct lk_builder *builder, const struct lk_path *path);
 
 /* `PART [ALSO PART]...`; without their modes where only paths matter. */
-void lk_words_add_parts(struct lk_words *words, const struct lk_part *parts, size_t count);
-void lk_words_add_paths(struct lk_words *words, const struct lk_part *parts, size_t count);
+void lk_builder_add_parts(struct lk_builder *builder, const struct lk_part *parts, size_t count);
+void lk_builder_add_paths(struct lk_builder *builder, const struct lk_part *parts, size_t count);
 
-/* R2: a part as text, as one word behind a keyword. */
-void lk_words_add_part(struct lk_words *words, const struct lk_part *part);
+/* R2: a part as text, the value of a keyword. */
+void lk_builder_add_part(struct lk_builder *builder, const struct lk_part *part);
 
-/* The command as bytes, borrowed from `words`. false: memory is exhausted. May be repeated. */
-bool lk_words_end(struct lk_words *words, struct lk_slice *ret_bytes);
+/* The command as bytes, borrowed from `builder`. false: memory is exhausted. May be repeated. */
+bool lk_builder_end(struct lk_builder *builder, struct lk_slice *ret_bytes);
 
 #endif

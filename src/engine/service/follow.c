@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events (R21), for which the service is asked, and waits by itself; and bounds (R22). */
+/* Events (R21), by calls that block in the service; and bounds (R22). */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 /* ---- reading events -------------------------------------------------------------------------- */
 
-/* Paths and parts are as many; and none only of a gap. */
+/* An event has as many paths as parts; only a gap has none. */
 static bool is_whole(const lk_watch_event *event) {
     return (event->paths == NULL) == (event->parts == NULL)
            && (event->paths == NULL) == (event->kind == LK_WATCH_GAP);
@@ -40,7 +40,7 @@ static void read_answer(struct lk_service_answer *answer, const struct lk_event_
         return;
     }
     page->last = (uint64_t)lk_reader_number(reader, &value);
-    if (lk_reader_is_well(reader) && lk_resp_cursor_next(&reader->cursor, &value)) {
+    if (lk_reader_is_ok(reader) && lk_resp_cursor_next(&reader->cursor, &value)) {
         read_events(reader, &value, page);
     } else {
         reader->is_damaged = true;
@@ -50,22 +50,23 @@ static void read_answer(struct lk_service_answer *answer, const struct lk_event_
 
 /* ---- asking for events ----------------------------------------------------------------------- */
 
-static void add_query(struct lk_words *words, const struct lk_event_query *query, int64_t wait_us) {
-    lk_words_add_text(words, "EVENTS");
-    lk_words_add_prefix(words, query->prefix);
+static void add_query(struct lk_builder *builder, const struct lk_event_query *query,
+                      int64_t wait_us) {
+    lk_builder_add_text(builder, "EVENTS");
+    lk_builder_add_prefix(builder, query->prefix);
     if (query->after != LK_EVENTS_FROM_NOW) {
-        lk_words_add_number(words, "AFTER", (int64_t)query->after);
+        lk_builder_add_number(builder, "AFTER", (int64_t)query->after);
     }
-    lk_words_add_number(words, "COUNT", (int64_t)query->max);
+    lk_builder_add_number(builder, "COUNT", (int64_t)query->max);
     if (wait_us >= 1000) {
-        lk_words_add_number(words, "WAIT", wait_us / 1000);
+        lk_builder_add_number(builder, "WAIT", wait_us / 1000);
     }
 }
 
 /*
- * The service waits for the first event, for no longer than it counts as watched anyway. Whoever is
- * told nothing because it was away asks again: nothing is missed by that, for the service tells
- * what came behind the last event that was seen, or that there is a gap.
+ * The service blocks until the first event, for at most the time that it keeps events without a
+ * follower. A client that was disconnected asks again and misses nothing: the answer has the events
+ * after the last one that it has seen, or a gap.
  */
 static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_query *query,
                              const struct lk_patience *patience, struct lk_event_page **ret_page,
@@ -73,7 +74,7 @@ static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_que
     int64_t wait_us = query->until_us - lk_clock_now_us();
     struct lk_event_page *page = lk_event_page_new(query);
     struct lk_patience longer = *patience;
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     struct lk_service_answer answer;
     lk_outcome outcome;
 
@@ -84,9 +85,9 @@ static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_que
     if (wait_us > 0 && query->until_us != 0) {
         longer.until_us += wait_us;
     }
-    add_query(&words, query, query->until_us != 0 ? wait_us : 0);
+    add_query(&builder, query, query->until_us != 0 ? wait_us : 0);
     outcome =
-        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, &longer, &answer, error);
+        lk_service_call(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, &longer, &answer, error);
     if (outcome == LK_OK) {
         read_answer(&answer, query, page);
         outcome = lk_service_read_end(&answer.reader, error);
@@ -100,7 +101,7 @@ static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_que
     return LK_OK;
 }
 
-/* The question itself has waited. */
+/* The call for events has waited already. */
 static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                struct lk_waker *waker) {
     (void)engine;
@@ -113,12 +114,12 @@ const struct lk_event_ops lk_service_event_ops = {.read = ask_events, .await = a
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* Setting the same bounds again does no harm. */
-static lk_outcome call_for_limits(struct lk_engine *engine, struct lk_words *words,
+/* Repeated: setting the same bounds again has no effect. */
+static lk_outcome call_for_limits(struct lk_engine *engine, struct lk_builder *builder,
                                   const struct lk_patience *patience, lk_limits *ret_limits,
                                   lk_error *error) {
     lk_limits limits = {.size = sizeof limits};
-    lk_outcome outcome = lk_service_call_for_map(lk_service_of(engine), words, LK_SERVICE_AGAIN,
+    lk_outcome outcome = lk_service_call_for_map(lk_service_of(engine), builder, LK_SERVICE_AGAIN,
                                                  patience, &lk_form_of_limits, &limits, error);
 
     if (outcome == LK_OK) {
@@ -129,30 +130,30 @@ static lk_outcome call_for_limits(struct lk_engine *engine, struct lk_words *wor
 
 static lk_outcome limits_get(struct lk_engine *engine, const struct lk_patience *patience,
                              lk_limits *ret_limits, lk_error *error) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    lk_words_add_text(&words, "LIMITS");
-    return call_for_limits(engine, &words, patience, ret_limits, error);
+    lk_builder_add_text(&builder, "LIMITS");
+    return call_for_limits(engine, &builder, patience, ret_limits, error);
 }
 
-static void add_limit(struct lk_words *words, const char *name, uint64_t limit) {
+static void add_limit(struct lk_builder *builder, const char *name, uint64_t limit) {
     if (limit != LK_LIMIT_AS_IS) {
-        lk_words_add_number(words, name, (int64_t)limit);
+        lk_builder_add_number(builder, name, (int64_t)limit);
     }
 }
 
 static lk_outcome limits_set(struct lk_engine *engine, const lk_limits *limits,
                              const struct lk_patience *patience, lk_error *error) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     lk_limits now;
 
-    lk_words_add_text(&words, "LIMIT");
-    add_limit(&words, "LIVE", limits->live);
-    add_limit(&words, "LIVE-PER-OWNER", limits->live_per_owner);
-    add_limit(&words, "LIVE-PER-ROOT", limits->live_per_root);
-    add_limit(&words, "WAITERS-PER-PATH", limits->waiters_per_path);
-    add_limit(&words, "EVENTS", limits->events);
-    return call_for_limits(engine, &words, patience, &now, error);
+    lk_builder_add_text(&builder, "LIMIT");
+    add_limit(&builder, "LIVE", limits->live);
+    add_limit(&builder, "LIVE-PER-OWNER", limits->live_per_owner);
+    add_limit(&builder, "LIVE-PER-ROOT", limits->live_per_root);
+    add_limit(&builder, "WAITERS-PER-PATH", limits->waiters_per_path);
+    add_limit(&builder, "EVENTS", limits->events);
+    return call_for_limits(engine, &builder, patience, &now, error);
 }
 
 const struct lk_limit_ops lk_service_limit_ops = {.get = limits_get, .set = limits_set};

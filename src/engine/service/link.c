@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that do not block, polled beside the waker that ends a call. */
+/* Non-blocking sockets, polled together with the waker that ends a call. */
 #include "engine/service/link.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ enum { RECEIVE_BYTES = 16 * 1024 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Until the descriptor is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: out of time. */
+/* Blocks until the descriptor (-1: none) is ready. LK_OK, LK_CANCELLED, LK_UNAVAILABLE: timeout. */
 static lk_outcome await(int descriptor, short events, int64_t until_us, struct lk_waker *waker) {
     struct pollfd polled[2] = {
         {.fd = descriptor, .events = events},
@@ -75,7 +75,7 @@ lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice by
     return LK_OK;
 }
 
-/* Reads what is there, or waits for it. */
+/* Reads the bytes that have arrived, or blocks until some do. */
 static lk_outcome receive_more(struct lk_service_link *link, const struct lk_patience *patience) {
     for (;;) {
         char *room = lk_buffer_reserve(&link->received, RECEIVE_BYTES);
@@ -148,7 +148,9 @@ bool lk_service_link_is_quiet(const struct lk_service_link *link) {
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* Returns an errno, 0 when connected; *ret_outcome says what a time that was over came to. */
+/*
+ * Returns an errno, 0: connected. After ETIMEDOUT *ret_outcome is the reason that the wait ended.
+ */
 static int connect_to(int descriptor, const struct sockaddr *socket_address, socklen_t size,
                       const struct lk_patience *patience, lk_outcome *ret_outcome) {
     int problem = 0;
@@ -237,14 +239,14 @@ static lk_outcome dial(const struct lk_service_address *address, const struct lk
     return LK_OK;
 }
 
-/* ---- introducing oneself --------------------------------------------------------------------- */
+/* ---- handshake ------------------------------------------------------------------------------- */
 
-static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
+static lk_outcome exchange(struct lk_service_link *link, struct lk_builder *builder,
                            const struct lk_patience *patience, struct lk_resp_cursor *ret_cursor,
                            struct lk_resp_value *ret_head) {
     struct lk_slice request;
     struct lk_slice reply;
-    lk_outcome outcome = lk_words_end(words, &request) ? LK_OK : LK_INTERNAL;
+    lk_outcome outcome = lk_builder_end(builder, &request) ? LK_OK : LK_INTERNAL;
 
     if (outcome == LK_OK) {
         outcome = lk_service_link_send(link, request, patience);
@@ -252,7 +254,7 @@ static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
     if (outcome == LK_OK) {
         outcome = lk_service_link_receive(link, patience, &reply);
     }
-    lk_words_done(words);
+    lk_builder_done(builder);
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -260,7 +262,7 @@ static lk_outcome exchange(struct lk_service_link *link, struct lk_words *words,
     return lk_resp_cursor_next(ret_cursor, ret_head) ? LK_OK : LK_INTERNAL;
 }
 
-/* Whether the answer to HELLO names a service of ours; one without a name may be. */
+/* Whether the answer to HELLO names a Lockkeeper service, or no server at all. */
 static bool is_service(struct lk_resp_cursor *cursor, const struct lk_resp_value *map) {
     struct lk_resp_value name;
     struct lk_resp_value value;
@@ -289,11 +291,11 @@ static lk_outcome explain_refusal(struct lk_slice text, lk_error *error) {
                         text.bytes);
 }
 
-/* For services without HELLO 3: version 2 of the protocol, where only the login is said. */
-static lk_outcome introduce_plainly(struct lk_service_link *link,
-                                    const struct lk_service_login *login,
-                                    const struct lk_patience *patience, lk_error *error) {
-    struct lk_words words = {.count = 0};
+/* For services without HELLO 3: version 2 of the protocol, which only needs the login. */
+static lk_outcome handshake_resp2(struct lk_service_link *link,
+                                  const struct lk_service_login *login,
+                                  const struct lk_patience *patience, lk_error *error) {
+    struct lk_builder builder = {.count = 0};
     struct lk_resp_cursor cursor;
     struct lk_resp_value head;
     lk_outcome outcome;
@@ -301,42 +303,43 @@ static lk_outcome introduce_plainly(struct lk_service_link *link,
     if (login->password[0] == '\0') {
         return LK_OK;
     }
-    lk_words_add_text(&words, "AUTH");
-    lk_words_add_text(&words, login->user[0] != '\0' ? login->user : "default");
-    lk_words_add_text(&words, login->password);
-    outcome = exchange(link, &words, patience, &cursor, &head);
+    lk_builder_add_text(&builder, "AUTH");
+    lk_builder_add_text(&builder, login->user[0] != '\0' ? login->user : "default");
+    lk_builder_add_text(&builder, login->password);
+    outcome = exchange(link, &builder, patience, &cursor, &head);
     if (outcome == LK_OK && head.kind == LK_RESP_ERROR) {
         return explain_refusal(head.text, error);
     }
     return outcome;
 }
 
-static lk_outcome introduce(struct lk_service_link *link, const struct lk_service_login *login,
+static lk_outcome handshake(struct lk_service_link *link, const struct lk_service_login *login,
                             const struct lk_patience *patience, lk_error *error) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     struct lk_resp_cursor cursor;
     struct lk_resp_value head;
     lk_outcome outcome;
 
-    lk_words_add_text(&words, "HELLO");
-    lk_words_add_text(&words, "3");
+    lk_builder_add_text(&builder, "HELLO");
+    lk_builder_add_text(&builder, "3");
     if (login->password[0] != '\0') {
-        lk_words_add_text(&words, "AUTH");
-        lk_words_add_text(&words, login->user[0] != '\0' ? login->user : "default");
-        lk_words_add_text(&words, login->password);
+        lk_builder_add_text(&builder, "AUTH");
+        lk_builder_add_text(&builder, login->user[0] != '\0' ? login->user : "default");
+        lk_builder_add_text(&builder, login->password);
     }
-    outcome = exchange(link, &words, patience, &cursor, &head);
+    outcome = exchange(link, &builder, patience, &cursor, &head);
     if (outcome != LK_OK) {
         return outcome;
     }
     if (head.kind == LK_RESP_ERROR) {
         return begins_with(head.text, "NOPROTO") || begins_with(head.text, "ERR unknown")
-                   ? introduce_plainly(link, login, patience, error)
+                   ? handshake_resp2(link, login, patience, error)
                    : explain_refusal(head.text, error);
     }
     return is_service(&cursor, &head)
                ? LK_OK
-               : lk_error_set(error, LK_UNSUPPORTED, "what answers there is no Lockkeeper service");
+               : lk_error_set(error, LK_UNSUPPORTED,
+                              "the server at this address is not a Lockkeeper service");
 }
 
 lk_outcome lk_service_link_open(const struct lk_service_address *address,
@@ -355,11 +358,12 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
     outcome = dial(address, patience, &link->descriptor, error);
     if (outcome == LK_OK) {
         lk_service_address_write(address, name);
-        outcome = introduce(link, login, patience, error);
+        outcome = handshake(link, login, patience, error);
         if (outcome == LK_UNAVAILABLE || outcome == LK_INTERNAL) {
             lk_error_set(error, outcome, "%s: %s", name,
-                         outcome == LK_UNAVAILABLE ? "connected, but without an answer"
-                                                   : "what answers there is no service");
+                         outcome == LK_UNAVAILABLE
+                             ? "connected, but the server did not answer"
+                             : "the server at this address is not a Lockkeeper service");
         }
     }
     if (outcome != LK_OK) {

@@ -23,7 +23,7 @@ static void read_page(struct lk_service_answer *answer, const struct lk_form *fo
         return;
     }
     *cursor = lk_reader_copy(reader, &value);
-    if (lk_resp_cursor_next(&reader->cursor, &value) && lk_reader_is_well(reader)) {
+    if (lk_resp_cursor_next(&reader->cursor, &value) && lk_reader_is_ok(reader)) {
         lk_reader_read_maps(reader, &value, form, records);
     } else {
         reader->is_damaged = true;
@@ -38,19 +38,19 @@ static void read_page(struct lk_service_answer *answer, const struct lk_form *fo
 static lk_outcome request(struct lk_service *service, const struct lk_paged *paged, bool is_paged,
                           const struct lk_path *path, const struct lk_patience *patience,
                           struct lk_records *records, char **cursor, lk_error *error) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     struct lk_service_answer answer;
     lk_outcome outcome;
 
-    lk_words_add_text(&words, paged->command);
-    paged->add_path(&words, path);
+    lk_builder_add_text(&builder, paged->command);
+    paged->add_path(&builder, path);
     if (is_paged) {
-        lk_words_add_number(&words, "COUNT", paged->count);
+        lk_builder_add_number(&builder, "COUNT", paged->count);
     }
     if (*cursor != NULL) {
-        lk_words_add_pair(&words, "CURSOR", lk_slice_of(*cursor));
+        lk_builder_add_pair(&builder, "CURSOR", lk_slice_of(*cursor));
     }
-    outcome = lk_service_call(service, &words, LK_SERVICE_AGAIN, patience, &answer, error);
+    outcome = lk_service_call(service, &builder, LK_SERVICE_AGAIN, patience, &answer, error);
     if (outcome == LK_OK && is_paged) {
         read_page(&answer, paged->form, records, cursor);
         outcome = lk_service_read_end(&answer.reader, error);

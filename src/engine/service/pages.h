@@ -7,7 +7,7 @@
 
 struct lk_paged {
     const char *command;
-    void (*add_path)(struct lk_words *words, const struct lk_path *path);
+    void (*add_path)(struct lk_builder *builder, const struct lk_path *path);
     const struct lk_form *form; /* of each record */
     int64_t count;              /* of records in a page */
     bool was_whole; /* services of older versions have no pages of it, and answer in one piece */

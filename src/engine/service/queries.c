@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking and administering: list, show, break, audit, examine (R12, R20). */
+/* Queries and administration: list, show, break, audit, examine (R12, R20). */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@ enum {
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
-/* Parts of one request stand together, under one ticket and owner. */
+/* The parts of one request are adjacent, with the same ticket and owner. */
 static void number_requests(lk_listing *listing) {
     for (size_t i = 1; i < listing->count; i++) {
         const lk_entry *former = &listing->entries[i - 1];
@@ -53,7 +53,7 @@ lk_outcome lk_service_list(struct lk_engine *engine, const struct lk_path *prefi
                            const struct lk_patience *patience, lk_listing **ret_listing,
                            struct lk_error *error) {
     static const struct lk_paged paged = {.command = "LIST",
-                                          .add_path = lk_words_add_prefix,
+                                          .add_path = lk_builder_add_prefix,
                                           .form = &lk_form_of_explained_entry,
                                           .count = PAGE_RECORDS};
 
@@ -64,7 +64,7 @@ lk_outcome lk_service_show(struct lk_engine *engine, const struct lk_path *path,
                            const struct lk_patience *patience, lk_listing **ret_listing,
                            struct lk_error *error) {
     static const struct lk_paged paged = {.command = "SHOW",
-                                          .add_path = lk_words_add_path,
+                                          .add_path = lk_builder_add_path,
                                           .form = &lk_form_of_explained_entry,
                                           .count = PAGE_RECORDS,
                                           .was_whole = true};
@@ -76,21 +76,21 @@ lk_outcome lk_service_show(struct lk_engine *engine, const struct lk_path *path,
 
 lk_outcome lk_service_break(struct lk_service *service, const struct lk_break *broken,
                             const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     int64_t count = 0;
     lk_outcome outcome;
 
-    lk_words_add_text(&words, "BREAK");
-    lk_words_add_path(&words, &broken->path);
-    lk_words_add_pair(&words, "REASON", broken->reason);
-    lk_words_add_pair(&words, "BY", broken->by);
+    lk_builder_add_text(&builder, "BREAK");
+    lk_builder_add_path(&builder, &broken->path);
+    lk_builder_add_pair(&builder, "REASON", broken->reason);
+    lk_builder_add_pair(&builder, "BY", broken->by);
     if (broken->owner.size > 0) {
-        lk_words_add_pair(&words, "OWNER", broken->owner);
+        lk_builder_add_pair(&builder, "OWNER", broken->owner);
     }
     if (broken->at_once) {
-        lk_words_add_text(&words, "NOW");
+        lk_builder_add_text(&builder, "NOW");
     }
-    outcome = lk_service_call_for_number(service, &words, patience, &count, &decision->error);
+    outcome = lk_service_call_for_number(service, &builder, patience, &count, &decision->error);
     decision->broken = outcome == LK_OK && count > 0 ? (size_t)count : 0;
     return outcome;
 }
@@ -99,7 +99,7 @@ lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *pref
                             const struct lk_patience *patience, lk_audit **ret_audit,
                             struct lk_error *error) {
     static const struct lk_paged paged = {.command = "AUDIT",
-                                          .add_path = lk_words_add_prefix,
+                                          .add_path = lk_builder_add_prefix,
                                           .form = &lk_form_of_audit_entry,
                                           .count = PAGE_RECORDS,
                                           .was_whole = true};
@@ -124,8 +124,8 @@ lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *pref
 
 /* ---- examining ------------------------------------------------------------------------------- */
 
-/* What is said for clients of Redis, and what clocks are compared by, tells people nothing. */
-static bool is_for_people(struct lk_slice name) {
+/* Fields for clients of Redis, and the one that clocks are compared by, are left out of reports. */
+static bool is_reported(struct lk_slice name) {
     static const char *const others[] = {"redis_version", "redis_mode", "role", "time_us"};
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -147,7 +147,7 @@ static void write_report(struct lk_slice info, struct lk_text *report) {
         int name_size = colon != NULL ? (int)(colon - info.bytes) : 0;
 
         if (name_size > 0 && info.bytes[0] != '#'
-            && is_for_people((struct lk_slice){info.bytes, (size_t)name_size})) {
+            && is_reported((struct lk_slice){info.bytes, (size_t)name_size})) {
             lk_text_format(report, "%.*s: %.*s\n", name_size, info.bytes, (int)line - name_size - 1,
                            colon + 1);
         }
@@ -156,7 +156,7 @@ static void write_report(struct lk_slice info, struct lk_text *report) {
     }
 }
 
-/* `\ntime_us:N`: the service's wall clock; 0: it does not say. */
+/* `\ntime_us:N`: the service's wall clock; 0: there is no such line. */
 static int64_t find_time_us(struct lk_slice info) {
     static const char name[] = "\ntime_us:";
     const char *at = memmem(info.bytes, info.size, name, strlen(name));
@@ -168,7 +168,7 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
                               lk_report **ret_report, struct lk_error *error) {
     char bytes[REPORT_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     struct lk_service_answer answer;
     lk_report *report;
     int64_t begun_us = lk_clock_wall_us();
@@ -176,9 +176,9 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
     int64_t clock_offset_us = 0;
     lk_outcome outcome;
 
-    lk_words_add_text(&words, "INFO");
-    outcome =
-        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
+    lk_builder_add_text(&builder, "INFO");
+    outcome = lk_service_call(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, patience, &answer,
+                              error);
     round_trip_us = lk_clock_wall_us() - begun_us;
     if (outcome == LK_OK && answer.head.kind == LK_RESP_BULK) {
         int64_t time_us = find_time_us(answer.head.text);

@@ -25,7 +25,7 @@ char *lk_reader_copy(struct lk_reader *reader, const struct lk_resp_value *value
     return copy;
 }
 
-/* Decimal digits, perhaps behind a minus. */
+/* Decimal digits, with an optional minus. */
 static bool read_digits(struct lk_slice text, int64_t *ret_number) {
     bool is_negative = text.size > 1 && text.bytes[0] == '-';
     int64_t number = 0;
@@ -68,7 +68,7 @@ static uint64_t read_count(struct lk_reader *reader, const struct lk_resp_value 
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* A word of names that end in NULL, or are `count`; the count: it is none of them. */
+/* The index of the word in `names`, which are `count` or end in NULL; `count`: it is not there. */
 static size_t find_name(struct lk_slice word, const char *const *names, size_t count) {
     size_t at = 0;
 
@@ -103,7 +103,7 @@ static void read_value(struct lk_reader *reader, const struct lk_resp_value *val
     }
 }
 
-/* Lists that share a count are as long as each other; where some are shorter, all are damaged. */
+/* Lists that share a count must have the same length, or the answer is damaged. */
 static void read_texts(struct lk_reader *reader, const struct lk_resp_value *array, char ***texts,
                        size_t *count) {
     if (array->kind != LK_RESP_ARRAY || *texts != NULL || (*count != 0 && *count != array->count)) {
@@ -113,14 +113,14 @@ static void read_texts(struct lk_reader *reader, const struct lk_resp_value *arr
     if (array->count == 0) {
         return;
     }
-    /* A reply that was measured has at least a byte for each of them. */
+    /* The count is trusted: a measured reply has at least a byte for each value. */
     *texts = calloc(array->count, sizeof **texts);
     if (*texts == NULL) {
         reader->is_out_of_memory = true;
         return;
     }
     *count = array->count;
-    for (size_t i = 0; i < array->count && lk_reader_is_well(reader); i++) {
+    for (size_t i = 0; i < array->count && lk_reader_is_ok(reader); i++) {
         struct lk_resp_value value;
 
         if (lk_resp_cursor_next(&reader->cursor, &value)) {
@@ -140,7 +140,7 @@ static void read_records(struct lk_reader *reader, const struct lk_resp_value *a
     *count = records.count;
 }
 
-/* A field of one value, which is read already. */
+/* A field that is one value, which was just read. */
 static void read_single(struct lk_reader *reader, const struct lk_resp_value *value,
                         const struct lk_field *field, void *at, size_t *count) {
     size_t found;
@@ -204,7 +204,7 @@ static void read_field(struct lk_reader *reader, const struct lk_resp_value *val
     }
 }
 
-/* The field, and in *record the struct that it stands in; NULL: there is none. */
+/* The field of that name, and in *record the struct that has it; NULL: there is none. */
 static const struct lk_field *find_field(const struct lk_form *form, struct lk_slice name,
                                          void **record) {
     for (const struct lk_field *field = form->fields; field->name != NULL; field++) {
@@ -247,7 +247,7 @@ void lk_reader_read_map(struct lk_reader *reader, const struct lk_resp_value *ma
         reader->is_damaged = true;
         return;
     }
-    while (left-- > 0 && lk_reader_is_well(reader)) {
+    while (left-- > 0 && lk_reader_is_ok(reader)) {
         const struct lk_field *field;
         void *inner = record;
 
@@ -284,7 +284,7 @@ void lk_reader_read_maps(struct lk_reader *reader, const struct lk_resp_value *a
         return;
     }
     records->items = items;
-    for (size_t i = 0; i < array->count && lk_reader_is_well(reader); i++) {
+    for (size_t i = 0; i < array->count && lk_reader_is_ok(reader); i++) {
         struct lk_resp_value map;
         void *record = items + records->count * form->size;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a service answers, read into the records of the library by the tables that the service
- * wrote them by (form/record.h). A field that is in no table is passed over, so that a service may
- * be newer.
+ * Reads the answers of a service into the records of the library, by the same tables of fields by
+ * which the service writes them (form/record.h). Unknown fields are skipped, so the service may be
+ * newer.
  *
- * A map is a map of RESP 3, or in version 2 an array of names and values. Nothing is believed: an
- * answer of the wrong shape is damaged, which is an outcome and no crash.
+ * A map is a map of RESP 3, or in version 2 an array of names and values. Answers are not trusted:
+ * one of the wrong shape is damaged, which is an outcome, not a crash.
  */
 #ifndef LK_ENGINE_SERVICE_READER_H
 #define LK_ENGINE_SERVICE_READER_H
@@ -13,27 +13,27 @@
 #include "form/record.h"
 #include "wire/resp.h"
 
-/* A walk over one reply, and what went wrong on it. */
+/* The position in a reply, and the errors so far. */
 struct lk_reader {
     struct lk_resp_cursor cursor;
-    bool is_damaged; /* not of the shape that was agreed upon */
+    bool is_damaged; /* not of the expected shape */
     bool is_out_of_memory;
 };
 
-static inline bool lk_reader_is_well(const struct lk_reader *reader) {
+static inline bool lk_reader_is_ok(const struct lk_reader *reader) {
     return !reader->is_damaged && !reader->is_out_of_memory;
 }
 
 /*
- * Reads a map, whose head was just read, into *record, which was begun as the form's blank. Memory
- * that the fields hold is the record's, also on failure.
+ * Reads a map, whose head was just read, into *record, which is the form's blank. The record owns
+ * the memory of its fields, also on failure.
  */
 void lk_reader_read_map(struct lk_reader *reader, const struct lk_resp_value *map,
                         const struct lk_form *form, void *record);
 
 /*
- * Reads an array of maps, whose head was just read: an allocated array of records, behind those
- * that are there. On failure what was read so far is there.
+ * Reads an array of maps, whose head was just read, and appends them to an allocated array of
+ * records. On failure the records read so far are there.
  */
 struct lk_records {
     void *items;

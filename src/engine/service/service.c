@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing services: lk://HOST:PORT, lk+unix:PATH; and, so far by name only, lks://. */
+/* Opens and closes services: lk://HOST:PORT, lk+unix:PATH; lks:// is only recognised. */
 #include "engine/service/service.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void service_free(struct lk_service *service) {
     free(service);
 }
 
-/* The first connection is made at once: a service that is not there is reported then. */
+/* Connects at once, so that opening fails if there is no service. */
 static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest, bool is_local,
                                const struct lk_patience *patience, struct lk_engine **ret_engine,
                                struct lk_error *error) {
@@ -60,9 +60,10 @@ static lk_outcome open_over_tls(struct lk_slice rest, const struct lk_patience *
     (void)rest;
     (void)patience;
     (void)ret_engine;
-    return lk_error_set(error, LK_UNSUPPORTED,
-                        "this version speaks no TLS: lk://HOST:PORT inside a tunnel, or "
-                        "lk+unix:PATH");
+    return lk_error_set(
+        error, LK_UNSUPPORTED,
+        "this version does not support TLS: use lk://HOST:PORT through a tunnel, or "
+        "lk+unix:PATH");
 }
 
 static void close_service(struct lk_engine *engine) {
@@ -73,7 +74,7 @@ static void close_service(struct lk_engine *engine) {
     (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST             \
      | LK_TAKES_IN_AWAIT)
 
-/* All schemes differ in their opening only. */
+/* The schemes differ only in how they are opened. */
 #define SERVICE_OPERATIONS                                                                         \
     .capabilities = SERVICE_CAPABILITIES, .close = close_service, .status = lk_service_status,     \
     .decide = lk_service_decide, .await = lk_service_await, .list = lk_service_list,               \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations of the engine that speaks to a service (`lk serve`), by subject: service.c opens
- * and closes, asks.c asks and waits, queries.c looks and breaks, work.c is about values and items,
- * follow.c about events and bounds.
- * What they mean is said in engine/engine.h, what they send in docs/service.md.
+ * The operations of the engine for a service (`lk serve`): service.c opens and closes, asks.c has
+ * asks and waits, queries.c listings and breaks, work.c values and items, follow.c events and
+ * bounds. engine/engine.h defines them, docs/wire.md has the commands that they send.
  */
 #ifndef LK_ENGINE_SERVICE_SERVICE_H
 #define LK_ENGINE_SERVICE_SERVICE_H
@@ -11,9 +10,9 @@
 #include "engine/engine.h"
 
 struct lk_service; /* call.h */
-struct lk_words;   /* command_builder.h */
+struct lk_builder; /* command_builder.h */
 
-/* Beyond the time of a blocked call: what an answer may take to get here. */
+/* How long the answer of a blocked call may take after the time of the call has ended. */
 #define LK_SERVICE_GRACE_US INT64_C(2000000)
 
 extern const struct lk_engine_ops lk_engine_service;
@@ -25,7 +24,7 @@ lk_outcome lk_service_decide(struct lk_engine *engine, const struct lk_command *
 lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                             int64_t until_us, struct lk_waker *waker);
 
-/* Of lk_service_decide(), into an empty decision. */
+/* The cases of lk_service_decide(); they fill an empty decision. */
 lk_outcome lk_service_break(struct lk_service *service, const struct lk_break *broken,
                             const struct lk_patience *patience, struct lk_decision *decision);
 lk_outcome lk_service_put(struct lk_service *service, const struct lk_put *put,
@@ -39,8 +38,8 @@ lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish 
 lk_outcome lk_service_unpark(struct lk_service *service, const struct lk_unpark *unpark,
                              const struct lk_patience *patience, struct lk_decision *decision);
 
-/* What a take is sent as, but for how long it may block. */
-void lk_service_add_take(struct lk_words *words, const struct lk_take *take);
+/* Adds the command of a take, without its TRY or WAIT. */
+void lk_service_add_take(struct lk_builder *builder, const struct lk_take *take);
 
 lk_outcome lk_service_list(struct lk_engine *engine, const struct lk_path *prefix,
                            const struct lk_patience *patience, lk_listing **ret_listing,

@@ -15,17 +15,17 @@ enum { PAGE_ITEMS = 500 };
 lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *path,
                                 const struct lk_patience *patience, lk_value **ret_value,
                                 lk_error *error) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     lk_value *value = calloc(1, sizeof *value);
     lk_outcome outcome;
 
     if (value == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the value");
     }
-    lk_words_add_text(&words, "GET");
-    lk_words_add_path(&words, path);
-    lk_words_add_text(&words, "META");
-    outcome = lk_service_call_for_map(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience,
+    lk_builder_add_text(&builder, "GET");
+    lk_builder_add_path(&builder, path);
+    lk_builder_add_text(&builder, "META");
+    outcome = lk_service_call_for_map(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, patience,
                                       &lk_form_of_value, value, error);
     if (outcome == LK_OK && value->bytes == NULL) {
         outcome = lk_error_clear(error, LK_NONE);
@@ -38,49 +38,50 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
     return outcome;
 }
 
-/* Repeated it might undo what another owner has written meanwhile, but not under a lease. */
+/* Repeated only under a lease: otherwise it might overwrite a newer value of another owner. */
 lk_outcome lk_service_put(struct lk_service *service, const struct lk_put *put,
                           const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    lk_words_add_text(&words, put->deletes ? "DEL" : "PUT");
-    lk_words_add_path(&words, &put->path);
+    lk_builder_add_text(&builder, put->deletes ? "DEL" : "PUT");
+    lk_builder_add_path(&builder, &put->path);
     if (!put->deletes) {
-        lk_words_add(&words, put->bytes);
+        lk_builder_add(&builder, put->bytes);
     }
-    if (put->owner.size > 0) { /* else it is the connection's, which holds nothing */
-        lk_words_add_pair(&words, "OWNER", put->owner);
+    if (put->owner.size > 0) { /* else the connection's own owner, which holds no lease */
+        lk_builder_add_pair(&builder, "OWNER", put->owner);
     }
-    lk_words_add_number_if_any(&words, "TOKEN", (int64_t)put->token);
-    return lk_service_tell(service, &words, put->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE,
-                           patience, &decision->error);
+    lk_builder_add_number_if_any(&builder, "TOKEN", (int64_t)put->token);
+    return lk_service_call_for_outcome(service, &builder,
+                                       put->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE,
+                                       patience, &decision->error);
 }
 
 /* ---- adding and taking work ------------------------------------------------------------------ */
 
 lk_outcome lk_service_push(struct lk_service *service, const struct lk_push *push,
                            const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     int64_t count = 0;
     lk_outcome outcome;
 
-    lk_words_add_text(&words, "PUSH");
-    lk_words_add_path(&words, &push->queue);
-    lk_words_add(&words, push->id);
+    lk_builder_add_text(&builder, "PUSH");
+    lk_builder_add_path(&builder, &push->queue);
+    lk_builder_add(&builder, push->id);
     if (push->value.bytes != NULL) {
-        lk_words_add_pair(&words, "VALUE", push->value);
+        lk_builder_add_pair(&builder, "VALUE", push->value);
     }
-    lk_words_add_number_if_any(&words, "DELAY", push->delay_ms);
+    lk_builder_add_number_if_any(&builder, "DELAY", push->delay_ms);
     for (size_t i = 0; i < push->need_count; i++) {
-        lk_words_add_text(&words, "NEEDS");
-        lk_words_add_part(&words, &push->needs[i]);
+        lk_builder_add_text(&builder, "NEEDS");
+        lk_builder_add_part(&builder, &push->needs[i]);
     }
-    outcome = lk_service_call_for_number(service, &words, patience, &count, &decision->error);
+    outcome = lk_service_call_for_number(service, &builder, patience, &count, &decision->error);
     decision->is_added = outcome == LK_OK && count != 0;
     return outcome;
 }
 
-/* What a take comes to. */
+/* The answer to a take. */
 struct taken {
     lk_claim_info claim;
     lk_outcome outcome;
@@ -106,8 +107,8 @@ static void taken_done(struct taken *taken) {
     free(taken->text);
 }
 
-/* LK_GRANTED with the claim, which then holds what was taken. */
-static lk_outcome hand_over(struct taken *taken, struct lk_decision *decision) {
+/* LK_GRANTED: moves the claim to the decision. */
+static lk_outcome take_claim(struct taken *taken, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     lk_claim_info *claim;
 
@@ -115,7 +116,7 @@ static lk_outcome hand_over(struct taken *taken, struct lk_decision *decision) {
         return lk_error_set(error, taken->outcome, "%s", taken->text != NULL ? taken->text : "");
     }
     if (taken->claim.queue == NULL || taken->claim.id == NULL || taken->claim.owner == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "the service granted a claim on nothing");
+        return lk_error_set(error, LK_INTERNAL, "the service granted a claim without an item");
     }
     claim = malloc(sizeof *claim);
     if (claim == NULL) {
@@ -127,35 +128,35 @@ static lk_outcome hand_over(struct taken *taken, struct lk_decision *decision) {
     return lk_error_clear(error, LK_GRANTED);
 }
 
-void lk_service_add_take(struct lk_words *words, const struct lk_take *take) {
-    lk_words_add_text(words, "CLAIM");
-    lk_words_add_path(words, &take->queue);
-    lk_words_add_pair(words, "OWNER", take->owner);
-    lk_words_add_number_if_any(words, "TTL", take->ttl_ms);
-    lk_words_add_number_if_any(words, "MAXATTEMPTS", take->max_attempts);
+void lk_service_add_take(struct lk_builder *builder, const struct lk_take *take) {
+    lk_builder_add_text(builder, "CLAIM");
+    lk_builder_add_path(builder, &take->queue);
+    lk_builder_add_pair(builder, "OWNER", take->owner);
+    lk_builder_add_number_if_any(builder, "TTL", take->ttl_ms);
+    lk_builder_add_number_if_any(builder, "MAXATTEMPTS", take->max_attempts);
     if (take->ask_number != 0) {
-        /* Sent as a signed number: any 64 bits that do not repeat will do. */
-        lk_words_add_number(words, "ASK", (int64_t)(take->ask_number & INT64_MAX) | 1);
+        /* Sent as a signed number: any bits that do not repeat are enough. */
+        lk_builder_add_number(builder, "ASK", (int64_t)(take->ask_number & INT64_MAX) | 1);
     }
     if (take->note_given) {
-        lk_words_add_pair(words, "NOTE", take->note);
+        lk_builder_add_pair(builder, "NOTE", take->note);
     }
 }
 
-/* Without its number, a second take is a second item. */
+/* Without a number, a repeated take would claim a second item. */
 lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *take,
                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct taken taken = {.outcome = LK_INTERNAL, .claim.ttl_ms = take->ttl_ms};
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
-    lk_service_add_take(&words, take);
-    lk_words_add_text(&words, "TRY");
-    outcome = lk_service_call_for_map(service, &words,
+    lk_service_add_take(&builder, take);
+    lk_builder_add_text(&builder, "TRY");
+    outcome = lk_service_call_for_map(service, &builder,
                                       take->ask_number != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE,
                                       patience, &taken_form, &taken, &decision->error);
     if (outcome == LK_OK) {
-        outcome = hand_over(&taken, decision);
+        outcome = take_claim(&taken, decision);
     }
     taken_done(&taken);
     return outcome;
@@ -165,27 +166,28 @@ lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *tak
 
 lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish *finish,
                              const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    lk_words_add_text(&words, finish->kind == LK_FINISH_DONE ? "DONE" : "RETRY");
-    lk_words_add_path(&words, &finish->queue);
-    lk_words_add(&words, finish->id);
-    lk_words_add_pair(&words, "OWNER", finish->owner);
-    lk_words_add_number_if_any(&words, "TOKEN", (int64_t)finish->token);
-    lk_words_add_number_if_any(&words, "DELAY", finish->delay_ms);
-    return lk_service_tell(service, &words,
-                           finish->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_AGAIN_UNLESS_LOST,
-                           patience, &decision->error);
+    lk_builder_add_text(&builder, finish->kind == LK_FINISH_DONE ? "DONE" : "RETRY");
+    lk_builder_add_path(&builder, &finish->queue);
+    lk_builder_add(&builder, finish->id);
+    lk_builder_add_pair(&builder, "OWNER", finish->owner);
+    lk_builder_add_number_if_any(&builder, "TOKEN", (int64_t)finish->token);
+    lk_builder_add_number_if_any(&builder, "DELAY", finish->delay_ms);
+    return lk_service_call_for_outcome(
+        service, &builder, finish->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_AGAIN_UNLESS_LOST,
+        patience, &decision->error);
 }
 
 lk_outcome lk_service_unpark(struct lk_service *service, const struct lk_unpark *unpark,
                              const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
 
-    lk_words_add_text(&words, "UNPARK");
-    lk_words_add_path(&words, &unpark->queue);
-    lk_words_add(&words, unpark->id);
-    return lk_service_tell(service, &words, LK_SERVICE_ONCE, patience, &decision->error);
+    lk_builder_add_text(&builder, "UNPARK");
+    lk_builder_add_path(&builder, &unpark->queue);
+    lk_builder_add(&builder, unpark->id);
+    return lk_service_call_for_outcome(service, &builder, LK_SERVICE_ONCE, patience,
+                                       &decision->error);
 }
 
 /* ---- looking at work ------------------------------------------------------------------------- */
@@ -194,7 +196,7 @@ lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queu
                             const struct lk_patience *patience, lk_item_list **ret_list,
                             lk_error *error) {
     static const struct lk_paged paged = {.command = "ITEMS",
-                                          .add_path = lk_words_add_path,
+                                          .add_path = lk_builder_add_path,
                                           .form = &lk_form_of_item,
                                           .count = PAGE_ITEMS};
     lk_item_list *list = lk_item_list_new();
@@ -220,13 +222,13 @@ lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queu
                             enum lk_stats_depth depth, const struct lk_patience *patience,
                             lk_queue_stats *ret_stats, lk_error *error) {
     lk_queue_stats stats = {.pushed = 0};
-    struct lk_words words = {.count = 0};
+    struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
-    (void)depth; /* the service counts them all */
-    lk_words_add_text(&words, "STATS");
-    lk_words_add_path(&words, queue);
-    outcome = lk_service_call_for_map(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience,
+    (void)depth; /* the service returns all counts */
+    lk_builder_add_text(&builder, "STATS");
+    lk_builder_add_path(&builder, queue);
+    outcome = lk_service_call_for_map(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, patience,
                                       &lk_form_of_stats, &stats, error);
     if (outcome == LK_OK) {
         *ret_stats = stats;

@@ -22,7 +22,7 @@ bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
     if (core->stats.blocked >= core->config.blocked_max
         || session->blocked_count >= core->config.blocked_per_session_max) {
         lk_core_refuse(core, session, call->tag, LK_FULL,
-                       "R22: so many calls wait already that this one would pass a bound");
+                       "R22: the bound on blocked calls is reached");
         return false;
     }
     if (core->spare_blocked == NULL) {
@@ -149,15 +149,15 @@ static struct lk_answer ended_answer(struct lk_core *core, const struct lk_effec
             answer.outcome = LK_TIMEOUT;
         } else {
             answer.outcome = LK_UNAVAILABLE;
-            answer.text = "the service, or the connection it is bound to, was away for longer than "
-                          "the request lives; ask again";
+            answer.text =
+                "the request expired while the service or its connection was away; ask again";
         }
         break;
     default:
         if (effects->answer.outcome == LK_DEADLOCK) {
             return effects->answer;
         }
-        answer.text = "its owner has withdrawn this request elsewhere";
+        answer.text = "another call of its owner has withdrawn this request";
         break;
     }
     return answer;
@@ -241,7 +241,7 @@ static void time_out(struct lk_core *core, struct lk_blocked *blocked) {
     lk_blocked_free(core, blocked);
     if (request != 0 && is_withdrawn && !withdraw(core, request)) {
         lk_core_refuse(core, session, tag, LK_UNAVAILABLE,
-                       "what was decided could not be written; ask again");
+                       "the decision could not be written; ask again");
         return;
     }
     lk_core_answer(core, session, tag, &answer);

@@ -207,7 +207,7 @@ void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref reque
 static void refuse_unwritten(struct lk_core *core, struct lk_session *session,
                              const struct lk_call *call) {
     lk_core_refuse(core, session, call->tag, LK_UNAVAILABLE,
-                   "what was decided could not be written, nor can it be known whether it was; "
+                   "the decision could not be written, or it is unknown whether it was written; "
                    "ask again");
 }
 
@@ -229,7 +229,7 @@ static bool waits(const struct lk_call *call) {
 static bool reserve(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
     if (!lk_core_has_room(core, &call->command)) {
         lk_core_refuse(core, session, call->tag, LK_FULL,
-                       "the service's bound on values and items is reached");
+                       "the service's bound on the size of values and items is reached");
         return false;
     }
     if (waits(call) && !lk_blocked_reserve(core, session, call)) {

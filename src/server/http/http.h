@@ -31,7 +31,6 @@ enum {
     LK_HTTP_SURPLUS_MAX = 64,        /* connections beyond the bound: each gets an error, or the
                                       * answer of a health check */
     LK_HTTP_REPLY_BYTES_MAX = 64 * 1024 * 1024,
-    LK_HTTP_HOST_BYTES_MAX = 256,
 };
 
 /* A reply as it will be sent. */
@@ -123,9 +122,8 @@ struct lk_http_listener {
     struct event heartbeat; /* of streams */
     uint64_t last_tag;
     uint64_t durable;
-    bool is_checking_host;             /* only local clients can connect, so a Host name may be
+    bool is_checking_host; /* only local clients can connect, so a Host name may be
                                         * part of a DNS rebinding attack */
-    char host[LK_HTTP_HOST_BYTES_MAX]; /* as given by --http */
     /* Of the current call: */
     struct evhttp_request *calling; /* NULL: there is no current call, or it has been answered */
     struct lk_draft draft;

@@ -205,11 +205,11 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     struct lk_http_stream *stream;
 
     if (listener->stream_count == STREAMS_MAX || client == NULL) {
-        return lk_error_set(error, LK_FULL, "too many follow already");
+        return lk_error_set(error, LK_FULL, "too many clients follow events");
     }
     stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory to follow");
+        return lk_error_set(error, LK_INTERNAL, "no memory for an event stream");
     }
     stream->listener = listener;
     stream->request = request;
@@ -239,7 +239,7 @@ lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_
         return outcome;
     }
     if (after != NULL && (after[0] < '0' || after[0] > '9' || *end != '\0')) {
-        return lk_error_set(error, LK_INVALID, "the last event's id is a number");
+        return lk_error_set(error, LK_INVALID, "Last-Event-ID must be a number");
     }
     return open_stream(listener, request, is_all ? NULL : &path, sequence, error);
 }

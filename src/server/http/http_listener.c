@@ -3,9 +3,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "server/http/http.h"
@@ -109,7 +107,8 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
         exchange = batch > listener->durable ? new_exchange(listener, request) : NULL;
         if (batch > listener->durable && exchange == NULL) {
             lk_buffer_done(&reply.body);
-            lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+            lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL,
+                           "no memory for a blocked call");
             return;
         }
     }
@@ -170,7 +169,8 @@ void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *requ
         if (exchange != NULL) {
             free_exchange(exchange);
         }
-        lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL, "no memory to wait");
+        lk_http_refuse(listener, request, HTTP_INTERNAL, LK_INTERNAL,
+                       "no memory for a blocked call");
     } else {
         lk_http_client_free_request(lk_http_client_of(listener, request), request);
     }
@@ -282,35 +282,30 @@ static bool begin_http(struct lk_http_listener *listener) {
     return listener->bound != NULL;
 }
 
-lk_outcome lk_listener_http_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_listener,
-                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
+lk_outcome lk_listener_http_open(struct lk_server *server, struct lk_listen_socket *listen_socket,
+                                 struct lk_listener **ret_listener, lk_error *error) {
     const struct lk_server_options *options = lk_server_options_of(server);
     struct lk_http_listener *listener = calloc(1, sizeof *listener);
     lk_outcome outcome;
 
     if (listener == NULL) {
+        lk_listen_socket_close(listen_socket);
         return lk_error_set(error, LK_INTERNAL, "no memory for the HTTP listener");
     }
     listener->base.ops = &ops;
     listener->server = server;
+    listener->listen_socket = *listen_socket;
+    listener->is_checking_host = listen_socket->path == NULL && options->password == NULL;
     TAILQ_INIT(&listener->blocked);
     TAILQ_INIT(&listener->held);
     TAILQ_INIT(&listener->streams);
     TAILQ_INIT(&listener->ready);
     lk_http_events_begin(listener, options->request_seconds_max);
-    lk_http_clients_begin(listener, options, strncmp(listen, "unix:", 5) == 0);
-    listener->listen_socket.socket = -1;
-    outcome = lk_listen_socket_open(options, listen, &listener->listen_socket, ret_address, error);
-    if (outcome == LK_OK) {
-        listener->is_checking_host =
-            listener->listen_socket.path == NULL && options->password == NULL;
-        (void)snprintf(listener->host, sizeof listener->host, "%s", listen);
-        outcome = lk_core_session_open(lk_server_core(server), &session_ops, listener,
-                                       &listener->session, error);
-    }
+    lk_http_clients_begin(listener, options, listen_socket->path != NULL);
+    outcome = lk_core_session_open(lk_server_core(server), &session_ops, listener,
+                                   &listener->session, error);
     if (outcome == LK_OK && !begin_http(listener)) {
-        outcome = lk_error_set(error, LK_INTERNAL, "libevent opens no HTTP server");
+        outcome = lk_error_set(error, LK_INTERNAL, "libevent cannot start an HTTP server");
     }
     if (outcome != LK_OK) {
         close_listener(&listener->base);

@@ -118,22 +118,26 @@ static void fill_metrics(const struct lk_http_listener *listener, const struct l
         lk_model_stats(core_reply->model, &model);
     }
     lk_core_stats(lk_server_core(listener->server), &core);
-    add_metric(&text, "ready", "gauge", "Whether the store is loaded, and can be written.",
+    add_metric(&text, "ready", "gauge", "1 if the store is loaded and can be written, else 0.",
                core_reply->model != NULL && !core.cannot_write);
-    add_metric(&text, "requests_live", "gauge", "Requests held or in line.", model.live);
-    add_metric(&text, "requests_waiting", "gauge", "Requests in line.", model.waiting);
-    add_metric(&text, "requests_bound", "gauge", "Requests that end with their connection.",
+    add_metric(&text, "requests_live", "gauge", "Live requests, held and waiting.", model.live);
+    add_metric(&text, "requests_waiting", "gauge", "Requests waiting in a queue.", model.waiting);
+    add_metric(&text, "requests_bound", "gauge", "Live requests bound to a connection.",
                core.bound);
     add_metric(&text, "owners", "gauge", "Owners with a live request.", model.owners);
-    add_metric(&text, "sessions", "gauge", "Connections, and one for HTTP.", core.sessions);
-    add_metric(&text, "calls_blocked", "gauge", "Calls that wait for a grant.", core.blocked);
-    add_metric(&text, "followers", "gauge", "Who follows events just now.", core.followers);
-    add_metric(&text, "calls_total", "counter", "Calls since the start.", core.calls);
-    add_metric(&text, "batches_total", "counter", "Transactions since the start.", core.batches);
-    add_metric(&text, "batches_failed_total", "counter", "Transactions that failed.",
-               core.batches_failed);
-    add_metric(&text, "memory_bytes", "gauge", "Memory of the core.", core.bytes);
-    add_metric(&text, "buffered_bytes", "gauge", "What connections have not read or sent whole.",
+    add_metric(&text, "sessions", "gauge", "RESP connections, plus one if HTTP is served.",
+               core.sessions);
+    add_metric(&text, "calls_blocked", "gauge", "Calls blocked until a grant, an item or an event.",
+               core.blocked);
+    add_metric(&text, "followers", "gauge", "Clients following events.", core.followers);
+    add_metric(&text, "calls_total", "counter", "Calls since the service started.", core.calls);
+    add_metric(&text, "batches_total", "counter",
+               "Write transactions committed since the service started.", core.batches);
+    add_metric(&text, "batches_failed_total", "counter",
+               "Write transactions that failed or whose outcome is unknown.", core.batches_failed);
+    add_metric(&text, "memory_bytes", "gauge", "Memory used by the core, the lock table included.",
+               core.bytes);
+    add_metric(&text, "buffered_bytes", "gauge", "Bytes of incomplete requests and unsent replies.",
                lk_server_buffered(listener->server));
     reply->status = HTTP_OK;
     reply->type = of_metrics;
@@ -183,8 +187,7 @@ static void fill_too_large(struct lk_http_reply *reply) {
 
     lk_buffer_done(&reply->body);
     reply->body = (struct lk_buffer){.max = max};
-    (void)lk_error_set(&error, LK_FULL,
-                       "there is no room for the reply, of %zu bytes at most: ask for less", max);
+    (void)lk_error_set(&error, LK_FULL, "the reply would exceed %zu bytes: ask for less", max);
     reply->status = lk_answer_http_status(LK_FULL);
     lk_answer_write_failure(&writer, LK_FULL, error.text);
     lk_buffer_add(&reply->body, "\n", 1);

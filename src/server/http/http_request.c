@@ -79,8 +79,8 @@ static bool is_unambiguous(struct evhttp_request *request) {
 static void refuse_ambiguous(struct lk_http_listener *listener, struct evhttp_request *request) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
     lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID,
-                   "what is asked, or where it ends, is not clear: see Host, Content-Length, "
-                   "Transfer-Encoding (chunked only), and blanks in the names of headers");
+                   "ambiguous request: see Host, Content-Length, Transfer-Encoding (chunked only), "
+                   "and blanks in the names of headers");
 }
 
 /* ---- access ---------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_
     if (host != NULL && listener->is_checking_host) {
         struct lk_slice name = host_of(host);
         if (!is_address(name) && !lk_word_is(name, "localhost")
-            && !lk_slice_equal(name, host_of(listener->host))
+            && !lk_slice_equal(name, host_of(lk_server_options_of(listener->server)->http_listen))
             && !is_allowed(listener, name, false)) {
             return false;
         }
@@ -163,7 +163,7 @@ static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_
 }
 
 /* `Bearer PASSWORD`, or `Basic` with any user and that password. */
-static bool is_known(const char *password, const char *authorization) {
+static bool is_authorized(const char *password, const char *authorization) {
     static const char bearer[] = "Bearer ";
     static const char basic[] = "Basic ";
     char text[CREDENTIAL_BYTES_MAX];
@@ -225,7 +225,7 @@ static lk_outcome parse_query(struct evhttp_request *request, struct evkeyvalq *
         return LK_OK;
     }
     if (strstr(text, "%00") != NULL || evhttp_parse_query_str(text, fields) != 0) {
-        return lk_error_set(error, LK_INVALID, "the query is not NAME=VALUE&..., without NULs");
+        return lk_error_set(error, LK_INVALID, "the query must be NAME=VALUE&... without NULs");
     }
     return LK_OK;
 }
@@ -277,7 +277,7 @@ static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *reques
 
     if (!is_encoded(rest)) {
         return lk_error_set(error, LK_INVALID,
-                            "behind a %% in a path stand two hexadecimal digits");
+                            "a %% in a path must be followed by two hexadecimal digits");
     }
     if (rest.size > 0) {
         encoded = strndup(rest.bytes, rest.size);
@@ -382,7 +382,7 @@ static void refuse_method(struct lk_http_listener *listener, struct evhttp_reque
                           const char *allowed) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", allowed);
     lk_http_refuse(listener, request, HTTP_BADMETHOD, LK_INVALID,
-                   "this route is for another method");
+                   "method not allowed for this route");
 }
 
 static void refuse_method_of_command(struct lk_http_listener *listener,
@@ -442,12 +442,12 @@ static void run_route(struct lk_http_listener *listener, struct evhttp_request *
         return;
     }
     if (!is_known) {
-        lk_http_refuse(listener, request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
+        lk_http_refuse(listener, request, HTTP_NOTFOUND, LK_INVALID, "unknown route");
     } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
         refuse_method_of_command(listener, request, path);
     } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
         lk_http_refuse(listener, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
-                       "the body of a POST is application/json, and says so");
+                       "the Content-Type of a POST must be application/json");
     } else if (type == EVHTTP_REQ_PUT && body_of(request).size > LK_VALUE_BYTES_MAX) {
         lk_http_refuse(listener, request, STATUS_TOO_LARGE, LK_INVALID,
                        "R15: a value has at most 65536 bytes");
@@ -491,18 +491,18 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     if (!is_unambiguous(request)) {
         refuse_ambiguous(listener, request);
     } else if (path == NULL) {
-        lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
+        lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request has no path");
     } else if (!is_from_here(listener, request)) {
         lk_http_refuse(listener, request, STATUS_FORBIDDEN, LK_DENIED,
-                       "the request comes from another site: see Host and Origin");
+                       "cross-site request: see Host and Origin");
     } else if (password != NULL && strcmp(path, "/healthz") != 0
-               && !is_known(password, header_of(request, "Authorization"))) {
+               && !is_authorized(password, header_of(request, "Authorization"))) {
         refuse_unauthenticated(listener, request, client);
     } else if (!is_health_check(path) && !lk_http_client_admit(client)) {
         refuse_surplus(listener, request);
     } else if (!is_health_check(path) && lk_server_is_full(listener->server)) {
         lk_http_refuse(listener, request, STATUS_TOO_MANY, LK_FULL,
-                       "there is no room for the reply just now: too much has not been read");
+                       "too many reply bytes are unread; try again later");
     } else {
         run_route(listener, request, path);
     }

@@ -135,21 +135,22 @@ extern const struct lk_session_ops lk_resp_session_ops;
 /* Ends an answer that lk_reply_buffer_begin() began: whole, or -FULL in its place. */
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch);
 
-/* ---- resp_talk.c ----------------------------------------------------------------------------- */
+/* ---- resp_connection_commands.c -------------------------------------------------------------- */
 
 /*
- * The commands about the connection itself. false: there is none of this name. They write to the
- * reply buffer between its begin and end.
+ * Runs a command about the connection itself, which writes to the reply buffer between its begin
+ * and end. false: there is none of this name.
  */
-bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                  size_t count);
+bool lk_resp_run_connection_command(struct lk_resp_connection *connection,
+                                    const struct lk_slice *arguments, size_t count);
 
 /*
  * In RESP 2 an event looks like an answer, so a client that awaits an answer would mistake it for
  * one. A connection of version 2 that watches therefore takes only the commands that Redis allows
  * there.
  */
-bool lk_resp_is_barred(const struct lk_resp_connection *connection, struct lk_slice name);
+bool lk_resp_is_denied_while_watching(const struct lk_resp_connection *connection,
+                                      struct lk_slice name);
 
 /* A line of CLIENT LIST. */
 void lk_resp_describe(const struct lk_resp_connection *connection, struct lk_buffer *list);
@@ -158,7 +159,9 @@ void lk_resp_describe(const struct lk_resp_connection *connection, struct lk_buf
 void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_reply *reply);
 extern const struct lk_command_spec lk_resp_info;
 
-void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text);
+/* Writes an error to the reply buffer, between its begin and end: `-WORD text`. */
+void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *format,
+                    ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- resp_watch.c ---------------------------------------------------------------------------- */
 
@@ -190,15 +193,18 @@ void lk_resp_write_events(struct lk_resp_connection *connection);
 void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                         size_t count);
 
-/*
- * The commands of resp_talk.c, with their arity as Redis counts it; the last entry is followed by
- * NULL.
- */
-struct lk_resp_word {
+typedef void lk_resp_handler(struct lk_resp_connection *connection,
+                             const struct lk_slice *arguments, size_t count);
+
+/* The commands of resp_connection_commands.c; the name of the last entry is NULL. */
+struct lk_resp_connection_command {
     const char *name;
-    int arity;
+    int arity; /* as Redis counts: with the name; negative: at least so many */
     const char *summary;
+    lk_resp_handler *run; /* NULL: INFO, which the core answers */
+    bool is_before_auth;  /* allowed before authentication */
+    bool is_for_watching; /* allowed in version 2 while the connection watches */
 };
-extern const struct lk_resp_word lk_resp_words[];
+extern const struct lk_resp_connection_command lk_resp_connection_commands[];
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that go to the core, and the core's replies. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "server/resp/resp.h"
 
-enum { SHOWN_NAME_BYTES_MAX = 64 };
+enum { SHOWN_NAME_BYTES_MAX = 64, ERROR_BYTES_MAX = 512 };
 
 /* Every call of a connection has the same tag: one at a time is with the core. */
 static const uint64_t the_tag = 1;
@@ -15,13 +17,20 @@ static struct lk_form_writer writer_of(struct lk_resp_connection *connection) {
     return lk_form_writer_resp(&connection->replies.bytes, connection->version);
 }
 
-void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
+void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *format,
+                    ...) {
+    char text[ERROR_BYTES_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     lk_resp_put_error(&connection->replies.bytes, word, lk_slice_of(text));
 }
 
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
     if (!lk_reply_buffer_fits(&connection->replies)) {
-        lk_resp_refuse(connection, "FULL", "there is no room for the reply, ask for less");
+        lk_resp_refuse(connection, "FULL", "the reply is too large; ask for less");
     }
     lk_reply_buffer_end(&connection->replies, batch, true);
     lk_resp_connection_charge(connection);
@@ -78,13 +87,6 @@ const struct lk_session_ops lk_resp_session_ops = {
 
 /* ---- to the core ----------------------------------------------------------------------------- */
 
-/* Answers with one error. */
-static void refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
-    lk_reply_buffer_begin(&connection->replies);
-    lk_resp_refuse(connection, word, text);
-    lk_resp_end_answer(connection, 0);
-}
-
 static void refuse_draft(struct lk_resp_connection *connection, const lk_error *error) {
     struct lk_form_writer writer = writer_of(connection);
 
@@ -122,7 +124,9 @@ static void call(struct lk_resp_connection *connection) {
     connection->blocked = lk_reply_context_copy(&listener->context);
     if (connection->blocked == NULL) {
         lk_core_cancel(core, connection->session, the_tag, &times);
-        refuse(connection, "INTERNAL", "no memory to wait");
+        lk_reply_buffer_begin(&connection->replies);
+        lk_resp_refuse(connection, "INTERNAL", "no memory for a blocked call");
+        lk_resp_end_answer(connection, 0);
     }
 }
 
@@ -145,49 +149,10 @@ static void execute(struct lk_resp_connection *connection, const struct lk_comma
     call(connection);
 }
 
-static void refuse_unknown(struct lk_resp_connection *connection, struct lk_slice name) {
-    lk_error error;
-
-    (void)lk_error_set(&error, LK_INVALID, "unknown command '%.*s'",
-                       (int)(name.size < SHOWN_NAME_BYTES_MAX ? name.size : SHOWN_NAME_BYTES_MAX),
-                       name.bytes);
-    refuse(connection, "ERR", error.text);
-}
-
-static void refuse_barred(struct lk_resp_connection *connection, struct lk_slice name) {
-    lk_error error;
-
-    (void)lk_error_set(&error, LK_INVALID,
-                       "Can't execute '%.*s': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / WATCH / UNWATCH "
-                       "/ PING / QUIT / RESET are allowed in this context",
-                       (int)(name.size < SHOWN_NAME_BYTES_MAX ? name.size : SHOWN_NAME_BYTES_MAX),
-                       name.bytes);
-    refuse(connection, "ERR", error.text);
-}
-
-static void talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                 size_t count) {
-    bool is_known;
-
-    lk_reply_buffer_begin(&connection->replies);
-    is_known = lk_resp_talk(connection, arguments, count);
-    lk_resp_end_answer(connection, 0);
-    if (!is_known) {
-        refuse_unknown(connection, arguments[0]);
-    }
-}
-
 static void ask_info(struct lk_resp_connection *connection) {
     connection->listener->context.command = &lk_resp_info;
     connection->listener->call = (struct lk_call){.kind = LK_CALL_INFO};
     call(connection);
-}
-
-static void refuse_arity(struct lk_resp_connection *connection, const char *name) {
-    lk_error error;
-
-    (void)lk_error_set(&error, LK_INVALID, "wrong number of arguments for '%s' command", name);
-    refuse(connection, "ERR", error.text);
 }
 
 /* `HTTP/1.1` and the like. */
@@ -216,26 +181,44 @@ static bool is_stranger_at_end(struct lk_resp_connection *connection) {
     return !connection->is_authenticated && ++connection->commands > LK_RESP_STRANGER_COMMANDS_MAX;
 }
 
+/* Answers a command about the connection itself, or says why a command cannot be executed. */
+static void answer_here(struct lk_resp_connection *connection,
+                        const struct lk_command_spec *command, const struct lk_slice *arguments,
+                        size_t count) {
+    int shown = (int)lk_min((int64_t)arguments[0].size, SHOWN_NAME_BYTES_MAX);
+
+    if (lk_resp_is_denied_while_watching(connection, arguments[0])) {
+        lk_resp_refuse(connection, "ERR",
+                       "Can't execute '%.*s': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / WATCH / UNWATCH "
+                       "/ PING / QUIT / RESET are allowed in this context",
+                       shown, arguments[0].bytes);
+    } else if (command != NULL && !connection->is_authenticated) {
+        lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
+    } else if (command != NULL) {
+        lk_resp_refuse(connection, "ERR", "wrong number of arguments for '%s' command",
+                       command->name);
+    } else if (!lk_resp_run_connection_command(connection, arguments, count)) {
+        lk_resp_refuse(connection, "ERR", "unknown command '%.*s'", shown, arguments[0].bytes);
+    }
+}
+
 void lk_resp_execute(struct lk_resp_connection *connection) {
     const struct lk_resp_request *request = &connection->listener->request;
     const struct lk_slice *arguments = request->arguments;
     size_t count = request->argument_count;
     const struct lk_command_spec *command = lk_command_find(arguments[0]);
+    bool is_allowed =
+        connection->is_authenticated && !lk_resp_is_denied_while_watching(connection, arguments[0]);
 
     if (is_of_http(request) || is_stranger_at_end(connection)) {
         connection->is_ending = true;
-    } else if (lk_resp_is_barred(connection, arguments[0])) {
-        refuse_barred(connection, arguments[0]);
-    } else if (command == NULL && connection->is_authenticated
-               && lk_word_is(arguments[0], lk_resp_info.name)) {
+    } else if (is_allowed && lk_word_is(arguments[0], lk_resp_info.name)) {
         ask_info(connection);
-    } else if (command == NULL) {
-        talk(connection, arguments, count);
-    } else if (!connection->is_authenticated) {
-        refuse(connection, "NOAUTH", "Authentication required.");
-    } else if (count - 1 < lk_command_operand_count(command)) {
-        refuse_arity(connection, command->name);
-    } else {
+    } else if (is_allowed && command != NULL && count - 1 >= lk_command_operand_count(command)) {
         execute(connection, command, arguments + 1, count - 1);
+    } else {
+        lk_reply_buffer_begin(&connection->replies);
+        answer_here(connection, command, arguments, count);
+        lk_resp_end_answer(connection, 0);
     }
 }

@@ -225,7 +225,7 @@ static void on_writable(evutil_socket_t socket, short what, void *context) {
     if ((what & EV_TIMEOUT) != 0) { /* the reason cannot be sent: the client does not read */
         lk_server_log("a client that does not read",
                       "number %" PRIu64
-                      " has read nothing for %ld s of what it is told, and is cut off",
+                      " has read none of its replies for %ld s and is disconnected",
                       connection->session != NULL ? lk_session_number(connection->session) : 0,
                       (long)write_timeout_of(connection).tv_sec);
         connection->is_dead = true;
@@ -266,7 +266,7 @@ static void write_out(struct lk_resp_connection *connection) {
 
 /* An answer is missing, so the answers after it would make no sense. */
 static void log_no_memory(const struct lk_resp_connection *connection) {
-    lk_server_log("no memory for an answer", "client number %" PRIu64 " is cut off",
+    lk_server_log("no memory for an answer", "client number %" PRIu64 " is disconnected",
                   connection->session != NULL ? lk_session_number(connection->session) : 0);
 }
 
@@ -398,7 +398,8 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
         != LK_OK) {
         connection->session = NULL;
         lk_reply_buffer_begin(&connection->replies);
-        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", error.text);
+        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", "%s",
+                       error.text);
         lk_resp_end_answer(connection, 0);
         connection->is_ending = true;
     }

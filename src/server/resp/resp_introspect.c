@@ -10,10 +10,10 @@ struct described {
     int64_t arity;     /* as Redis counts: with the name; negative: at least so many */
 };
 
-static size_t word_count(void) {
+static size_t connection_command_count(void) {
     size_t count = 0;
 
-    while (lk_resp_words[count].name != NULL) {
+    while (lk_resp_connection_commands[count].name != NULL) {
         count++;
     }
     return count;
@@ -29,13 +29,15 @@ static struct described describe(size_t index) {
             .arity = -(int64_t)(1 + lk_command_operand_count(command)),
         };
     }
-    const struct lk_resp_word *word = &lk_resp_words[index - lk_command_count];
-    return (struct described){.name = word->name, .summary = word->summary, .arity = word->arity};
+    const struct lk_resp_connection_command *command =
+        &lk_resp_connection_commands[index - lk_command_count];
+    return (struct described){
+        .name = command->name, .summary = command->summary, .arity = command->arity};
 }
 
 /* The index of the command of that name, or the number of commands. */
 static size_t find(struct lk_slice name) {
-    size_t count = lk_command_count + word_count();
+    size_t count = lk_command_count + connection_command_count();
     size_t i = 0;
 
     while (i < count && !lk_word_is(name, describe(i).name)) {
@@ -86,7 +88,7 @@ static void write_docs(struct lk_form_writer *writer, size_t index) {
 static void write_infos(struct lk_resp_connection *connection, const struct lk_slice *names,
                         size_t name_count) {
     struct lk_buffer *out = &connection->replies.bytes;
-    size_t all = lk_command_count + word_count();
+    size_t all = lk_command_count + connection_command_count();
     size_t count = name_count > 0 ? name_count : all;
 
     lk_resp_put_array(out, count);
@@ -106,7 +108,7 @@ static void write_all_docs(struct lk_resp_connection *connection, const struct l
                            size_t name_count) {
     struct lk_form_writer writer =
         lk_form_writer_resp(&connection->replies.bytes, connection->version);
-    size_t all = lk_command_count + word_count();
+    size_t all = lk_command_count + connection_command_count();
 
     lk_form_open_map(&writer, NULL);
     for (size_t i = 0; i < (name_count > 0 ? name_count : all); i++) {
@@ -119,7 +121,7 @@ static void write_all_docs(struct lk_resp_connection *connection, const struct l
 }
 
 static void write_names(struct lk_resp_connection *connection) {
-    size_t count = lk_command_count + word_count();
+    size_t count = lk_command_count + connection_command_count();
 
     lk_resp_put_array(&connection->replies.bytes, count);
     for (size_t i = 0; i < count; i++) {
@@ -132,7 +134,8 @@ void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_s
     if (count == 1) {
         write_infos(connection, NULL, 0);
     } else if (lk_word_is(arguments[1], "COUNT")) {
-        lk_resp_put_number(&connection->replies.bytes, (int64_t)(lk_command_count + word_count()));
+        lk_resp_put_number(&connection->replies.bytes,
+                           (int64_t)(lk_command_count + connection_command_count()));
     } else if (lk_word_is(arguments[1], "DOCS")) {
         write_all_docs(connection, arguments + 2, count - 2);
     } else if (lk_word_is(arguments[1], "INFO")) {

@@ -165,37 +165,30 @@ static const struct lk_listener_ops ops = {
     .close = close_listener,
 };
 
-lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_listener,
-                                 char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
+lk_outcome lk_listener_resp_open(struct lk_server *server, struct lk_listen_socket *listen_socket,
+                                 struct lk_listener **ret_listener, lk_error *error) {
     const struct lk_server_options *options = lk_server_options_of(server);
     struct lk_resp_listener *listener = calloc(1, sizeof *listener);
-    lk_outcome outcome;
 
     if (listener == NULL) {
+        lk_listen_socket_close(listen_socket);
         return lk_error_set(error, LK_INTERNAL, "no memory for the RESP listener");
-    }
-    outcome = lk_listen_socket_open(options, listen, &listener->listen_socket, ret_address, error);
-    if (outcome != LK_OK) {
-        free(listener);
-        return outcome;
     }
     listener->base.ops = &ops;
     listener->server = server;
+    listener->listen_socket = *listen_socket;
     listener->count_max = options->connections_max;
     listener->request_s = options->request_seconds_max;
-    lk_admission_begin(&listener->admission, options->strangers_max,
-                       listener->listen_socket.path != NULL, lk_resp_connection_evict);
+    lk_admission_begin(&listener->admission, options->strangers_max, listen_socket->path != NULL,
+                       lk_resp_connection_evict);
     TAILQ_INIT(&listener->all);
     TAILQ_INIT(&listener->ready);
-    (void)event_assign(&listener->acceptable, lk_server_loop(server),
-                       listener->listen_socket.socket, EV_READ | EV_PERSIST, on_acceptable,
-                       listener);
+    (void)event_assign(&listener->acceptable, lk_server_loop(server), listen_socket->socket,
+                       EV_READ | EV_PERSIST, on_acceptable, listener);
     (void)evtimer_assign(&listener->retry, lk_server_loop(server), on_retry, listener);
     if (event_add(&listener->acceptable, NULL) != 0) {
-        lk_listen_socket_close(&listener->listen_socket);
-        free(listener);
-        return lk_error_set(error, LK_INTERNAL, "the loop takes no listener");
+        close_listener(&listener->base);
+        return lk_error_set(error, LK_INTERNAL, "the event loop cannot watch the listen socket");
     }
     *ret_listener = &listener->base;
     return LK_OK;

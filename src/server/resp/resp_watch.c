@@ -85,7 +85,7 @@ static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watc
     }
     added = calloc(1, sizeof *added);
     if (added == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory to watch");
+        return lk_error_set(error, LK_INTERNAL, "no memory for a watch");
     }
     added->connection = connection;
     added->kind = kind;

@@ -15,9 +15,6 @@
 
 enum { INFO_BYTES_MAX = 2048, LIST_LINE_BYTES_MAX = 768 };
 
-typedef void talk_handler(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                          size_t count);
-
 static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
     return &connection->replies.bytes;
 }
@@ -51,8 +48,8 @@ static bool authenticate(struct lk_resp_connection *connection, const struct lk_
     return true;
 }
 
-static void talk_auth(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                      size_t count) {
+static void run_auth(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                     size_t count) {
     const struct lk_slice *user = count == 3 ? &arguments[1] : NULL;
 
     if (count > 3) {
@@ -72,7 +69,8 @@ static bool set_name(struct lk_resp_connection *connection, struct lk_slice name
         }
     }
     if (name.size > LK_RESP_NAME_BYTES_MAX) {
-        lk_resp_refuse(connection, "ERR", "Client names have at most 64 bytes.");
+        lk_resp_refuse(connection, "ERR", "Client names have at most %d bytes.",
+                       LK_RESP_NAME_BYTES_MAX);
         return false;
     }
     memcpy(connection->name, name.bytes, name.size);
@@ -95,8 +93,8 @@ static void write_hello(struct lk_resp_connection *connection) {
 }
 
 /* HELLO [version [AUTH user password] [SETNAME name]] */
-static void talk_hello(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                       size_t count) {
+static void run_hello(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
     int64_t version = connection->version;
     size_t at = 2;
 
@@ -185,8 +183,8 @@ static bool is_list(const struct lk_slice *arguments, size_t count) {
                    && lk_word_is(arguments[3], "NORMAL")));
 }
 
-static void talk_client(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                        size_t count) {
+static void run_client(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                       size_t count) {
     struct lk_slice what = arguments[1];
 
     if (lk_word_is(what, "ID") && count == 2) {
@@ -215,8 +213,8 @@ static void talk_client(struct lk_resp_connection *connection, const struct lk_s
 
 /* ---- other commands -------------------------------------------------------------------------- */
 
-static void talk_ping(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                      size_t count) {
+static void run_ping(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                     size_t count) {
     if (count > 2) {
         lk_resp_refuse(connection, "ERR", "wrong number of arguments for 'ping' command");
     } else if (connection->version < 3 && connection->watch_count > 0) {
@@ -230,14 +228,14 @@ static void talk_ping(struct lk_resp_connection *connection, const struct lk_sli
     }
 }
 
-static void talk_echo(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                      size_t count) {
+static void run_echo(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                     size_t count) {
     (void)count;
     lk_resp_put_bulk(out_of(connection), arguments[1]);
 }
 
-static void talk_select(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                        size_t count) {
+static void run_select(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                       size_t count) {
     (void)count;
     if (lk_slice_equal(arguments[1], lk_slice_of("0"))) {
         lk_resp_put_simple(out_of(connection), "OK");
@@ -247,23 +245,23 @@ static void talk_select(struct lk_resp_connection *connection, const struct lk_s
 }
 
 /* The first question of cluster clients. */
-static void talk_cluster(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                         size_t count) {
+static void run_cluster(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                        size_t count) {
     (void)arguments;
     (void)count;
     lk_resp_refuse(connection, "ERR", "This instance has cluster support disabled");
 }
 
-static void talk_quit(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                      size_t count) {
+static void run_quit(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                     size_t count) {
     (void)arguments;
     (void)count;
     lk_resp_put_simple(out_of(connection), "OK");
     connection->is_ending = true;
 }
 
-static void talk_reset(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                       size_t count) {
+static void run_reset(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
     (void)arguments;
     (void)count;
     lk_resp_unwatch_all(connection);
@@ -273,8 +271,8 @@ static void talk_reset(struct lk_resp_connection *connection, const struct lk_sl
     lk_resp_put_simple(out_of(connection), "RESET");
 }
 
-static void talk_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                       size_t count) {
+static void run_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                      size_t count) {
     struct lk_form_writer writer = lk_form_writer_resp(out_of(connection), connection->version);
     lk_error error;
 
@@ -285,8 +283,8 @@ static void talk_watch(struct lk_resp_connection *connection, const struct lk_sl
     }
 }
 
-static void talk_unwatch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                         size_t count) {
+static void run_unwatch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                        size_t count) {
     (void)arguments;
     (void)count;
     lk_resp_unwatch(connection);
@@ -303,23 +301,23 @@ static void subscribe(struct lk_resp_connection *connection, enum lk_resp_watch_
     }
 }
 
-static void talk_subscribe(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                           size_t count) {
+static void run_subscribe(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                          size_t count) {
     subscribe(connection, LK_RESP_SUBSCRIBE, arguments, count);
 }
 
-static void talk_psubscribe(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                            size_t count) {
+static void run_psubscribe(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                           size_t count) {
     subscribe(connection, LK_RESP_PSUBSCRIBE, arguments, count);
 }
 
-static void talk_unsubscribe(struct lk_resp_connection *connection,
-                             const struct lk_slice *arguments, size_t count) {
+static void run_unsubscribe(struct lk_resp_connection *connection, const struct lk_slice *arguments,
+                            size_t count) {
     lk_resp_unsubscribe(connection, LK_RESP_SUBSCRIBE, arguments + 1, count - 1);
 }
 
-static void talk_punsubscribe(struct lk_resp_connection *connection,
-                              const struct lk_slice *arguments, size_t count) {
+static void run_punsubscribe(struct lk_resp_connection *connection,
+                             const struct lk_slice *arguments, size_t count) {
     lk_resp_unsubscribe(connection, LK_RESP_PSUBSCRIBE, arguments + 1, count - 1);
 }
 
@@ -378,95 +376,64 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Their handlers are below, in the same order. */
-const struct lk_resp_word lk_resp_words[] = {
-    {"PING", -1, "Answers PONG, or what it is given"},
-    {"ECHO", 2, "Answers what it is given"},
-    {"HELLO", -1, "Begins: the version of the protocol, password, name"},
-    {"AUTH", -2, "Says the password"},
-    {"CLIENT", -2, "ID, INFO, SETNAME, GETNAME, SETINFO and LIST of connections"},
-    {"CLUSTER", -1, "There is none: always an error"},
-    {"SENTINEL", -1, "There is none: always an error"},
-    {"COMMAND", -1, "COUNT, DOCS, INFO and LIST of the commands"},
-    {"INFO", -1, "What the service is and does"},
-    {"SELECT", 2, "There is one database, 0"},
-    {"WATCH", -1, "Tells what happens at or below a prefix, until UNWATCH"},
-    {"UNWATCH", 1, "Ends every WATCH of the connection"},
-    {"SUBSCRIBE", -2, "WATCH for each path, as a channel"},
-    {"PSUBSCRIBE", -2, "WATCH for each PREFIX/*, or * for everything"},
-    {"UNSUBSCRIBE", -1, "Ends these subscriptions, or all"},
-    {"PUNSUBSCRIBE", -1, "Ends these patterns, or all"},
-    {"RESET", 1, "The connection as it began"},
-    {"QUIT", -1, "Ends the connection"},
-    {NULL, 0, NULL},
+const struct lk_resp_connection_command lk_resp_connection_commands[] = {
+    {"PING", -1, "Replies PONG, or with the argument", run_ping, .is_for_watching = true},
+    {"ECHO", 2, "Replies with the argument", run_echo},
+    {"HELLO", -1, "Sets the protocol version, authenticates, names the connection", run_hello,
+     .is_before_auth = true},
+    {"AUTH", -2, "Authenticates the connection", run_auth, .is_before_auth = true},
+    {"CLIENT", -2, "ID, INFO, SETNAME, GETNAME, SETINFO and LIST of connections", run_client},
+    {"CLUSTER", -1, "Not a cluster: always an error", run_cluster},
+    {"SENTINEL", -1, "Not a sentinel: always an error", run_cluster},
+    {"COMMAND", -1, "COUNT, DOCS, INFO and LIST of the commands", lk_resp_introspect},
+    {"INFO", -1, "Returns the state of the service", NULL},
+    {"SELECT", 2, "Selects a database; there is only 0", run_select},
+    {"WATCH", -1, "Pushes events at or below a prefix, until UNWATCH", run_watch,
+     .is_for_watching = true},
+    {"UNWATCH", 1, "Ends every WATCH of the connection", run_unwatch, .is_for_watching = true},
+    {"SUBSCRIBE", -2, "WATCH for each path, as a channel", run_subscribe, .is_for_watching = true},
+    {"PSUBSCRIBE", -2, "WATCH for each PREFIX/*, or * for everything", run_psubscribe,
+     .is_for_watching = true},
+    {"UNSUBSCRIBE", -1, "Ends these subscriptions, or all", run_unsubscribe,
+     .is_for_watching = true},
+    {"PUNSUBSCRIBE", -1, "Ends these patterns, or all", run_punsubscribe, .is_for_watching = true},
+    {"RESET", 1, "Resets the connection to its initial state", run_reset, .is_before_auth = true,
+     .is_for_watching = true},
+    {"QUIT", -1, "Closes the connection", run_quit, .is_before_auth = true,
+     .is_for_watching = true},
+    {NULL, 0, NULL, NULL},
 };
 
-static talk_handler *const handlers[] = {
-    talk_ping,      talk_echo,       talk_hello,       talk_auth,
-    talk_client,    talk_cluster,    talk_cluster,     lk_resp_introspect,
-    NULL,           talk_select,     talk_watch,       talk_unwatch,
-    talk_subscribe, talk_psubscribe, talk_unsubscribe, talk_punsubscribe,
-    talk_reset,     talk_quit,
-};
+/* The command of that name, or the entry that ends the table. */
+static const struct lk_resp_connection_command *find_command(struct lk_slice name) {
+    const struct lk_resp_connection_command *command = lk_resp_connection_commands;
 
-/* Whether the command is allowed before authentication. */
-static bool is_for_strangers(talk_handler *handler) {
-    return handler == talk_hello || handler == talk_auth || handler == talk_quit
-           || handler == talk_reset;
-}
-
-static bool is_for_watching(talk_handler *handler) {
-    static talk_handler *const allowed[] = {
-        talk_watch,        talk_unwatch, talk_subscribe, talk_psubscribe, talk_unsubscribe,
-        talk_punsubscribe, talk_ping,    talk_reset,     talk_quit,
-    };
-    bool is_allowed = false;
-
-    for (size_t i = 0; i < sizeof allowed / sizeof(*allowed); i++) {
-        is_allowed = is_allowed || handler == allowed[i];
+    while (command->name != NULL && !lk_word_is(name, command->name)) {
+        command++;
     }
-    return is_allowed;
+    return command;
 }
 
-/* The index of the command of that name, or the number of commands. */
-static size_t find_word(struct lk_slice name) {
-    size_t i = 0;
-
-    while (lk_resp_words[i].name != NULL && !lk_word_is(name, lk_resp_words[i].name)) {
-        i++;
-    }
-    return i;
-}
-
-bool lk_resp_is_barred(const struct lk_resp_connection *connection, struct lk_slice name) {
-    size_t i = find_word(name);
-
+bool lk_resp_is_denied_while_watching(const struct lk_resp_connection *connection,
+                                      struct lk_slice name) {
     return connection->version < 3 && connection->watch_count > 0
-           && (lk_resp_words[i].name == NULL || !is_for_watching(handlers[i]));
+           && !find_command(name)->is_for_watching;
 }
 
-bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                  size_t count) {
-    size_t i = find_word(arguments[0]);
-    size_t needed;
+bool lk_resp_run_connection_command(struct lk_resp_connection *connection,
+                                    const struct lk_slice *arguments, size_t count) {
+    const struct lk_resp_connection_command *command = find_command(arguments[0]);
+    size_t needed = (size_t)(command->arity < 0 ? -command->arity : command->arity);
 
-    if (lk_resp_words[i].name == NULL) {
-        if (!connection->is_authenticated) {
-            lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
-        }
-        return !connection->is_authenticated;
-    }
-    needed =
-        (size_t)(lk_resp_words[i].arity < 0 ? -lk_resp_words[i].arity : lk_resp_words[i].arity);
-    if (!connection->is_authenticated && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
+    if (!connection->is_authenticated && !command->is_before_auth) {
         lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
-    } else if (count < needed || (lk_resp_words[i].arity > 0 && count != needed)) {
-        lk_error error;
-        (void)lk_error_set(&error, LK_INVALID, "wrong number of arguments for '%s' command",
-                           lk_resp_words[i].name);
-        lk_resp_refuse(connection, "ERR", error.text);
+    } else if (command->name == NULL) {
+        return false;
+    } else if (count < needed || (command->arity > 0 && count != needed)) {
+        lk_resp_refuse(connection, "ERR", "wrong number of arguments for '%s' command",
+                       command->name);
     } else {
-        handlers[i](connection, arguments, count);
+        command->run(connection, arguments, count);
     }
     return true;
 }
