@@ -34,12 +34,12 @@
  * engine's table states the first group; lk_engine_capabilities() reads the second off the table.
  */
 enum lk_capability {
-    LK_CAN_QUEUE = 1u << 0,     /* waiting in line, R7-R12 */
+    LK_CAN_QUEUE = 1u << 0,     /* waiting requests have a queue, R7-R12 */
     LK_CAN_ROOTS = 1u << 1,     /* several roots in one decision, R14 */
     LK_CAN_DEADLOCK = 1u << 2,  /* R13 */
     LK_CAN_EXCLUSIVE = 1u << 3, /* exclusive and unlimited shared parts, not limits alone */
     LK_CAN_PERSIST = 1u << 4,   /* survives the death of every process */
-    LK_CAN_RETRY = 1u << 5,     /* without a line: a blocked wait asks again until it is granted */
+    LK_CAN_RETRY = 1u << 5,     /* without a queue: a blocked wait asks again until it is granted */
     LK_BINDS_TO_PROCESS = 1u << 6, /* a lease ends with its process, and only that can end it */
     LK_TAKES_IN_AWAIT = 1u << 7,   /* await() for work takes; the next take finds the item (R3) */
 
@@ -92,7 +92,7 @@ struct lk_wait_cursor {
                                          is in use */
     uint64_t id;                      /* the request's id in the store */
     uint64_t version;                 /* the engine's own: what it had seen of the store by then */
-    size_t in_the_way; /* 0: unknown. An engine that polls looks seldom when many are ahead */
+    size_t in_the_way; /* 0: unknown. An engine that polls does so seldom when many are ahead */
     int64_t due_us;    /* the engine's own: when something may come free by itself */
     int64_t taken_us;  /* of a take: when, on the store's clock */
 };
@@ -164,13 +164,13 @@ struct lk_announcement {
     size_t pushed;     /* of these */
     size_t duplicates; /* of these: another client had pushed them meanwhile */
     size_t forgotten;  /* marks whose row does not fit any more */
-    bool has_enough;   /* so many items are ready that none were looked for */
+    bool has_enough;   /* so many items are ready that the round read no rows */
     uint64_t version;  /* for table_await: what it had seen of the store by then */
 };
 
 /* Which files an engine's URLs name: paths that may be relative to the working directory. */
 struct lk_url_files {
-    bool is_path;               /* what stands before the `?` is one */
+    bool is_path;               /* the part before the `?` is one */
     bool is_encoded;            /* with %XX in it */
     bool needs_slash;           /* it is a name without a slash, and a path with one */
     const char *const *options; /* names of options that are, with %XX; ended by NULL */
@@ -180,10 +180,10 @@ struct lk_url_files {
 /* R21. */
 struct lk_event_ops {
     /*
-     * Marks the store as watched, makes what is overdue happen, and answers at once with what
-     * has happened behind query->after, or with where that is now. Gaps stand among the events. An
-     * engine that waits until query->until_us while there are none need not do so once more in
-     * await(). LK_OK with *ret_page, for lk_event_page_free().
+     * Marks the store as watched, ends what is past its deadline, and returns the events behind
+     * query->after, gaps among them, or the position of the last one. Does not wait for events,
+     * but an engine may do so until query->until_us, and need not again in await(). LK_OK with
+     * *ret_page, for lk_event_page_free().
      */
     lk_outcome (*read)(struct lk_engine *engine, const struct lk_event_query *query,
                        const struct lk_patience *patience, struct lk_event_page **ret_page,
@@ -213,17 +213,17 @@ struct lk_table_ops {
                         const struct lk_patience *patience, lk_error *error);
 
     /*
-     * Looks for up to `max` rows to announce and pushes them, some in each of several short
-     * transactions; forgets some marks of rows that do not fit any more. max 0: only looks; `found`
-     * is 1 if there are any.
+     * Finds up to `max` rows to announce and pushes them, some in each of several short
+     * transactions; forgets some marks of rows that do not fit any more. max 0: pushes none;
+     * `found` is 1 if there are any.
      */
     lk_outcome (*announce)(struct lk_engine *engine, const struct lk_source *source, size_t max,
                            const struct lk_patience *patience,
                            struct lk_announcement *ret_announcement, lk_error *error);
 
     /*
-     * The engine's decide(), of the source's queue. TAKE: looks again, in its own transaction,
-     * whether the item's row still fits: if not, the item is dropped and the next one looked at.
+     * The engine's decide(), of the source's queue. TAKE: checks again, in its own transaction,
+     * whether the item's row still fits: if not, drops the item and checks the next one.
      * The claim has the row's id. FINISH: when it ends the claim as done, the source's statement
      * runs in the same transaction; a row that fits even then is marked. LK_INVALID: the statement
      * failed, and nothing has changed: the claim is held as before.
@@ -244,7 +244,7 @@ struct lk_table_ops {
 
     /*
      * Blocks, as the engine's await() does, until there may be something to announce since a round
-     * that has seen `version`. NULL: the engine cannot tell; come again after a while.
+     * that has seen `version`. NULL: the engine cannot detect that; the caller polls.
      */
     lk_outcome (*await)(struct lk_engine *engine, uint64_t version, int64_t until_us,
                         struct lk_waker *waker);
@@ -288,8 +288,8 @@ struct lk_engine_ops {
      * what it changed is as durable as the store makes it. Blocks for the store alone, no longer
      * than the patience. The outcomes of the command's own, and what is true then:
      *
-     *     ASK      R3, R7-R10, R13: GRANTED: held. WAITING: in line. BUSY, DEADLOCK, FULL, LOST:
-     *              nothing new stands there. result names what is in the way, or the cycle
+     *     ASK      R3, R7-R10, R13: GRANTED: held. WAITING: in the queue. BUSY, DEADLOCK, FULL,
+     *              LOST: the ask has added no request. result names the blockers, or the cycle
      *     RENEW    LK_OK: the deadline has moved. LOST: not held, nothing changed
      *     RELEASE  LK_OK: ended, and the value is written. LOST: nothing changed
      *     BREAK    R12: LK_OK, on record with `by` and `reason`
