@@ -15,7 +15,9 @@
 #include "cli/parse/command_line.h"
 #include "lockkeeper/lockkeeper.h"
 
-/* How this call of the program wants to be answered. */
+enum { LK_EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
+
+/* How this call of the program prints. */
 struct lk_cli {
     FILE *out;
     FILE *err;
