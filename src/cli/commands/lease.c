@@ -16,7 +16,7 @@ struct lease_call {
     char made_owner[LK_OWNER_TEXT_SIZE];
 };
 
-/* LK_OK; else the failure has been said, *ret_exit_code is set and nothing needs closing. */
+/* LK_OK; else the failure is printed, *ret_exit_code is set and nothing needs closing. */
 static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_line *line,
                             struct lease_call *call, int *ret_exit_code) {
     lk_error error;
@@ -31,7 +31,7 @@ static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_li
     return lk_cli_open(cli, line, &call->store, ret_exit_code);
 }
 
-/* Says what came of it. `result` is NULL only when memory is exhausted. */
+/* Prints the outcome. `result` is NULL only when memory is exhausted. */
 static int say_answer(const struct lk_cli *cli, const struct lease_call *call, lk_result *result,
                       const lk_error *error) {
     if (result == NULL) {
@@ -69,7 +69,7 @@ static void say_shared(const struct lk_cli *cli, const struct lease_call *call,
     }
 }
 
-/* The second line of --value: empty where there is none. */
+/* The second line of --value: empty if there is no value. */
 static void write_value(const struct lk_cli *cli, const lk_result *result) {
     if (result->value != NULL) {
         (void)fwrite(result->value, 1, result->value_size, cli->out);

@@ -34,7 +34,7 @@ static void write_when(int64_t at_unix_ms, char when[WHEN_SIZE]) {
     (void)snprintf(when, WHEN_SIZE, "%s.%03d", text, (int)(at_unix_ms % 1000));
 }
 
-/* `text`, with a word before it, where there is any. false: memory is exhausted. */
+/* `before` and `text`; nothing if text is NULL. false: memory is exhausted. */
 static bool write_word(FILE *out, const char *before, const char *text) {
     char *visible;
 

@@ -35,11 +35,11 @@ struct supervision {
     struct lk_run_plan promised; /* what the lease asks for */
     struct lk_run_plan allowed;  /* what --max-time asks for */
     enum lk_run_step step;       /* how far CMD's end has gone; never goes back */
-    bool is_lease_gone;          /* said by the store, or the promise has passed */
-    bool is_lost;                /* the lease is what CMD was ended for, or is known to be gone */
+    bool is_lease_gone;          /* the store has answered so, or the deadline has passed */
+    bool is_lost; /* CMD was ended because of the lease, or the lease is known to be lost */
     bool is_over_time;
     bool is_told_to_end;   /* by a signal (LK_RUN_END_NOW) */
-    const char *time_news; /* to be said when what they are about is done; NULL: nothing */
+    const char *time_news; /* to be written when it has happened; NULL: nothing */
     const char *loss_news;
     bool is_warned;
     int own_end;          /* CMD's own exit code; -1: it is running */

@@ -126,7 +126,7 @@ static bool watch(struct top *top) {
             return false;
         }
         if (poll(events, sizeof events / sizeof events[0], -1) < 0) {
-            continue; /* nothing is handled by a signal here: what there is comes by the signalfd */
+            continue; /* signals are read from the signalfd */
         }
         if (events[1].revents != 0) {
             take_signal(top);

@@ -282,7 +282,7 @@ static void dismiss_finder(const struct pool *pool) {
     }
 }
 
-/* Too many workers, too short a ttl: the counts tell it. */
+/* The hint of the counters: too many workers, too short a ttl. */
 static void say_hint(const struct pool *pool) {
     lk_queue_stats stats;
 

@@ -173,7 +173,7 @@ static void give_up(struct worker *worker, int error) {
 /* Returns the handler's result for lk_work(). */
 static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease *lease) {
     if (worker->is_stopping) {
-        return LK_WORK_GIVE_BACK; /* claimed just before that was said */
+        return LK_WORK_GIVE_BACK; /* claimed just before that */
     }
     struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, claim, lease);
     if (end.start_error != 0) {
@@ -219,7 +219,7 @@ static void serve(struct worker *worker) {
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* Says it, unless another worker has; returns the exit code. */
+/* Prints the failure, unless another worker has; returns the exit code. */
 static int fail(const struct lk_pool_slot *slot, lk_outcome outcome, const char *text) {
     return lk_pool_counters_may_say_failure(slot->counters)
                ? lk_say_failure(slot->cli, outcome, text)
