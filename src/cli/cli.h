@@ -3,8 +3,8 @@
  * The program `lk`: one call that is the whole of it, and what its commands share.
  *
  * A command line is parsed against two tables (option.c, command.c), its command's handler opens
- * the store, does one thing through the library's public header and says what came of it (say.h).
- * Handlers return exit codes; only lk_cli_main() looks at whether stdout took what was written.
+ * the store, makes one call of the library's public header and prints its outcome (say.h). Handlers
+ * return exit codes; only lk_cli_main() checks that stdout was written.
  */
 #ifndef LK_CLI_CLI_H
 #define LK_CLI_CLI_H
@@ -15,13 +15,15 @@
 #include "cli/parse/command_line.h"
 #include "lockkeeper/lockkeeper.h"
 
-/* How this call of the program wants to be answered. */
+enum { LK_EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
+
+/* How this call of the program prints. */
 struct lk_cli {
     FILE *out;
     FILE *err;
     bool json;
     bool quiet;
-    int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless said */
+    int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless given */
     bool colour;            /* stdout is a terminal that wants it */
     bool drawn;             /* stdout is a terminal that shows lines drawn with UTF-8 */
 };
@@ -30,8 +32,8 @@ struct lk_cli {
 int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
 
 /*
- * Opens the store of -S, of $LK_STORE, or the default one. LK_OK; else the failure has been said
- * and *ret_exit_code is set.
+ * Opens the store of -S, of $LK_STORE, or the default one. LK_OK; else the failure is printed and
+ * *ret_exit_code is set.
  */
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code);

@@ -9,7 +9,7 @@
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
-/* What every command knows. `run` and `work` leave stdout to CMD, and so take no --json. */
+/* The options of every command. `run` and `work` leave stdout to CMD, and so take no --json. */
 #define PLAIN_OPTIONS (BIT(QUIET) | BIT(STORE) | BIT(HELP) | BIT(VERSION))
 #define COMMON_OPTIONS (PLAIN_OPTIONS | BIT(JSON))
 

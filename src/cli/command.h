@@ -26,7 +26,7 @@ struct lk_cli_command {
     const char *arguments; /* as in the synopsis; empty: none */
     const char *summary;   /* one line, for the list of commands */
     const char *text;      /* paragraphs that say more */
-    lk_option_set options; /* those it knows */
+    lk_option_set options; /* those it takes */
     struct {
         int min, max; /* how many arguments it takes */
     } words;

@@ -21,7 +21,7 @@ enum { PATIENCE_S = 2, CANDIDATES_MAX = 1000 };
 /* Where the cursor is. */
 struct place {
     const struct lk_cli_command *command; /* NULL: none yet */
-    const struct lk_option *pending;      /* whose value stands at the cursor; NULL: none */
+    const struct lk_option *pending;      /* whose value is at the cursor; NULL: none */
     const char *store;                    /* of -S; NULL: the default one */
     bool is_in_tail;                      /* behind `--`: a command of the user's */
     bool is_lost;                         /* behind an unknown command */
@@ -219,7 +219,7 @@ static void offer_paths(const struct place *place) {
     lk_listing_free(listing);
 }
 
-/* ---- what may stand at the cursor ------------------------------------------------------------ */
+/* ---- what may follow at the cursor ----------------------------------------------------------- */
 
 static void offer_values(const struct place *place, const struct lk_option *option,
                          const char *prefix) {

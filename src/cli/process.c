@@ -19,7 +19,7 @@
 enum {
     PROC_PATH_SIZE = 64,
     STAT_SIZE = 1024,
-    ARGUMENTS_SIZE = 4096, /* two shells that differ only behind that are not told apart */
+    ARGUMENTS_SIZE = 4096, /* two shells that differ only behind that count as one */
     LINK_SIZE = 4096,
     STAT_PARENT = 4, /* fields of /proc/PID/stat, proc(5) */
     STAT_START = 22,

@@ -7,7 +7,7 @@
 
 #include "cli/run/signals.h"
 
-static void *obey(void *context) {
+static void *stop_on_signal(void *context) {
     sigset_t stop;
     int signal;
 
@@ -30,7 +30,8 @@ void lk_stop_outside_transactions(void) {
     }
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &found); /* nothing else is for that thread */
-    if (sigismember(&found, SIGTSTP) == 0 && pthread_create(&thread, NULL, obey, NULL) == 0) {
+    if (sigismember(&found, SIGTSTP) == 0
+        && pthread_create(&thread, NULL, stop_on_signal, NULL) == 0) {
         pthread_detach(thread);
         sigaddset(&found, SIGTSTP);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handing results to callers. */
+/* Results for callers. */
 #include "client/answer.h"
 
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static lk_outcome hand_over(lk_result *result, lk_result **ret_result, lk_error 
     return outcome;
 }
 
-/* Outcome and sentence of a result; without memory for the sentence the outcome has to do. */
-static void settle(lk_result *result, const lk_error *cause) {
+/* Sets outcome and text; without memory for the text, the outcome alone. */
+static void set_outcome(lk_result *result, const lk_error *cause) {
     result->outcome = cause->outcome;
     result->error = cause->text[0] != '\0' ? lk_text_copy(lk_slice_of(cause->text)) : NULL;
 }
@@ -59,7 +59,7 @@ lk_outcome lk_answer_give(lk_result *named, struct lk_decision *decision, lk_res
     result->paths = named->paths;
     result->path_count = named->path_count;
     *named = *result;
-    settle(named, &decision->error);
+    set_outcome(named, &decision->error);
     lk_decision_begin(decision, NULL);
     return hand_over(named, ret_result, error);
 }
@@ -76,7 +76,7 @@ lk_outcome lk_answer_refuse(const lk_error *cause, lk_result **ret_result, lk_er
 
     if (result != NULL) {
         result->expires_in_ms = -1;
-        settle(result, cause);
+        set_outcome(result, cause);
         return hand_over(result, ret_result, error);
     }
     if (ret_result != NULL) {

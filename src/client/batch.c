@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Split requests, place by place. */
+/* Split requests, node by node. */
 #include "client/batch.h"
 
 #include <stdlib.h>
@@ -8,18 +8,18 @@
 #include "base/error.h"
 #include "engine/reply/reply.h"
 
-#define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing stays */
+#define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing is left */
 #define FIRST_US_MAX                                                                               \
-    INT64_C(1000000) /* for each place at first, so that a dead one keeps none up */
+    INT64_C(1000000) /* for each node at first, so that a dead one delays no other */
 
-/* The parts of one place, in the order of the ask. */
+/* The parts that live at one node, in the order of the ask. */
 struct group {
-    unsigned place;
+    unsigned node;
     struct lk_path root; /* the first in byte order */
     size_t count;
     struct lk_part parts[LK_PARTS_MAX];
     uint64_t token;
-    bool is_new; /* this call put it there */
+    bool is_new; /* this call made the request there */
 };
 
 struct split {
@@ -55,14 +55,14 @@ static int compare_roots(struct lk_slice a, struct lk_slice b) {
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static void add_part(struct split *split, const struct lk_part *part, unsigned place) {
+static void add_part(struct split *split, const struct lk_part *part, unsigned node) {
     struct group *group = split->groups;
 
-    while (group < split->groups + split->count && group->place != place) {
+    while (group < split->groups + split->count && group->node != node) {
         group++;
     }
     if (group == split->groups + split->count) {
-        *group = (struct group){.place = place, .root = part->path};
+        *group = (struct group){.node = node, .root = part->path};
         split->count++;
     }
     if (compare_roots(lk_path_root(&part->path), lk_path_root(&group->root)) < 0) {
@@ -111,7 +111,7 @@ static struct split *split_parts(struct lk_engine *engine, const struct lk_part 
         add_part(split, &parts[i], node_of(engine, &parts[i]));
     }
     qsort(split->groups, split->count, sizeof *split->groups, compare_groups);
-    while (split->groups[split->first].place != first) {
+    while (split->groups[split->first].node != first) {
         split->first++;
     }
     name_split(split, parts, count);
@@ -122,7 +122,7 @@ static lk_outcome no_memory(struct lk_decision *decision) {
     return lk_decision_fail(decision, LK_INTERNAL, "no memory for a batch");
 }
 
-/* The parts that a command names; 0: it is about no request. */
+/* The parts that a command names; 0 for a command that is not about a request. */
 static size_t parts_of(const struct lk_command *command, const struct lk_part **ret_parts) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
@@ -155,9 +155,9 @@ static void split_target(const struct split *split, size_t at, struct lk_target 
     target->batch = name_of(split);
 }
 
-/* One place's part of a split ask, renewal or release. */
-static struct lk_command command_of_place(const struct split *split, size_t at,
-                                          const struct lk_command *whole) {
+/* The command for one node of a split ask, renewal or release. */
+static struct lk_command command_of_node(const struct split *split, size_t at,
+                                         const struct lk_command *whole) {
     struct lk_command one = *whole;
 
     if (one.kind == LK_COMMAND_ASK) {
@@ -192,14 +192,14 @@ static void give_back(struct lk_engine *engine, const struct lk_ask *ask, struct
         struct lk_decision ignored;
 
         if (group->is_new) {
-            /* Unreachable: it perishes by its ttl. */
+            /* If the node cannot be reached, the request perishes by its ttl. */
             (void)engine->ops->decide(engine, &command, &patience, &ignored);
             lk_decision_done(&ignored);
         }
     }
 }
 
-/* Makes what one place granted part of the whole answer, which takes over what it holds. */
+/* Adds the grant of one node to the whole answer, which takes over what `grant` owns. */
 static void add_grant(const struct split *split, size_t at, struct lk_decision *grant,
                       struct lk_decision *decision) {
     bool created = decision->result.created || grant->result.created;
@@ -226,7 +226,7 @@ static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
     for (size_t i = 0; i < ask->part_count; i++) {
         const struct group *group = split->groups;
 
-        while (group->place != node_of(engine, &ask->parts[i])) {
+        while (group->node != node_of(engine, &ask->parts[i])) {
             group++;
         }
         result->tokens[i] = group->token;
@@ -235,20 +235,20 @@ static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
     return true;
 }
 
-/* Takes place after place. LK_GRANTED, or the decision of the one that refused. */
+/* Asks node after node. LK_GRANTED, or the decision of the node that refused. */
 static lk_outcome take(struct lk_engine *engine, const struct lk_command *command,
                        struct split *split, const struct lk_patience *patience,
                        struct lk_decision *decision) {
     for (size_t i = 0; i < split->count; i++) {
         struct group *group = &split->groups[i];
-        struct lk_command one = command_of_place(split, i, command);
+        struct lk_command one = command_of_node(split, i, command);
         struct lk_decision grant;
         lk_outcome outcome;
 
         one.ask.style = LK_TRY;
         outcome = engine->ops->decide(engine, &one, patience, &grant);
         if (outcome != LK_GRANTED) {
-            /* Unknown is given back, too: it may have been granted. */
+            /* An unknown outcome is released, too: the node may have granted. */
             group->is_new = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
             give_back(engine, &command->ask, split, i + 1);
             lk_decision_done(decision);
@@ -268,61 +268,61 @@ static lk_outcome take(struct lk_engine *engine, const struct lk_command *comman
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void leave_places(struct lk_engine *engine, const struct lk_ask *ask, struct split *split,
-                         struct lk_batch_line *line) {
+static void withdraw_from_nodes(struct lk_engine *engine, const struct lk_ask *ask,
+                                struct split *split, struct lk_batch_progress *progress) {
     for (size_t i = 0; i < split->count; i++) {
-        split->groups[i].is_new = line->places[i].is_ours;
+        split->groups[i].is_new = progress->entries[i].is_ours;
         split->groups[i].token = 0;
-        line->places[i] = (struct lk_batch_place){.is_ours = false};
+        progress->entries[i] = (struct lk_batch_entry){.is_ours = false};
     }
-    line->held = 0;
+    progress->held = 0;
     give_back(engine, ask, split, split->count);
 }
 
-void lk_batch_leave_line(struct lk_engine *engine, const struct lk_ask *ask,
-                         struct lk_batch_line *line) {
+void lk_batch_withdraw(struct lk_engine *engine, const struct lk_ask *ask,
+                       struct lk_batch_progress *progress) {
     struct split *split = split_parts(engine, ask->parts, ask->part_count);
 
-    if (split != NULL) { /* else it perishes by its ttl */
-        leave_places(engine, ask, split, line);
+    if (split != NULL) { /* else the requests perish by their ttl */
+        withdraw_from_nodes(engine, ask, split, progress);
     }
     free(split);
 }
 
-/* Asks one place, and takes in what stands there. */
-static lk_outcome ask_place(struct lk_engine *engine, const struct lk_command *command,
-                            const struct lk_patience *patience, struct lk_batch_line *line,
-                            struct lk_batch_place *place, struct lk_decision *decision) {
+/* Asks one node, and records the request that it has now. */
+static lk_outcome ask_node(struct lk_engine *engine, const struct lk_command *command,
+                           const struct lk_patience *patience, struct lk_batch_progress *progress,
+                           struct lk_batch_entry *entry, struct lk_decision *decision) {
     const struct lk_ask *ask = &command->ask;
     uint64_t interruptions = lk_engine_status(engine).interruptions;
     int64_t sent_us = lk_clock_now_us();
     lk_outcome outcome = engine->ops->decide(engine, command, patience, decision);
 
     if (outcome != LK_GRANTED && outcome != LK_WAITING) {
-        /* Unknown is given back, too: it may stand there. */
-        place->is_ours = place->is_ours || outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+        /* An unknown outcome is withdrawn, too: the node may have a request now. */
+        entry->is_ours = entry->is_ours || outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
         return outcome;
     }
-    place->is_ours = place->is_ours || decision->result.created;
-    if (lk_wait_entry_is_gone(&place->entry, &decision->result)) {
-        if (lk_wait_entry_was_ended(&place->entry, engine, ask->owner, ask->parts, ask->part_count,
+    entry->is_ours = entry->is_ours || decision->result.created;
+    if (lk_wait_entry_is_gone(&entry->wait, &decision->result)) {
+        if (lk_wait_entry_was_ended(&entry->wait, engine, ask->owner, ask->parts, ask->part_count,
                                     patience)) {
             return lk_decision_fail(decision, LK_LOST,
                                     "the request was ended from outside while it waited");
         }
-        line->is_forgotten = true;
+        progress->was_requeued = true;
     }
-    place->entry = lk_wait_entry_of(&decision->result, sent_us, interruptions);
+    entry->wait = lk_wait_entry_of(&decision->result, sent_us, interruptions);
     return outcome;
 }
 
-/* The answer of the place at which the wait stands; what is held must be refreshed in time, too. */
-static void answer_by_waiting(struct lk_decision *waiting, const struct lk_batch_line *line,
-                              struct lk_decision *decision) {
+/* The answer of the node where the wait is queued; the grants before it need refreshing in time. */
+static void answer_waiting(struct lk_decision *waiting, const struct lk_batch_progress *progress,
+                           struct lk_decision *decision) {
     int64_t left_ms = waiting->result.expires_in_ms;
     bool created = waiting->result.created || decision->result.created;
 
-    if (line->held > 0 && decision->result.expires_in_ms < left_ms) {
+    if (progress->held > 0 && decision->result.expires_in_ms < left_ms) {
         left_ms = decision->result.expires_in_ms;
     }
     lk_decision_done(decision);
@@ -331,32 +331,33 @@ static void answer_by_waiting(struct lk_decision *waiting, const struct lk_batch
     decision->result.created = created;
 }
 
-static lk_outcome stand_in_line(struct lk_engine *engine, const struct lk_command *command,
+static lk_outcome wait_at_nodes(struct lk_engine *engine, const struct lk_command *command,
                                 const struct lk_patience *patience, struct split *split,
-                                struct lk_batch_line *line, struct lk_decision *decision) {
-    line->held = 0;
+                                struct lk_batch_progress *progress, struct lk_decision *decision) {
+    progress->held = 0;
     for (size_t i = 0; i < split->count; i++) {
-        const struct lk_command one = command_of_place(split, i, command);
+        const struct lk_command one = command_of_node(split, i, command);
         struct lk_decision answer;
-        lk_outcome outcome = ask_place(engine, &one, patience, line, &line->places[i], &answer);
+        lk_outcome outcome =
+            ask_node(engine, &one, patience, progress, &progress->entries[i], &answer);
 
         if (outcome != LK_GRANTED) {
-            answer_by_waiting(&answer, line, decision);
-            decision->cursor.command = command; /* what was asked of the place is gone by then */
+            answer_waiting(&answer, progress, decision);
+            decision->cursor.command = command; /* `one` ends with this function */
             return outcome;
         }
         split->groups[i].token = answer.result.token;
         add_grant(split, i, &answer, decision);
-        line->held++;
+        progress->held++;
     }
     return set_tokens(engine, &command->ask, split, &decision->result)
                ? lk_error_clear(&decision->error, LK_GRANTED)
                : no_memory(decision);
 }
 
-lk_outcome lk_batch_stand_in_line(struct lk_engine *engine, const struct lk_command *command,
-                                  const struct lk_patience *patience, struct lk_batch_line *line,
-                                  struct lk_decision *ret_decision) {
+lk_outcome lk_batch_wait(struct lk_engine *engine, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_batch_progress *progress,
+                         struct lk_decision *ret_decision) {
     const struct lk_ask *ask = &command->ask;
     struct split *split = split_parts(engine, ask->parts, ask->part_count);
     lk_outcome outcome;
@@ -365,10 +366,10 @@ lk_outcome lk_batch_stand_in_line(struct lk_engine *engine, const struct lk_comm
     if (split == NULL) {
         return no_memory(ret_decision);
     }
-    outcome = stand_in_line(engine, command, patience, split, line, ret_decision);
+    outcome = wait_at_nodes(engine, command, patience, split, progress, ret_decision);
     if (outcome != LK_GRANTED && outcome != LK_WAITING && outcome != LK_UNAVAILABLE
         && outcome != LK_CANCELLED) {
-        leave_places(engine, ask, split, line);
+        withdraw_from_nodes(engine, ask, split, progress);
     }
     free(split);
     return outcome;
@@ -376,7 +377,7 @@ lk_outcome lk_batch_stand_in_line(struct lk_engine *engine, const struct lk_comm
 
 /* ---- renew and release ----------------------------------------------------------------------- */
 
-/* Unknown weighs more than lost, and lost more than anything else. */
+/* Of several answers: unknown outweighs lost, and lost outweighs every other. */
 static unsigned weight_of(lk_outcome outcome) {
     switch (outcome) {
     case LK_OK:
@@ -391,7 +392,7 @@ static unsigned weight_of(lk_outcome outcome) {
     }
 }
 
-/* Keeps of two answers the one that weighs more; of two good ones the first part's. */
+/* Keeps of two answers the one that weighs more; of equal ones that of the first part. */
 static void merge(struct lk_decision *one, bool is_first, struct lk_decision *decision) {
     unsigned weight = weight_of(one->error.outcome);
     unsigned weight_so_far = weight_of(decision->error.outcome);
@@ -412,16 +413,16 @@ static void merge(struct lk_decision *one, bool is_first, struct lk_decision *de
     lk_decision_done(one);
 }
 
-/* One place's renewal or release. */
-static lk_outcome call_place(struct lk_engine *engine, const struct split *split, size_t at,
-                             const struct lk_command *whole, const struct lk_patience *patience,
-                             struct lk_decision *decision) {
-    const struct lk_command one = command_of_place(split, at, whole);
+/* Renews or releases at one node. */
+static lk_outcome call_node(struct lk_engine *engine, const struct split *split, size_t at,
+                            const struct lk_command *whole, const struct lk_patience *patience,
+                            struct lk_decision *decision) {
+    const struct lk_command one = command_of_node(split, at, whole);
 
     return engine->ops->decide(engine, &one, patience, decision);
 }
 
-/* A share of what is left of the patience, with `left` places to come. */
+/* A share of the time that is left, with `left` nodes to come. */
 static struct lk_patience share_of(const struct lk_patience *whole, size_t left, int64_t max_us) {
     int64_t now_us = lk_clock_now_us();
     int64_t share_us = (whole->until_us - now_us) / ((int64_t)left + 1);
@@ -431,19 +432,19 @@ static struct lk_patience share_of(const struct lk_patience *whole, size_t left,
 }
 
 /*
- * Every place is called, although one fails (R14): first each for a short time, then those that
- * were not reached for as long as the patience lasts. A release that may have been carried out the
- * first time, and is LOST then, is as unknown as before.
+ * Every node is called, even if one fails (R14): first each for a short time, then those that were
+ * not reached for as long as the patience lasts. The first release may have been carried out
+ * although its answer was lost. So if the second is answered LOST, the outcome stays unknown.
  */
-static lk_outcome call_places(struct lk_engine *engine, const struct split *split,
-                              const struct lk_command *command, const struct lk_patience *patience,
-                              struct lk_decision *decision) {
+static lk_outcome call_nodes(struct lk_engine *engine, const struct split *split,
+                             const struct lk_command *command, const struct lk_patience *patience,
+                             struct lk_decision *decision) {
     struct lk_decision answers[LK_PARTS_MAX];
 
     for (size_t i = 0; i < split->count; i++) {
         const struct lk_patience share = share_of(patience, split->count - i, FIRST_US_MAX);
 
-        (void)call_place(engine, split, i, command, &share, &answers[i]);
+        (void)call_node(engine, split, i, command, &share, &answers[i]);
     }
     for (size_t i = 0; i < split->count; i++) {
         struct lk_decision again;
@@ -451,7 +452,7 @@ static lk_outcome call_places(struct lk_engine *engine, const struct split *spli
         if (answers[i].error.outcome != LK_UNAVAILABLE || lk_clock_now_us() >= patience->until_us) {
             continue;
         }
-        if (call_place(engine, split, i, command, patience, &again) == LK_LOST
+        if (call_node(engine, split, i, command, patience, &again) == LK_LOST
             && command->kind == LK_COMMAND_RELEASE) {
             lk_decision_done(&again);
         } else {
@@ -487,7 +488,7 @@ lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *co
     }
     outcome = command->kind == LK_COMMAND_ASK
                   ? take(engine, command, split, patience, ret_decision)
-                  : call_places(engine, split, command, patience, ret_decision);
+                  : call_nodes(engine, split, command, patience, ret_decision);
     free(split);
     return outcome;
 }

@@ -30,7 +30,7 @@ lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_re
     return lk_answer_give(named, &decision, ret_result, error);
 }
 
-/* Checks a request that names something that is there, and makes the result that will name it. */
+/* Checks a request that names an existing one, and makes the result for its answer. */
 static lk_outcome prepare(const lk_store *store, const lk_request *request,
                           struct lk_checked *checked, lk_result **ret_named, lk_error *cause) {
     lk_outcome outcome = lk_store_check(store, cause);
@@ -48,7 +48,7 @@ static lk_outcome prepare(const lk_store *store, const lk_request *request,
     return *ret_named != NULL ? LK_OK : no_memory(cause);
 }
 
-/* A renewal or a release, which lacks its target; a renewal its ttl, too. */
+/* A renewal or a release. Fills in its target, and the ttl of a renewal. */
 static lk_outcome decide(lk_store *store, const lk_request *request, uint64_t token,
                          struct lk_command *command, lk_result **ret_result, lk_error *error) {
     struct lk_checked checked;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checking requests: one sentence for each thing that can be wrong. */
+/* Checks of requests: one message for each possible error. */
 #include "client/checked.h"
 
 #include "base/error.h"
@@ -116,7 +116,7 @@ lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error) {
     return LK_OK;
 }
 
-/* A ttl that was left open. */
+/* The default, if the ttl was not given. */
 static void fill_ttl(int64_t *ttl_ms) {
     *ttl_ms = *ttl_ms != 0 ? *ttl_ms : LK_TTL_DEFAULT_MS;
 }
@@ -160,13 +160,13 @@ lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request,
                         store->engine->ops->scheme);
 }
 
-/* R14: what a store does not decide together is taken place by place, where it has places. */
+/* R14: several roots need a store that decides about them together, or that has nodes (batch.h). */
 static lk_outcome check_roots(const lk_store *store, lk_error *error) {
     return store->engine->ops->node_of != NULL ? LK_OK
                                                : lk_store_check_can(store, LK_CAN_ROOTS, error);
 }
 
-/* What the store's engine lacks is refused at once and by name (R23). */
+/* Refuses at once, and by name, what the store's engine lacks (R23). */
 static lk_outcome check_capabilities(const lk_store *store, const struct lk_checked *checked,
                                      lk_error *error) {
     struct lk_slice root = lk_path_root(&checked->parts[0].path);

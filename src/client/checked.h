@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A caller's request, read and checked once, so that no engine sees what the rules refuse.
+ * A caller's request, read and checked once, so that no engine gets what the rules refuse.
  *
  * Borrows the texts of the caller's request; large (all parts), so there is one for each call.
  */
@@ -38,7 +38,7 @@ lk_outcome lk_checked_prefix(const lk_store *store, unsigned needed, const char 
                              struct lk_path *path, const struct lk_path **ret_prefix,
                              lk_error *error);
 
-/* LK_UNSUPPORTED: a lease that outlives its process is meant, and the store has none such. */
+/* LK_UNSUPPORTED: the request outlives its process, and the store binds leases to processes. */
 lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error);
 
 /* A text of min to max bytes of UTF-8; `name` is what the caller calls it. LK_OK or LK_INVALID. */

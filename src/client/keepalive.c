@@ -2,20 +2,21 @@
 /*
  * The threads that keep leases alive.
  *
- * The timekeeper sleeps until the next thing is due: a renewal, a deadline, a callback; a lease
- * that comes and goes before that does not wake it. It never calls the store. A renewal that is due
- * goes to a worker, the one with the soonest deadline first. A worker calls the store for one lease
- * at a time, and the timekeeper starts another worker when leases have been ready for GROW_US with
- * none free: so one call that hangs holds up no other lease, and a store that is far away gets as
- * many calls at a time as its leases need.
+ * The timekeeper sleeps until a renewal, a deadline or a callback is due. A lease that is added and
+ * removed before that does not wake it. It never calls the store: it moves leases that are due for
+ * renewal to the ready heap, from which the workers take the one with the soonest deadline first. A
+ * worker calls the store for one lease at a time. The timekeeper starts another worker when leases
+ * have been ready for GROW_US with no worker free. So a call that hangs delays no other lease, and
+ * a store with a long round trip gets as many concurrent calls as its leases need.
  *
- * A lease whose last attempt failed is retried after a short random pause. Such retries get half of
- * the workers at most, and begin RETRY_SPACING_US apart: leases on a node that does not answer
- * cannot take all workers, and a store that comes back is not met by a rush. The first retry that
- * succeeds lets all others go at once.
+ * A lease whose last attempt failed is retried after a short random pause. Retries get half of the
+ * workers at most, and start RETRY_SPACING_US apart: leases on a node that does not answer cannot
+ * occupy all workers, and a store that recovers is not flooded. The first retry that succeeds makes
+ * all others due at once.
  *
  * The mutex is never held while the store is called or a callback runs; `is_busy` keeps the lease
- * in place meanwhile. No attempt outlasts the lease's own deadline, when an answer is of no use.
+ * from being freed meanwhile. No attempt outlasts the lease's own deadline: after it, an answer is
+ * of no use.
  */
 #include "client/keepalive.h"
 
@@ -32,7 +33,7 @@
 
 #define SLEEP_US_MAX INT64_C(1000000) /* suspended time is noticed within this */
 #define ATTEMPT_US_MIN INT64_C(250000)
-#define ATTEMPT_US_MAX INT64_C(1000000) /* the first: so that few workers hang at a time */
+#define ATTEMPT_US_MAX INT64_C(1000000) /* the first attempt: so that few workers hang at a time */
 #define RETRY_ATTEMPT_US_MAX INT64_C(10000000)
 #define RETRY_US_MIN INT64_C(20000)
 #define RETRY_US_MAX INT64_C(200000)
@@ -58,8 +59,8 @@ struct queue {
 
 struct lk_keepalive {
     pthread_mutex_t mutex;  /* guards everything but `engine` and `made_by` */
-    pthread_cond_t changed; /* a lease was let go, a call has ended */
-    pthread_cond_t due;     /* the timekeeper has to look again */
+    pthread_cond_t changed; /* a lease is idle again, a call has ended */
+    pthread_cond_t due;     /* something may be due sooner than the timekeeper knows */
     pthread_cond_t work;    /* a lease is ready */
     struct lk_engine *engine;
     pid_t made_by;
@@ -70,12 +71,12 @@ struct lk_keepalive {
     size_t use_count;  /* the store and each lease */
     size_t call_count; /* leases' own calls to the engine under way */
     struct queue fresh;
-    struct queue troubled;   /* the last attempt failed */
-    int64_t asleep_until_us; /* nothing is due before; 0: the timekeeper is up, and looks itself */
-    int64_t next_retry_us;   /* no retry begins before */
-    size_t retry_count;      /* retries under way */
-    int64_t short_since_us;  /* leases have been ready and no worker free; 0: it is not so */
-    size_t idle_count;       /* workers with nothing to do */
+    struct queue retrying;      /* the last attempt failed */
+    int64_t asleep_until_us;    /* nothing is due before; 0: the timekeeper is awake */
+    int64_t next_retry_us;      /* no retry begins before */
+    size_t retry_count;         /* retries under way */
+    int64_t saturated_since_us; /* since when leases are ready and no worker free; 0: not now */
+    size_t idle_count;          /* workers that wait for a lease */
     size_t worker_count;
     struct worker workers[WORKERS_MAX];
 };
@@ -130,13 +131,13 @@ bool lk_keepalive_is_mine(const struct lk_keepalive *keepalive) {
     return keepalive->made_by == getpid();
 }
 
-void lk_keepalive_hold(struct lk_keepalive *keepalive) {
+void lk_keepalive_ref(struct lk_keepalive *keepalive) {
     pthread_mutex_lock(&keepalive->mutex);
     keepalive->use_count++;
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
-void lk_keepalive_drop(struct lk_keepalive *keepalive) {
+void lk_keepalive_unref(struct lk_keepalive *keepalive) {
     bool is_last;
 
     pthread_mutex_lock(&keepalive->mutex);
@@ -176,7 +177,7 @@ void lk_keepalive_close(struct lk_keepalive *keepalive) {
     is_started = keepalive->is_started;
     pthread_mutex_unlock(&keepalive->mutex);
     end_threads(keepalive, is_started);
-    lk_keepalive_drop(keepalive);
+    lk_keepalive_unref(keepalive);
 }
 
 struct lk_engine *lk_keepalive_begin_call(struct lk_keepalive *keepalive) {
@@ -207,46 +208,46 @@ static struct lk_lease *lease_of(struct lk_heap_node *node) {
 }
 
 static struct queue *queue_of(struct lk_keepalive *keepalive, const struct lk_lease *lease) {
-    return lease->is_troubled ? &keepalive->troubled : &keepalive->fresh;
+    return lease->is_retrying ? &keepalive->retrying : &keepalive->fresh;
 }
 
-static bool has_to_be_told(const struct lk_lease *lease) {
-    return lease->callback != NULL && !lease->is_told;
+static bool callback_is_owed(const struct lk_lease *lease) {
+    return lease->callback != NULL && !lease->callback_has_run;
 }
 
-/* When something has to be done about the lease; 0: at once. */
+/* When a renewal, the deadline or the callback is due; 0: now. */
 static int64_t due_us(const struct lk_lease *lease) {
     int64_t deadline_us = lk_safe_until_until_us(&lease->safe_until);
 
     if (deadline_us == LK_SAFE_UNTIL_OVER) {
-        return has_to_be_told(lease) ? 0 : LK_NEVER;
+        return callback_is_owed(lease) ? 0 : LK_NEVER;
     }
     return lease->is_fixed ? deadline_us : lk_min(deadline_us, lease->renew_at_us);
 }
 
-/* Wakes the timekeeper when it would sleep longer than until then. */
+/* Wakes the timekeeper if it would sleep past that instant. */
 static void wake_by(struct lk_keepalive *keepalive, int64_t instant_us) {
     if (instant_us < keepalive->asleep_until_us) {
         pthread_cond_signal(&keepalive->due);
     }
 }
 
-static void take_out(struct lk_lease *lease) {
+static void unschedule(struct lk_lease *lease) {
     if (lease->heap != NULL) {
         lk_heap_remove(lease->heap, &lease->node);
         lease->heap = NULL;
     }
 }
 
-static void put_in(struct lk_lease *lease, struct lk_heap *heap, int64_t key) {
+static void add_to_heap(struct lk_lease *lease, struct lk_heap *heap, int64_t key) {
     lk_heap_add(heap, &lease->node, key);
     lease->heap = heap;
 }
 
-static void put_to_sleep(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+static void schedule(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     int64_t lease_due_us = due_us(lease);
 
-    put_in(lease, &queue_of(keepalive, lease)->asleep, lease_due_us);
+    add_to_heap(lease, &queue_of(keepalive, lease)->asleep, lease_due_us);
     wake_by(keepalive, lease_due_us);
 }
 
@@ -254,27 +255,27 @@ static int64_t first_key(const struct lk_heap *heap) {
     return heap->first != NULL ? heap->first->key : LK_NEVER;
 }
 
-/* The lease that a worker takes next; NULL: there is none, or only retries that have to wait. */
+/* The lease that a worker renews next; NULL: none is ready, or only retries that must wait. */
 static struct lk_lease *first_ready(const struct lk_keepalive *keepalive, int64_t now_us) {
     bool may_retry = keepalive->retry_count < RETRIES_MAX && now_us >= keepalive->next_retry_us;
     const struct lk_heap *fresh = &keepalive->fresh.ready;
-    const struct lk_heap *troubled = &keepalive->troubled.ready;
+    const struct lk_heap *retrying = &keepalive->retrying.ready;
 
-    return lease_of(may_retry && first_key(troubled) < first_key(fresh) ? troubled->first
+    return lease_of(may_retry && first_key(retrying) < first_key(fresh) ? retrying->first
                                                                         : fresh->first);
 }
 
 /* ---- renewals: the workers ------------------------------------------------------------------- */
 
-static void take_hold(struct lk_lease *lease) {
-    take_out(lease);
+static void mark_busy(struct lk_lease *lease) {
+    unschedule(lease);
     lease->is_busy = true;
     lease->busy_in = pthread_self();
 }
 
-static void let_go(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+static void mark_idle(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     lease->is_busy = false;
-    put_to_sleep(keepalive, lease);
+    schedule(keepalive, lease);
     pthread_cond_broadcast(&keepalive->changed);
 }
 
@@ -283,31 +284,31 @@ static void let_go(struct lk_keepalive *keepalive, struct lk_lease *lease) {
  * the lease's deadline.
  */
 static int64_t attempt_until_us(const struct lk_lease *lease) {
-    int64_t max_us = lease->is_troubled ? RETRY_ATTEMPT_US_MAX : ATTEMPT_US_MAX;
+    int64_t max_us = lease->is_retrying ? RETRY_ATTEMPT_US_MAX : ATTEMPT_US_MAX;
     int64_t share_us = lk_max(ATTEMPT_US_MIN, lk_min(max_us, lease->ttl_ms * 1000 / 6));
 
     return lk_min(lk_clock_now_us() + share_us, lk_safe_until_until_us(&lease->safe_until));
 }
 
-/* The store answers again: what waits to retry goes at once. */
-static void hurry_retries(struct lk_keepalive *keepalive) {
-    struct lk_heap *const heaps[] = {&keepalive->troubled.asleep, &keepalive->troubled.ready};
+/* The store answers again: makes all retries due at once. */
+static void retry_all_now(struct lk_keepalive *keepalive) {
+    struct lk_heap *const heaps[] = {&keepalive->retrying.asleep, &keepalive->retrying.ready};
 
     for (size_t i = 0; i < 2; i++) {
         struct lk_lease *lease;
 
         while ((lease = lease_of(heaps[i]->first)) != NULL) {
-            take_out(lease);
-            lease->is_troubled = false;
+            unschedule(lease);
+            lease->is_retrying = false;
             lease->renew_at_us = 0;
-            put_to_sleep(keepalive, lease);
+            schedule(keepalive, lease);
         }
     }
 }
 
-/* Takes in what a renewal that was sent at `sent_us` came to. */
-static void take_in(struct lk_keepalive *keepalive, struct lk_lease *lease, int64_t sent_us,
-                    const struct lk_decision *decision) {
+/* Applies the outcome of a renewal that was sent at `sent_us`. */
+static void apply_renewal(struct lk_keepalive *keepalive, struct lk_lease *lease, int64_t sent_us,
+                          const struct lk_decision *decision) {
     int64_t ttl_us = lease->ttl_ms * 1000;
     int64_t retry_us;
 
@@ -317,9 +318,9 @@ static void take_in(struct lk_keepalive *keepalive, struct lk_lease *lease, int6
         /* A late answer revives nothing: the caller may have seen the deadline pass already. */
         (void)lk_safe_until_extend(&lease->safe_until,
                                    lk_safe_until_end_us(sent_us, decision->result.expires_in_ms));
-        if (lease->is_troubled) {
-            lease->is_troubled = false;
-            hurry_retries(keepalive);
+        if (lease->is_retrying) {
+            lease->is_retrying = false;
+            retry_all_now(keepalive);
         }
         break;
     case LK_LOST:
@@ -327,23 +328,23 @@ static void take_in(struct lk_keepalive *keepalive, struct lk_lease *lease, int6
         break;
     default:
         retry_us = lk_max(RETRY_US_MIN, lk_min(RETRY_US_MAX, ttl_us / 15));
-        lease->is_troubled = true;
+        lease->is_retrying = true;
         lease->renew_at_us =
             lk_clock_now_us() + lk_random_between(&keepalive->random, RETRY_US_MIN, retry_us);
         break;
     }
 }
 
-/* Called and left with the mutex held, which is free meanwhile. */
+/* Called and left with the mutex held; releases it meanwhile. */
 static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct lk_waker *waker) {
     const struct lk_patience patience = {.until_us = attempt_until_us(lease), .waker = waker};
     const struct lk_command command = {.kind = LK_COMMAND_RENEW,
                                        .renew = {.target = lease->target, .ttl_ms = lease->ttl_ms}};
-    bool is_retry = lease->is_troubled;
+    bool is_retry = lease->is_retrying;
     struct lk_decision decision;
     int64_t sent_us;
 
-    take_hold(lease);
+    mark_busy(lease);
     if (is_retry) {
         keepalive->retry_count++;
         keepalive->next_retry_us = lk_clock_now_us() + RETRY_SPACING_US;
@@ -353,9 +354,9 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct
     (void)lk_batch_decide(keepalive->engine, &command, &patience, &decision);
     pthread_mutex_lock(&keepalive->mutex);
     keepalive->retry_count -= is_retry ? 1 : 0;
-    take_in(keepalive, lease, sent_us, &decision);
+    apply_renewal(keepalive, lease, sent_us, &decision);
     lk_decision_done(&decision);
-    let_go(keepalive, lease);
+    mark_idle(keepalive, lease);
 }
 
 static void *run_worker(void *context) {
@@ -371,8 +372,8 @@ static void *run_worker(void *context) {
             continue;
         }
         keepalive->idle_count++;
-        if (keepalive->troubled.ready.first != NULL) {
-            pthread_cond_signal(&keepalive->due); /* which knows when the next retry may begin */
+        if (keepalive->retrying.ready.first != NULL) {
+            pthread_cond_signal(&keepalive->due); /* it knows when the next retry may begin */
         }
         pthread_cond_wait(&keepalive->work, &keepalive->mutex);
         keepalive->idle_count--;
@@ -381,7 +382,7 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* The application's signals are not for a thread of the library's. */
+/* Blocks all signals in the thread: they are for the application's threads. */
 static bool start_thread(pthread_t *thread, void *(*run)(void *), void *context) {
     sigset_t all;
     sigset_t former;
@@ -412,41 +413,41 @@ static bool start_worker(struct lk_keepalive *keepalive) {
 
 /* ---- time and callbacks: the timekeeper ------------------------------------------------------ */
 
-/* Called and left with the mutex held, which is free meanwhile. */
-static void tell(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+/* Called and left with the mutex held; releases it meanwhile. */
+static void run_callback(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     void (*callback)(void *context, lk_lease *lease) = lease->callback;
     void *context = lease->context;
 
-    lease->is_told = true;
-    take_hold(lease);
+    lease->callback_has_run = true;
+    mark_busy(lease);
     pthread_mutex_unlock(&keepalive->mutex);
     callback(context, lease);
     pthread_mutex_lock(&keepalive->mutex);
-    let_go(keepalive, lease);
+    mark_idle(keepalive, lease);
 }
 
-/* Looks at a lease with which something is due. */
-static void attend(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+/* Handles a lease that is due: runs its callback, or makes it ready for renewal. */
+static void handle_due(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     bool is_over = lk_safe_until_is_over(&lease->safe_until);
 
-    if (is_over && has_to_be_told(lease)) {
-        tell(keepalive, lease);
+    if (is_over && callback_is_owed(lease)) {
+        run_callback(keepalive, lease);
         return;
     }
-    take_out(lease);
+    unschedule(lease);
     if (is_over || lease->is_fixed) {
-        put_to_sleep(keepalive, lease);
+        schedule(keepalive, lease);
     } else {
-        put_in(lease, &queue_of(keepalive, lease)->ready,
-               lk_safe_until_until_us(&lease->safe_until));
+        add_to_heap(lease, &queue_of(keepalive, lease)->ready,
+                    lk_safe_until_until_us(&lease->safe_until));
         pthread_cond_signal(&keepalive->work);
     }
 }
 
-/* The lease with which something is due first, asleep or ready; NULL: there is no lease. */
+/* The lease that is due first, asleep or ready; NULL: there is none. */
 static struct lk_lease *first_due(struct lk_keepalive *keepalive) {
     struct lk_heap *const heaps[] = {&keepalive->fresh.asleep, &keepalive->fresh.ready,
-                                     &keepalive->troubled.asleep, &keepalive->troubled.ready};
+                                     &keepalive->retrying.asleep, &keepalive->retrying.ready};
     struct lk_heap *first = heaps[0];
 
     for (size_t i = 1; i < sizeof heaps / sizeof heaps[0]; i++) {
@@ -455,24 +456,24 @@ static struct lk_lease *first_due(struct lk_keepalive *keepalive) {
     return lease_of(first->first);
 }
 
-/* Sees to it that there are workers enough. Returns when to look again. */
-static int64_t provide_workers(struct lk_keepalive *keepalive, int64_t now_us) {
+/* Wakes or starts a worker where one is needed. Returns when to check again. */
+static int64_t grow_workers(struct lk_keepalive *keepalive, int64_t now_us) {
     bool has_work = first_ready(keepalive, now_us) != NULL;
 
     if (has_work && keepalive->idle_count > 0) {
         pthread_cond_signal(&keepalive->work);
     }
     if (!has_work || keepalive->idle_count > 0 || keepalive->worker_count == WORKERS_MAX) {
-        keepalive->short_since_us = 0;
+        keepalive->saturated_since_us = 0;
         return LK_NEVER;
     }
-    if (keepalive->short_since_us == 0) {
-        keepalive->short_since_us = now_us;
-    } else if (now_us - keepalive->short_since_us >= GROW_US) {
-        (void)start_worker(keepalive); /* else those that there are have to do */
-        keepalive->short_since_us = now_us;
+    if (keepalive->saturated_since_us == 0) {
+        keepalive->saturated_since_us = now_us;
+    } else if (now_us - keepalive->saturated_since_us >= GROW_US) {
+        (void)start_worker(keepalive); /* on failure the others go on */
+        keepalive->saturated_since_us = now_us;
     }
-    return keepalive->short_since_us + GROW_US;
+    return keepalive->saturated_since_us + GROW_US;
 }
 
 static void *run_timekeeper(void *context) {
@@ -487,11 +488,11 @@ static void *run_timekeeper(void *context) {
 
         if (until_us <= now_us) {
             keepalive->asleep_until_us = 0;
-            attend(keepalive, lease);
+            handle_due(keepalive, lease);
             continue;
         }
-        until_us = lk_min(until_us, provide_workers(keepalive, now_us));
-        if (keepalive->troubled.ready.first != NULL && keepalive->next_retry_us > now_us) {
+        until_us = lk_min(until_us, grow_workers(keepalive, now_us));
+        if (keepalive->retrying.ready.first != NULL && keepalive->next_retry_us > now_us) {
             until_us = lk_min(until_us, keepalive->next_retry_us);
         }
         keepalive->asleep_until_us = until_us;
@@ -524,11 +525,11 @@ bool lk_keepalive_start(struct lk_keepalive *keepalive) {
 
 void lk_keepalive_add(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     pthread_mutex_lock(&keepalive->mutex);
-    put_to_sleep(keepalive, lease);
+    schedule(keepalive, lease);
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
-/* Waits until the lease has been let go; not inside its own callback. */
+/* Waits until the lease is idle; returns at once inside its own callback. */
 static void wait_until_idle(struct lk_keepalive *keepalive, const struct lk_lease *lease) {
     while (lease->is_busy && !pthread_equal(pthread_self(), lease->busy_in)) {
         pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
@@ -538,7 +539,7 @@ static void wait_until_idle(struct lk_keepalive *keepalive, const struct lk_leas
 void lk_keepalive_remove(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     pthread_mutex_lock(&keepalive->mutex);
     wait_until_idle(keepalive, lease);
-    take_out(lease);
+    unschedule(lease);
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
@@ -548,13 +549,13 @@ void lk_keepalive_watch(struct lk_keepalive *keepalive, struct lk_lease *lease,
     wait_until_idle(keepalive, lease);
     lease->callback = callback;
     lease->context = context;
-    lease->is_told = false;
-    if (keepalive->is_closed && has_to_be_told(lease)
+    lease->callback_has_run = false;
+    if (keepalive->is_closed && callback_is_owed(lease)
         && lk_safe_until_is_over(&lease->safe_until)) {
-        tell(keepalive, lease); /* the thread that would do it is gone */
+        run_callback(keepalive, lease); /* the timekeeper has ended */
     } else if (!lease->is_busy) {
-        take_out(lease);
-        put_to_sleep(keepalive, lease);
+        unschedule(lease);
+        schedule(keepalive, lease);
     }
     pthread_mutex_unlock(&keepalive->mutex);
 }

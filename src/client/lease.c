@@ -66,7 +66,7 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
     lk_safe_until_make(&lease->safe_until,
                        lk_safe_until_end_us(grant->sent_us, grant->expires_in_ms));
     lease->renew_at_us = grant->sent_us + grant->ttl_ms * 1000 / 3;
-    lk_keepalive_hold(lease->keepalive);
+    lk_keepalive_ref(lease->keepalive);
     lk_keepalive_add(lease->keepalive, lease);
 }
 
@@ -81,7 +81,7 @@ static lk_lease *lease_for(const struct lk_checked *checked) {
     return lk_lease_new(checked->owner, checked->part_count, path_bytes);
 }
 
-/* Everything that lk_acquire() needs before it asks. On failure nothing is left. */
+/* Everything that lk_acquire() needs before it asks. On failure nothing is left allocated. */
 static lk_outcome prepare(lk_store *store, const lk_request *request, struct lk_checked *checked,
                           lk_lease **ret_lease, lk_result **ret_named, lk_error *cause) {
     lk_lease *lease;
@@ -111,9 +111,8 @@ static lk_outcome prepare(lk_store *store, const lk_request *request, struct lk_
 }
 
 /*
- * How often the lease is renewed: a third of this. Where a lease is bound to the process its
- * deadline is as far away as one can be, and the ttl that was asked for says how often to look
- * whether it still counts.
+ * The lease is renewed every third of this. A lease that is bound to its process has the furthest
+ * deadline possible; the ttl of the request is then how often the client checks that it is held.
  */
 static int64_t ttl_to_renew_by(const lk_store *store, const struct lk_checked *checked,
                                const lk_result *granted) {
@@ -156,13 +155,13 @@ lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Nothing is asked or freed by the keep-alive any more when this returns. */
+/* Frees the lease; the keep-alive no longer uses it. */
 static void end(lk_lease *lease) {
     struct lk_keepalive *keepalive = lease->keepalive;
 
     /* In a child of fork() the keep-alive and its mutex are the parent's. */
     if (lk_keepalive_is_mine(keepalive)) {
-        lk_keepalive_drop(keepalive);
+        lk_keepalive_unref(keepalive);
     }
     lk_lease_discard(lease);
 }
@@ -232,7 +231,7 @@ void lk_lease_abandon(lk_lease *lease) {
     end(lease);
 }
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- the state of a lease -------------------------------------------------------------------- */
 
 uint64_t lk_lease_token(const lk_lease *lease) {
     return lease->target.token;
@@ -243,10 +242,10 @@ const char *lk_lease_owner(const lk_lease *lease) {
 }
 
 bool lk_lease_is_lost(const lk_lease *lease) {
-    /* Noticing that the time is over is no change that a caller could see. */
+    /* Recording that the deadline has passed changes nothing that a caller can observe. */
     struct lk_safe_until *safe_until = (struct lk_safe_until *)&lease->safe_until;
 
-    /* In a child of fork() nothing keeps it alive. */
+    /* A child of fork() has no threads that renew it. */
     return lk_safe_until_is_over(safe_until) || !lk_keepalive_is_mine(lease->keepalive);
 }
 

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The making of leases that are kept alive, for the calls that get them granted. */
+/* Making leases that are kept alive, for the calls that acquire or claim them. */
 #ifndef LK_CLIENT_LEASE_H
 #define LK_CLIENT_LEASE_H
 
 #include "client/store.h"
 
 /*
- * A lease with room for the owner and so many parts, whose paths have together path_bytes at most:
- * made before the store is asked, so that what is granted always has its handle. NULL when memory
- * is exhausted. Ends with lk_lease_begin(), or lk_lease_discard().
+ * A lease with room for the owner and so many parts, whose paths have path_bytes in all at most.
+ * It is made before the store is asked, so that a grant never lacks its handle. NULL when memory is
+ * exhausted. To be passed to lk_lease_begin() or lk_lease_discard().
  */
 lk_lease *lk_lease_new(const char *owner, size_t part_count, size_t path_bytes);
 void lk_lease_discard(lk_lease *lease);
 
-/* What a grant said. */
+/* The answer of the store to a granted ask or claim. */
 struct lk_grant {
     const struct lk_part *parts; /* as many as there is room for; copied */
     uint64_t token;
     int64_t ttl_ms;
-    int64_t sent_us;       /* when it was asked for, on lk_clock_now_us() */
+    int64_t sent_us;       /* when the ask was sent, on lk_clock_now_us() */
     int64_t expires_in_ms; /* from then on */
     bool is_fixed;
 };
 
-/* Puts the lease under the store's keep-alive, which runs: lk_keepalive_start(). */
+/* Adds the lease to the store's keep-alive, which lk_keepalive_start() has started. */
 void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *grant);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fresh owners (R3): readable pieces that say where to look, and a number that is unique. */
+/* Fresh owners (R3): readable pieces that name host and thread, and a unique number. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking and administering: list, show, break, audit, examine. */
+/* Reads and administration: list, show, break, audit, examine. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -128,7 +128,7 @@ static void add_capabilities(struct lk_text *text, unsigned capabilities) {
     lk_text_format(text, "\n");
 }
 
-/* Puts what is known of every store before what the engine says of its own. */
+/* Prepends to the report of the engine what is known of every store. */
 static bool add_heading(const lk_store *store, lk_report *report) {
     const struct lk_engine_ops *ops = store->engine->ops;
     char bytes[HEADING_BYTES_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Until when the store has promised a lease, on lk_clock_now_us(). Read and changed by any thread
- * without waiting. Once it is over it stays over: a caller that has read so never reads otherwise.
+ * The instant until which a holder may rely on its lease, on lk_clock_now_us(). Any thread may read
+ * and change it, without blocking. Once it is over it stays over, for every reader.
  */
 #ifndef LK_CLIENT_SAFE_UNTIL_H
 #define LK_CLIENT_SAFE_UNTIL_H
@@ -21,7 +21,7 @@ enum { LK_CLOCK_DRIFT_PPM = 500 };
 /*
  * When a holder stops relying on a lease that its store ends `span_ms` after the call that was sent
  * at `sent_us`. Earlier by what the clocks may have drifted apart by then: the margin grows with
- * the time since the store was heard (R11).
+ * the time since the store answered (R11).
  */
 static inline int64_t lk_safe_until_end_us(int64_t sent_us, int64_t span_ms) {
     return sent_us + span_ms * 1000 - span_ms * LK_CLOCK_DRIFT_PPM / 1000;
@@ -37,7 +37,7 @@ static inline void lk_safe_until_make(struct lk_safe_until *safe_until, int64_t 
     atomic_init(&safe_until->until_us, until_us);
 }
 
-/* The store said that it is over. */
+/* The store has answered that the lease is lost. */
 static inline void lk_safe_until_break(struct lk_safe_until *safe_until) {
     atomic_store(&safe_until->until_us, LK_SAFE_UNTIL_OVER);
 }
@@ -58,7 +58,7 @@ static inline bool lk_safe_until_is_over(struct lk_safe_until *safe_until) {
     return until_us == LK_SAFE_UNTIL_OVER;
 }
 
-/* Returns whether it holds; one that is over is not revived. */
+/* Returns whether it is extended; one that is over is not revived. */
 static inline bool lk_safe_until_extend(struct lk_safe_until *safe_until, int64_t until_us) {
     int64_t former_us = atomic_load(&safe_until->until_us);
 

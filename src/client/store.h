@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open store, as the files of this room see it. */
+/* An open store, for the files of this folder. */
 #ifndef LK_CLIENT_STORE_H
 #define LK_CLIENT_STORE_H
 
@@ -13,14 +13,14 @@ struct lk_store {
     struct lk_engine *engine;
     struct lk_keepalive *keepalive;
     char *url;       /* without any password */
-    pid_t opened_by; /* nothing survives fork() */
+    pid_t opened_by; /* a child of fork() may not use it */
 };
 
-#define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* how long the store itself is waited for */
+#define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* for a store that does not answer */
 
 /*
- * The engine for a URL, and what is left of it for that engine. LK_OK; LK_INVALID; LK_UNSUPPORTED:
- * this build has none.
+ * The engine for a URL, and the rest of the URL, for that engine. LK_OK; LK_INVALID;
+ * LK_UNSUPPORTED: this build has none.
  */
 lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_ops,
                               struct lk_slice *ret_rest, lk_error *error);

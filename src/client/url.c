@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Store URLs: taking them apart, hiding their passwords, and the default one. */
+/* Store URLs: splitting them, removing their passwords, and the default URL. */
 #include "client/url.h"
 
 #include <errno.h>

@@ -89,7 +89,7 @@ static void add_option(struct making *making, const struct lk_url_files *files,
     add(making, option.bytes, option.size);
 }
 
-/* What stands before the options. */
+/* The part before the options. */
 static void add_place(struct making *making, const struct lk_url_files *files,
                       struct lk_slice place) {
     bool is_path = files->is_path && is_relative(place)
@@ -103,8 +103,8 @@ static void add_place(struct making *making, const struct lk_url_files *files,
     add(making, place.bytes, place.size);
 }
 
-/* A path that is no URL's text as it stands cannot be said: then the URL stays as it is. */
-static bool can_be_said(const struct lk_url_files *files, const char *directory) {
+/* Whether the directory can be written into the URL: unencoded, a '?' would begin the options. */
+static bool is_writable_in_url(const struct lk_url_files *files, const char *directory) {
     return !files->is_path || files->is_encoded || strchr(directory, '?') == NULL;
 }
 
@@ -136,7 +136,7 @@ char *lk_url_absolute(const char *url) {
     making->text = lk_text_in(making->bytes, sizeof making->bytes);
     if (lk_store_engine_of(url, &ops, &rest, NULL) == LK_OK && ops->files != NULL
         && getcwd(making->directory, sizeof making->directory - 1) != NULL
-        && making->directory[0] == '/' && can_be_said(ops->files, making->directory)) {
+        && making->directory[0] == '/' && is_writable_in_url(ops->files, making->directory)) {
         if (strcmp(making->directory, "/") != 0) {
             strcat(making->directory, "/");
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values by themselves (R15); those that come with a grant or go with a release are in calls.c. */
+/* Reading and writing values (R15); values in a grant or a release are in calls.c. */
 #include "base/error.h"
 #include "client/answer.h"
 #include "client/checked.h"

@@ -3,8 +3,8 @@
  * The wait: ask, sleep until something may have changed, ask again.
  *
  * Every ask is a repetition of the first (R3), so a lost answer or a needless wake-up does no
- * harm, and asking again every third of the ttl is what keeps the place in line (R10). What ends
- * a wait early takes back what this wait put in line, and only that.
+ * harm. Repeating it every third of the ttl keeps the request's place in the queue (R10). A wait
+ * that ends early withdraws the request if this wait has made it, and no other.
  */
 #include "client/wait.h"
 
@@ -20,11 +20,11 @@
 #include "engine/reply/reply.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
-#define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
+#define REFRESH_MIN_US INT64_C(10000)    /* between two asks, however near the deadline is */
 
 enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
-#define HOLD_FIRST_US INT64_C(500000) /* R14: some places of a split request, while another waits */
+#define HOLD_FIRST_US INT64_C(500000) /* R14: parts of a split request, while another waits */
 #define HOLD_MAX_US INT64_C(8000000)
 #define PAUSE_FIRST_US INT64_C(10000)
 #define PAUSE_MAX_US INT64_C(250000)
@@ -38,14 +38,14 @@ struct wait {
     struct lk_decision *decision; /* of the last ask */
     int64_t end_us;               /* LK_NEVER: waits for ever */
     int64_t sent_us;              /* the last ask */
-    struct lk_wait_entry entry;   /* what stood in line at the last answer */
-    bool is_split;                /* R14: stands in line at one place, and holds those before it */
-    struct lk_batch_line line;    /* of a split request */
-    int64_t hold_end_us;          /* then they are given back; LK_NEVER: none is held */
-    uint32_t retries;             /* how many times they were given back: it begins again */
-    bool is_forgotten;            /* the store had lost the request, and it was asked for again */
-    bool is_ours;                 /* this wait put the request there */
-    bool is_asked_twice;          /* a grant whose answer was slow was asked for again */
+    struct lk_wait_entry entry;   /* the queued request, as of the last answer */
+    bool is_split; /* R14: is queued at one node, and holds the parts at those before it */
+    struct lk_batch_progress progress; /* of a split request */
+    int64_t hold_end_us;               /* then it releases them; LK_NEVER: none is held */
+    uint32_t retries; /* how often it has released them and begun again */
+    bool was_requeued;   /* the store had lost the request, and this wait has made a new one */
+    bool is_ours;        /* this wait has made the request */
+    bool is_asked_twice; /* a grant whose answer was slow has been refreshed */
 };
 
 int64_t lk_wait_instant_after(int64_t duration_ms) {
@@ -84,12 +84,11 @@ static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_p
     wait->command.ask.style = style;
     wait->sent_us = lk_clock_now_us();
     return wait->is_split && style == LK_WAIT
-               ? lk_batch_stand_in_line(engine, &wait->command, patience, &wait->line,
-                                        wait->decision)
+               ? lk_batch_wait(engine, &wait->command, patience, &wait->progress, wait->decision)
                : lk_batch_decide(engine, &wait->command, patience, wait->decision);
 }
 
-/* The last call waits for a store that has answered just now, not for one that is away. */
+/* The time for a last call: the full patience, or a moment if the store is away already. */
 static struct lk_patience close_budget(const struct wait *wait) {
     int64_t until_us = wait->outage.since_us == LK_NEVER
                            ? lk_wait_patience_until(wait->checked->request.patience_ms)
@@ -98,7 +97,7 @@ static struct lk_patience close_budget(const struct wait *wait) {
     return (struct lk_patience){.until_us = until_us};
 }
 
-/* Nothing that an answer says of a request lives any more. */
+/* Clears what the answer says of a request that has ended. */
 static void forget_answer(struct wait *wait) {
     lk_result *result = &wait->decision->result;
 
@@ -112,7 +111,7 @@ static void forget_answer(struct wait *wait) {
     result->in_doubt = false;
 }
 
-/* Takes back what stands in line or was granted just now; the wait's answer stays what it is. */
+/* Releases the request, queued or granted just now. The outcome of the wait stays as it is. */
 static void withdraw(struct wait *wait) {
     const struct lk_ask *ask = &wait->command.ask;
     const struct lk_command release = {
@@ -126,39 +125,39 @@ static void withdraw(struct wait *wait) {
     lk_outcome outcome;
     int attempts = 0;
 
-    /* An answer that was lost is asked for again: what is gone by then is LOST, and as wanted. */
+    /* A lost answer is asked for again; LOST then means that the first call ended the request. */
     do {
         outcome = lk_batch_decide(wait->store->engine, &release, &patience, &ignored);
         lk_decision_done(&ignored);
     } while (outcome == LK_UNAVAILABLE && ++attempts < WITHDRAW_ATTEMPTS_MAX
              && lk_clock_now_us() < patience.until_us);
-    /* Unreachable: then it perishes by its ttl. */
+    /* If the store cannot be reached, the request perishes by its ttl. */
     forget_answer(wait);
 }
 
-/* The same for what a split request has put there, place by place. */
-static void leave_line(struct wait *wait) {
-    lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
+/* The same for a split request, node by node. */
+static void withdraw_split(struct wait *wait) {
+    lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
     forget_answer(wait);
 }
 
 /*
- * What stood in line is gone, and not by its deadline. The ask that found out has put a new one
- * there. Where a break withdrew the former one (R12), or its owner did elsewhere, the new one must
- * not stay; where the store has lost it, the new one stands for it.
+ * Whether the queued request was ended by a break (R12), or by its owner elsewhere. The ask that
+ * found this out has made a new request, which must not stay then. It stays if the store had lost
+ * the former one.
  */
-static bool was_ended_from_outside(struct wait *wait, const struct lk_patience *patience) {
+static bool was_ended_elsewhere(struct wait *wait, const struct lk_patience *patience) {
     const struct lk_ask *ask = &wait->command.ask;
 
     if (wait->is_split || !lk_wait_entry_is_gone(&wait->entry, &wait->decision->result)) {
         return false;
     }
-    wait->is_forgotten = true;
+    wait->was_requeued = true;
     return lk_wait_entry_was_ended(&wait->entry, wait->store->engine, ask->owner, ask->parts,
                                    ask->part_count, patience);
 }
 
-/* Asks within a wait, and keeps count of whose the request is. */
+/* Asks within a wait, and records the request and whether this wait has made it. */
 static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
                               const struct lk_patience *patience) {
     lk_result *result = &wait->decision->result;
@@ -169,14 +168,13 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
         return outcome;
     }
     lk_outage_end(&wait->outage);
-    if ((outcome == LK_WAITING || outcome == LK_GRANTED)
-        && was_ended_from_outside(wait, patience)) {
+    if ((outcome == LK_WAITING || outcome == LK_GRANTED) && was_ended_elsewhere(wait, patience)) {
         withdraw(wait);
         return lk_decision_fail(wait->decision, LK_LOST,
                                 "the request was ended from outside while it waited");
     }
     if (outcome == LK_INVALID && wait->entry.until_us != 0) {
-        /* It was valid when it was put in line: its fixed end has come (R11). */
+        /* It was valid when it was queued: its fixed end has come (R11). */
         wait->end_us = 0;
         return LK_WAITING;
     }
@@ -188,8 +186,6 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
     return outcome;
 }
 
-/* ---- a store that is away -------------------------------------------------------------------- */
-
 static struct lk_patience patience_in_wait(const struct wait *wait) {
     int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
     int64_t end_us = lk_max(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
@@ -200,22 +196,22 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
 /* ---- the wait -------------------------------------------------------------------------------- */
 
 /*
- * R14: what is held is given back, and the wait begins again after a randomised back-off, so that
- * two that are in each other's way do not stay so. The next time it holds longer: a line that moves
- * is reached in the end.
+ * R14: releases the parts that are held, and begins again after a randomised back-off, so that two
+ * waits do not block each other for ever. The next time it holds longer, so that it reaches the
+ * head of a queue that moves.
  */
 static lk_outcome begin_again(struct wait *wait) {
     int64_t pause_us = lk_backoff_delay(PAUSE_FIRST_US, PAUSE_MAX_US, wait->retries++);
 
-    lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
+    lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
     wait->hold_end_us = LK_NEVER;
     pause_us = lk_min(pause_us, lk_max(wait->end_us - lk_clock_now_us(), 0));
     return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
 }
 
-/* R14: while it waits for one place, a split request holds others for a bounded time only. */
+/* R14: a split request that waits at one node holds parts at others for a bounded time only. */
 static void bound_hold(struct wait *wait) {
-    if (wait->line.held == 0) {
+    if (wait->progress.held == 0) {
         wait->hold_end_us = LK_NEVER;
     } else if (wait->hold_end_us == LK_NEVER) {
         wait->hold_end_us =
@@ -224,10 +220,10 @@ static void bound_hold(struct wait *wait) {
 }
 
 /* Sleeps until the request may have changed, or has to be refreshed, or the wait is over. */
-static lk_outcome sleep_in_line(struct wait *wait) {
+static lk_outcome await_change(struct wait *wait) {
     struct lk_engine *engine = wait->store->engine;
     int64_t third_us = wait->decision->result.expires_in_ms * 1000 / 3;
-    int64_t look_us = lk_clock_now_us() + LOOK_MIN_US;
+    int64_t until_us = lk_clock_now_us() + REFRESH_MIN_US;
 
     if (wait->is_split) {
         bound_hold(wait);
@@ -235,12 +231,12 @@ static lk_outcome sleep_in_line(struct wait *wait) {
             return begin_again(wait);
         }
     }
-    look_us = lk_max(look_us, wait->sent_us + third_us);
-    look_us = lk_min(look_us, lk_min(wait->hold_end_us, wait->end_us));
-    return engine->ops->await(engine, &wait->decision->cursor, look_us, wait->waker);
+    until_us = lk_max(until_us, wait->sent_us + third_us);
+    until_us = lk_min(until_us, lk_min(wait->hold_end_us, wait->end_us));
+    return engine->ops->await(engine, &wait->decision->cursor, until_us, wait->waker);
 }
 
-/* A wait is over at the fixed end of its own request, too. */
+/* A wait ends at the fixed end of its own request, too. */
 static void end_with_fixed(struct wait *wait) {
     if (wait->decision->result.fixed) {
         wait->end_us =
@@ -256,7 +252,7 @@ static bool was_slow_to_answer(const struct wait *wait) {
 
 /*
  * Asks until the answer is final. LK_WAITING: the time is up; LK_CANCELLED: the waker was thrown.
- * Whatever is answered then is for the caller to take back.
+ * In both cases the caller withdraws the request.
  */
 static lk_outcome wait_for_grant(struct wait *wait) {
     while (!lk_waker_is_thrown(wait->waker)) {
@@ -275,7 +271,7 @@ static lk_outcome wait_for_grant(struct wait *wait) {
             if (lk_clock_now_us() >= wait->end_us) {
                 return LK_WAITING;
             }
-            (void)sleep_in_line(wait); /* whatever it says, the next ask tells */
+            (void)await_change(wait); /* the outcome does not matter: the next ask has the answer */
             break;
         case LK_GRANTED:
             if (!was_slow_to_answer(wait) || wait->is_asked_twice) {
@@ -290,21 +286,21 @@ static lk_outcome wait_for_grant(struct wait *wait) {
     return LK_CANCELLED;
 }
 
-/* A request that this wait did not put in the queue stays there, and no wait blocks on it (R10). */
-static lk_outcome stop_attending(struct wait *wait) {
+/* Leaves a request that this wait has not made in the queue, as one that no wait attends (R10). */
+static lk_outcome end_wait_in_queue(struct wait *wait) {
     const struct lk_patience patience = close_budget(wait);
 
     return ask_in_wait(wait, LK_QUEUE, &patience);
 }
 
-/* The wait is given up, by time or by cancellation. */
+/* Ends the wait early, by time or by cancellation. */
 static lk_outcome give_up(struct wait *wait, lk_outcome reason) {
     if (wait->is_split) {
-        leave_line(wait);
+        withdraw_split(wait);
     } else if (wait->is_ours && wait->sent_us != 0) {
         withdraw(wait);
     } else if (wait->entry.until_us != 0) {
-        lk_outcome outcome = stop_attending(wait);
+        lk_outcome outcome = end_wait_in_queue(wait);
 
         if (reason == LK_TIMEOUT && outcome != LK_WAITING) {
             return outcome; /* granted at the last moment, or lost, or the store is away */
@@ -313,7 +309,7 @@ static lk_outcome give_up(struct wait *wait, lk_outcome reason) {
     return lk_error_clear(&wait->decision->error, reason);
 }
 
-static lk_outcome wait_in_line(struct wait *wait) {
+static lk_outcome ask_until_final(struct wait *wait) {
     lk_outcome outcome = wait_for_grant(wait);
 
     switch (outcome) {
@@ -322,8 +318,8 @@ static lk_outcome wait_in_line(struct wait *wait) {
     case LK_CANCELLED:
         return give_up(wait, LK_CANCELLED);
     case LK_UNAVAILABLE:
-        if (wait->is_split) { /* in the places that are there nothing may stay */
-            lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
+        if (wait->is_split) { /* nothing may stay at the nodes that answer */
+            lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
         }
         return outcome;
     default:
@@ -354,16 +350,16 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
         return LK_INTERNAL;
     }
     if (request->style == LK_WAIT && request->wait_ms > 0) {
-        (void)wait_in_line(&wait);
+        (void)ask_until_final(&wait);
     } else {
         const struct lk_patience patience = {
             .until_us = lk_wait_patience_until(request->patience_ms), .waker = &link.waker};
 
-        /* A wait of no time is a try. */
+        /* A wait of no duration is a try. */
         (void)ask_store(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY, &patience);
     }
     lk_cancel_leave(&link);
-    ret_decision->result.requeued = wait.is_forgotten || wait.line.is_forgotten;
+    ret_decision->result.requeued = wait.was_requeued || wait.progress.was_requeued;
     *ret_sent_us = wait.sent_us;
     return ret_decision->error.outcome;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling a request that was ended from one that its store has lost. */
+/* Whether a request was ended by a call, or lost by its store. */
 #include "client/wait_entry.h"
 
 #include "base/clock.h"
@@ -32,9 +32,10 @@ static bool may_be_lost(const struct lk_wait_entry *entry, struct lk_engine *eng
 }
 
 /*
- * A withdrawal by the owner, elsewhere, leaves no record; but a store that has been in contact all
- * the time and kept its data has lost nothing. Otherwise the record of breaks decides, and where it
- * cannot be read, nothing says that the request may be put back.
+ * A store that was in contact all the time and kept its data has lost nothing: the request was
+ * ended. Otherwise the record of breaks decides. A withdrawal by the owner elsewhere leaves no
+ * record there, and counts as lost. If the record cannot be read, the request counts as ended, so
+ * that a break is never undone.
  */
 bool lk_wait_entry_was_ended(const struct lk_wait_entry *entry, struct lk_engine *engine,
                              struct lk_slice owner, const struct lk_part *parts, size_t part_count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Following events (R21): ask for what has happened, hand it out one by one, sleep until there may
- * be more, ask again. Each question marks the store as watched for a while, so none is far away.
+ * Watches (R21): reads a batch of events, returns them one by one, sleeps until there may be more,
+ * and reads again. Each read marks the store as watched for a while, so reads are never far apart.
  */
 #include <stdlib.h>
 
@@ -21,9 +21,9 @@ struct lk_watch {
     char *prefix_text;
     struct lk_path prefix; /* in prefix_text */
     struct lk_event_query query;
-    struct lk_event_page *batch; /* NULL: nothing was asked for yet */
+    struct lk_event_page *batch; /* NULL: nothing was read yet */
     size_t handed_out;           /* of it */
-    int64_t asked_us;            /* when the store was marked last */
+    int64_t asked_us;            /* when the store was marked as watched last */
 };
 
 static lk_outcome ask(lk_watch *watch, const struct lk_patience *patience, lk_error *error) {
@@ -112,7 +112,7 @@ static bool has_event(const lk_watch *watch) {
     return watch->handed_out < watch->batch->count;
 }
 
-/* Asks, and sleeps while there is nothing, until `end_us`. LK_OK: there is an event. */
+/* Reads, and sleeps while there is no event, until `end_us`. LK_OK: there is one. */
 static lk_outcome await(lk_watch *watch, int64_t end_us, struct lk_waker *waker, lk_error *error) {
     struct lk_engine *engine = watch->store->engine;
     lk_outcome outcome = LK_OK;

@@ -34,12 +34,12 @@
  * engine's table states the first group; lk_engine_capabilities() reads the second off the table.
  */
 enum lk_capability {
-    LK_CAN_QUEUE = 1u << 0,        /* waiting in the queue, R7-R12 */
-    LK_CAN_ROOTS = 1u << 1,        /* several roots in one decision, R14 */
-    LK_CAN_DEADLOCK = 1u << 2,     /* R13 */
-    LK_CAN_EXCLUSIVE = 1u << 3,    /* exclusive and unlimited shared parts, not limits alone */
-    LK_CAN_PERSIST = 1u << 4,      /* survives the death of every process */
-    LK_CAN_RETRY = 1u << 5,        /* without a queue: a blocked wait asks again until granted */
+    LK_CAN_QUEUE = 1u << 0,     /* waiting requests have a queue, R7-R12 */
+    LK_CAN_ROOTS = 1u << 1,     /* several roots in one decision, R14 */
+    LK_CAN_DEADLOCK = 1u << 2,  /* R13 */
+    LK_CAN_EXCLUSIVE = 1u << 3, /* exclusive and unlimited shared parts, not limits alone */
+    LK_CAN_PERSIST = 1u << 4,   /* survives the death of every process */
+    LK_CAN_RETRY = 1u << 5,     /* without a queue: a blocked wait asks again until it is granted */
     LK_BINDS_TO_PROCESS = 1u << 6, /* a lease ends with its process, and only that can end it */
     LK_TAKES_IN_AWAIT = 1u << 7,   /* await() for work takes; the next take finds the item (R3) */
 
@@ -92,8 +92,8 @@ struct lk_wait_cursor {
                                          is in use */
     uint64_t id;                      /* the request's id in the store */
     uint64_t version;                 /* the engine's own: what it had seen of the store by then */
-    size_t in_the_way; /* 0: unknown. An engine polls less often when many are ahead */
-    int64_t due_us;    /* the engine's own: when something may become free */
+    size_t in_the_way; /* 0: unknown. An engine that polls does so seldom when many are ahead */
+    int64_t due_us;    /* the engine's own: when something may come free by itself */
     int64_t taken_us;  /* of a take: when, on the store's clock */
 };
 
@@ -161,8 +161,8 @@ struct lk_announcement {
     size_t found;      /* rows that fit, and had neither an item nor a mark of being done */
     size_t pushed;     /* of these */
     size_t duplicates; /* of these: another client had pushed them meanwhile */
-    size_t forgotten;  /* marks whose row no longer matches */
-    bool has_enough;   /* enough items are ready: the round looked for no rows */
+    size_t forgotten;  /* marks whose row does not fit any more */
+    bool has_enough;   /* so many items are ready that the round read no rows */
     uint64_t version;  /* for table_await: what it had seen of the store by then */
 };
 
@@ -178,10 +178,10 @@ struct lk_url_files {
 /* R21. */
 struct lk_event_ops {
     /*
-     * Marks the store as watched, applies overdue deadlines, and returns at once the events after
-     * query->after, or the present number. Gaps are events, too. If the engine has waited until
-     * query->until_us because there were none, await() need not wait again. LK_OK with *ret_page,
-     * for lk_event_page_free().
+     * Marks the store as watched, ends what is past its deadline, and returns the events behind
+     * query->after, gaps among them, or the position of the last one. Does not wait for events,
+     * but an engine may do so until query->until_us, and need not again in await(). LK_OK with
+     * *ret_page, for lk_event_page_free().
      */
     lk_outcome (*read)(struct lk_engine *engine, const struct lk_event_query *query,
                        const struct lk_patience *patience, struct lk_event_page **ret_page,
@@ -211,9 +211,9 @@ struct lk_table_ops {
                         const struct lk_patience *patience, lk_error *error);
 
     /*
-     * Looks for up to `max` rows to announce and pushes them, some in each of several short
-     * transactions; removes some marks of rows that no longer match. max 0: pushes nothing; `found`
-     * is 1 if there are any rows.
+     * Finds up to `max` rows to announce and pushes them, some in each of several short
+     * transactions; forgets some marks of rows that do not fit any more. max 0: pushes none;
+     * `found` is 1 if there are any.
      */
     lk_outcome (*announce)(struct lk_engine *engine, const struct lk_source *source, size_t max,
                            const struct lk_patience *patience,
@@ -221,10 +221,10 @@ struct lk_table_ops {
 
     /*
      * The engine's decide(), of the source's queue. TAKE: checks again, in its own transaction,
-     * whether the item's row still matches. If not, it drops the item and checks the next one. The
-     * claim has the row's id. FINISH: when it ends the claim as done, the source's statement runs
-     * in the same transaction; a row that still matches after it is marked. LK_INVALID: the
-     * statement failed, and nothing has changed: the claim is held as before.
+     * whether the item's row still fits: if not, drops the item and checks the next one.
+     * The claim has the row's id. FINISH: when it ends the claim as done, the source's statement
+     * runs in the same transaction; a row that fits even then is marked. LK_INVALID: the statement
+     * failed, and nothing has changed: the claim is held as before.
      */
     lk_outcome (*decide)(struct lk_engine *engine, const struct lk_source *source,
                          const struct lk_command *command, const struct lk_patience *patience,
@@ -242,7 +242,7 @@ struct lk_table_ops {
 
     /*
      * Blocks, as the engine's await() does, until there may be something to announce since a round
-     * that has seen `version`. NULL: the engine does not know; the caller polls.
+     * that has seen `version`. NULL: the engine cannot detect that; the caller polls.
      */
     lk_outcome (*await)(struct lk_engine *engine, uint64_t version, int64_t until_us,
                         struct lk_waker *waker);
@@ -286,8 +286,8 @@ struct lk_engine_ops {
      * the change is as durable as the store makes it. Blocks for the store only, no longer than the
      * patience. The outcomes of each kind of command:
      *
-     *     ASK      R3, R7-R10, R13: GRANTED: held. WAITING: queued. BUSY, DEADLOCK, FULL, LOST:
-     *              no new request. `result` names the blockers, or the cycle
+     *     ASK      R3, R7-R10, R13: GRANTED: held. WAITING: in the queue. BUSY, DEADLOCK, FULL,
+     *              LOST: the ask has added no request. result names the blockers, or the cycle
      *     RENEW    LK_OK: the deadline has moved. LOST: not held, nothing changed
      *     RELEASE  LK_OK: ended, and the value is written. LOST: nothing changed
      *     BREAK    R12: LK_OK, on record with `by` and `reason`

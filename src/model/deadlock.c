@@ -5,7 +5,7 @@
  * An edge leads from owner A to owner B where a request of B must end before a waiting request of A
  * can be granted. The list of owners and the way back are kept in the owners' struct lk_waits, so
  * that the search needs no memory. Wait queues record how far the search has read their lists: each
- * queue entry is looked at once, however many requests wait behind it.
+ * queue entry is read once, however many requests wait behind it.
  */
 #include "model/deadlock.h"
 
@@ -18,7 +18,7 @@ struct search {
     lk_id asker;
     lk_id target; /* a granted request that the cycle must end at; 0: any of the asker's */
     lk_id owner;  /* the owner whose requests are expanded now */
-    lk_id last;   /* end of the list of owners to look at */
+    lk_id last;   /* end of the list of owners to search */
     bool is_found;
     /* Of the current limited part: it waits for requests with more units than this. */
     uint32_t room;

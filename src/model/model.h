@@ -283,7 +283,7 @@ struct lk_answer {
     size_t blocker_count;
     const struct lk_slice *cycle; /* LK_DEADLOCK: the owners, the asker first */
     size_t cycle_count;
-    const char *text; /* for people; empty when there is nothing to add. Never NULL */
+    const char *text; /* an explanation; empty when there is nothing to add. Never NULL */
 };
 
 struct lk_effects {
@@ -340,7 +340,7 @@ struct lk_record {
 /* Copies the request into *ret_record. `request` must be live, or ended by the last step. */
 void lk_model_record(const struct lk_model *model, lk_ref request, struct lk_record *ret_record);
 
-/* All but the parts: none are told. */
+/* The same without the parts. */
 void lk_model_record_head(const struct lk_model *model, lk_ref request,
                           struct lk_record *ret_record);
 
@@ -359,7 +359,7 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
 /* R4: the last draw of a root, as a store remembers it. Smaller than what is known: no effect. */
 lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root, uint64_t last_draw);
 
-/* R4: no draw in any root the model has not heard of may be <= floor. Never lowers it. */
+/* R4: no draw in a root that the model does not know may be <= floor. Never lowers it. */
 void lk_model_restore_floor(struct lk_model *model, uint64_t floor);
 uint64_t lk_model_floor(const struct lk_model *model);
 
@@ -561,7 +561,7 @@ struct lk_explained_held {
 };
 
 struct lk_explaining {
-    uint64_t steps; /* queue entries, holders and own requests looked at so far */
+    uint64_t steps; /* queue entries, holders and own requests read so far */
     uint32_t last_signature;
     struct lk_explained_signature signatures[LK_EXPLAINED_SIGNATURES];
     struct lk_explained_list lists[LK_EXPLAINED_LISTS];

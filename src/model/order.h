@@ -38,7 +38,7 @@ lk_id lk_order_after(const struct lk_model *model, enum lk_order order, lk_id ro
 typedef bool lk_order_visit(void *context, lk_id id);
 
 /*
- * The items behind a key, in their order. Adds to *steps the items looked at, those on the way
+ * The items behind a key, in their order. Adds to *steps the items read, those on the way
  * included. Returns whether the walk came to its end.
  */
 bool lk_order_walk(const struct lk_model *model, enum lk_order order, lk_id root,

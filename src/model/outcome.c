@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of outcomes (R23): everything that is said of an outcome anywhere is said here. And the
+ * The table of outcomes (R23): all names, texts and codes of an outcome are here. And the
  * names of events (R21).
  */
 #include "lockkeeper/terms.h"

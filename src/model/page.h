@@ -35,7 +35,7 @@ struct lk_page {
     size_t count;
     bool has_more;              /* there may be more behind `reached` */
     struct lk_standing reached; /* nothing up to here was left out */
-    uint64_t steps;             /* nodes, parts, requests and items looked at */
+    uint64_t steps;             /* nodes, parts, requests and items read */
 };
 
 void lk_model_page(const struct lk_model *model, struct lk_page *page);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* The words behind the path: which were said, and the numbers they carry. */
+/* The words behind the path: which were given, and their numbers. */
 struct words {
     bool shared;
     uint32_t limit; /* 0: unsaid */
@@ -72,7 +72,7 @@ static lk_outcome parse_word(struct lk_slice word, size_t at, struct words *word
     return refuse(error, at, "behind '?' only shared, limit=N and units=N can stand");
 }
 
-/* Parses everything behind the first '?', which stands at text.bytes[at - 1]. */
+/* Parses everything behind the first '?', which is at text.bytes[at - 1]. */
 static lk_outcome parse_words(struct lk_slice text, size_t at, struct words *words,
                               lk_error *error) {
     for (;;) {
@@ -96,7 +96,7 @@ static lk_outcome parse_words(struct lk_slice text, size_t at, struct words *wor
     return LK_OK;
 }
 
-/* Fills in what was not said, and sees that the whole makes sense. */
+/* Fills in the defaults, and checks that the words fit together. */
 static lk_outcome complete(const struct words *said, const struct lk_part_defaults *defaults,
                            struct lk_part *part, lk_error *error) {
     static const struct lk_part_defaults none = {.shared = false};

@@ -25,8 +25,8 @@ struct lk_path {
 
 /*
  * Parses `text` as a path (R1). On success fills *ret_path, which borrows `text`, and returns
- * LK_OK. Otherwise returns LK_INVALID, leaves *ret_path alone and says in *error which rule was
- * broken and at which byte.
+ * LK_OK. Otherwise returns LK_INVALID, leaves *ret_path alone, and *error names the rule that is
+ * broken and the byte.
  */
 lk_outcome lk_path_parse(struct lk_slice text, struct lk_path *ret_path, struct lk_error *error);
 

@@ -36,7 +36,7 @@ void lk_request_attach(struct lk_model *model, lk_id request, enum lk_state stat
 /* Takes a live request out of all lists and indexes, back to a draft that was never reported. */
 void lk_request_leave(struct lk_model *model, lk_id request);
 
-/* Ends a live request; it stays readable until the next step. Says so in the effects. */
+/* Ends a live request; it stays readable until the next step. Adds the end to the effects. */
 void lk_request_end(struct lk_model *model, lk_id request, enum lk_change_kind kind);
 
 /* Frees what the last step ended. */

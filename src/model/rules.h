@@ -8,7 +8,7 @@
 
 #include "model/part.h"
 
-/* The units of a part tell its mode: 0 is exclusive, one or more is shared (R7c). */
+/* The units of a part determine its mode: 0 is exclusive, one or more is shared (R7c). */
 static inline enum lk_mode lk_mode_of_units(uint32_t units) {
     return units == 0 ? LK_EXCLUSIVE : LK_SHARED;
 }

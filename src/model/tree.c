@@ -246,7 +246,7 @@ void lk_part_entry_hold(struct lk_model *model, lk_id id) {
         lk_part_entry_at(model, first->previous)->next = id;
         first->previous = id;
         if (lk_part_entry_is_exclusive(entry)) {
-            node->holders = id; /* exclusive ones first: a reader's check looks no further */
+            node->holders = id; /* exclusive ones come first in the ring */
         }
     }
     lk_node_set_units_held(node, lk_node_units_held(node) + entry->units);

@@ -3,7 +3,7 @@
  * Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
  * their claim.
  *
- * A delayed item that has become due goes over to the ready ones when a claim looks for work.
+ * A delayed item that has become due joins the ready ones at the next claim.
  */
 #include "model/work.h"
 

@@ -182,7 +182,7 @@ static lk_outcome open_stores(struct client *clients, struct bench *bench, const
     return LK_OK;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 struct figures {
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lk items and lk stats: looking at queues (R16). */
+/* lk items and lk stats: the state of queues (R16). */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static int say_items(const struct lk_cli *cli, const char *queue, const lk_item_
     return 0;
 }
 
-/* What is worth saying of the item's time: when it is due, or how long its claim lives. */
+/* When the item is due, or how long its claim lives. */
 static void add_time(struct lk_table *table, const lk_item_info *item) {
     if (item->due_in_ms >= 0) {
         lk_table_add_duration(table, item->due_in_ms);

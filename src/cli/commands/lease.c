@@ -9,8 +9,6 @@
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
 
-enum { EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
-
 /* What the three have in common: an open store and a checked request with its owner. */
 struct lease_call {
     lk_store *store;
@@ -18,7 +16,7 @@ struct lease_call {
     char made_owner[LK_OWNER_TEXT_SIZE];
 };
 
-/* LK_OK; else the failure has been said, *ret_exit_code is set and nothing needs closing. */
+/* LK_OK; else the failure is printed, *ret_exit_code is set and nothing needs closing. */
 static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_line *line,
                             struct lease_call *call, int *ret_exit_code) {
     lk_error error;
@@ -33,7 +31,7 @@ static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_li
     return lk_cli_open(cli, line, &call->store, ret_exit_code);
 }
 
-/* Says what came of it. `result` is NULL only when memory is exhausted. */
+/* Prints the outcome. `result` is NULL only when memory is exhausted. */
 static int say_answer(const struct lk_cli *cli, const struct lease_call *call, lk_result *result,
                       const lk_error *error) {
     if (result == NULL) {
@@ -54,7 +52,7 @@ static int end_by_signal(const struct lk_cli *cli, const struct lease_call *call
         (void)lk_release(call->store, &request, result->token, NULL, NULL);
     }
     (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
-    return EXIT_SIGNAL + signal_number;
+    return LK_EXIT_SIGNAL + signal_number;
 }
 
 /*
@@ -71,7 +69,7 @@ static void say_shared(const struct lk_cli *cli, const struct lease_call *call,
     }
 }
 
-/* The second line of --value: empty where there is none. */
+/* The second line of --value: empty if there is no value. */
 static void write_value(const struct lk_cli *cli, const lk_result *result) {
     if (result->value != NULL) {
         (void)fwrite(result->value, 1, result->value_size, cli->out);
@@ -122,30 +120,37 @@ int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line)
     return exit_code;
 }
 
-/* Renew and release differ in the library's function only. */
-static int change(const struct lk_cli *cli, const struct lk_command_line *line,
-                  lk_outcome (*apply)(lk_store *store, const lk_request *request, uint64_t token,
-                                      lk_result **ret_result, lk_error *error)) {
+/* A renewal; or a release, which writes `put` if that has bytes. */
+static int change(const struct lk_cli *cli, const struct lk_command_line *line, bool renews,
+                  const struct lk_input *put) {
+    uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
     struct lease_call call;
     lk_result *result = NULL;
     lk_error error;
     int exit_code;
 
-    if (open_call(cli, line, &call, &exit_code) == LK_OK) {
-        uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
-        (void)apply(call.store, &call.request, token, &result, &error);
-        exit_code = say_answer(cli, &call, result, &error);
-        lk_result_free(result);
-        lk_close(call.store);
+    if (open_call(cli, line, &call, &exit_code) != LK_OK) {
+        return exit_code;
     }
+    if (renews) {
+        (void)lk_renew(call.store, &call.request, token, &result, &error);
+    } else if (put->bytes == NULL) {
+        (void)lk_release(call.store, &call.request, token, &result, &error);
+    } else {
+        (void)lk_release_put(call.store, &call.request, token, put->bytes, put->size, &result,
+                             &error);
+    }
+    exit_code = say_answer(cli, &call, result, &error);
+    lk_result_free(result);
+    lk_close(call.store);
     return exit_code;
 }
 
 int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line) {
-    return change(cli, line, lk_renew);
+    return change(cli, line, true, NULL);
 }
 
-/* What --put or --put-file names, if one of them is there. LK_OK, or what was wrong with it. */
+/* The value of --put or --put-file, if one of them is given. */
 static lk_outcome read_put(const struct lk_command_line *line, struct lk_input *ret_input,
                            lk_error *error) {
     const char *text = lk_command_line_text(line, LK_OPTION_PUT);
@@ -157,24 +162,6 @@ static lk_outcome read_put(const struct lk_command_line *line, struct lk_input *
     return file != NULL ? lk_input_file(file, ret_input, error) : LK_OK;
 }
 
-static int release_put(const struct lk_cli *cli, const struct lk_command_line *line,
-                       const struct lk_input *input) {
-    struct lease_call call;
-    lk_result *result = NULL;
-    lk_error error;
-    int exit_code;
-
-    if (open_call(cli, line, &call, &exit_code) == LK_OK) {
-        uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
-        (void)lk_release_put(call.store, &call.request, token, input->bytes, input->size, &result,
-                             &error);
-        exit_code = say_answer(cli, &call, result, &error);
-        lk_result_free(result);
-        lk_close(call.store);
-    }
-    return exit_code;
-}
-
 int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line) {
     struct lk_input input = {NULL, 0};
     lk_error error;
@@ -183,8 +170,7 @@ int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line)
     if (read_put(line, &input, &error) != LK_OK) {
         return lk_say_failure(cli, error.outcome, error.text);
     }
-    exit_code =
-        input.bytes != NULL ? release_put(cli, line, &input) : change(cli, line, lk_release);
+    exit_code = change(cli, line, false, &input);
     free(input.bytes);
     return exit_code;
 }

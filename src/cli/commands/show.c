@@ -29,7 +29,7 @@ static bool know_waits(struct seen *seen) {
  */
 static bool look_further(lk_store *store, struct seen *seen) {
     const char *former = NULL;
-    size_t hopeless = 0; /* were looked up, and not found */
+    size_t hopeless = 0; /* blockers that were looked up and not found */
 
     while (know_waits(seen)) {
         const char *path = lk_wait_graph_unknown(seen->waits, hopeless);
@@ -53,7 +53,7 @@ static void close_seen(struct seen *seen) {
     }
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* The chain below a request that waits, for free(); NULL when memory is exhausted. */
 static char *chain_text(const struct lk_cli *cli, struct lk_wait_graph *waits,

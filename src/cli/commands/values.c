@@ -12,7 +12,7 @@
 #include "form/form.h"
 #include "model/utf8.h"
 
-/* The value as it is; text that does not end in a line end gets one, for people's sake. */
+/* The value as it is; text that does not end with a line end gets one. */
 static void write_value(FILE *out, const lk_value *value) {
     const char *bytes = value->bytes;
 

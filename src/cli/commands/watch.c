@@ -18,8 +18,7 @@
 #include "form/form.h"
 
 enum {
-    EXIT_SIGNAL = 128, /* + N: ended by signal N, as shells have it */
-    LOOK_MS = 1000,    /* between two checks of stdout */
+    CHECK_MS = 1000, /* between two checks of stdout */
     WHEN_SIZE = 40,
 };
 
@@ -35,7 +34,7 @@ static void write_when(int64_t at_unix_ms, char when[WHEN_SIZE]) {
     (void)snprintf(when, WHEN_SIZE, "%s.%03d", text, (int)(at_unix_ms % 1000));
 }
 
-/* `text`, with a word before it, where there is any. false: memory is exhausted. */
+/* `before` and `text`; nothing if text is NULL. false: memory is exhausted. */
 static bool write_word(FILE *out, const char *before, const char *text) {
     char *visible;
 
@@ -127,7 +126,7 @@ static int follow(const struct lk_cli *cli, lk_watch *watch, lk_cancel *cancel) 
     while (exit_code == 0 && !has_no_reader(cli->out)) {
         const lk_watch_event *event;
         lk_error error;
-        lk_outcome outcome = lk_watch_next(watch, LOOK_MS, cancel, &event, &error);
+        lk_outcome outcome = lk_watch_next(watch, CHECK_MS, cancel, &event, &error);
 
         if (outcome == LK_TIMEOUT) {
             continue;
@@ -170,5 +169,5 @@ int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line, l
         exit_code = lk_say_failure(cli, outcome, error.text);
     }
     signal_number = lk_interrupt_close(interrupt);
-    return signal_number != 0 ? EXIT_SIGNAL + signal_number : exit_code;
+    return signal_number != 0 ? LK_EXIT_SIGNAL + signal_number : exit_code;
 }

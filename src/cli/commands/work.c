@@ -10,8 +10,6 @@
 #include "cli/print/say.h"
 #include "form/form.h"
 
-enum { EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
-
 /* ---- push ------------------------------------------------------------------------------------ */
 
 static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id, bool added) {
@@ -101,7 +99,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
             lk_claim_free(info);
         }
         (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
-        return EXIT_SIGNAL + signal_number;
+        return LK_EXIT_SIGNAL + signal_number;
     }
     exit_code =
         outcome == LK_GRANTED ? say_claim(cli, info) : lk_say_failure(cli, outcome, error.text);

@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 
 /*
- * Checks the parts of the command line, with the place of what is wrong: LK_OK, or LK_INVALID with
- * the sentence in *error.
+ * Checks the parts of the command line: LK_OK, or LK_INVALID with the part and the byte that is
+ * wrong in *error.
  */
 lk_outcome lk_ask_check_parts(const struct lk_command_line *line, lk_error *error);
 
@@ -18,8 +18,8 @@ lk_outcome lk_ask_check_parts(const struct lk_command_line *line, lk_error *erro
 lk_request lk_ask_from_line(const struct lk_command_line *line);
 
 /*
- * The one path that a command is about, as it is normalised (R1): what it says of it, and asks the
- * store about. LK_OK with *ret_path, to be freed; LK_INVALID with the place, or LK_INTERNAL.
+ * The path argument of a command, normalised (R1). LK_OK with *ret_path, to be freed; LK_INVALID
+ * with the byte that is wrong, or LK_INTERNAL.
  */
 lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error);
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "cli/parse/value.h"
 
-/* The first pass: where it stands in argv. */
+/* The state of the first pass. */
 struct reader {
     int argc;
     char *const *argv;
@@ -182,7 +182,7 @@ static void read_arguments(struct reader *reader) {
     }
 }
 
-/* Takes the first word as the command. What stands behind `--` is words unless it wants a tail. */
+/* Takes the first word as the command. Arguments behind `--` are words unless it takes a tail. */
 static void take_command(struct reader *reader) {
     struct lk_command_line *line = reader->line;
     const char *name = line->word_count > 0 ? line->words[0] : NULL;

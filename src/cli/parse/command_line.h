@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command line, parsed and checked against the tables of commands and options. Options may stand
+ * A command line, parsed and checked against the tables of commands and options. Options may come
  * anywhere before `--`, also before the command; `--` ends them. Everything is borrowed from argv.
  */
 #ifndef LK_CLI_PARSE_COMMAND_LINE_H
@@ -27,9 +27,9 @@ struct lk_command_line {
 
 /*
  * Parses argv[1..argc-1]; `now_unix_ms` is what --until is reckoned from. LK_OK; LK_INVALID with
- * the place in *error; LK_INTERNAL. In every case *ret_line is filled with what could be
- * understood, so that a failure can be told in the form that was asked for (--json, --quiet), and
- * has to be ended with lk_command_line_done().
+ * the argument in *error; LK_INTERNAL. In every case *ret_line has all that could be parsed, so
+ * that a failure is printed in the form that was requested (--json, --quiet), and must be ended
+ * with lk_command_line_done().
  */
 lk_outcome lk_command_line_parse(int argc, char *const *argv, int64_t now_unix_ms,
                                  struct lk_command_line *ret_line, lk_error *error);

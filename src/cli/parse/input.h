@@ -16,10 +16,10 @@ struct lk_input {
 /* The text itself; `-` is stdin. LK_OK, LK_INVALID (too long, unreadable) or LK_INTERNAL. */
 lk_outcome lk_input_text(const char *text, struct lk_input *ret_input, lk_error *error);
 
-/* The text itself, whatever it is. */
+/* The text itself, also if it is `-`. */
 lk_outcome lk_input_word(const char *text, struct lk_input *ret_input, lk_error *error);
 
-/* What is in the file; `-` is stdin. */
+/* The contents of the file; `-` is stdin. */
 lk_outcome lk_input_file(const char *path, struct lk_input *ret_input, lk_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The values of options: from text to numbers, durations and instants, strictly. Nothing is
- * skipped, rounded away or guessed; what is refused is named in *error with the byte at which it
- * goes wrong. No locale has a say. Outputs are untouched unless LK_OK is returned.
+ * skipped, rounded or guessed; *error names a refused value and the byte at which it is wrong.
+ * Independent of the locale. Outputs are untouched unless LK_OK is returned.
  */
 #ifndef LK_CLI_PARSE_VALUE_H
 #define LK_CLI_PARSE_VALUE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text for people: durations, and untrusted text made safe for a terminal. */
+/* Text for a terminal: durations, and untrusted text made safe. */
 #ifndef LK_CLI_PRINT_HUMAN_H
 #define LK_CLI_PRINT_HUMAN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aligned columns for people. Cells are added from left to right and row by row, made visible
+ * Tables with aligned columns. Cells are added from left to right and row by row, made visible
  * (human.h) and copied; widths are known when all are there, so writing comes last. Below a row
  * there may be lines that keep to no column.
  */
@@ -37,8 +37,8 @@ void lk_table_add_coloured(struct lk_table *table, const char *text, const char 
 void lk_table_add_number(struct lk_table *table, uint64_t number);
 void lk_table_add_duration(struct lk_table *table, int64_t duration_ms);
 
-/* Lines to stand as they are below the row that was completed last. Takes over `lines`; NULL says
- * that memory was exhausted. */
+/* Lines to be printed unchanged below the row that was completed last. Takes over `lines`; NULL:
+ * memory was exhausted. */
 void lk_table_add_below(struct lk_table *table, char *lines);
 
 /* Writes all rows, in colour if so wanted, the first one bold. False when memory was exhausted: no

@@ -16,7 +16,7 @@ struct node {
     const char *owner;
     const lk_entry *entry;    /* of a waiting request that is listed; NULL: nothing is below it */
     const char *waits_at;     /* the path at which it is known to wait; NULL: it holds */
-    unsigned long queued_by;  /* the last search that looks below it */
+    unsigned long queued_by;  /* the last search that goes below it */
     unsigned long further_by; /* the last search that found it below something */
     unsigned long drawn_by;   /* the last chain that has drawn what is below it */
 };
@@ -145,7 +145,7 @@ const char *lk_wait_graph_unknown(const struct lk_wait_graph *waits, size_t inde
 
 /* ---- the nearest ----------------------------------------------------------------------------- */
 
-/* What a search still has to look below. */
+/* The requests below which a search has not been yet. */
 struct search {
     struct lk_wait_graph *waits;
     unsigned long mark;
@@ -280,7 +280,7 @@ struct strokes {
 static const struct strokes plain = {"|- ", "`- ", "|  ", "   "};
 static const struct strokes drawn_ones = {"\u251C\u2500 ", "\u2514\u2500 ", "\u2502  ", "   "};
 
-/* Whether the line above `index` at that depth, below which `index` stands, has others after it. */
+/* Whether the ancestor of line `index` at that depth has a later sibling. */
 static bool passes_by(const struct lk_chain *chain, size_t index, unsigned depth) {
     while (index > 0 && chain->links[index].depth > depth) {
         index--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many columns text takes on a terminal. No locale has a say: what is wide and what takes no
- * column of its own is in a small table, coarse where scripts are rare. Text is visible text
+ * How many columns text takes on a terminal. Independent of the locale: a small table has the wide
+ * characters and those without a column of their own, coarse for rare scripts. Text is visible text
  * (human.h): no control characters; a byte that is not UTF-8 counts as one column.
  */
 #ifndef LK_CLI_PRINT_WIDTH_H

@@ -33,7 +33,7 @@ pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_g
     return pid;
 }
 
-static void obey_signals(const struct lk_run_signals *signals, pid_t pid) {
+static void handle_signals(const struct lk_run_signals *signals, pid_t pid) {
     for (int signal = lk_run_signals_next(signals); signal != 0;
          signal = lk_run_signals_next(signals)) {
         if (lk_run_signal_is_end(signal)) {
@@ -57,6 +57,6 @@ void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, struct lk_run_guar
     while (waitpid(pid, NULL, WNOHANG) == 0) {
         /* Its end is a SIGCHLD, which is among the signals. */
         poll(&turn, 1, -1);
-        obey_signals(cleanup->signals, pid);
+        handle_signals(cleanup->signals, pid);
     }
 }

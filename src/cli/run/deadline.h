@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a command is asked to end and when it is killed, so that it never outlives the deadline its
- * store last promised. Pure arithmetic on instants of lk_clock_now_us(); nothing here looks at a
+ * store last promised. Pure arithmetic on instants of lk_clock_now_us(); nothing here reads a
  * clock, a lease or a process.
  */
 #ifndef LK_CLI_RUN_DEADLINE_H
@@ -34,9 +34,9 @@ struct lk_run_plan lk_run_plan_none(void);
 struct lk_run_plan lk_run_plan_deadline(int64_t ttl_ms, int64_t deadline_us);
 
 /*
- * The store said at `lost_us` that the lease is gone: SIGTERM at once, SIGKILL at the instant the
- * deadline last promised asks for, or after LK_RUN_GRACE_MIN_MS where that has passed; after a
- * ttl at the latest.
+ * The store answered at `lost_us` that the lease is lost: SIGTERM at once; SIGKILL when the plan of
+ * the deadline last promised has it, or after LK_RUN_GRACE_MIN_MS if that has passed; after a ttl
+ * at the latest.
  */
 struct lk_run_plan lk_run_plan_lost(int64_t ttl_ms, int64_t deadline_us, int64_t lost_us);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lease of the environment, looked up in the store and held against what is asked for. */
+/* The lease that the environment names: read from the store, and checked against the request. */
 #include "cli/run/inherit.h"
 
 #include <errno.h>

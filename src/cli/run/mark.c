@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The variable LK_RUN: written for CMD, and looked for in /proc/PID/environ. */
+/* The variable LK_RUN: written for CMD, and searched in /proc/PID/environ. */
 #include "cli/run/mark.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ void lk_run_mark_environment_free(char **environment) {
     free(environment);
 }
 
-/* No other text is equal to a mark: it is looked for anywhere, variable by variable or not. */
+/* No other text is equal to a mark, so the search need not separate the variables. */
 bool lk_run_mark_is_on(const struct lk_run_mark *mark, pid_t pid) {
     enum { MARK_LENGTH = LK_RUN_MARK_SIZE - 1 };
     char text[4096];

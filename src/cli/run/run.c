@@ -26,7 +26,7 @@
 #include "cli/run/wait.h"
 
 enum {
-    UNUSUAL_TTL_MS = 60000, /* where nothing else says how much time CMD gets to end */
+    DEFAULT_TTL_MS = 60000, /* bounds the time that CMD gets to end, if the lease has no ttl */
     CONFIRM_PATIENCE_MAX_MS = 10000,
 };
 
@@ -162,13 +162,13 @@ static struct lk_run_end say_not_started(const struct run *run, int error) {
     return (struct lk_run_end){.exit_code = exit_code, .deadline_us = LK_RUN_NEVER_US};
 }
 
-/* The ttl by which the lease is renewed, whatever the store promises beyond it (shm:); of a fixed
- * end, all the time there is. */
+/* The ttl by which the lease is renewed, even if the store promises more (shm:); with a fixed end,
+ * the time that is left. */
 static int64_t ttl_of(const struct run *run) {
-    int64_t asked_ms = run->request.ttl_ms > 0 ? run->request.ttl_ms : UNUSUAL_TTL_MS;
+    int64_t asked_ms = run->request.ttl_ms > 0 ? run->request.ttl_ms : DEFAULT_TTL_MS;
 
     if (run->wait.lease == NULL) {
-        return UNUSUAL_TTL_MS;
+        return DEFAULT_TTL_MS;
     }
     return run->wait.result->fixed || run->wait.result->ttl_ms <= 0
                ? lk_lease_remaining_ms(run->wait.lease)

@@ -35,7 +35,7 @@ struct lk_run_options {
     int64_t max_time_ms;  /* --max-time; 0: none */
     enum lk_run_on_lost on_lost;
     bool inherit;       /* --inherit: run under the lease of the environment, take nothing */
-    bool verbose;       /* -v: say what is waited for although stderr is no terminal */
+    bool verbose;       /* -v: print the blockers although stderr is no terminal */
     bool quiet;         /* -q: say nothing of waiting, BUSY and TIMEOUT */
     int busy_exit_code; /* -E: in place of 75 for BUSY and TIMEOUT; 0: 75 */
 };
@@ -44,7 +44,7 @@ struct lk_run_options {
  * Waits for the lease, runs CMD under it, keeps it alive, releases it however CMD ends. To be
  * called from the main thread, once, while no other thread is running and the standard descriptors
  * are open: it blocks signals, becomes a subreaper and waits for children. Returns the exit code
- * of `lk`; what went wrong has been said on stderr as `lk: OUTCOME: text`.
+ * of `lk`; a failure is printed on stderr as `lk: OUTCOME: text`.
  */
 int lk_cli_run(const struct lk_run_options *options);
 

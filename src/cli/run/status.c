@@ -36,7 +36,7 @@ void lk_run_status(const char *word, const char *format, ...) {
     free(visible);
     size_t size = strlen(line);
     line[size++] = '\n';
-    /* There is no place to report that stderr cannot be written. */
+    /* A failure to write to stderr cannot be reported. */
     ssize_t written = await_room(PATIENCE_MS) ? write(STDERR_FILENO, line, size) : 0;
     (void)written;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `lk run` says on stderr beside the outcome it ends in: one line, one write. */
+/* The lines that `lk run` writes to stderr beside its outcome, each in one write. */
 #ifndef LK_CLI_RUN_STATUS_H
 #define LK_CLI_RUN_STATUS_H
 
 #include <stdbool.h>
 
-/* Bytes of a line; what is longer is cut. */
+/* Bytes of a line; a longer one is cut. */
 enum { LK_RUN_STATUS_MAX = 1024 };
 
 /*

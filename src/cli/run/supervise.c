@@ -35,11 +35,11 @@ struct supervision {
     struct lk_run_plan promised; /* what the lease asks for */
     struct lk_run_plan allowed;  /* what --max-time asks for */
     enum lk_run_step step;       /* how far CMD's end has gone; never goes back */
-    bool is_lease_gone;          /* said by the store, or the promise has passed */
-    bool is_lost;                /* the lease is what CMD was ended for, or is known to be gone */
+    bool is_lease_gone;          /* the store has answered so, or the deadline has passed */
+    bool is_lost; /* CMD was ended because of the lease, or the lease is known to be lost */
     bool is_over_time;
     bool is_told_to_end;   /* by a signal (LK_RUN_END_NOW) */
-    const char *time_news; /* to be said when what they are about is done; NULL: nothing */
+    const char *time_news; /* to be written when it has happened; NULL: nothing */
     const char *loss_news;
     bool is_warned;
     int own_end;          /* CMD's own exit code; -1: it is running */
@@ -294,7 +294,7 @@ static void end_now(struct supervision *supervision) {
     act(supervision);
 }
 
-static void obey_other(struct supervision *supervision, int signal) {
+static void handle_other(struct supervision *supervision, int signal) {
     const struct lk_run_job *job = supervision->job;
     enum lk_run_signal_use use =
         job->signal_use != NULL ? job->signal_use(job->context, signal) : LK_RUN_PASS_ON;
@@ -308,7 +308,7 @@ static void obey_other(struct supervision *supervision, int signal) {
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static void obey_signals(struct supervision *supervision) {
+static void handle_signals(struct supervision *supervision) {
     int signal;
 
     while ((signal = lk_run_signals_next(supervision->job->signals)) != 0) {
@@ -324,7 +324,7 @@ static void obey_signals(struct supervision *supervision) {
             go_on(supervision);
             break;
         default:
-            obey_other(supervision, signal);
+            handle_other(supervision, signal);
             break;
         }
     }
@@ -457,7 +457,7 @@ struct lk_run_end lk_run_supervise(const struct lk_run_job *job) {
     while (!is_over(&supervision)) {
         wait_for_news(&supervision);
         take_turn(&supervision);
-        obey_signals(&supervision);
+        handle_signals(&supervision);
         look_at_command(&supervision);
     }
 

@@ -55,7 +55,7 @@ static void *run_task(void *context) {
  * without the withdrawal; the request then perishes by its ttl. A signal that comes together with
  * the first, as a closed terminal and its shell send them, is ignored.
  */
-static void obey_end(struct task *task, int signal, lk_cancel *cancel) {
+static void handle_end_signal(struct task *task, int signal, lk_cancel *cancel) {
     int64_t now_us = lk_clock_now_us();
 
     if (task->wait->signal == 0) {
@@ -67,15 +67,15 @@ static void obey_end(struct task *task, int signal, lk_cancel *cancel) {
     }
 }
 
-static void obey_signals(struct task *task, const struct lk_run_signals *signals,
-                         lk_cancel *cancel) {
+static void handle_signals(struct task *task, const struct lk_run_signals *signals,
+                           lk_cancel *cancel) {
     int signal;
 
     while ((signal = lk_run_signals_next(signals)) != 0) {
         if (signal == SIGTSTP) {
             lk_run_signals_stop_here(false);
         } else if (lk_run_signal_is_end(signal)) {
-            obey_end(task, signal, cancel);
+            handle_end_signal(task, signal, cancel);
         }
     }
 }
@@ -88,7 +88,7 @@ static void wait_for_task(struct task *task, const struct lk_run_signals *signal
     while (turn[0].revents == 0) {
         poll(turn, 2, -1);
         if (turn[1].revents != 0) {
-            obey_signals(task, signals, cancel);
+            handle_signals(task, signals, cancel);
         }
     }
 }

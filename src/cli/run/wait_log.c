@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue as the store lists it, read from time to time. Each read costs the store some work, and
- * only people read the result. So reads are rare, and a line is printed again only when the first
- * blocker has changed, or after a longer interval.
+ * The queue as the store lists it, read from time to time. Each read costs the store some work. So
+ * reads are rare, and a line is printed again only when the first blocker has changed, or after a
+ * longer interval.
  */
 #include "cli/run/wait_log.h"
 
@@ -78,7 +78,7 @@ static void look(struct lk_run_wait_log *wait_log) {
     lk_listing_free(listing);
 }
 
-static void *narrate(void *context) {
+static void *run_log(void *context) {
     struct lk_run_wait_log *wait_log = context;
     int64_t pause_us = FIRST_LOOK_US;
 
@@ -104,7 +104,7 @@ struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request 
     wait_log->store = store;
     wait_log->request = request;
     memcpy(wait_log->path, first.path.bytes, first.path.size);
-    if (pthread_create(&wait_log->thread, NULL, narrate, wait_log) != 0) {
+    if (pthread_create(&wait_log->thread, NULL, run_log, wait_log) != 0) {
         lk_waker_done(&wait_log->waker);
         free(wait_log);
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* While lk waits in the queue: prints its blockers, and how long they hold, for people (R20). */
+/* While lk waits in the queue: prints its blockers, and how long they hold (R20). */
 #ifndef LK_CLI_RUN_WAIT_LOG_H
 #define LK_CLI_RUN_WAIT_LOG_H
 
@@ -14,10 +14,10 @@ struct lk_run_wait_log;
  */
 struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request *request);
 
-/* From here on it says nothing any more. Does not block; accepts NULL. */
+/* From here on it prints nothing. Does not block; accepts NULL. */
 void lk_run_wait_log_silence(struct lk_run_wait_log *wait_log);
 
-/* Ends it; it may be looking into the store at this moment. Accepts NULL. */
+/* Ends it. Blocks while it reads the store. Accepts NULL. */
 void lk_run_wait_log_end(struct lk_run_wait_log *wait_log);
 
 #endif

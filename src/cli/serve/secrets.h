@@ -5,7 +5,9 @@
 
 #include "lockkeeper/terms.h"
 
-enum { LK_SERVE_PASSWORD_BYTES = 258 }; /* with its end, and one to tell that it is too long */
+enum {
+    LK_SERVE_PASSWORD_BYTES = 258
+}; /* with its end, and one more, by which a longer one is found */
 
 /*
  * The directory of a service's file, made if it is not there (0700): `directory`, or NULL for
@@ -17,7 +19,7 @@ lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, 
 lk_outcome lk_serve_password_read(const char *path, char ret_password[LK_SERVE_PASSWORD_BYTES],
                                   lk_error *error);
 
-/* Says on stderr that every user of the machine can read the file, if so. May block on stderr. */
+/* Warns on stderr if every user of the machine can read the file. May block on stderr. */
 void lk_serve_password_warn(const char *path);
 
 #endif

@@ -132,7 +132,7 @@ static void await_turn(struct lk_feed *feed) {
 
     while (!feed->is_ending && !feed->is_asked && feed->wanted.path == NULL
            && pthread_cond_timedwait(&feed->changed, &feed->mutex, &until) == 0) {
-        /* woken: look again at what for */
+        /* woken: check again what for */
     }
 }
 
@@ -213,7 +213,7 @@ void lk_feed_close(struct lk_feed *feed) {
     feed->is_ending = true;
     (void)pthread_cond_broadcast(&feed->changed);
     while (!feed->has_ended && pthread_cond_timedwait(&feed->changed, &feed->mutex, &until) == 0) {
-        /* woken: look again whether it has ended */
+        /* woken: check again whether it has ended */
     }
     bool has_ended = feed->has_ended;
     (void)pthread_mutex_unlock(&feed->mutex);

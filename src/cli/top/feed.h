@@ -11,7 +11,7 @@
 
 struct lk_feed;
 
-/* What has happened since the last look; what did not is zero. */
+/* What has happened since the last call; what has not is zero. */
 struct lk_feed_news {
     struct lk_snapshot *snapshot; /* the newest; the taker's from now on */
     bool has_failed;              /* the last reading: why is in `failure` */

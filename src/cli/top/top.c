@@ -20,8 +20,6 @@
 #include "cli/top/view.h"
 #include "model/path.h"
 
-enum { EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
-
 struct top {
     struct lk_terminal *terminal;
     struct lk_feed *feed;
@@ -128,7 +126,7 @@ static bool watch(struct top *top) {
             return false;
         }
         if (poll(events, sizeof events / sizeof events[0], -1) < 0) {
-            continue; /* nothing is handled by a signal here: what there is comes by the signalfd */
+            continue; /* signals are read from the signalfd */
         }
         if (events[1].revents != 0) {
             take_signal(top);
@@ -195,7 +193,7 @@ static int run(const struct lk_cli *cli, lk_store *store, const char *url, const
     if (!went_well) {
         return lk_say_failure(cli, LK_INTERNAL, "the system has no room for more");
     }
-    return top.ended_by != 0 ? EXIT_SIGNAL + top.ended_by : 0;
+    return top.ended_by != 0 ? LK_EXIT_SIGNAL + top.ended_by : 0;
 }
 
 /* Before anything is opened: a terminal, and a prefix that can be one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entries are sorted by path with `/` before every other byte, so that what is below a path
- * stands directly behind it: one walk, with the node at hand, makes the tree.
+ * The entries are sorted by path with `/` before every other byte, so that all below a path follows
+ * directly after it: one walk, with the present node, makes the tree.
  */
 #include "cli/top/tree.h"
 

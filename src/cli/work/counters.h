@@ -33,13 +33,13 @@ void lk_pool_counters_free(struct lk_pool_counters *counters); /* accepts NULL *
 void lk_pool_counters_count(struct lk_pool_counters *counters, size_t place,
                             const lk_work_progress *progress);
 
-/* The worker in `place` is gone, whatever it was doing. */
+/* The worker of slot `place` has ended, in whatever state. */
 void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t place);
 
 /* Whether this caller is the first to report the pool's failure, and so must print it. */
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters);
 
-/* A line for people: "12 done, 3 running, 1 given back". Fills `text`, ended by 0. */
+/* A line of text: "12 done, 3 running, 1 given back". Fills `text`, ended by 0. */
 void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size);
 
 #endif

@@ -21,7 +21,7 @@ static const char item_name[] = "LK_ITEM_ID=";
 enum { ITEM_NAMES = 2, MARK_SIZE = sizeof id_mark - 1 };
 
 /* What an item is run with; NULL and -1 where it is not there yet. */
-struct outfit {
+struct setup {
     char *path; /* QUEUE/ID */
     char **words;
     struct lk_run_environment environment;
@@ -88,9 +88,9 @@ static bool begins_with(const char *text, const char *name) {
 }
 
 /* For commands that run below it, a claim is a lease on QUEUE/ID, and also an item. */
-static bool make_environment(struct outfit *outfit, const struct lk_pool_cooldown *cooldown,
+static bool make_environment(struct setup *setup, const struct lk_pool_cooldown *cooldown,
                              const lk_claim_info *claim) {
-    const lk_result granted = {.paths = &outfit->path,
+    const lk_result granted = {.paths = &setup->path,
                                .path_count = 1,
                                .owner = claim->owner,
                                .token = claim->token,
@@ -98,15 +98,15 @@ static bool make_environment(struct outfit *outfit, const struct lk_pool_cooldow
     size_t count = 0;
     size_t used = 0;
 
-    if (!lk_run_environment_init(&outfit->environment, cooldown->store_url, &granted)) {
+    if (!lk_run_environment_init(&setup->environment, cooldown->store_url, &granted)) {
         return false;
     }
-    outfit->variables[0] = lk_text_make("%s%s", queue_name, claim->queue);
-    outfit->variables[1] = lk_text_make("%s%s", item_name, id_of(claim));
-    if (outfit->variables[0] == NULL || outfit->variables[1] == NULL) {
+    setup->variables[0] = lk_text_make("%s%s", queue_name, claim->queue);
+    setup->variables[1] = lk_text_make("%s%s", item_name, id_of(claim));
+    if (setup->variables[0] == NULL || setup->variables[1] == NULL) {
         return false;
     }
-    while (outfit->environment.command[count] != NULL) {
+    while (setup->environment.command[count] != NULL) {
         count++;
     }
     char **all = calloc(count + ITEM_NAMES + 1, sizeof *all);
@@ -114,13 +114,13 @@ static bool make_environment(struct outfit *outfit, const struct lk_pool_cooldow
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        char *variable = outfit->environment.command[i];
+        char *variable = setup->environment.command[i];
         if (!begins_with(variable, queue_name) && !begins_with(variable, item_name)) {
             all[used++] = variable;
         }
     }
-    memcpy(all + used, outfit->variables, sizeof outfit->variables);
-    outfit->variables_and_rest = all;
+    memcpy(all + used, setup->variables, sizeof setup->variables);
+    setup->variables_and_rest = all;
     return true;
 }
 
@@ -151,78 +151,77 @@ static int make_input(const lk_claim_info *claim) {
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-static void undress(struct outfit *outfit) {
-    free(outfit->path);
-    free(outfit->words);
-    free(outfit->variables_and_rest);
+static void free_setup(struct setup *setup) {
+    free(setup->path);
+    free(setup->words);
+    free(setup->variables_and_rest);
     for (size_t i = 0; i < ITEM_NAMES; i++) {
-        free(outfit->variables[i]);
+        free(setup->variables[i]);
     }
-    lk_run_environment_done(&outfit->environment);
-    if (outfit->input >= 0) {
-        close(outfit->input);
+    lk_run_environment_done(&setup->environment);
+    if (setup->input >= 0) {
+        close(setup->input);
     }
-    if (outfit->lost_descriptor >= 0) {
-        close(outfit->lost_descriptor);
+    if (setup->lost_descriptor >= 0) {
+        close(setup->lost_descriptor);
     }
 }
 
-/* False with errno. What is there in either case is for undress(). */
-static bool dress(struct outfit *outfit, const struct lk_pool_cooldown *cooldown,
-                  const lk_claim_info *claim) {
-    errno = ENOMEM; /* what the allocations below may not say themselves */
-    outfit->path = lk_text_make("%s/%s", claim->queue, claim->id);
-    outfit->words = lk_pool_item_words(cooldown->command, id_of(claim));
-    if (outfit->path == NULL || outfit->words == NULL
-        || !make_environment(outfit, cooldown, claim)) {
+/* False with errno. To be ended with free_setup() in both cases. */
+static bool make_setup(struct setup *setup, const struct lk_pool_cooldown *cooldown,
+                       const lk_claim_info *claim) {
+    errno = ENOMEM; /* the allocations below may not set it */
+    setup->path = lk_text_make("%s/%s", claim->queue, claim->id);
+    setup->words = lk_pool_item_words(cooldown->command, id_of(claim));
+    if (setup->path == NULL || setup->words == NULL || !make_environment(setup, cooldown, claim)) {
         return false;
     }
-    outfit->input = make_input(claim);
-    outfit->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return outfit->input >= 0 && outfit->lost_descriptor >= 0;
+    setup->input = make_input(claim);
+    setup->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return setup->input >= 0 && setup->lost_descriptor >= 0;
 }
 
 static void note_lost(void *context, lk_lease *lease) {
-    const struct outfit *outfit = context;
+    const struct setup *setup = context;
 
     (void)lease;
-    eventfd_write(outfit->lost_descriptor, 1);
+    eventfd_write(setup->lost_descriptor, 1);
 }
 
 static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
-                                   const struct outfit *outfit, const lk_claim_info *claim,
+                                   const struct setup *setup, const lk_claim_info *claim,
                                    const lk_lease *lease) {
     static const struct lk_run_options usual = {.on_lost = LK_RUN_ON_LOST_KILL};
     const struct lk_run_cleanup no_cleanup = {.command = NULL};
     struct lk_run_terminal no_terminal = {.descriptor = -1};
     struct lk_run_guard guard;
     struct lk_run_child child;
-    const struct lk_run_start start = {.command = outfit->words,
-                                       .environment = outfit->variables_and_rest,
+    const struct lk_run_start start = {.command = setup->words,
+                                       .environment = setup->variables_and_rest,
                                        .signals = cooldown->signals,
                                        .terminal = &no_terminal,
                                        .guard = &guard,
-                                       .input = outfit->input};
-    const struct lk_run_job charge = {.options = &usual,
-                                      .lease = lease,
-                                      .ttl_ms = claim->ttl_ms,
-                                      .lost_descriptor = outfit->lost_descriptor,
-                                      .timer = cooldown->timer,
-                                      .signals = cooldown->signals,
-                                      .terminal = &no_terminal,
-                                      .guard = &guard,
-                                      .child = &child,
-                                      .signal_use = cooldown->signal_use,
-                                      .context = cooldown->context};
+                                       .input = setup->input};
+    const struct lk_run_job job = {.options = &usual,
+                                   .lease = lease,
+                                   .ttl_ms = claim->ttl_ms,
+                                   .lost_descriptor = setup->lost_descriptor,
+                                   .timer = cooldown->timer,
+                                   .signals = cooldown->signals,
+                                   .terminal = &no_terminal,
+                                   .guard = &guard,
+                                   .child = &child,
+                                   .signal_use = cooldown->signal_use,
+                                   .context = cooldown->context};
 
     if (!lk_run_guard_start(&guard, &no_cleanup)) {
         return (struct lk_pool_item_end){.start_error = errno};
     }
-    lk_run_supervise_begin(&charge);
+    lk_run_supervise_begin(&job);
     int error = lk_run_child_start(&start, &child);
     struct lk_run_end end = {.exit_code = 0};
     if (error == 0) {
-        end = lk_run_supervise(&charge);
+        end = lk_run_supervise(&job);
     }
     lk_run_guard_dismiss(&guard);
     return (struct lk_pool_item_end){
@@ -231,16 +230,16 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
 
 struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_cooldown *cooldown,
                                          const lk_claim_info *claim, lk_lease *lease) {
-    struct outfit outfit = {.input = -1, .lost_descriptor = -1};
+    struct setup setup = {.input = -1, .lost_descriptor = -1};
     struct lk_pool_item_end end;
 
-    if (dress(&outfit, cooldown, claim)) {
-        lk_lease_on_lost(lease, note_lost, &outfit);
-        end = run(cooldown, &outfit, claim, lease);
+    if (make_setup(&setup, cooldown, claim)) {
+        lk_lease_on_lost(lease, note_lost, &setup);
+        end = run(cooldown, &setup, claim, lease);
         lk_lease_on_lost(lease, NULL, NULL);
     } else {
         end = (struct lk_pool_item_end){.start_error = errno};
     }
-    undress(&outfit);
+    free_setup(&setup);
     return end;
 }

@@ -28,7 +28,7 @@ enum {
     DEATHS_IN_A_ROW_MAX = 16, /* workers killed without a claim in between: something is wrong */
 };
 
-enum pace { WORKING, STOPPING, ENDING };
+enum phase { WORKING, STOPPING, ENDING };
 
 struct pool {
     const struct lk_cli *cli;
@@ -40,7 +40,7 @@ struct pool {
     size_t first;                      /* place in use */
     size_t places;                     /* the finder's is the one behind the workers' */
     size_t living;
-    enum pace pace;
+    enum phase phase;
     int end_signal; /* that had CMD ended; 0: none did */
     int failure_code;
     unsigned deaths; /* in a row */
@@ -113,10 +113,10 @@ static void signal_workers(const struct pool *pool, int signal) {
     }
 }
 
-static void set_pace(struct pool *pool, enum pace pace) {
-    if (pace > pool->pace) {
-        pool->pace = pace;
-        signal_workers(pool, pace == STOPPING ? LK_POOL_ORDER_STOP : LK_POOL_ORDER_END);
+static void set_phase(struct pool *pool, enum phase phase) {
+    if (phase > pool->phase) {
+        pool->phase = phase;
+        signal_workers(pool, phase == STOPPING ? LK_POOL_ORDER_STOP : LK_POOL_ORDER_END);
     }
 }
 
@@ -124,7 +124,7 @@ static void fail(struct pool *pool, int exit_code) {
     if (pool->failure_code == 0) {
         pool->failure_code = exit_code;
     }
-    set_pace(pool, STOPPING);
+    set_phase(pool, STOPPING);
 }
 
 static void fail_saying(struct pool *pool, const char *text) {
@@ -144,7 +144,7 @@ static void replace_worker(struct pool *pool, size_t place, int signal) {
 
     pool->deaths = claims != pool->claims_at_death ? 1 : pool->deaths + 1;
     pool->claims_at_death = claims;
-    if (pool->pace != WORKING) {
+    if (pool->phase != WORKING) {
         return;
     }
     if (pool->deaths > DEATHS_IN_A_ROW_MAX) {
@@ -194,20 +194,20 @@ static void reap(struct pool *pool) {
 /* ---- signals --------------------------------------------------------------------------------- */
 
 /* The first has running commands end by themselves, the next ends them; so does SIGQUIT. */
-static void obey_end(struct pool *pool, int signal) {
-    if (signal == SIGQUIT || pool->pace != WORKING) {
+static void handle_end_signal(struct pool *pool, int signal) {
+    if (signal == SIGQUIT || pool->phase != WORKING) {
         pool->end_signal = pool->end_signal != 0 ? pool->end_signal : signal;
-        set_pace(pool, ENDING);
+        set_phase(pool, ENDING);
         return;
     }
-    set_pace(pool, STOPPING);
+    set_phase(pool, STOPPING);
     if (pool->shows_progress) {
         end_progress(pool);
         lk_run_status("STOPPING", "what runs may end; once more to end it now");
     }
 }
 
-static void obey_signals(struct pool *pool) {
+static void handle_signals(struct pool *pool) {
     int signal;
 
     while ((signal = lk_run_signals_next(&pool->signals)) != 0) {
@@ -228,7 +228,7 @@ static void obey_signals(struct pool *pool) {
         case SIGINT:
         case SIGHUP:
         case SIGQUIT:
-            obey_end(pool, signal);
+            handle_end_signal(pool, signal);
             break;
         default:
             break;
@@ -282,7 +282,7 @@ static void dismiss_finder(const struct pool *pool) {
     }
 }
 
-/* Too many workers, too short a ttl: the counts tell it. */
+/* The hint of the counters: too many workers, too short a ttl. */
 static void say_hint(const struct pool *pool) {
     lk_queue_stats stats;
 
@@ -307,7 +307,7 @@ static void run_workers(struct pool *pool) {
     }
     while (pool->living > 0) {
         (void)poll(&news, 1, pool->shows_progress ? PROGRESS_INTERVAL_MS : -1);
-        obey_signals(pool);
+        handle_signals(pool);
         dismiss_finder(pool);
         show_progress(pool);
     }

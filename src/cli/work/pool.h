@@ -37,7 +37,7 @@ struct lk_pool_options {
 /*
  * Works until the queue is drained, or a signal ends it: the first lets running commands end, the
  * second ends them. To be called from the main thread, once, while no other thread is running and
- * no store is open: it forks. Returns the exit code of `lk`; what went wrong has been said.
+ * no store is open: it forks. Returns the exit code of `lk`; a failure is printed.
  */
 int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options);
 

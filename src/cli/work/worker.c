@@ -28,7 +28,7 @@ struct worker {
     lk_store *store;
     lk_cancel *cancel;
     struct lk_pool_cooldown cooldown;
-    int news; /* eventfd: there is an item, or the loop has ended */
+    int wake_descriptor; /* eventfd: there is an item, or the loop has ended */
 
     /* The main thread's alone. */
     bool is_stopping;
@@ -54,7 +54,7 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     worker->claim = claim;
     worker->lease = lease;
     worker->is_answered = false;
-    eventfd_write(worker->news, 1);
+    eventfd_write(worker->wake_descriptor, 1);
     while (!worker->is_answered) {
         pthread_cond_wait(&worker->answered, &worker->mutex);
     }
@@ -103,7 +103,7 @@ static void *loop(void *context) {
     pthread_mutex_lock(&worker->mutex);
     worker->is_over = true;
     worker->result = result;
-    eventfd_write(worker->news, 1);
+    eventfd_write(worker->wake_descriptor, 1);
     pthread_mutex_unlock(&worker->mutex);
     return NULL;
 }
@@ -117,8 +117,8 @@ static void stop(struct worker *worker) {
     }
 }
 
-/* A worker obeys; it passes nothing on: CMD goes on until the pool's second signal. */
-static enum lk_run_signal_use obey(void *context, int signal) {
+/* A worker passes no signal on: CMD runs on until the pool's second signal. */
+static enum lk_run_signal_use handle_signal(void *context, int signal) {
     struct worker *worker = context;
 
     switch (signal) {
@@ -139,7 +139,7 @@ static enum lk_run_signal_use obey(void *context, int signal) {
 }
 
 /* Between two items. */
-static void obey_signals(struct worker *worker) {
+static void handle_signals(struct worker *worker) {
     int signal;
 
     while ((signal = lk_run_signals_next(worker->slot->signals)) != 0) {
@@ -150,7 +150,7 @@ static void obey_signals(struct worker *worker) {
             while (waitpid(-1, NULL, WNOHANG) > 0) {
             }
         } else {
-            (void)obey(worker, signal);
+            (void)handle_signal(worker, signal);
         }
     }
 }
@@ -173,7 +173,7 @@ static void give_up(struct worker *worker, int error) {
 /* Returns the handler's result for lk_work(). */
 static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease *lease) {
     if (worker->is_stopping) {
-        return LK_WORK_GIVE_BACK; /* claimed just before that was said */
+        return LK_WORK_GIVE_BACK; /* claimed just before that */
     }
     struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, claim, lease);
     if (end.start_error != 0) {
@@ -197,15 +197,15 @@ static void answer(struct worker *worker, int status) {
 
 static void serve(struct worker *worker) {
     struct pollfd turn[] = {{.fd = worker->slot->signals->descriptor, .events = POLLIN},
-                            {.fd = worker->news, .events = POLLIN}};
+                            {.fd = worker->wake_descriptor, .events = POLLIN}};
     bool is_over = false;
 
     while (!is_over) {
         eventfd_t count;
 
         (void)poll(turn, sizeof turn / sizeof turn[0], -1);
-        obey_signals(worker);
-        (void)eventfd_read(worker->news, &count);
+        handle_signals(worker);
+        (void)eventfd_read(worker->wake_descriptor, &count);
         pthread_mutex_lock(&worker->mutex);
         const lk_claim_info *claim = worker->claim;
         lk_lease *lease = worker->lease;
@@ -219,7 +219,7 @@ static void serve(struct worker *worker) {
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* Says it, unless another worker has; returns the exit code. */
+/* Prints the failure, unless another worker has; returns the exit code. */
 static int fail(const struct lk_pool_slot *slot, lk_outcome outcome, const char *text) {
     return lk_pool_counters_may_say_failure(slot->counters)
                ? lk_say_failure(slot->cli, outcome, text)
@@ -251,14 +251,14 @@ static int run_loop(struct worker *worker) {
 int lk_pool_worker(const struct lk_pool_slot *slot) {
     struct worker worker = {.slot = slot,
                             .cancel = lk_cancel_new(),
-                            .news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                            .wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
                             .mutex = PTHREAD_MUTEX_INITIALIZER,
                             .answered = PTHREAD_COND_INITIALIZER};
     int timer = lk_run_timer_open();
     lk_error error;
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (worker.cancel == NULL || worker.news < 0 || timer < 0) {
+    if (worker.cancel == NULL || worker.wake_descriptor < 0 || timer < 0) {
         return fail(slot, LK_INTERNAL, "a worker has no memory or descriptor to begin with");
     }
     if (lk_open(slot->options->store_url, &worker.store, &error) != LK_OK) {
@@ -268,7 +268,7 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
                                                 .command = slot->options->command,
                                                 .signals = slot->signals,
                                                 .timer = timer,
-                                                .signal_use = obey,
+                                                .signal_use = handle_signal,
                                                 .context = &worker};
     int exit_code = run_loop(&worker);
     lk_close(worker.store);

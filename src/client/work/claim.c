@@ -17,11 +17,12 @@
 #include "client/wait.h"
 #include "engine/reply/reply.h"
 
-#define LOOK_US INT64_C(5000000)    /* whatever wakes: work is looked for this often */
-#define DRAIN_MIN_US INT64_C(10000) /* and for its end, which wakes no waiter, by growing pauses */
+#define LOOK_US INT64_C(5000000) /* a take is sent this often, without a wake-up too */
+#define DRAIN_MIN_US                                                                               \
+    INT64_C(10000) /* the queue's end wakes no waiter: it is polled, by growing pauses */
 #define DRAIN_MAX_US INT64_C(1000000)
 #define FULL_US INT64_C(1000000) /* until a bound may have room again */
-#define PAUSE_US INT64_C(50000)  /* when the engine cannot sleep */
+#define PAUSE_US INT64_C(50000)  /* when the engine cannot wait */
 #define PATIENCE_MIN_US INT64_C(1000000)
 
 static uint64_t draw_ask_number(struct lk_random *random) {
@@ -61,9 +62,8 @@ static bool has_items(const struct lk_claiming *claiming, const struct lk_patien
 }
 
 /*
- * R16: whether anything is left that may have to be worked on. Rows first: what is announced
- * meanwhile is an item by the time that items are counted. A store that is away does not tell:
- * then there may be.
+ * R16: whether no item and no row is left. Rows are counted first: a row that is announced
+ * meanwhile is an item when items are counted. False also when the store does not answer.
  */
 static bool is_drained(struct lk_claiming *claiming) {
     const struct lk_patience patience = patience_of(claiming);
@@ -71,7 +71,7 @@ static bool is_drained(struct lk_claiming *claiming) {
     return !has_rows(claiming, &patience) && !has_items(claiming, &patience);
 }
 
-/* *drain_us: the pause between two looks for the end; it grows. */
+/* *drain_us: the pause between two checks for the end; grows. */
 static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
                              const struct lk_wait_cursor *cursor, int64_t *drain_us) {
     const struct lk_engine_ops *ops = claiming->store->engine->ops;
@@ -106,8 +106,8 @@ lk_outcome lk_claim_decide(const struct lk_claiming *claiming, const struct lk_c
 }
 
 /*
- * Takes; a claim whose answer was so slow that its deadline may be near is asked for once more,
- * which refreshes it (R3).
+ * Takes an item. If the answer was so slow that the claim's deadline may be near, the take is
+ * repeated once, which refreshes the claim (R3).
  */
 static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
                        struct lk_decision *ret_decision) {
@@ -124,7 +124,8 @@ static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
         outcome = lk_claim_decide(claiming, &claiming->command, &patience, ret_decision);
         claim = ret_decision->claim;
         if (outcome == LK_GRANTED) {
-            is_stolen = is_stolen || claim->is_stolen; /* a repetition does not tell any more */
+            is_stolen =
+                is_stolen || claim->is_stolen; /* the repetition does not have it any more */
             claim->is_stolen = is_stolen;
         }
         if (outcome == LK_GRANTED && !was_slow_to_answer(claim, *ret_sent_us)) {
@@ -139,8 +140,8 @@ static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
 }
 
 /*
- * The waker was thrown, and what was asked last may have got an item all the same. It is found by
- * its number (R3) and given back, so that no other client waits for its ttl.
+ * After a cancellation: the last take may have got an item. If so, its ask number finds it (R3),
+ * and the item is returned to the queue, so that no other client has to wait for the ttl.
  */
 static void give_back(struct lk_claiming *claiming) {
     const struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_CLOSE_BUDGET_US};
@@ -167,7 +168,7 @@ static void give_back(struct lk_claiming *claiming) {
     lk_decision_done(&taken);
 }
 
-/* Nothing to claim now. Whether that is final; the outcome is in *ret_outcome then. */
+/* Whether there being nothing to claim now is final; then with the outcome in *ret_outcome. */
 static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcome *ret_outcome) {
     if (outcome == LK_FULL && !claiming->outlasts_full) {
         *ret_outcome = LK_FULL;
@@ -181,7 +182,7 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
     return true;
 }
 
-/* A new one, unless what was asked last is to be asked again (R3). */
+/* Draws a new ask number, unless the last take is to be repeated (R3). */
 static void number_ask(struct lk_claiming *claiming) {
     if (!claiming->is_unknown && !claiming->keeps_number) {
         claiming->command.take.ask_number = draw_ask_number(&claiming->random);
@@ -207,9 +208,9 @@ lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish 
 }
 
 /*
- * A claim that has come already. A worker that is to stop asks for it again and gives it back. A
- * claim that was so slow to come that its deadline may be near is asked for again too, which
- * refreshes it (R3).
+ * The item that came with the last finish; NULL: none, or the take has to be repeated. It has to
+ * after a cancellation, which then returns the item to the queue, and if the answer was so slow
+ * that the claim's deadline may be near: the repetition refreshes the claim (R3).
  */
 static lk_claim_info *take_followed(struct lk_claiming *claiming) {
     lk_claim_info *claim = claiming->followed;
@@ -252,7 +253,7 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
         case LK_BUSY:
         case LK_FULL:
             if (is_final(claiming, outcome, &final)) {
-                decision.error.outcome = final; /* the sentence says why there is nothing */
+                decision.error.outcome = final; /* the text says why there is nothing */
                 return lk_answer_end(&decision, error);
             }
             sleep_until_work(claiming, outcome, &decision.cursor, &drain_us);
@@ -296,7 +297,7 @@ static lk_outcome check(const lk_store *store, const lk_claim_request *request,
     return outcome;
 }
 
-/* A try waits for the store as long as told; a wait, where nothing is told, as long as it lasts. */
+/* How long a store that does not answer is retried: a try for its patience, a wait to its end. */
 static int64_t away_end_us(const lk_claim_request *request) {
     if (request->wait_ms == 0) {
         return lk_wait_patience_until(request->patience_ms);

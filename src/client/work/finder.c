@@ -2,9 +2,9 @@
 /*
  * Announcing the rows of a table (R17), round after round.
  *
- * A round may have to read much of the table. So the finder rests in proportion to what the last
- * round took, and then until the engine says that something has changed; where the engine cannot
- * tell, for longer and longer, up to a second.
+ * A round may read much of the table. So the finder rests in proportion to the duration of the last
+ * round, and then until the engine reports a change. If the engine cannot report changes, the rest
+ * doubles from round to round, up to a second.
  */
 #include "client/work/finder.h"
 
@@ -22,7 +22,7 @@ enum {
 };
 #define REST_MIN_US INT64_C(20000)
 #define REST_MAX_US INT64_C(1000000)
-#define LOOK_US INT64_C(5000000) /* whatever the engine says: a round comes this often */
+#define LOOK_US INT64_C(5000000) /* a round comes this often, without a change too */
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

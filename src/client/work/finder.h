@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* R17: a table of the user's as an engine takes it, and the loop that announces its rows. */
+/* R17: a user's table as an engine takes it, and the loop that announces its rows. */
 #ifndef LK_CLIENT_WORK_FINDER_H
 #define LK_CLIENT_WORK_FINDER_H
 
 #include "client/outage.h"
 #include "client/store.h"
 
-/* A source whose texts are the caller's, but for the queue that is made of the table's name. */
+/* A source that borrows the caller's texts; the queue may be made of the table's name. */
 struct lk_table_text {
     struct lk_source source;
     char queue[LK_SEGMENT_BYTES_MAX + 1];
@@ -14,7 +14,7 @@ struct lk_table_text {
 
 /*
  * Checks the struct, and the source in the store. queue NULL: the table's name. LK_OK, LK_INVALID,
- * LK_UNSUPPORTED, or what else the store says. *ret_text must not move afterwards.
+ * LK_UNSUPPORTED, or another outcome of the store. *ret_text must not move afterwards.
  */
 lk_outcome lk_table_text_make(lk_store *store, const char *queue, const lk_work_table *table,
                               struct lk_table_text *ret_text, lk_error *error);
@@ -24,13 +24,13 @@ struct lk_finder {
     const struct lk_source *source;
     struct lk_waker *waker; /* ends it */
     struct lk_outage outage;
-    int64_t patience_ms; /* how long a store that is away is waited for; 0: any */
+    int64_t patience_ms; /* for how long a store that does not answer is retried; 0: no limit */
     bool drains;         /* ends when there is nothing to announce */
     void (*tell)(void *context, const struct lk_announcement *announcement);
     void *context;
 };
 
-/* LK_BUSY: nothing is left to announce; LK_CANCELLED: woken; or what the store said. */
+/* Blocks. LK_BUSY: nothing is left to announce; LK_CANCELLED: the waker; or the store's outcome. */
 lk_outcome lk_finder_run(struct lk_finder *finder, lk_error *error);
 
 #endif

@@ -3,9 +3,9 @@
  * A pool of workers (R16): each claims, has its item handled, and ends the claim, until the pool is
  * cancelled, drained, or one of them cannot go on.
  *
- * A claim under work is a lease like any other to the store's keep-alive, which renews it and
- * notices its loss. Nothing is asked about a lost claim: its end is answered LOST then, is counted,
- * and changes nothing. Lock order: pool, waker.
+ * The store's keep-alive renews a claim as it renews any lease, and detects its loss. A worker does
+ * not check for a loss: the end of a lost claim is answered LOST, is counted, and changes nothing.
+ * Lock order: pool, waker.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void stop_all(struct pool *pool) {
     }
 }
 
-/* A worker ends: but for a drained queue all others do, too. The first reason counts. */
+/* A worker has ended. Unless the queue is drained, all others end too. The first reason counts. */
 static void conclude(struct pool *pool, const lk_error *reason) {
     if (reason->outcome == LK_BUSY) {
         return; /* drained */
@@ -81,7 +81,7 @@ static void conclude(struct pool *pool, const lk_error *reason) {
     stop_all(pool);
 }
 
-/* ---- counting and telling -------------------------------------------------------------------- */
+/* ---- counters and progress ------------------------------------------------------------------- */
 
 static void count(lk_work_counts *counts, lk_work_step step, const lk_claim_info *claim) {
     switch (step) {
@@ -105,7 +105,7 @@ static void count(lk_work_counts *counts, lk_work_step step, const lk_claim_info
     case LK_WORK_UNKNOWN:
         counts->unknown++;
         break;
-    case LK_WORK_ANNOUNCED: /* counted where they are found */
+    case LK_WORK_ANNOUNCED: /* counted by tell_announced() */
         break;
     }
 }
@@ -125,7 +125,7 @@ static void tell(struct pool *pool, lk_work_progress *progress) {
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* A finder's announcement. What is left is counted only if a callback wants to know. */
+/* Counts a finder's announcement; what is left, only if there is a progress callback. */
 static void tell_announced(void *context, const struct lk_announcement *announcement) {
     struct pool *pool = context;
     struct lk_engine *engine = pool->store->engine;
@@ -150,6 +150,7 @@ static void tell_announced(void *context, const struct lk_announcement *announce
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
+/* Doubles with each attempt; randomised, so that items that failed together come back apart. */
 static int64_t retry_delay_ms(const struct worker *worker, uint32_t attempt) {
     const lk_work_options *options = &worker->pool->options;
 
@@ -157,8 +158,9 @@ static int64_t retry_delay_ms(const struct worker *worker, uint32_t attempt) {
 }
 
 /*
- * Ends the claim in the store, which is waited for until the claim would have perished; by a worker
- * that is to stop, only for a moment. LK_OK, LK_LOST, or what leaves it unknown.
+ * Ends the claim in the store. A store that does not answer is retried until the claim would have
+ * perished; by a worker that has to stop, for LK_CLOSE_BUDGET_US. LK_OK, LK_LOST, or an outcome
+ * that leaves the end unknown.
  */
 static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, int64_t until_us,
                          lk_error *error) {
@@ -170,16 +172,16 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
                        && engine->ops->table->finish_and_take != NULL;
 
     for (;;) {
-        bool is_farewell = lk_waker_is_thrown(&worker->link.waker);
+        bool is_stopping = lk_waker_is_thrown(&worker->link.waker);
         int64_t sent_us = lk_clock_now_us();
         const struct lk_patience patience = {
-            .until_us = is_farewell ? sent_us + LK_CLOSE_BUDGET_US : until_us,
-            .waker = is_farewell ? NULL : &worker->link.waker,
+            .until_us = is_stopping ? sent_us + LK_CLOSE_BUDGET_US : until_us,
+            .waker = is_stopping ? NULL : &worker->link.waker,
         };
         lk_outcome outcome;
 
-        if (is_followed && !is_farewell) {
-            is_followed = false; /* what is sent again ends this claim alone */
+        if (is_followed && !is_stopping) {
+            is_followed = false; /* a repetition only ends this claim */
             outcome = lk_claim_follow(&worker->claiming, finish, until_us, error);
         } else {
             struct lk_decision decision;
@@ -191,13 +193,13 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
             lk_outage_end(outage);
             return outcome;
         }
-        if (is_farewell || !lk_outage_outlast(outage, sent_us, until_us, 0, &worker->link.waker)) {
+        if (is_stopping || !lk_outage_outlast(outage, sent_us, until_us, 0, &worker->link.waker)) {
             return outcome;
         }
     }
 }
 
-/* What the end of a claim came to. */
+/* The step that the end of a claim counts as. */
 static lk_work_step step_of(const struct pool *pool, const lk_claim_info *claim,
                             enum lk_finish_kind kind, lk_outcome outcome) {
     uint32_t max_attempts = pool->options.max_attempts;
@@ -214,7 +216,7 @@ static lk_work_step step_of(const struct pool *pool, const lk_claim_info *claim,
     return max_attempts != 0 && claim->attempt >= max_attempts ? LK_WORK_PARKED : LK_WORK_RETRIED;
 }
 
-/* R17: what is handled cannot be done, as the table's statement fails; so it is for later. */
+/* R17: the table's statement failed, so the item cannot be done: it is retried later. */
 static lk_outcome give_back(struct worker *worker, const lk_claim_info *claim,
                             struct lk_finish *ending, int64_t until_us) {
     ending->kind = LK_FINISH_RETRY;
@@ -252,7 +254,7 @@ static void end_claim(struct worker *worker, const lk_claim_info *claim, lk_leas
     tell(pool, &progress);
 }
 
-/* Puts the claim under the keep-alive, as a lease on QUEUE/ID. */
+/* Adds the claim to the keep-alive, as a lease on QUEUE/ID. */
 static void begin_lease(struct worker *worker, const lk_claim_info *claim, lk_lease *lease,
                         int64_t sent_us) {
     const struct lk_path *queue = &worker->pool->queue;
@@ -351,7 +353,7 @@ static void init_worker(struct pool *pool, struct worker *worker) {
 
 /* ---- the pool -------------------------------------------------------------------------------- */
 
-/* Sets up the workers. On failure those before are there, for done_workers(). */
+/* Sets up the workers. On failure, pool->worker_count of them, for done_workers(). */
 static lk_outcome init_workers(struct pool *pool, lk_error *error) {
     pool->workers = calloc(pool->options.workers, sizeof *pool->workers);
     if (pool->workers == NULL) {
@@ -429,7 +431,7 @@ static bool start_finder(struct pool *pool) {
     return false;
 }
 
-/* Ended by this, it has nothing more to say: the result stands. */
+/* Ends the finder; `is_over` keeps that from becoming the result of the pool. */
 static void end_finder(struct pool *pool, bool is_started) {
     if (is_started) {
         pthread_mutex_lock(&pool->mutex);
@@ -496,7 +498,7 @@ static lk_outcome check_table(struct pool *pool, lk_error *error) {
     return outcome;
 }
 
-/* Checks the options and fills in what they leave to us. */
+/* Checks the options and fills in the defaults. */
 static lk_outcome check(struct pool *pool, const lk_work_options *given, lk_error *error) {
     lk_work_options *options = &pool->options;
     lk_outcome outcome = lk_checked_copy(options, sizeof *options, given, error);
@@ -528,7 +530,7 @@ static lk_outcome check(struct pool *pool, const lk_work_options *given, lk_erro
     return check_delays(options, error);
 }
 
-/* Everything that the options ask for, once they are checked. */
+/* Runs the loops of the checked options. */
 static lk_outcome run(struct pool *pool, lk_error *error) {
     lk_outcome outcome = init_finder(pool, error);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls about work (R16) that answer at once; claiming is in claim.c, pools are in pool.c. */
+/* The calls about work (R16) that do not wait; claims are in claim.c, pools in pool.c. */
 #include "base/error.h"
 #include "client/answer.h"
 #include "client/checked.h"
 #include "client/wait.h"
 
-/* What tells of trouble, once there is something to go by. */
+/* From which counters on lk_stats_hint() has a hint. */
 enum {
     HINT_CLAIMS_MIN = 20,
-    HINT_CLAIMS_PER_STEAL = 10,     /* no more steals than one in so many claims are normal */
-    HINT_DUPLICATES_PER_PUSHED = 3, /* nor more duplicates than so many for each item */
+    HINT_CLAIMS_PER_STEAL = 10,     /* up to one steal in so many claims is normal */
+    HINT_DUPLICATES_PER_PUSHED = 3, /* and up to so many duplicates for each item */
 };
 
 /* An item by its queue and id: QUEUE/ID as a path, in bytes of its own. */
@@ -179,7 +179,7 @@ lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_erro
     return lk_answer_end(&decision, error);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
