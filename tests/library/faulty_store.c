@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that can be told to go away. */
-#include "unsteady.h"
+/* The engine in memory, wrapped in one that fails on request. */
+#include "faulty_store.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@
 #include "engine/reply.h"
 #include "support.h"
 
-static struct unsteady *of(struct lk_engine *engine) {
-    return (struct unsteady *)engine;
+static struct faulty *of(struct lk_engine *engine) {
+    return (struct faulty *)engine;
 }
 
-/* Sleeps until the patience ends or its waker is thrown. */
+/* Sleeps until the time budget ends or the waker is triggered. */
 static lk_outcome hang(const struct lk_patience *patience) {
     while (lk_clock_now_us() < patience->until_us) {
         int64_t left_us = patience->until_us - lk_clock_now_us();
@@ -32,31 +32,31 @@ static lk_outcome hang(const struct lk_patience *patience) {
     return LK_UNAVAILABLE;
 }
 
-/* What the mood makes of a call before it is done. LK_OK: do it. */
-static lk_outcome before(struct unsteady *unsteady, const struct lk_patience *patience) {
-    atomic_fetch_add(&unsteady->calls, 1);
-    switch ((enum unsteady_mood)atomic_load(&unsteady->mood)) {
+/* Applies the fault before a call reaches the inner engine. LK_OK: pass the call on. */
+static lk_outcome before(struct faulty *faulty, const struct lk_patience *patience) {
+    atomic_fetch_add(&faulty->calls, 1);
+    switch ((enum fault)atomic_load(&faulty->fault)) {
     case REFUSING:
         return LK_UNAVAILABLE;
     case HANGING:
         return hang(patience);
-    case STEADY:
+    case NO_FAULT:
     case LATE:
-    case DEAF:
+    case ANSWER_LOST:
         break;
     }
     return LK_OK;
 }
 
-/* What the mood makes of the answer. */
-static lk_outcome after(struct unsteady *unsteady, struct lk_decision *decision) {
-    switch ((enum unsteady_mood)atomic_load(&unsteady->mood)) {
+/* Applies the fault to the answer. */
+static lk_outcome after(struct faulty *faulty, struct lk_decision *decision) {
+    switch ((enum fault)atomic_load(&faulty->fault)) {
     case LATE:
-        wait_until_ms(atomic_load(&unsteady->answer_at_ms));
+        wait_until_ms(atomic_load(&faulty->answer_at_ms));
         break;
-    case DEAF:
+    case ANSWER_LOST:
         return lk_decision_fail(decision, LK_UNAVAILABLE, "the answer is lost");
-    case STEADY:
+    case NO_FAULT:
     case REFUSING:
     case HANGING:
         break;
@@ -64,19 +64,18 @@ static lk_outcome after(struct unsteady *unsteady, struct lk_decision *decision)
     return decision->error.outcome;
 }
 
-static bool is_hung(const struct unsteady *unsteady, const struct lk_renew *renew) {
+static bool is_hung(const struct faulty *faulty, const struct lk_renew *renew) {
     const struct lk_path *path = &renew->target.parts[0].path;
 
-    return unsteady->hung != NULL
-           && lk_slice_equal((struct lk_slice){path->bytes, path->size},
-                             lk_slice_of(unsteady->hung));
+    return faulty->hung != NULL
+           && lk_slice_equal((struct lk_slice){path->bytes, path->size}, lk_slice_of(faulty->hung));
 }
 
-/* What is peculiar to renewals. LK_OK: renew. */
-static lk_outcome before_renewal(struct unsteady *unsteady, const struct lk_renew *renew,
+/* Applies the faults of renewals alone. LK_OK: renew. */
+static lk_outcome before_renewal(struct faulty *faulty, const struct lk_renew *renew,
                                  const struct lk_patience *patience) {
-    int trip_ms = atomic_load(&unsteady->trip_ms);
-    lk_outcome outcome = is_hung(unsteady, renew) ? hang(patience) : LK_OK;
+    int trip_ms = atomic_load(&faulty->trip_ms);
+    lk_outcome outcome = is_hung(faulty, renew) ? hang(patience) : LK_OK;
 
     if (outcome == LK_OK && trip_ms > 0) {
         wait_until_ms(now_ms() + trip_ms);
@@ -86,20 +85,20 @@ static lk_outcome before_renewal(struct unsteady *unsteady, const struct lk_rene
 
 static lk_outcome decide(struct lk_engine *engine, const struct lk_command *command,
                          const struct lk_patience *patience, struct lk_decision *ret_decision) {
-    struct unsteady *unsteady = of(engine);
-    bool is_steady = command->kind == LK_COMMAND_BREAK || command->kind == LK_COMMAND_PUSH;
-    lk_outcome outcome = is_steady ? LK_OK : before(unsteady, patience);
+    struct faulty *faulty = of(engine);
+    bool is_exempt = command->kind == LK_COMMAND_BREAK || command->kind == LK_COMMAND_PUSH;
+    lk_outcome outcome = is_exempt ? LK_OK : before(faulty, patience);
 
     if (outcome == LK_OK && command->kind == LK_COMMAND_RENEW) {
-        outcome = before_renewal(unsteady, &command->renew, patience);
+        outcome = before_renewal(faulty, &command->renew, patience);
     }
     if (outcome != LK_OK) {
         lk_decision_begin(ret_decision, command);
         return lk_error_set(&ret_decision->error, outcome, "away");
     }
-    outcome = unsteady->inner->ops->decide(unsteady->inner, command, patience, ret_decision);
-    atomic_fetch_add(&unsteady->renewals, command->kind == LK_COMMAND_RENEW && outcome == LK_OK);
-    return is_steady ? outcome : after(unsteady, ret_decision);
+    outcome = faulty->inner->ops->decide(faulty->inner, command, patience, ret_decision);
+    atomic_fetch_add(&faulty->renewals, command->kind == LK_COMMAND_RENEW && outcome == LK_OK);
+    return is_exempt ? outcome : after(faulty, ret_decision);
 }
 
 static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
@@ -133,18 +132,18 @@ static lk_outcome stats(struct lk_engine *engine, const struct lk_path *queue,
     return inner->ops->stats(inner, queue, depth, patience, ret_stats, error);
 }
 
-static void close_unsteady(struct lk_engine *engine) {
+static void close_faulty(struct lk_engine *engine) {
     struct lk_engine *inner = of(engine)->inner;
 
     inner->ops->close(inner);
     free(engine);
 }
 
-static const struct lk_engine_ops unsteady_ops = {
-    .scheme = "unsteady",
+static const struct lk_engine_ops faulty_ops = {
+    .scheme = "faulty",
     .title = "for tests",
     .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE,
-    .close = close_unsteady,
+    .close = close_faulty,
     .decide = decide,
     .await = await,
     .list = list,
@@ -152,45 +151,45 @@ static const struct lk_engine_ops unsteady_ops = {
     .stats = stats,
 };
 
-lk_store *open_unsteady(struct unsteady **ret_unsteady) {
+lk_store *open_faulty(struct faulty **ret_faulty) {
     const struct lk_memory_options options = {.time = NULL};
-    struct unsteady *unsteady = calloc(1, sizeof *unsteady);
+    struct faulty *faulty = calloc(1, sizeof *faulty);
     lk_store *store = calloc(1, sizeof *store);
 
-    assert_non_null(unsteady);
+    assert_non_null(faulty);
     assert_non_null(store);
-    unsteady->engine.ops = &unsteady_ops;
-    assert_int_equal(lk_memory_open(lk_slice_of(""), &options, &unsteady->inner, NULL), LK_OK);
-    store->engine = &unsteady->engine;
-    store->url = lk_text_copy(lk_slice_of("unsteady:"));
+    faulty->engine.ops = &faulty_ops;
+    assert_int_equal(lk_memory_open(lk_slice_of(""), &options, &faulty->inner, NULL), LK_OK);
+    store->engine = &faulty->engine;
+    store->url = lk_text_copy(lk_slice_of("faulty:"));
     store->opened_by = getpid();
     store->keepalive = lk_keepalive_new(store->engine);
     assert_non_null(store->keepalive);
-    *ret_unsteady = unsteady;
+    *ret_faulty = faulty;
     return store;
 }
 
-void be(struct unsteady *unsteady, enum unsteady_mood mood) {
-    atomic_store(&unsteady->mood, mood);
+void set_fault(struct faulty *faulty, enum fault fault) {
+    atomic_store(&faulty->fault, fault);
 }
 
-int calls_of(struct unsteady *unsteady) {
-    return atomic_load(&unsteady->calls);
+int calls_of(struct faulty *faulty) {
+    return atomic_load(&faulty->calls);
 }
 
-void wait_for_renewals(struct unsteady *unsteady, int count) {
+void wait_for_renewals(struct faulty *faulty, int count) {
     int64_t bound_ms = now_ms() + BOUND_MS;
 
-    while (atomic_load(&unsteady->renewals) < count) {
+    while (atomic_load(&faulty->renewals) < count) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 1);
     }
 }
 
-void wait_for_calls(struct unsteady *unsteady, int count) {
+void wait_for_calls(struct faulty *faulty, int count) {
     int64_t bound_ms = now_ms() + BOUND_MS;
 
-    while (calls_of(unsteady) < count) {
+    while (calls_of(faulty) < count) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 1);
     }

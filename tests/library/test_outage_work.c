@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What claims and pools of workers do about a store that is away, slow, or loses answers. */
+/* Claims and pools of workers with a store that is unavailable, slow, or loses answers. */
 #include <pthread.h>
 
+#include "faulty_store.h"
 #include "support.h"
-#include "unsteady.h"
 
 struct setup {
     lk_store *store;
-    struct unsteady *unsteady;
-    enum unsteady_mood mood_in_handler;
+    struct faulty *faulty;
+    enum fault fault_in_handler;
     atomic_int handled;
 };
 
 static int open_setup(void **state) {
     static struct setup setup;
 
-    setup = (struct setup){.mood_in_handler = STEADY};
-    setup.store = open_unsteady(&setup.unsteady);
+    setup = (struct setup){.fault_in_handler = NO_FAULT};
+    setup.store = open_faulty(&setup.faulty);
     *state = &setup;
     return 0;
 }
@@ -62,17 +62,17 @@ static struct claimant claimant_of(struct setup *setup) {
                              .request = {.size = sizeof(lk_claim_request), .queue = "q"}};
 }
 
-/* However many answers were lost: one item, claimed once (R3). */
-static void test_a_lost_answer_is_found_again(void **state) {
+/* However many answers are lost, one item is claimed once (R3). */
+static void test_a_claim_is_found_after_a_lost_answer(void **state) {
     struct setup *setup = *state;
     struct claimant claimant = claimant_of(setup);
 
     push(setup, "1");
     push(setup, "2");
-    be(setup->unsteady, DEAF);
+    set_fault(setup->faulty, ANSWER_LOST);
     assert_int_equal(pthread_create(&claimant.thread, NULL, claim_in_thread, &claimant), 0);
-    wait_for_calls(setup->unsteady, 3);
-    be(setup->unsteady, STEADY);
+    wait_for_calls(setup->faulty, 3);
+    set_fault(setup->faulty, NO_FAULT);
     assert_int_equal(pthread_join(claimant.thread, NULL), 0);
     assert_int_equal(claimant.outcome, LK_GRANTED);
     assert_string_equal(claimant.claim->id, "1");
@@ -82,8 +82,8 @@ static void test_a_lost_answer_is_found_again(void **state) {
     lk_claim_free(claimant.claim);
 }
 
-static void test_patience(void **state) {
-    static const enum unsteady_mood moods[] = {REFUSING, HANGING};
+static void test_a_claim_ends_with_its_time_budget(void **state) {
+    static const enum fault faults[] = {REFUSING, HANGING};
     struct setup *setup = *state;
 
     push(setup, "1");
@@ -91,32 +91,32 @@ static void test_patience(void **state) {
         struct claimant claimant = claimant_of(setup);
         int64_t start_ms = now_ms();
 
-        be(setup->unsteady, moods[i]);
+        set_fault(setup->faulty, faults[i]);
         claimant.request.patience_ms = 150;
         (void)claim_in_thread(&claimant);
         assert_int_equal(claimant.outcome, LK_UNAVAILABLE);
         assert_true(now_ms() >= start_ms + 150);
-        claimant.request.wait_ms = LK_FOREVER; /* for work, but not for the store */
+        claimant.request.wait_ms = LK_FOREVER; /* unlimited for work, but not for the store */
         (void)claim_in_thread(&claimant);
         assert_int_equal(claimant.outcome, LK_UNAVAILABLE);
         assert_null(claimant.claim);
     }
-    assert_in_range(calls_of(setup->unsteady), 4, 40); /* it did not spin */
+    assert_in_range(calls_of(setup->faulty), 4, 40); /* it did not spin */
 }
 
-static void test_cancelled_while_the_store_is_away(void **state) {
-    static const enum unsteady_mood moods[] = {REFUSING, HANGING};
+static void test_a_claim_can_be_cancelled_in_an_outage(void **state) {
+    static const enum fault faults[] = {REFUSING, HANGING};
     struct setup *setup = *state;
 
     for (size_t i = 0; i < 2; i++) {
         struct claimant claimant = claimant_of(setup);
-        int former = calls_of(setup->unsteady);
+        int former = calls_of(setup->faulty);
 
-        be(setup->unsteady, moods[i]);
+        set_fault(setup->faulty, faults[i]);
         claimant.request.wait_ms = LK_FOREVER;
         claimant.request.cancel = lk_cancel_new();
         assert_int_equal(pthread_create(&claimant.thread, NULL, claim_in_thread, &claimant), 0);
-        wait_for_calls(setup->unsteady, former + 1);
+        wait_for_calls(setup->faulty, former + 1);
         lk_cancel_now(claimant.request.cancel);
         assert_int_equal(pthread_join(claimant.thread, NULL), 0);
         assert_int_equal(claimant.outcome, LK_CANCELLED);
@@ -124,19 +124,19 @@ static void test_cancelled_while_the_store_is_away(void **state) {
     }
 }
 
-/* A claim whose answer took long is asked for again, so that it is worth its ttl. */
-static void test_a_slow_answer_is_refreshed(void **state) {
+/* A claim whose answer took long is asked for again, so that its full ttl remains. */
+static void test_a_slow_claim_is_asked_for_again(void **state) {
     struct setup *setup = *state;
     struct claimant claimant = claimant_of(setup);
 
     push(setup, "1");
-    be(setup->unsteady, LATE);
-    atomic_store(&setup->unsteady->answer_at_ms, now_ms() + 2500);
+    set_fault(setup->faulty, LATE);
+    atomic_store(&setup->faulty->answer_at_ms, now_ms() + 2500);
     claimant.request.ttl_ms = 6000;
     (void)claim_in_thread(&claimant);
     assert_int_equal(claimant.outcome, LK_GRANTED);
     assert_in_range(claimant.claim->expires_in_ms, 3501, 6000);
-    assert_int_equal(calls_of(setup->unsteady), 2);
+    assert_int_equal(calls_of(setup->faulty), 2);
     assert_int_equal(stats_of(setup).claims, 1);
     lk_claim_free(claimant.claim);
 }
@@ -149,21 +149,21 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     (void)claim;
     (void)lease;
     atomic_fetch_add(&setup->handled, 1);
-    be(setup->unsteady, setup->mood_in_handler);
+    set_fault(setup->faulty, setup->fault_in_handler);
     return 0;
 }
 
 static void *come_back(void *context) {
     struct setup *setup = context;
 
-    wait_for_calls(setup->unsteady, calls_of(setup->unsteady) + 3);
-    be(setup->unsteady, STEADY);
+    wait_for_calls(setup->faulty, calls_of(setup->faulty) + 3);
+    set_fault(setup->faulty, NO_FAULT);
     return NULL;
 }
 
-/* Whether the end of a claim or its answer did not get through: it is done once. */
-static void test_a_pool_outlasts_the_absence(void **state) {
-    static const enum unsteady_mood moods[] = {REFUSING, DEAF};
+/* Whether the request or the answer is lost, the item is completed once. */
+static void test_a_pool_outlasts_an_outage(void **state) {
+    static const enum fault faults[] = {REFUSING, ANSWER_LOST};
     struct setup *setup = *state;
 
     for (size_t i = 0; i < 2; i++) {
@@ -175,9 +175,9 @@ static void test_a_pool_outlasts_the_absence(void **state) {
         lk_work_counts counts;
         pthread_t thread;
 
-        be(setup->unsteady, STEADY);
+        set_fault(setup->faulty, NO_FAULT);
         push(setup, "1");
-        setup->mood_in_handler = moods[i];
+        setup->fault_in_handler = faults[i];
         assert_int_equal(pthread_create(&thread, NULL, come_back, setup), 0);
         assert_int_equal(lk_work(setup->store, &options, &counts, NULL), LK_OK);
         assert_int_equal(pthread_join(thread, NULL), 0);
@@ -188,8 +188,8 @@ static void test_a_pool_outlasts_the_absence(void **state) {
     assert_int_equal(stats_of(setup).done, 2);
 }
 
-/* The store stays away until the claim has perished: nobody knows, and somebody will look again. */
-static void test_what_stays_unknown(void **state) {
+/* The outage lasts until the claim has expired: whether the item was completed is unknown. */
+static void test_an_unknown_result_of_a_claim_is_reported(void **state) {
     struct setup *setup = *state;
     const lk_work_options options = {.size = sizeof options,
                                      .queue = "q",
@@ -200,7 +200,7 @@ static void test_what_stays_unknown(void **state) {
     lk_work_counts counts;
 
     push(setup, "1");
-    setup->mood_in_handler = REFUSING;
+    setup->fault_in_handler = REFUSING;
     assert_int_equal(lk_work(setup->store, &options, &counts, NULL), LK_UNAVAILABLE);
     assert_int_equal(counts.claims, 1);
     assert_int_equal(counts.unknown, 1);
@@ -211,8 +211,8 @@ static void test_what_stays_unknown(void **state) {
     assert_int_equal(stats_of(setup).done, 0);
 }
 
-/* An engine says what it cannot, by name. */
-static void test_unsupported(void **state) {
+/* The message names the engine and what it does not support. */
+static void test_an_unsupported_operation_names_the_engine(void **state) {
     struct setup *setup = *state;
     const char *part = "x";
     lk_request request = request_of("a", &part);
@@ -220,7 +220,7 @@ static void test_unsupported(void **state) {
     lk_error error;
 
     assert_int_equal(lk_value_get(setup->store, "x", &value, &error), LK_UNSUPPORTED);
-    assert_string_equal(error.text, "a store of unsteady: cannot keep values");
+    assert_string_equal(error.text, "a store of faulty: cannot keep values");
     assert_int_equal(lk_value_put(setup->store, "x", NULL, 0, "v", 1, NULL), LK_UNSUPPORTED);
     assert_int_equal(lk_release_put(setup->store, &request, 0, "v", 1, NULL, NULL), LK_UNSUPPORTED);
     request.value = true;
@@ -231,14 +231,14 @@ static void test_unsupported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_setup, close_setup)
-        TEST(test_a_lost_answer_is_found_again),
-        TEST(test_patience),
-        TEST(test_cancelled_while_the_store_is_away),
-        TEST(test_a_slow_answer_is_refreshed),
-        TEST(test_a_pool_outlasts_the_absence),
-        TEST(test_what_stays_unknown),
-        TEST(test_unsupported),
+        TEST(test_a_claim_is_found_after_a_lost_answer),
+        TEST(test_a_claim_ends_with_its_time_budget),
+        TEST(test_a_claim_can_be_cancelled_in_an_outage),
+        TEST(test_a_slow_claim_is_asked_for_again),
+        TEST(test_a_pool_outlasts_an_outage),
+        TEST(test_an_unknown_result_of_a_claim_is_reported),
+        TEST(test_an_unsupported_operation_names_the_engine),
     };
 
-    return cmocka_run_group_tests_name("unsteady work", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("outage work", tests, NULL, NULL);
 }
