@@ -60,7 +60,7 @@ static void pass_ms(struct setup *setup, int64_t duration_ms) {
 static const struct lk_patience none = {.until_us = 0};
 
 static lk_outcome ask(struct setup *setup, const char *owner, const char *path, lk_style style,
-                      struct standing *ret_cursor) {
+                      struct pending_call *ret_cursor) {
     struct lk_part part;
     lk_result result = {.outcome = LK_OK};
     lk_outcome outcome;
@@ -71,7 +71,7 @@ static lk_outcome ask(struct setup *setup, const char *owner, const char *path, 
                                .part_count = 1,
                                .style = style,
                                .ttl_ms = 1000};
-    outcome = call_ask_and_stand(setup->engine, &ask, &none, &result, ret_cursor);
+    outcome = call_ask_pending(setup->engine, &ask, &none, &result, ret_cursor);
     assert_int_equal(result.outcome, outcome);
     lk_result_clear(&result);
     return outcome;
@@ -92,7 +92,7 @@ static lk_outcome release(struct setup *setup, const char *owner, const char *pa
 
 static void test_time_is_that_of_the_given_source(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     pass_ms(setup, 999);
@@ -104,7 +104,7 @@ static void test_time_is_that_of_the_given_source(void **state) {
 
 static void test_quotas(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     assert_int_equal(ask(setup, "a", "y", LK_TRY, &cursor), LK_GRANTED);
@@ -118,7 +118,7 @@ static void test_quotas(void **state) {
 
 static void test_a_wait_ends_at_its_time_limit(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
     int64_t start_us = lk_clock_now_us();
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
@@ -129,7 +129,7 @@ static void test_a_wait_ends_at_its_time_limit(void **state) {
 
 static void test_a_wait_after_a_grant_returns_at_once(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
     int64_t start_us = lk_clock_now_us();
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
@@ -143,8 +143,8 @@ static void test_a_wait_after_a_grant_returns_at_once(void **state) {
 /* So much else happened that the engine cannot tell any more: it does not risk the sleep. */
 static void test_a_wait_after_a_possible_grant_returns_at_once(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
-    struct standing other;
+    struct pending_call cursor;
+    struct pending_call other;
     int64_t start_us = lk_clock_now_us();
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
@@ -160,7 +160,7 @@ static void test_a_wait_after_a_possible_grant_returns_at_once(void **state) {
 
 struct sleeper {
     struct setup *setup;
-    struct standing cursor;
+    struct pending_call cursor;
     struct lk_waker waker;
     lk_outcome outcome;
 };
@@ -195,7 +195,7 @@ static void test_the_audit_is_bounded(void **state) {
     struct lk_break broken = {.at_once = true};
     lk_audit *audit = NULL;
     char last[16];
-    struct standing cursor;
+    struct pending_call cursor;
     size_t count;
 
     assert_int_equal(lk_path_parse(lk_slice_of("x"), &broken.path, NULL), LK_OK);
@@ -233,7 +233,7 @@ static uint64_t present(struct setup *setup) {
 }
 
 static void do_something(struct setup *setup) {
-    struct standing cursor;
+    struct pending_call cursor;
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     assert_int_equal(release(setup, "a", "x"), LK_OK);

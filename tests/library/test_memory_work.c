@@ -61,7 +61,7 @@ static void push(struct setup *setup, const char *id, int64_t delay_ms, const ch
 }
 
 static lk_outcome take(struct setup *setup, const char *owner, int64_t ttl_ms,
-                       uint32_t max_attempts, struct standing *ret_cursor) {
+                       uint32_t max_attempts, struct pending_call *ret_cursor) {
     const struct lk_take take = {.queue = setup->queue,
                                  .owner = lk_slice_of(owner),
                                  .ttl_ms = ttl_ms,
@@ -103,7 +103,8 @@ static void unlock(struct setup *setup, const char *path) {
 }
 
 /* Sleeps after a take that got nothing; returns for how long, in microseconds. */
-static int64_t sleep_for_work(struct setup *setup, const struct standing *cursor, int64_t for_ms) {
+static int64_t sleep_for_work(struct setup *setup, const struct pending_call *cursor,
+                              int64_t for_ms) {
     int64_t start_us = lk_clock_now_us();
 
     assert_int_equal(call_await(setup->engine, cursor, start_us + for_ms * 1000, NULL), LK_OK);
@@ -113,14 +114,14 @@ static int64_t sleep_for_work(struct setup *setup, const struct standing *cursor
 /* ---- before the sleep ------------------------------------------------------------------------ */
 
 static void test_a_wait_ends_at_its_time_limit(void **state) {
-    struct standing cursor;
+    struct pending_call cursor;
 
     assert_int_equal(take(*state, "a", 0, 0, &cursor), LK_BUSY);
     assert_true(sleep_for_work(*state, &cursor, 30) >= 30000);
 }
 
 static void test_a_wait_after_a_push_returns_at_once(void **state) {
-    struct standing cursor;
+    struct pending_call cursor;
 
     assert_int_equal(take(*state, "a", 0, 0, &cursor), LK_BUSY);
     push(*state, "1", 0, NULL);
@@ -129,7 +130,7 @@ static void test_a_wait_after_a_push_returns_at_once(void **state) {
 
 static void test_a_wait_after_an_item_became_due_returns_at_once(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
 
     push(setup, "1", 60000, NULL);
     assert_int_equal(take(setup, "a", 0, 0, &cursor), LK_BUSY);
@@ -141,7 +142,7 @@ static void test_a_wait_after_an_item_became_due_returns_at_once(void **state) {
 /* What is due under a lock on the queue is no reason to look again and again. */
 static void test_a_wait_lasts_through_a_pause_of_the_queue(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
 
     push(setup, "1", 10, NULL);
     lock(setup, "q");
@@ -154,7 +155,7 @@ static void test_a_wait_lasts_through_a_pause_of_the_queue(void **state) {
 
 struct sleeper {
     struct setup *setup;
-    struct standing cursor;
+    struct pending_call cursor;
     int64_t slept_us;
     pthread_t thread;
 };
@@ -245,7 +246,7 @@ static void test_a_released_need_of_an_item_ends_a_wait(void **state) {
 
 static void test_a_triggered_waker_ends_a_wait(void **state) {
     struct setup *setup = *state;
-    struct standing cursor;
+    struct pending_call cursor;
     struct lk_waker waker;
 
     assert_int_equal(take(setup, "a", 0, 0, &cursor), LK_BUSY);

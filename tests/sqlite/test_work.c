@@ -287,15 +287,15 @@ static void *run_later(void *context) {
 
 /* Waits as workers do, until something is claimed. Returns how often it had to ask. */
 static unsigned wait_for_work(struct testcase *testcase, const char *queue) {
-    struct standing standing;
+    struct pending_call pending;
     struct lk_waker waker;
     unsigned asked = 1;
 
     assert_true(lk_waker_init(&waker));
-    while (fixture_take(testcase->engine, queue, "w", 60000, &testcase->claim, &standing)
+    while (fixture_take(testcase->engine, queue, "w", 60000, &testcase->claim, &pending)
            == LK_BUSY) {
         assert_int_equal(
-            call_await(testcase->engine, &standing, lk_clock_now_us() + 60 * SECOND_US, &waker),
+            call_await(testcase->engine, &pending, lk_clock_now_us() + 60 * SECOND_US, &waker),
             LK_OK);
         asked++;
     }
@@ -398,18 +398,18 @@ static void workers_are_woken_by_ends(void **state) {
 
 static void a_wait_for_work_ends(void **state) {
     struct testcase *testcase = *state;
-    struct standing standing;
+    struct pending_call pending;
     struct lk_waker waker;
     int64_t begun_us = lk_clock_now_us();
 
     assert_true(lk_waker_init(&waker));
-    assert_int_equal(fixture_take(testcase->engine, "q", "w", 0, &testcase->claim, &standing),
+    assert_int_equal(fixture_take(testcase->engine, "q", "w", 0, &testcase->claim, &pending),
                      LK_BUSY);
-    assert_int_equal(call_await(testcase->engine, &standing, begun_us + SECOND_US / 10, &waker),
+    assert_int_equal(call_await(testcase->engine, &pending, begun_us + SECOND_US / 10, &waker),
                      LK_OK);
     assert_true(lk_clock_now_us() >= begun_us + SECOND_US / 10);
     lk_waker_throw(&waker);
-    assert_int_equal(call_await(testcase->engine, &standing, LK_NEVER, &waker), LK_CANCELLED);
+    assert_int_equal(call_await(testcase->engine, &pending, LK_NEVER, &waker), LK_CANCELLED);
     lk_waker_done(&waker);
 }
 
