@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads and processes, all at once: each names limits of its own, some are killed in the midst.
- * Nobody may ever be granted an ordinal above the limit it named, a shadow counter kept beside the
- * region must never exceed the greatest limit in use, and in the end nothing may be missing.
+ * Many threads and processes at once, with different limits; some processes are killed. No holder
+ * may be granted an ordinal above its limit, a shadow counter beside the region must never exceed
+ * the greatest limit in use, and at the end no permit may be held.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,11 +20,11 @@
 
 enum { KEYS = 6, THREADS = 4, PROCESSES = 4, HELD_MAX = 8, LIMIT_MAX = 5 };
 
-/* What is known to be held: raised after a grant, lowered before a release. Never above the truth
- * while nobody is killed. */
+/* Counts permits known to be held: raised after a grant, lowered before a release. Never above the
+ * true number as long as no process is killed. */
 struct shadow {
     _Atomic uint32_t held[KEYS];
-    _Atomic bool is_exact; /* nobody is killed */
+    _Atomic bool is_exact; /* no process is killed */
     _Atomic uint32_t wrong;
     _Atomic uint64_t granted;
     _Atomic uint64_t full;
@@ -54,7 +54,7 @@ struct held {
     uint32_t key;
 };
 
-/* Each key keeps its greatest limit; smaller ones come and go. */
+/* Each key has a greatest limit; smaller ones are mixed in. */
 static uint32_t limit_of(uint32_t key, uint64_t *random) {
     uint32_t most = 1 + key % LIMIT_MAX;
 
@@ -68,9 +68,9 @@ static void give_back(lk_canal_holder *holder, struct held *held, struct shadow 
     }
 }
 
-/* With keys that pass through, so that slots are taken from one key for another all the time. */
-static void jostle(lk_canal_holder *holder, struct shadow *shadow, uint64_t random,
-                   uint32_t rounds) {
+/* Uses short-lived keys too, so that slots are recycled all the time. */
+static void acquire_and_release(lk_canal_holder *holder, struct shadow *shadow, uint64_t random,
+                                uint32_t rounds) {
     struct held held[HELD_MAX];
     uint32_t held_count = 0;
 
@@ -118,7 +118,7 @@ static void jostle(lk_canal_holder *holder, struct shadow *shadow, uint64_t rand
     }
 }
 
-struct crowd {
+struct stress {
     char name[64];
     lk_canal *canal;
     struct shadow *shadow;
@@ -126,38 +126,38 @@ struct crowd {
     _Atomic uint32_t number;
 };
 
-/* Small: the keys that pass through have to take each other's places. */
-static int open_crowd(void **state) {
+/* Small, so that short-lived keys must recycle each other's slots. */
+static int open_stress(void **state) {
     const lk_canal_options options = {
         .size = sizeof options, .keys = 20, .holders = 16, .permits = 2048};
-    static struct crowd crowd;
+    static struct stress stress;
 
-    make_name(crowd.name);
-    assert_int_equal(lk_canal_open(crowd.name, &options, &crowd.canal, NULL), LK_CANAL_OK);
-    crowd.shadow =
-        mmap(NULL, sizeof *crowd.shadow, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(crowd.shadow != MAP_FAILED);
-    atomic_store(&crowd.shadow->is_exact, true);
-    crowd.seed = seed();
-    atomic_store(&crowd.number, 0);
-    *state = &crowd;
+    make_name(stress.name);
+    assert_int_equal(lk_canal_open(stress.name, &options, &stress.canal, NULL), LK_CANAL_OK);
+    stress.shadow = mmap(NULL, sizeof *stress.shadow, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(stress.shadow != MAP_FAILED);
+    atomic_store(&stress.shadow->is_exact, true);
+    stress.seed = seed();
+    atomic_store(&stress.number, 0);
+    *state = &stress;
     return 0;
 }
 
-static int close_crowd(void **state) {
-    struct crowd *crowd = *state;
+static int close_stress(void **state) {
+    struct stress *stress = *state;
 
-    (void)munmap(crowd->shadow, sizeof *crowd->shadow);
-    lk_canal_close(crowd->canal);
-    return lk_canal_remove(crowd->name) == LK_CANAL_OK ? 0 : -1;
+    (void)munmap(stress->shadow, sizeof *stress->shadow);
+    lk_canal_close(stress->canal);
+    return lk_canal_remove(stress->name) == LK_CANAL_OK ? 0 : -1;
 }
 
-static void expect_nothing_held(struct crowd *crowd) {
+static void expect_nothing_held(struct stress *stress) {
     lk_canal_figures figures;
 
-    (void)lk_canal_look(crowd->canal);
-    assert_int_equal(atomic_load(&crowd->shadow->wrong), 0);
-    assert_int_equal(lk_canal_measure(crowd->canal, &figures), LK_CANAL_OK);
+    (void)lk_canal_look(stress->canal);
+    assert_int_equal(atomic_load(&stress->shadow->wrong), 0);
+    assert_int_equal(lk_canal_measure(stress->canal, &figures), LK_CANAL_OK);
     assert_int_equal(figures.keys_held, 0);
     assert_int_equal(figures.holders_in, 0);
     assert_int_equal(figures.permits_taken, 0);
@@ -166,45 +166,46 @@ static void expect_nothing_held(struct crowd *crowd) {
         char name[24];
 
         (void)snprintf(name, sizeof name, "key %u", key);
-        assert_int_equal(count(crowd->canal, name), 0);
+        assert_int_equal(count(stress->canal, name), 0);
     }
     (void)printf("# %llu granted, %llu full\n",
-                 (unsigned long long)atomic_load(&crowd->shadow->granted),
-                 (unsigned long long)atomic_load(&crowd->shadow->full));
-    assert_true(atomic_load(&crowd->shadow->granted) > 0);
+                 (unsigned long long)atomic_load(&stress->shadow->granted),
+                 (unsigned long long)atomic_load(&stress->shadow->full));
+    assert_true(atomic_load(&stress->shadow->granted) > 0);
 }
 
-static void *jostle_in_thread(void *context) {
-    struct crowd *crowd = context;
-    uint32_t number = atomic_fetch_add(&crowd->number, 1);
+static void *run_thread(void *context) {
+    struct stress *stress = context;
+    uint32_t number = atomic_fetch_add(&stress->number, 1);
     lk_canal_holder *holder =
-        join(crowd->canal, number % 2 == 0 ? LK_CANAL_PROCESS : LK_CANAL_THREAD);
+        join(stress->canal, number % 2 == 0 ? LK_CANAL_PROCESS : LK_CANAL_THREAD);
 
-    jostle(holder, crowd->shadow, crowd->seed + number, scaled(60000));
+    acquire_and_release(holder, stress->shadow, stress->seed + number, scaled(60000));
     lk_canal_leave(holder);
     return NULL;
 }
 
-static void threads(void **state) {
-    struct crowd *crowd = *state;
+static void threads_respect_limits(void **state) {
+    struct stress *stress = *state;
     pthread_t threads[THREADS];
 
     for (size_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, jostle_in_thread, crowd), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_thread, stress), 0);
     }
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    expect_nothing_held(crowd);
+    expect_nothing_held(stress);
 }
 
-static pid_t start(struct crowd *crowd, uint32_t number, uint32_t rounds) {
+static pid_t start(struct stress *stress, uint32_t number, uint32_t rounds) {
     pid_t child = fork();
 
     if (child == 0) {
-        lk_canal *canal = open_again(crowd->name);
+        lk_canal *canal = open_again(stress->name);
 
-        jostle(join(canal, LK_CANAL_PROCESS), crowd->shadow, crowd->seed + number, rounds);
+        acquire_and_release(join(canal, LK_CANAL_PROCESS), stress->shadow, stress->seed + number,
+                            rounds);
         lk_canal_close(canal);
         _exit(0);
     }
@@ -212,53 +213,54 @@ static pid_t start(struct crowd *crowd, uint32_t number, uint32_t rounds) {
     return child;
 }
 
-static void processes(void **state) {
-    struct crowd *crowd = *state;
+static void processes_respect_limits(void **state) {
+    struct stress *stress = *state;
     int status;
 
     for (uint32_t i = 0; i < PROCESSES; i++) {
-        (void)start(crowd, i, scaled(60000));
+        (void)start(stress, i, scaled(60000));
     }
     for (uint32_t i = 0; i < PROCESSES; i++) {
         assert_true(wait(&status) > 0);
         assert_int_equal(status, 0);
     }
-    expect_nothing_held(crowd);
+    expect_nothing_held(stress);
 }
 
 /*
- * One after the other is killed, after a random while, and another takes its place. Who is killed
- * takes its part of the shadow along, so only ordinals are looked at, and the end.
+ * Processes are killed after random pauses and replaced. A killed process leaves its part of the
+ * shadow counter behind, so only ordinals and the end are checked.
  */
-static void processes_that_are_killed(void **state) {
-    struct crowd *crowd = *state;
-    uint64_t random = crowd->seed;
+static void killed_processes_leave_no_permit(void **state) {
+    struct stress *stress = *state;
+    uint64_t random = stress->seed;
     uint32_t kills = scaled(400);
     pid_t children[PROCESSES];
 
-    atomic_store(&crowd->shadow->is_exact, false);
+    atomic_store(&stress->shadow->is_exact, false);
     for (uint32_t i = 0; i < PROCESSES; i++) {
-        children[i] = start(crowd, i, UINT32_MAX);
+        children[i] = start(stress, i, UINT32_MAX);
     }
     for (uint32_t i = 0; i < kills; i++) {
         struct timespec nap = {.tv_nsec = (long)(next_random(&random) % 3000000)};
         pid_t *child = &children[next_random(&random) % PROCESSES];
 
-        (void)nanosleep(&nap, NULL); /* not to wait for anything: kills come at any moment */
+        (void)nanosleep(&nap, NULL); /* not a synchronisation: kills happen at random moments */
         end_child(*child, SIGKILL);
-        *child = start(crowd, PROCESSES + i, UINT32_MAX);
+        *child = start(stress, PROCESSES + i, UINT32_MAX);
     }
     for (uint32_t i = 0; i < PROCESSES; i++) {
         end_child(children[i], SIGKILL);
     }
-    expect_nothing_held(crowd);
+    expect_nothing_held(stress);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(threads, open_crowd, close_crowd),
-        cmocka_unit_test_setup_teardown(processes, open_crowd, close_crowd),
-        cmocka_unit_test_setup_teardown(processes_that_are_killed, open_crowd, close_crowd),
+        cmocka_unit_test_setup_teardown(threads_respect_limits, open_stress, close_stress),
+        cmocka_unit_test_setup_teardown(processes_respect_limits, open_stress, close_stress),
+        cmocka_unit_test_setup_teardown(killed_processes_leave_no_permit, open_stress,
+                                        close_stress),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

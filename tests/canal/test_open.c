@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening what is no region, not whole, another's, or made by several at once. */
+/* Opening a region: foreign, damaged, another user's, removed, or created by several at once. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static void expect_refused(const char *name, lk_canal_status expected) {
     assert_string_not_equal(text, "");
 }
 
-static void what_is_no_region(void **state) {
+static void foreign_files_are_refused(void **state) {
     static unsigned char bytes[8192];
     char name[64];
 
@@ -66,8 +66,8 @@ static void what_is_no_region(void **state) {
     assert_int_equal(unlink(path_of(name)), 0);
 }
 
-/* Any byte of the head that is another: refused, or (counters, the seed) good to work with. */
-static void each_byte_of_the_head(void **state) {
+/* Each byte of the header changed: refused, or (counters, the seed) usable. */
+static void each_changed_byte_of_the_header_is_refused_or_harmless(void **state) {
     struct fixture *fixture = *state;
     const char *path = path_of(fixture->name);
     int file = open(path, O_RDWR | O_CLOEXEC);
@@ -95,7 +95,7 @@ static void each_byte_of_the_head(void **state) {
     (void)close(file);
 }
 
-static void cut_and_grown(void **state) {
+static void a_region_of_another_size_is_refused(void **state) {
     struct fixture *fixture = *state;
     struct stat status;
     char copy[64];
@@ -119,8 +119,8 @@ static void cut_and_grown(void **state) {
     assert_int_equal(lk_canal_remove(copy), LK_CANAL_OK);
 }
 
-/* As somebody else: the region of another is opened only when that is asked for. */
-static void regions_of_others(void **state) {
+/* As another user: a foreign region is opened only on request. */
+static void a_region_of_another_user_is_refused_unless_requested(void **state) {
     const lk_canal_options shared = {.size = sizeof shared, .is_shared = true};
     struct fixture *fixture = *state;
     int status;
@@ -157,7 +157,7 @@ static void regions_of_others(void **state) {
 static void make_and_hold(const char *name) {
     lk_canal *canal = open_again(name);
 
-    /* All in one region: of two that exclude each other, one is there at most. */
+    /* All are in the same region: of two conflicting permits, at most one is granted. */
     while (acquire(join(canal, LK_CANAL_PROCESS), "all", MAKERS, NULL) != LK_CANAL_OK) {
         abort();
     }
@@ -170,7 +170,7 @@ static void *start_maker(void *name) {
     return child;
 }
 
-static void many_make_one(void **state) {
+static void concurrent_creators_share_one_region(void **state) {
     uint32_t rounds = scaled(20);
 
     (void)state;
@@ -201,7 +201,7 @@ static void many_make_one(void **state) {
     }
 }
 
-/* How many acquires it takes until this holder notices; the permits are given back. */
+/* Counts the acquires until this holder detects the removal; releases the permits. */
 static uint32_t acquires_until_gone(lk_canal_holder *holder) {
     lk_canal_permit permit;
     lk_canal_status status;
@@ -215,9 +215,9 @@ static uint32_t acquires_until_gone(lk_canal_holder *holder) {
     return granted;
 }
 
-/* The name of a removed region is another's. Those who are in notice, and acquire nothing more;
- * what they hold they can give back. */
-static void removed_while_open(void **state) {
+/* After removal, the name belongs to a new region. Holders of the old one detect that and acquire
+ * nothing more; they can still release. */
+static void a_removed_region_grants_nothing(void **state) {
     struct fixture *fixture = *state;
     lk_canal_holder *newcomer = join(fixture->canal, LK_CANAL_PROCESS);
     lk_canal_permit permit;
@@ -228,7 +228,7 @@ static void removed_while_open(void **state) {
     assert_int_equal(lk_canal_remove(fixture->name), LK_CANAL_OK);
     (void)acquires_until_gone(fixture->holder);
     assert_true(lk_canal_is_gone(fixture->canal));
-    /* One holder of a process has noticed: so have all. */
+    /* Once a holder of the process has detected it, all of them have. */
     assert_int_equal(acquires_until_gone(newcomer), 0);
     assert_int_equal(lk_canal_acquire_wait(newcomer, "k", 1, 1, 1, 60000, NULL), LK_CANAL_GONE);
 
@@ -247,22 +247,22 @@ static void move(const char *from, const char *to) {
     assert_int_equal(rename(former, path_of(to)), 0);
 }
 
-/* The region has another name now, and its own leads to another region: only the names tell. */
-static void another_file_in_its_place(void **state) {
+/* The region was renamed, and its name now leads to another region: only the names show it. */
+static void a_replaced_region_grants_nothing(void **state) {
     struct fixture *fixture = *state;
     char spare[64];
 
     make_name(spare);
     move(fixture->name, spare);
-    assert_false(lk_canal_is_gone(fixture->canal)); /* nobody has come to another one yet */
+    assert_false(lk_canal_is_gone(fixture->canal)); /* no holder has checked yet */
     lk_canal_close(open_again(fixture->name));
-    /* A holder looks at its first acquire: nothing is granted to it before. */
+    /* A holder checks at its first acquire, before any grant. */
     assert_int_equal(acquires_until_gone(fixture->holder), 0);
     assert_int_equal(lk_canal_remove(spare), LK_CANAL_OK);
 }
 
-/* A file that may not grow so large: said at once, and nothing is left of it. */
-static void no_room_for_it(void **state) {
+/* With a limit on file sizes: the call fails at once and leaves no file. */
+static void a_region_that_does_not_fit_is_not_created(void **state) {
     const lk_canal_options large = {.size = sizeof large, .keys = 100000};
     char name[64];
     int status;
@@ -288,14 +288,19 @@ static void no_room_for_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_region),
-        cmocka_unit_test_setup_teardown(each_byte_of_the_head, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(cut_and_grown, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(regions_of_others, open_fixture, close_fixture),
-        cmocka_unit_test(many_make_one),
-        cmocka_unit_test_setup_teardown(removed_while_open, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(another_file_in_its_place, open_fixture, close_fixture),
-        cmocka_unit_test(no_room_for_it),
+        cmocka_unit_test(foreign_files_are_refused),
+        cmocka_unit_test_setup_teardown(each_changed_byte_of_the_header_is_refused_or_harmless,
+                                        open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_region_of_another_size_is_refused, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(a_region_of_another_user_is_refused_unless_requested,
+                                        open_fixture, close_fixture),
+        cmocka_unit_test(concurrent_creators_share_one_region),
+        cmocka_unit_test_setup_teardown(a_removed_region_grants_nothing, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(a_replaced_region_grants_nothing, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test(a_region_that_does_not_fit_is_not_created),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holders that end without releasing: by kill, exit, exec, fork, thread. And a stopped one. */
+/* Holders that end without releasing: kill, exit, exec, fork, thread; and one that is stopped. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { HELD = 5 };
 
-static const char *own_path; /* of this program, for exec */
+static const char *own_path; /* path of this program, for exec */
 
 static void hold_some(const char *name) {
     lk_canal_holder *holder = join(open_again(name), LK_CANAL_PROCESS);
@@ -34,7 +34,7 @@ static int64_t now_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* The very first ask after the death gets what it held, all of it, and no more than that. */
+/* The first acquire after the death gets exactly the permits that the dead process held. */
 static void expect_given_back(struct fixture *fixture) {
     for (int i = 0; i < HELD; i++) {
         assert_int_equal(acquire(fixture->holder, "k", HELD, NULL), LK_CANAL_OK);
@@ -43,7 +43,7 @@ static void expect_given_back(struct fixture *fixture) {
     assert_int_equal(count(fixture->canal, "k"), HELD);
 }
 
-static void kill_gives_back(void **state) {
+static void a_killed_process_loses_its_permits(void **state) {
     struct fixture *fixture = *state;
     pid_t child = start_child(fixture->name, hold_some);
 
@@ -53,7 +53,7 @@ static void kill_gives_back(void **state) {
 }
 
 /* A zombie holds nothing. */
-static void nobody_need_wait_for_the_dead(void **state) {
+static void a_zombie_holds_no_permits(void **state) {
     struct fixture *fixture = *state;
     pid_t child = start_child(fixture->name, hold_some);
     siginfo_t info;
@@ -64,7 +64,7 @@ static void nobody_need_wait_for_the_dead(void **state) {
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static pid_t *grandchild; /* told across processes */
+static pid_t *grandchild; /* in shared memory */
 
 static void hold_and_leave_a_child(const char *name) {
     pid_t child;
@@ -77,8 +77,8 @@ static void hold_and_leave_a_child(const char *name) {
     *grandchild = child;
 }
 
-/* Its child lives on, and inherits nothing that would keep the parent's permits. */
-static void a_living_child_keeps_nothing(void **state) {
+/* Its child lives on, and inherits nothing that would retain the parent's permits. */
+static void a_living_child_does_not_retain_permits(void **state) {
     struct fixture *fixture = *state;
     pid_t child;
 
@@ -93,7 +93,7 @@ static void a_living_child_keeps_nothing(void **state) {
     (void)munmap(grandchild, sizeof *grandchild);
 }
 
-static void a_stopped_holder_holds(void **state) {
+static void a_stopped_process_keeps_its_permits(void **state) {
     struct fixture *fixture = *state;
     pid_t child = start_child(fixture->name, hold_some);
     int status;
@@ -106,8 +106,8 @@ static void a_stopped_holder_holds(void **state) {
     expect_given_back(fixture);
 }
 
-/* exec ends the program that held, though the process goes on with its number and start time. */
-static void exec_gives_back(void **state) {
+/* exec ends the holder, though the process keeps its number and start time. */
+static void exec_releases_permits(void **state) {
     struct fixture *fixture = *state;
     int ready[2];
     char byte;
@@ -130,8 +130,8 @@ static void exec_gives_back(void **state) {
     (void)close(ready[1]);
 }
 
-/* What is open and joined before a fork is void in the child, and stays the parent's. */
-static void a_forks_child_holds_nothing(void **state) {
+/* Handles and holders from before a fork are invalid in the child, and the parent's as before. */
+static void a_forked_child_holds_no_permits(void **state) {
     struct fixture *fixture = *state;
     lk_canal_permit permit;
     int status;
@@ -175,7 +175,7 @@ static void *hold_in_thread(void *canal) {
     return NULL;
 }
 
-static void the_end_of_a_thread_gives_back(void **state) {
+static void the_end_of_a_thread_releases_its_permits(void **state) {
     struct fixture *fixture = *state;
     pthread_t thread;
 
@@ -191,8 +191,8 @@ static void *leave_without_destructors(void *canal) {
     return NULL;
 }
 
-/* A thread that ends by the bare system call is found out by its number. */
-static void a_thread_that_just_goes(void **state) {
+/* A thread that ends by the raw system call is detected by its thread number. */
+static void a_thread_that_ends_by_system_call_loses_its_permits(void **state) {
     struct fixture *fixture = *state;
     int64_t until_us = now_us() + 20000000;
     pthread_t thread;
@@ -205,12 +205,12 @@ static void a_thread_that_just_goes(void **state) {
     assert_int_equal(pthread_detach(thread), 0);
 }
 
-/* What is bound to the process outlives the thread that joined. */
+/* A holder bound to the process outlives the thread that joined. */
 static void *hold_for_process(void *context) {
     return (void *)(intptr_t)acquire(context, "k", HELD, NULL);
 }
 
-static void a_process_outlives_its_threads(void **state) {
+static void a_process_holder_outlives_its_threads(void **state) {
     struct fixture *fixture = *state;
     pthread_t thread;
 
@@ -222,7 +222,7 @@ static void a_process_outlives_its_threads(void **state) {
 
 /* ---- waiting, time and places ---------------------------------------------------------------- */
 
-static void a_wait_ends_with_the_holders_death(void **state) {
+static void the_death_of_a_holder_ends_a_wait(void **state) {
     struct fixture *fixture = *state;
     pid_t child = start_child(fixture->name, hold_some);
     lk_canal_permit permit;
@@ -242,7 +242,7 @@ static void *wait_in_thread(void *canal) {
                                                    20000, &permit);
 }
 
-static void a_wait_ends_with_a_release(void **state) {
+static void a_release_ends_a_wait(void **state) {
     struct fixture *fixture = *state;
     lk_canal_permit permit;
     pthread_t thread;
@@ -261,8 +261,8 @@ static void come_and_go(const char *name) {
     (void)acquire(holder, "k", 1000, NULL);
 }
 
-/* Places of the dead are taken again: more come than the region has room for at once. */
-static void places_are_recycled(void **state) {
+/* Slots of dead holders are recycled: more join than the region has slots. */
+static void slots_of_dead_holders_are_recycled(void **state) {
     const lk_canal_options options = {.size = sizeof options, .holders = 3, .permits = 256};
     uint32_t rounds = scaled(100);
     lk_canal_figures figures;
@@ -285,8 +285,8 @@ static void places_are_recycled(void **state) {
     assert_int_equal(lk_canal_remove(name), LK_CANAL_OK);
 }
 
-/* Two handles of one process are two processes to the region; closing one ends only its own. */
-static void two_handles_of_a_process(void **state) {
+/* Two handles of one process count as two processes; closing one ends only its own holders. */
+static void two_handles_of_a_process_are_independent(void **state) {
     struct fixture *fixture = *state;
     lk_canal *again = open_again(fixture->name);
 
@@ -310,22 +310,28 @@ static int tell(const char *descriptor) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(kill_gives_back, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(nobody_need_wait_for_the_dead, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_living_child_keeps_nothing, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_stopped_holder_holds, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(exec_gives_back, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_forks_child_holds_nothing, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(the_end_of_a_thread_gives_back, open_fixture,
+        cmocka_unit_test_setup_teardown(a_killed_process_loses_its_permits, open_fixture,
                                         close_fixture),
-        cmocka_unit_test_setup_teardown(a_thread_that_just_goes, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_process_outlives_its_threads, open_fixture,
+        cmocka_unit_test_setup_teardown(a_zombie_holds_no_permits, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_living_child_does_not_retain_permits, open_fixture,
                                         close_fixture),
-        cmocka_unit_test_setup_teardown(a_wait_ends_with_the_holders_death, open_fixture,
+        cmocka_unit_test_setup_teardown(a_stopped_process_keeps_its_permits, open_fixture,
                                         close_fixture),
-        cmocka_unit_test_setup_teardown(a_wait_ends_with_a_release, open_fixture, close_fixture),
-        cmocka_unit_test(places_are_recycled),
-        cmocka_unit_test_setup_teardown(two_handles_of_a_process, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(exec_releases_permits, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_forked_child_holds_no_permits, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(the_end_of_a_thread_releases_its_permits, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(a_thread_that_ends_by_system_call_loses_its_permits,
+                                        open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_process_holder_outlives_its_threads, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(the_death_of_a_holder_ends_a_wait, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(a_release_ends_a_wait, open_fixture, close_fixture),
+        cmocka_unit_test(slots_of_dead_holders_are_recycled),
+        cmocka_unit_test_setup_teardown(two_handles_of_a_process_are_independent, open_fixture,
+                                        close_fixture),
     };
 
     if (argc == 3) {
