@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lk top on a real terminal: a server of tmux of its own, keys sent to it, and what it shows.
+# lk top on a real terminal: a private server of tmux, which sends keys and captures the screen.
 . "${0%/*}/../tap.sh"
 : "${LK_PROGRAM:?is set by meson to the program under test}"
 
@@ -15,7 +15,7 @@ terminal() {
 }
 trap '[ -z "$socket" ] || terminal kill-server 2>/dev/null; rm -rf "$work"' EXIT
 
-# What is looked for comes within the bound, or never: then this is the screen.
+# Waits for the pattern within the bound; prints the screen if it does not appear.
 within_bound() {
     deadline=$(($(date +%s) + 60))
     until "$@"; do
@@ -76,25 +76,25 @@ refused() { # CODE PATTERN COMMAND...
 ok 'no terminal: refused' refused 64 'lk: INVALID: top needs a terminal*' "$LK_PROGRAM" top
 
 start 80 24 '"$LK_PROGRAM" top'
-ok 'the holder is seen' shows 't1 +held +exclusive .*(1h|59m[0-9]+s) +ana +nightly$'
-ok 'who waits, and for whom' shows 't2 +waiting .* cleo +for reset$'
+ok 'the holder is shown' shows 't1 +held +exclusive .*(1h|59m[0-9]+s) +ana +nightly$'
+ok 'a waiter and its blocker are shown' shows 't2 +waiting .* cleo +for reset$'
 ok 'the counts' shows '1 held, 2 waiting, longest wait'
 keys End
 ok 'the last one is selected' shows '^cleo wants db/t2, waits for reset'
 keys Enter
-ok 'its chain down to the holder' shows '     └─ ana holds db/t1'
+ok 'its chain of blockers down to the holder is shown' shows '     └─ ana holds db/t1'
 keys Escape
 keys Home Down
 ok 'back, and on to the holder' shows '^ana holds db/t1'
 keys b
 ok 'a reason is asked for' shows "^break ana's lease at db/t1: it passes on at its deadline, in "
 keys 'host is gone' Enter
-ok 'and it is asked once more' shows '^y: break it'
+ok 'a confirmation is asked for' shows '^y: break it'
 keys y
 ok 'it is broken' shows '^broken: 1 request'
-ok 'the list knows it' shows 't1 +revoked '
+ok 'the list shows the revoked lease' shows 't1 +revoked '
 "$LK_PROGRAM" audit >"$work/audit"
-ok 'it is on record' grep -q 'host is gone' "$work/audit"
+ok 'it is in the audit' grep -q 'host is gone' "$work/audit"
 keys Up b x Enter y
 ok 'the reset is withdrawn' shows 't2 +held .* cleo$'
 terminal resize-window -x 24 -y 5
@@ -103,8 +103,8 @@ terminal resize-window -x 3 -y 1
 terminal resize-window -x 100 -y 30
 ok 'a large one again' shows 'WAITS FOR, NOTE'
 mv "$work/locks.db" "$work/moved.db"
-ok 'a store that is gone is told of' shows '^as it was .* ago: unavailable: '
-ok 'and not made anew' test ! -e "$work/locks.db"
+ok 'a store that is gone is reported' shows '^as it was .* ago: unavailable: '
+ok 'and it is not created again' test ! -e "$work/locks.db"
 mv "$work/moved.db" "$work/locks.db"
 ok 'it is found again' shows '^lk top '
 keys q
@@ -146,6 +146,6 @@ ok 'branches of ASCII where there is no UTF-8' shows '^(`- |\|- |db/)'
 stop
 start 80 24 'TERM=dumb "$LK_PROGRAM" top 2>'"'$work/err'"
 ok 'a terminal on which nothing can be drawn is refused' code_is 64
-ok 'with a sentence' grep -q '^lk: INVALID: nothing can be drawn ' "$work/err"
+ok 'with a message' grep -q '^lk: INVALID: nothing can be drawn ' "$work/err"
 
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""A service that cannot write for a while: it says so, and goes on by itself; its complaints never
-keep anybody waiting."""
+"""A service that cannot write for a while reports it and recovers by itself. Its log messages never
+block it."""
 
 import fcntl
 import os
@@ -13,13 +13,13 @@ from service import PATIENCE_S, Http, Refused, Resp, Service, run, until
 
 
 def set_room(service, is_there):
-    """Whether files may grow: without it, writes fail as on a full disk."""
+    """Lets files grow or not: if not, writes fail as on a full disk."""
     size = resource.RLIM_INFINITY if is_there else 0
     resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def full_pipe():
-    """A pipe into which nothing fits any more."""
+    """A full pipe."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     os.set_blocking(writer, False)
@@ -60,7 +60,7 @@ def is_ready(service):
 
 
 def stuck_stderr(_):
-    """complaints that nobody reads are dropped, and repeated ones told once a second with a count"""
+    """unread log messages are dropped, and repeated ones are logged once a second with a count"""
     reader, writer = full_pipe()
     service = Service(sys.argv[1], durable=True, stderr=writer)
     assert fcntl.fcntl(writer, fcntl.F_GETFL) & os.O_NONBLOCK == 0, "stderr is shared"
@@ -91,7 +91,7 @@ def stuck_stderr(_):
 
 
 def readiness(service):
-    """while nothing can be written it is not ready, and finds out by itself when it can again"""
+    """the service is not ready while it cannot write, and recovers by itself"""
     wire = Resp(service.resp)
     assert is_ready(service) and wire.call("PUT", "value", "before") == "OK"
     set_room(service, False)

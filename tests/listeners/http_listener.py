@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP door (docs/wire.md), through plain sockets: routes, statuses, waits, events."""
+"""The HTTP listener (docs/wire.md), through plain sockets: routes, statuses, waits, events."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def post(service, route, /, **body):
 
 
 def requests(service):
-    """leases are asked for, renewed, listed and released, with the status that belongs to it"""
+    """leases are acquired, renewed, listed and released, each with its status code"""
     status, headers, body = post(service, "/v1/acquire", parts=["r/1"], owner="b", ttl="60s")
     assert status == 200 and body["status"] == "granted" and body["ttl_ms"] == 60000, body
     assert headers["content-type"] == "application/json"
@@ -47,7 +47,7 @@ def requests(service):
 
 
 def values(service):
-    """values are the raw bytes, with a header where they are in doubt"""
+    """values are raw bytes, with a header if they are in doubt"""
     data = bytes(range(256))
     assert ask(service, "GET", "/v1/values/v/a")[0] == 404
     assert ask(service, "PUT", "/v1/values/v/a", data)[0] == 200
@@ -67,7 +67,7 @@ def values(service):
 
 
 def work(service):
-    """items are pushed, claimed, given back and done"""
+    """items are pushed, claimed, retried and completed"""
     assert post(service, "/v1/claim", queue="q")[0] == 409
     assert post(service, "/v1/push", queue="q", id="1", value="v")[2]["added"] is True
     assert post(service, "/v1/push", queue="q", id="1")[2]["added"] is False
@@ -84,7 +84,7 @@ def work(service):
 
 
 def refusals(service):
-    """what is wrong has the status that says how, and a body that says why"""
+    """a refused request has its status code and a body with the reason"""
     cases = [
         (404, ask(service, "GET", "/nowhere")),
         (404, ask(service, "GET", "/v1/requestsx")),
@@ -114,8 +114,8 @@ def refusals(service):
     assert wire.head()[0] == 413
 
 
-def strangers(service):
-    """pages from elsewhere are turned away, by their name or by their origin"""
+def foreign_pages(service):
+    """requests of foreign web pages are refused, by Host and by Origin"""
     for header in ["Host: evil.example", "Host: evil.example:7421"]:
         assert ask(service, "GET", "/v1/requests", headers=(header,))[0] == 403
     for header in ["Host: localhost:7421", "Host: 127.0.0.1", "Host: [::1]:7421"]:
@@ -125,8 +125,8 @@ def strangers(service):
     assert ask(service, "GET", "/v1/requests", headers=("Origin: http://localhost",))[0] == 200
 
 
-def called(_):
-    """by the names of --allow-host it may be asked, and their pages may ask, also through TLS"""
+def allowed_hosts(_):
+    """hosts of --allow-host are accepted in Host and Origin, also with https"""
     own = Service(sys.argv[1], "--allow-host", "locks.example", "--allow-host", "grid:8443")
     for expected, headers in [
             (200, ("Host: locks.example",)), (200, ("Host: Locks.example:7421",)),
@@ -141,8 +141,8 @@ def called(_):
     assert own.end() == 0
 
 
-def said_properly(service):
-    """a method that a route has not is told those it has; what is no HTTP/1.1 is 400"""
+def bad_methods(service):
+    """an unknown method is answered with the allowed ones; anything but HTTP/1.1 is 400"""
     for method, path, allowed in [("PATCH", "/v1/values/x", "GET, PUT, DELETE"),
                                   ("GET", "/v1/acquire", "POST"), ("POST", "/healthz", "GET, HEAD"),
                                   ("HEAD", "/v1/events", "GET"), ("PUT", "/v1/limits", "GET, POST")]:
@@ -167,7 +167,7 @@ def said_properly(service):
 
 
 def long_poll(service):
-    """a wait is granted when it is its turn; one whose client goes is withdrawn"""
+    """a wait is granted in its turn; one whose client disconnects is withdrawn"""
     post(service, "/v1/acquire", parts=["p/1"], owner="h")
     gone, patient = Http(service.http), Http(service.http)
     gone.ask("POST", "/v1/acquire", {"parts": ["p/1"], "owner": "g", "mode": "wait"})
@@ -184,8 +184,8 @@ def long_poll(service):
     assert status == 200, body
 
 
-def impatient(service):
-    """who sends the next request before the reply to a wait is none the worse for it"""
+def pipelined(service):
+    """a client may send the next request before the reply to a wait"""
     post(service, "/v1/acquire", parts=["i/1"], owner="h")
     wire = Http(service.http)
     wire.ask("POST", "/v1/acquire", {"parts": ["i/1"], "owner": "w", "mode": "wait", "wait": 300})
@@ -195,7 +195,7 @@ def impatient(service):
 
 
 def cut_off(service):
-    """a wait whose client is cut off is withdrawn, also when it had said more than that"""
+    """a wait whose connection is reset is withdrawn, also with further requests in the pipeline"""
     post(service, "/v1/acquire", parts=["c/1"], owner="h")
     silent, talkative = Http(service.http), Http(service.http)
     for wire, owner in (silent, "s"), (talkative, "t"):
@@ -211,7 +211,7 @@ def cut_off(service):
 
 
 def heads(service):
-    """HEAD is told how much there would be, and nothing of it"""
+    """HEAD is answered with the length of the body, without the body"""
     for path, expected in ("/metrics", 200), ("/v1/events", 405), ("/v1/values/x", 405):
         wire = Http(service.http)
         wire.ask("HEAD", path)
@@ -221,7 +221,7 @@ def heads(service):
 
 
 def is_over(wire):
-    """Whether nothing more is said before the end of the connection."""
+    """Whether the connection ends without further bytes."""
     try:
         wire.fill()
         return False
@@ -229,8 +229,8 @@ def is_over(wire):
         return True
 
 
-def unclear(service):
-    """what others may take for another request, or for two of them, is refused, and the end"""
+def ambiguous(service):
+    """ambiguous framing is refused, and the connection is closed"""
     second = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     size = f"Content-Length: {len(second)}"
     for start in [f"PUT /v1/values/x HTTP/1.1\r\nContent-Length: 0\r\n{size}",
@@ -246,7 +246,7 @@ def unclear(service):
 
 
 class Stream(Http):
-    """Server-sent events, chunk by chunk."""
+    """Reads server-sent events, chunk by chunk."""
 
     def __init__(self, service, path, headers=()):
         super().__init__(service.http)
@@ -269,7 +269,7 @@ class Stream(Http):
 
 
 def events(service):
-    """events are followed by prefix, and resumed behind the last one that was seen"""
+    """events are filtered by prefix, and resumed after the last id"""
     stream = Stream(service, "/v1/events?prefix=ev")
     post(service, "/v1/acquire", parts=["ev/1"], owner="a")
     post(service, "/v1/acquire", parts=["other"], owner="a")
@@ -288,7 +288,7 @@ def events(service):
 
 
 def health(service):
-    """it tells its health, and its figures"""
+    """/healthz and /metrics are answered"""
     assert ask(service, "GET", "/healthz")[2] == b"ok\n"
     assert ask(service, "GET", "/readyz")[0] == 200
     status, headers, body = ask(service, "GET", "/metrics")
@@ -296,13 +296,13 @@ def health(service):
     assert b"lockkeeper_requests_live " in body and b"# TYPE lockkeeper_calls_total counter" in body
 
 
-def both_doors(service):
-    """both doors lead to the same locks"""
+def both_listeners(service):
+    """both listeners serve the same locks"""
     wire = Resp(service.resp, 3)
     assert wire.call("ACQUIRE", "both", "OWNER", "r")["status"] == "granted"
     assert post(service, "/v1/acquire", parts=["both"], owner="h")[0] == 409
     assert post(service, "/v1/release", parts=["both"], owner="r")[0] == 200
 
 
-run([requests, values, work, refusals, strangers, called, said_properly, long_poll, impatient, cut_off, heads, unclear,
-     events, health, both_doors])
+run([requests, values, work, refusals, foreign_pages, allowed_hosts, bad_methods, long_poll, pipelined,
+     cut_off, heads, ambiguous, events, health, both_listeners])

@@ -1,9 +1,9 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that are gone without a word are found, at both doors, and what they waited for goes on.
+"""Peers that vanish without closing their connections are detected by both listeners.
 
 Runs itself in a network namespace of its own, with a second one as the other machine: a pair of
-linked interfaces, one of which is taken down. vanished_door.py LK"""
+linked interfaces, one of which is taken down. dead_peers.py LK"""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def enter_namespace():
 
 
 class Machine:
-    """The other end of a link: a process in a namespace of its own, which asks and is silent."""
+    """The other end of a link: a process in another network namespace, which asks, then is silent."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -53,17 +53,17 @@ class Machine:
 
 
 def be_machine():
-    """Each line asks for a wait at a door, whose connection then stays."""
+    """For each line, sends a request that waits to a listener and keeps the connection."""
     print("ready", flush=True)
     wires = []
     for line in sys.stdin:
-        door, port, path = line.split()
+        listener, port, path = line.split()
         if not wires:
             subprocess.run(["ip", "addr", "add", f"{THERE}/24", "dev", "there"], check=True)
             subprocess.run(["ip", "link", "set", "there", "up"], check=True)
-        wire = (Resp if door == "resp" else Http)((HERE, int(port)))
+        wire = (Resp if listener == "resp" else Http)((HERE, int(port)))
         wires.append(wire)
-        if door == "resp":
+        if listener == "resp":
             wire.put("ACQUIRE", path, "OWNER", "gone", "WAIT", 3600000, "TTL", 3600000, "BOUND")
         else:
             wire.ask("POST", "/v1/acquire", {"parts": [path], "owner": "gone", "mode": "wait",
@@ -71,8 +71,8 @@ def be_machine():
         print("asked", flush=True)
 
 
-def vanished(_):
-    """who waited and vanished is found, and the next in line is granted what it waited for"""
+def vanished_waiter(_):
+    """a waiter whose client has vanished is removed, and the next waiter is granted the lease"""
     own = Service(sys.argv[1], "--listen", f"{HERE}:0", "--http", f"{HERE}:0", "--insecure",
                   "--tcp-keepalive", f"{KEEPALIVE_S}s")
     try:
@@ -103,6 +103,6 @@ elif "inside" not in sys.argv:
 else:
     machine = Machine()
     try:
-        run([vanished])
+        run([vanished_waiter])
     finally:
         machine.end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service of the test's own, and plain sockets to its doors. Cases are told in TAP."""
+"""A private service, and plain sockets to its listeners. Prints TAP."""
 
 import atexit
 import json
@@ -19,18 +19,18 @@ PATIENCE_S = 60
 
 
 def measure_memory():
-    """For services that start from now on: a sanitizer's allocator keeps nothing that was freed, so
-    that what is resident tells what is in use."""
+    """Makes a sanitizer's allocator return freed memory at once, in services started from now on, so
+    that resident memory is memory in use."""
     options = "quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
     os.environ["ASAN_OPTIONS"] = ":".join(
         [os.environ.get("ASAN_OPTIONS", ""), options, "allocator_release_to_os_interval_ms=50"])
 
 
 class Service:
-    """`lk serve` as a child; its file, if it keeps one, goes with it."""
+    """`lk serve` as a child process; its files are removed with it."""
 
     def __init__(self, program, *options, durable=False, stderr=None):
-        self.place = tempfile.mkdtemp(prefix="lk-doors-")
+        self.place = tempfile.mkdtemp(prefix="lk-listeners-")
         where = ["--dir", self.place] if durable else ["--ephemeral"]
         self.process = subprocess.Popen(
             [program, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", *where,
@@ -47,7 +47,7 @@ class Service:
         return host, int(port)
 
     def sockets(self):
-        """How many it has open."""
+        """The number of its open sockets."""
         count = 0
         for name in os.listdir(f"/proc/{self.process.pid}/fd"):
             try:
@@ -58,7 +58,7 @@ class Service:
         return count
 
     def has_shadow(self):
-        """Whether a thread sanitizer keeps books on all memory, several bytes for each."""
+        """Whether a thread sanitizer uses shadow memory, several bytes for each byte."""
         with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
             return "libtsan" in maps.read()
 
@@ -79,7 +79,7 @@ class Closed(Exception):
 
 
 class Wire:
-    """A connection, read to the byte."""
+    """A connection that is read byte by byte."""
 
     def __init__(self, address, source=None):
         self.socket = socket.create_connection(address, PATIENCE_S, source)
@@ -90,7 +90,7 @@ class Wire:
         self.socket.close()
 
     def cut(self):
-        """As when the client's machine, or one on the way, has forgotten the connection: RST."""
+        """Closes with RST, as if the client's machine had lost the connection."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -119,7 +119,7 @@ class Wire:
         return piece
 
     def is_silent(self):
-        """Whether nothing comes for a moment that is long for a service that has something."""
+        """Whether nothing arrives for longer than the service takes to send a reply."""
         self.socket.settimeout(0.2)
         try:
             self.fill()
@@ -131,7 +131,7 @@ class Wire:
 
 
 class Refused(Exception):
-    """An error of RESP."""
+    """A RESP error."""
 
 
 class Resp(Wire):
@@ -184,7 +184,7 @@ def as_map(flat):
 
 
 class Http(Wire):
-    """One request, or several on one connection."""
+    """HTTP requests on one connection."""
 
     def ask(self, method, path, body=b"", headers=()):
         if isinstance(body, dict):
@@ -217,7 +217,7 @@ class Http(Wire):
 
 
 def until(condition):
-    """Waits for what must come about."""
+    """Waits until the condition holds."""
     end = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > end:
@@ -226,7 +226,7 @@ def until(condition):
 
 
 def run(cases, *options):
-    """Every case on one service, which keeps a file if the arguments say so: LK [durable]"""
+    """Runs every case on one service, with a file if the arguments say so: LK [durable]"""
     program = sys.argv[1]
     is_good = True
     print(f"1..{len(cases)}", flush=True)

@@ -5,7 +5,7 @@
 #include "cli/print/width.h"
 #include "unit.h"
 
-static void characters_have_their_columns(void **state) {
+static void characters_have_their_width_in_columns(void **state) {
     static const struct {
         const char *text;
         int columns;
@@ -51,7 +51,7 @@ static void text_is_cut_between_characters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_have_their_columns),
+        cmocka_unit_test(characters_have_their_width_in_columns),
         cmocka_unit_test(text_is_cut_between_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""The RESP door (docs/wire.md), through plain sockets: order, pieces, bounds, blocking, events."""
+"""The RESP listener (docs/wire.md), through plain sockets: order, fragments, blocking, events."""
 
 import signal
 import time
@@ -26,7 +26,7 @@ def versions(service):
 
 
 def pieces(service):
-    """a pipeline means the same however it is cut, inline commands among it"""
+    """a pipeline with inline commands is parsed however it is fragmented"""
     stream = (Resp.request("ECHO", b"\r\n\0") + b"PING\r\n" + Resp.request("PUT", "p/1", "v" * 300)
               + b"get p/1\n" + b"echo \"a b\"\r\n" + Resp.request("DEL", "p/1") + b"get p/1\r\n")
     expected = ["\r\n\0", "PONG", "OK", "v" * 300, "a b", 1, None]
@@ -39,7 +39,7 @@ def pieces(service):
 
 
 def unknown(service):
-    """unknown commands, wrong arity and words out of place are errors, and the connection goes on"""
+    """unknown commands, wrong arity and misplaced words are errors, and the connection stays open"""
     wire = Resp(service.resp)
     refusal(wire.call("FOO", "bar"), "ERR")
     refusal(wire.call("ACQUIRE"), "ERR")
@@ -59,7 +59,7 @@ def unknown(service):
 
 
 def broken_protocol(service):
-    """what is not RESP is answered with an error, and the connection ends"""
+    """bytes that are not RESP are answered with an error, and the connection is closed"""
     for data in [b"*1\r\n:1\r\n", b"*x\r\n", b"*1\r\n$-5\r\n", b"*200\r\n", b"get \"x\r\n",
                  b"*1\r\n$999999999\r\n", b"x" * 5000]:
         wire = Resp(service.resp)
@@ -72,8 +72,8 @@ def broken_protocol(service):
             pass
 
 
-def lured_browser(service):
-    """the connection ends at lines that begin a request of HTTP"""
+def http_request(service):
+    """the connection is closed at lines that begin an HTTP request"""
     lines = [b"POST / HTTP/1.1", b"Host: localhost", b"GET /lured HTTP/1.1", b"OPTIONS * HTTP/1.0",
              b"PUT /lured HTTP/1.1", b"DELETE /lured HTTP/2", b"PUT lured/1 'HTTP/1.1'"]
     for data in [line + b"\r\nPING\r\n" for line in lines]:
@@ -90,7 +90,7 @@ def lured_browser(service):
 
 
 def another_protocol(service):
-    """control bytes in a line, as TLS begins with, are an error at once, before the line has ended"""
+    """control bytes in a line, such as those of TLS, are an error before the line has ended"""
     for data in [b"\x16\x03\x01\x02\0\x01", b"PING \x01\r\n", b"\0\0\r\nPING\r\n", b"\x7fELF"]:
         wire = Resp(service.resp)
         wire.send(data)
@@ -103,7 +103,7 @@ def another_protocol(service):
 
 
 def own_owner(service):
-    """without an owner the connection is one, and its requests end with it"""
+    """without an owner the connection is the owner, and its requests end with it"""
     wire = Resp(service.resp, 3)
     other = Resp(service.resp, 3)
     granted = wire.call("ACQUIRE", "own/1", "TTL", 60000)
@@ -118,7 +118,7 @@ def own_owner(service):
 
 
 def blocked(service):
-    """a blocked WAIT holds up its connection only, and later replies keep their order"""
+    """a blocked WAIT delays its own connection only, and later replies keep their order"""
     holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
     holder.call("ACQUIRE", "w/1", "OWNER", "h")
     waiter.put("ACQUIRE", "w/1", "OWNER", "w", "WAIT", 60000)
@@ -136,8 +136,8 @@ def blocked(service):
     assert waiter.call("ACQUIRE", "w/1", "OWNER", "w", "WAIT", 60)["status"] == "timeout"
 
 
-def waiter_goes(service):
-    """a bound waiter whose connection goes leaves the line"""
+def disconnected_waiter(service):
+    """a waiter bound to a connection is removed when the connection is closed"""
     holder, waiter, last = (Resp(service.resp, 3) for _ in range(3))
     holder.call("ACQUIRE", "g/1", "OWNER", "h")
     waiter.put("ACQUIRE", "g/1", "WAIT", 60000)
@@ -150,8 +150,8 @@ def waiter_goes(service):
     assert last.value()["status"] == "granted"
 
 
-def wait_is_left(service):
-    """a grant to a wait whose client has left gives it no more time than it had"""
+def disconnected_grant(service):
+    """a grant to a client that has disconnected does not extend its ttl"""
     holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
     holder.call("ACQUIRE", "left", "OWNER", "h")
     waiter.put("ACQUIRE", "left", "OWNER", "w", "WAIT", 60000, "TTL", 20000)
@@ -169,7 +169,7 @@ def wait_is_left(service):
 
 
 def deadlock(service):
-    """a deadlock is an error by name, and with META a map with its cycle"""
+    """a deadlock is an error with its name, and with META a map with the cycle"""
     one, two = Resp(service.resp, 3), Resp(service.resp, 3)
     one.call("ACQUIRE", "d/x", "OWNER", "A")
     one.call("ACQUIRE", "d/y", "OWNER", "B")
@@ -181,7 +181,7 @@ def deadlock(service):
 
 
 def listing(service):
-    """lists come in pages behind a cursor, in the order of the tickets"""
+    """lists are read in pages by a cursor, in the order of tickets"""
     wire = Resp(service.resp, 3)
     for number in range(25):
         wire.call("ACQUIRE", f"l/{number:02}", "OWNER", "o", "NOTE", "n")
@@ -222,7 +222,7 @@ def values(service):
 
 
 def work(service):
-    """items are pushed once, claimed with a wait, done by who claimed them"""
+    """items are pushed once, claimed with a wait, and completed by their claimant"""
     wire, worker = Resp(service.resp, 3), Resp(service.resp, 3)
     assert worker.call("CLAIM", "q")["status"] == "busy"
     worker.put("CLAIM", "q", "WAIT", 60000)
@@ -240,7 +240,7 @@ def work(service):
 
 
 def watching(service):
-    """what happens is pushed in version 3 and published in version 2, by prefix, until UNWATCH"""
+    """events are pushed in version 3 and published in version 2, by prefix, until UNWATCH"""
     wire = Resp(service.resp)
     three, two = Resp(service.resp, 3), Resp(service.resp)
     assert three.call("WATCH", "e") == "OK" and two.call("WATCH") == "OK"
@@ -264,7 +264,7 @@ def watching(service):
 
 
 def only_watching(service):
-    """in version 2 a connection that watches takes nothing whose answer could be taken for an event"""
+    """in version 2 a watching connection accepts no command whose reply could be read as an event"""
     wire, three = Resp(service.resp), Resp(service.resp, 3)
     assert wire.call("WATCH", "b") == "OK"
     for words in [("ACQUIRE", "b/1"), ("ECHO", 1), ("INFO",), ("HELLO", 3), ("CLIENT", "ID")]:
@@ -306,7 +306,7 @@ def subscribing(service):
 
 
 def texts(service):
-    """what is shown is UTF-8: owners, notes and reasons that are not are refused, with the place"""
+    """owners, notes and reasons that are not UTF-8 are refused, with the position"""
     wire = Resp(service.resp)
     for words in [("ACQUIRE", "t/1", "OWNER", b"ab\xff"), ("ACQUIRE", "t/1", "NOTE", b"ab\xc0\xaf"),
                   ("CLAIM", "t", "OWNER", b"ab\xed\xa0\x80"), ("RENEW", "t/1", "OWNER", b"ab\xe2\x82"),
@@ -318,14 +318,14 @@ def texts(service):
 
 
 def gap(service):
-    """who comes back from another service's events is told that there is a gap"""
+    """a position of another service's events is answered with a gap"""
     wire = Resp(service.resp, 3)
     wire.call("WATCH", "", "AFTER", 1 << 62)
     assert wire.value()[3]["event"] == "gap"
 
 
 def asking(service):
-    """events are asked for behind the last one that was seen, and waited for; bounds keep them"""
+    """events after a position are polled and waited for; limits retain them"""
     wire = Resp(service.resp, 3)
     begin = wire.call("EVENTS", "asked")
     assert begin[1] == [] and int(begin[0]) > 0, begin
@@ -354,7 +354,7 @@ def asking(service):
 
 
 def slow_reader(service):
-    """who does not read holds up nobody, and gets every answer in the end"""
+    """a client that reads slowly delays no other, and receives every reply"""
     slow, other = Resp(service.resp), Resp(service.resp)
     other.call("PUT", "slow/1", "v" * 60000)
     count = 400
@@ -373,7 +373,7 @@ def slow_reader(service):
 
 
 def introductions(service):
-    """clients of Redis find what they look for at their start"""
+    """Redis clients receive the replies that they expect at start-up"""
     wire = Resp(service.resp)
     hello = as_map(wire.call("HELLO"))
     assert hello["server"] == "lockkeeper" and hello["proto"] == 2, hello
@@ -413,7 +413,7 @@ def introductions(service):
 
 
 def hangup(service):
-    """SIGHUP ends neither the service nor what waits there"""
+    """SIGHUP ends neither the service nor its waits"""
     holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
     holder.call("ACQUIRE", "hup", "OWNER", "h")
     waiter.put("ACQUIRE", "hup", "OWNER", "w", "WAIT", 60000)
@@ -425,7 +425,7 @@ def hangup(service):
     assert waiter.value()["status"] == "granted"
 
 
-run([versions, pieces, unknown, broken_protocol, lured_browser, another_protocol, own_owner, blocked,
-     waiter_goes, wait_is_left, deadlock, listing, values, work, texts, gap, asking, watching,
+run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner, blocked,
+     disconnected_waiter, disconnected_grant, deadlock, listing, values, work, texts, gap, asking, watching,
      only_watching, subscribing, slow_reader, introductions,
      hangup])

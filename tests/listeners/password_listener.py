@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Both doors with a password: who says it comes in, who does not says little and goes."""
+"""Both listeners with a password: authentication, and limits before it."""
 
 import base64
 import pathlib
@@ -20,8 +20,8 @@ def refusal(answer, word):
     assert isinstance(answer, Refused) and str(answer).split()[0] == word, answer
 
 
-def said(service):
-    """who says the password comes in, by AUTH or by HELLO"""
+def authentication(service):
+    """a client authenticates by AUTH or HELLO"""
     wire = Resp(service.resp)
     refusal(wire.call("PING"), "NOAUTH")
     refusal(wire.call("ACQUIRE", "x"), "NOAUTH")
@@ -41,7 +41,7 @@ def said(service):
 
 
 def bounds(service):
-    """a stranger says little: few commands, few bytes, few arguments"""
+    """before authentication few commands, bytes and arguments are accepted"""
     def ends(wire):
         try:
             while True:
@@ -60,7 +60,7 @@ def bounds(service):
 
 
 def over_http(service):
-    """over HTTP the password is a Bearer's, or Basic; only /healthz is for everybody"""
+    """over HTTP the password is sent as Bearer or Basic; only /healthz needs none"""
     basic = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
     wrong = base64.b64encode(b"me:wrong").decode()
     for expected, headers in [
@@ -77,7 +77,7 @@ def over_http(service):
 
 
 def elsewhere(service):
-    """without a password nobody listens where other machines come, and a bad file is refused"""
+    """without a password only loopback addresses are accepted, and a bad file is refused"""
     def refused(*options):
         ended = subprocess.run([sys.argv[1], "serve", "--ephemeral", "--http", "none", *options],
                                capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -99,7 +99,7 @@ def elsewhere(service):
 
 
 def changed(service):
-    """SIGHUP reads the password anew, for whoever comes from then on; a bad file changes nothing"""
+    """SIGHUP reads the password again, for new connections; a bad file changes nothing"""
     known = Resp(service.resp)
     assert known.call("AUTH", PASSWORD) == "OK"
     for text, expected in [("another\n", "another"), ("", "another"), (PASSWORD + "\n", PASSWORD)]:
@@ -111,7 +111,7 @@ def changed(service):
 
 
 def silent(_):
-    """a stranger who says nothing goes after a while, who has said the password may stay"""
+    """an idle connection is closed before authentication, and kept after it"""
     own = Service(sys.argv[1], "--password-file", str(file), "--bound", "request-seconds=1")
 
     def come_in():
@@ -121,8 +121,8 @@ def silent(_):
         except (Closed, ConnectionError):  # we were too slow
             return None
 
-    friends = []
-    until(lambda: friends.append(come_in()) or friends[-1])
+    authenticated = []
+    until(lambda: authenticated.append(come_in()) or authenticated[-1])
     strangers = [Resp(own.resp), Resp(own.resp)]
     strangers[1].send(b"\r\n")
     for wire in strangers:
@@ -131,8 +131,8 @@ def silent(_):
             raise AssertionError("a stranger was told something")
         except (Closed, ConnectionError):
             pass
-    assert friends[-1].call("PING") == "PONG"
-    friends[-1].close()
+    assert authenticated[-1].call("PING") == "PONG"
+    authenticated[-1].close()
     assert own.end() == 0
 
 
@@ -148,27 +148,27 @@ def is_open(wire):
         wire.socket.settimeout(PATIENCE_S)
 
 
-def crowd(_):
-    """strangers have a bound of their own, in all and by address: those who know it come in"""
+def unauthenticated(_):
+    """unauthenticated connections have limits of their own, in total and by address"""
     own = Service(sys.argv[1], "--password-file", str(file), "--bound", "strangers=16",
                   "--bound", "connections=2", stderr=subprocess.PIPE)
     known = (f"Authorization: Bearer {PASSWORD}",)
-    for address, door in [(own.resp, Resp), (own.http, Http)]:
+    for address, client in [(own.resp, Resp), (own.http, Http)]:
         elsewhere = Wire(address, ("127.0.0.2", 0))
         silent = [Wire(address) for _ in range(40)]
         until(lambda silent=silent: not any(is_open(wire) for wire in silent[:32]))
         assert is_open(silent[-1]) and is_open(elsewhere)
-        friends = [door(address) for _ in range(3)]
-        if door is Resp:
-            answers = [wire.call("AUTH", PASSWORD) for wire in friends]
+        authenticated = [client(address) for _ in range(3)]
+        if client is Resp:
+            answers = [wire.call("AUTH", PASSWORD) for wire in authenticated]
             assert answers[:2] == ["OK", "OK"] and str(answers[2]).startswith("FULL"), answers
-            assert friends[0].call("PING") == friends[1].call("PING") == "PONG"
+            assert authenticated[0].call("PING") == authenticated[1].call("PING") == "PONG"
         else:
-            answers = [wire.call("GET", "/v1/limits", headers=known)[0] for wire in friends]
+            answers = [wire.call("GET", "/v1/limits", headers=known)[0] for wire in authenticated]
             assert answers == [200, 200, 429], answers
             assert Http(address).call("GET", "/healthz")[0] == 200
             assert Http(address).call("GET", "/readyz", headers=known)[0] == 200
-        for wire in [elsewhere, *silent, *friends]:
+        for wire in [elsewhere, *silent, *authenticated]:
             wire.close()
     own.process.send_signal(signal.SIGTERM)
     said_there = own.process.stderr.read()
@@ -177,7 +177,7 @@ def crowd(_):
 
 
 def guesses(_):
-    """wrong passwords are answered later and later, and told on stderr; the right one at once"""
+    """wrong passwords are answered with growing delays and logged; the right one at once"""
     own = Service(sys.argv[1], "--password-file", str(file), stderr=subprocess.PIPE)
     guesser, friend = Resp(own.resp), Resp(own.resp)
     begin = time.monotonic()
@@ -209,4 +209,4 @@ with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "password"
     file.touch(0o600)
     file.write_text(PASSWORD + "\n")
-    run([said, bounds, over_http, elsewhere, changed, silent, crowd, guesses], "--password-file", str(file))
+    run([authentication, bounds, over_http, elsewhere, changed, silent, unauthenticated, guesses], "--password-file", str(file))

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Long lists, in pages: complete, in order, never larger than a page may be; and what has no pages
-is whole or FULL, so that the answer to the next command is the next answer."""
+"""Long lists in pages: complete, in order, and within the size of a page. An answer without pages is
+complete or FULL, so that the connection stays in step."""
 
 from service import Http, Refused, Resp, as_map, run
 
@@ -13,7 +13,7 @@ EVENT_BYTES = 1024 * 1024
 FILLING = "\1" * 255
 
 
-def in_line(service):
+def queue_of_waiters(service):
     wire = Resp(service.resp)
     wire.send(b"".join(Resp.request("ACQUIRE", "line", "OWNER", f"w{n}", "QUEUE", "TTL", 3600000)
                        for n in range(IN_LINE)))
@@ -23,7 +23,7 @@ def in_line(service):
 
 
 def resp_pages(wire, *words, version=2):
-    """All entries of all pages, and how many pages there were."""
+    """Returns the entries of all pages, and the number of pages."""
     entries, pages, cursor = [], 0, "0"
     while pages == 0 or cursor != "0":
         wire.put(*words, "CURSOR", cursor)
@@ -48,8 +48,8 @@ def http_pages(wire, path, name):
 
 
 def show(service):
-    """SHOW of a long line is FULL, never a part of it; in pages it is complete"""
-    wire = in_line(service)
+    """SHOW of a long queue is FULL, never truncated; in pages it is complete"""
+    wire = queue_of_waiters(service)
     wire.put("SHOW", "line")
     wire.put("ECHO", "next")
     answer = wire.value()
@@ -72,7 +72,7 @@ def show(service):
 
 
 def whole(service):
-    """what fits is given whole, as ever"""
+    """an answer that fits is not split"""
     wire = Resp(service.resp)
     wire.call("ACQUIRE", "short", "OWNER", "a")
     wire.call("ACQUIRE", "short", "OWNER", "b", "QUEUE")
@@ -86,7 +86,7 @@ def whole(service):
 
 
 def items(service):
-    """a page of items ends by its bytes, as they are encoded"""
+    """a page of items is limited by its encoded bytes"""
     wire = Resp(service.resp)
     for number in range(ITEMS):
         assert wire.call("PUSH", "big", f"i{number}", "VALUE", ITEM) == 1
@@ -99,7 +99,7 @@ def items(service):
 
 
 def audit(service):
-    """the audit is read in pages, however large it is"""
+    """an audit of any size is read in pages"""
     wire = Resp(service.resp)
     path, count = "/".join(["p" * 255] * 2), 1000
     wire.send(b"".join(
@@ -125,7 +125,7 @@ def audit(service):
 
 
 def events(service):
-    """a page of events ends by its bytes, and the next goes on behind it"""
+    """a page of events is limited by its bytes, and the next one continues after it"""
     wire = Resp(service.resp)
     after = wire.call("EVENTS")[0]
     path = "/".join(["e" * 255] * 2)
@@ -147,7 +147,7 @@ def events(service):
 
 
 def bounded_events(service):
-    """events are kept up to their number, and up to their bytes"""
+    """events are retained up to a number and up to a size"""
     wire = Resp(service.resp)
     wire.call("LIMIT", "EVENTS", 1000000)
     before = wire.call("EVENTS", "AFTER", 1, "COUNT", 1)[0]

@@ -1,12 +1,12 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""What the service gives back to the system. trim_door.py LK"""
+"""Memory that the service returns to the system. memory_trim.py LK"""
 
 from service import Wire, run, until
 
 
 def after_a_flood(service):
-    """what a flood of half requests took is given back to the system"""
+    """memory of a flood of incomplete requests is returned to the system"""
     before_kb = service.resident_kb()
     requests = [(service.resp, b"*3\r\n$3\r\nPUT\r\n$1\r\nx\r\n$65536\r\n"),
                 (service.http, b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n")]

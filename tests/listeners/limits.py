@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers, dawdlers and the greedy may take of either door, and that nobody else suffers."""
+"""The limits of both listeners: connections, open files, slow requests, idle connections, sizes."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ REQUEST_S = 1
 
 
 class Following(Http):
-    """A connection that is busy as long as it likes."""
+    """A connection that sends its request slowly."""
 
     def __init__(self, service, path="/v1/events"):
         super().__init__(service.http)
@@ -38,7 +38,7 @@ def processor_s(service):
 
 
 def is_closed(wire):
-    """Whether the service has ended the connection; what it said before does not matter."""
+    """Whether the service has closed the connection, whatever it sent before."""
     try:
         while True:
             wire.fill()
@@ -47,7 +47,7 @@ def is_closed(wire):
 
 
 def too_many(service):
-    """one connection too many is told so, at both doors, and the next is served when one has gone"""
+    """one connection too many is refused by both listeners, until another is closed"""
     guests = [Following(service) for _ in range(CONNECTIONS)]
     status, headers, body = Http(service.http).call("GET", "/v1/requests")
     assert status == 429 and body["status"] == "full" and body["error"], (status, body)
@@ -65,7 +65,7 @@ def too_many(service):
 
 
 def flood(service):
-    """a flood of connections beyond that costs nobody anything, and how it is can be asked"""
+    """a flood of further connections does not disturb others, and metrics are still served"""
     guests = [Following(service) for _ in range(CONNECTIONS)]
     before = service.sockets()
     silent = [Wire(service.http) for _ in range(SURPLUS + 20)]
@@ -80,7 +80,7 @@ def flood(service):
 
 
 def no_files(service):
-    """when no more files can be opened, those who are there are served, and the others wait"""
+    """with no file descriptor left, open connections are served and new ones wait"""
     present = Resp(service.resp)
     guest = Following(service)
     place = f"/proc/{service.process.pid}/fd"
@@ -101,8 +101,8 @@ def no_files(service):
     guest.close()
 
 
-def dawdlers(service):
-    """a request that comes byte by byte is not waited for for ever, however steadily it comes"""
+def slow_requests(service):
+    """a request that arrives byte by byte is refused after its time limit"""
     body = (b"POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: 100000\r\n\r\n")
     endless = b"PUT /v1/values/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"
@@ -126,8 +126,8 @@ def dawdlers(service):
 
 
 def stream_requests(service):
-    """Requests for more than twice the time that one may take, each with a part of the next behind
-    it: the longest time in which nothing came, and whether they were served to the end."""
+    """Sends requests for more than twice the time limit of one, each with a part of the next.
+    Returns the longest gap between replies, and whether all were served."""
     request = Resp.request("ECHO", "x" * 100)
     wire = Resp(service.resp)
     wire.send(request[:10])
@@ -146,16 +146,16 @@ def stream_requests(service):
     return longest_s, True
 
 
-def streamers(service):
-    """a stream of requests goes on, though a part of one is there all the time"""
+def pipelines(service):
+    """a pipeline is served although an incomplete request is always buffered"""
     longest_s, is_served = stream_requests(service)
     while not is_served and longest_s > REQUEST_S / 4:  # it may be us who dawdled
         longest_s, is_served = stream_requests(service)
     assert is_served, f"cut off, with pauses of {longest_s} s at most"
 
 
-def idlers(service):
-    """a connection that asks nothing more is ended, one that waits or follows is not"""
+def idle_connections(service):
+    """an idle connection is closed, one that waits or watches is not"""
     holder = Resp(service.resp)
     holder.call("ACQUIRE", "idle", "OWNER", "h")
     waiting, following, idle = Http(service.http), Following(service), Http(service.http)
@@ -174,7 +174,7 @@ def idlers(service):
 
 
 def too_large(service):
-    """heads and bodies beyond their bounds are refused, and the connection ends"""
+    """headers and bodies beyond their limits are refused, and the connection is closed"""
     heads = [b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 40000 + b"\r\n\r\n",
              b"GET /" + b"x" * 40000 + b" HTTP/1.1\r\n\r\n",
              b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n", b"\0" * 40000]
@@ -190,7 +190,7 @@ def too_large(service):
 
 
 def few_files(_):
-    """that the files will not do for the bounds is told at the start, and that they have run out"""
+    """a warning at the start names too few file descriptors, and another their exhaustion"""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
     own = Service(sys.argv[1], "--bound", f"connections={before[1]}", stderr=subprocess.PIPE)
@@ -209,6 +209,6 @@ def few_files(_):
     assert own.end() == 0
 
 
-run([too_many, flood, no_files, dawdlers, streamers, idlers, too_large,
+run([too_many, flood, no_files, slow_requests, pipelines, idle_connections, too_large,
      few_files],
     "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

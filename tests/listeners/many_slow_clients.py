@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Many connections that ask for long answers and do not read them, or send half of a long request:
-what they cost together is bounded, and others are served."""
+"""Many connections that do not read long replies, or send half of a long request: their total memory
+is bounded, and other clients are served."""
 
 import socket
 
@@ -32,7 +32,7 @@ def buffered(service):
     return metric(service, "buffered_bytes")
 
 
-def greedy(address, request):
+def unread_connection(address, request):
     wire = socket.socket()
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     wire.settimeout(PATIENCE_S)
@@ -45,7 +45,7 @@ def greedy(address, request):
 
 
 def together(service):
-    """40 connections that read nothing cost a bounded amount, whatever they ask for"""
+    """40 connections that do not read take a bounded amount of memory, whatever they request"""
     honest = Resp(service.resp)
     for number in range(40):
         assert honest.call("PUSH", "big", f"i{number}", "VALUE", b"v" * 60000) == 1
@@ -54,7 +54,7 @@ def together(service):
     http = b"GET /v1/items/big HTTP/1.1\r\nHost: localhost\r\n\r\n"
     wires = []
     for _ in range(GREEDY):
-        wires += [greedy(service.resp, resp), greedy(service.http, http)]
+        wires += [unread_connection(service.resp, resp), unread_connection(service.http, http)]
         assert honest.call("ACQUIRE", "honest", "OWNER", "h") is not None
         assert honest.call("RELEASE", "honest", "OWNER", "h") == "OK"
         assert buffered(service) <= BOUND
@@ -64,7 +64,7 @@ def together(service):
 
 
 def half(service, is_chunked):
-    """A connection with most of a request, whose rest does not come."""
+    """A connection that has sent most of a request, but not its end."""
     head = b"PUT /v1/values/half HTTP/1.1\r\nHost: localhost\r\n"
     if is_chunked:
         head += b"Transfer-Encoding: chunked\r\n\r\n"
@@ -90,8 +90,8 @@ def is_open(wire):
         return False
 
 
-def halves(service):
-    """requests that are half sent count, and beyond the bound their connections end"""
+def incomplete_requests(service):
+    """incomplete requests count, and beyond the limit their connections are closed"""
     honest = Resp(service.resp)
     before_kb = service.resident_kb()
     wires = [half(service, number % 2 > 0) for number in range(10)]
@@ -110,7 +110,7 @@ def halves(service):
 
 
 def waiters(service):
-    """a request that waits keeps nothing of its body"""
+    """a waiting request retains nothing of its body"""
     honest = Resp(service.resp)
     assert honest.call("ACQUIRE", "wanted", "OWNER", "h") is not None
     wires = [Http(service.http) for _ in range(10)]
@@ -127,7 +127,7 @@ def waiters(service):
 
 
 def reader(service):
-    """a connection that reads gets everything, however much it asks for at once"""
+    """a connection that reads receives every reply, however many requests it sends at once"""
     wire = Resp(service.resp)
     wire.send(Resp.request("ITEMS", "big") * ASKS)
     for _ in range(ASKS):
@@ -135,8 +135,8 @@ def reader(service):
         assert cursor != "0" and len(page) == 17, (cursor, len(page))
 
 
-def hoarder(service):
-    """values and items are kept up to their bound, and there is room again when some have gone"""
+def stored_bytes(service):
+    """values and items are stored up to a limit, and again after some were deleted"""
     wire = Resp(service.resp)
     stored = 0
     while (answer := wire.call("PUT", f"hoard/v{stored}", b"v" * 60000)) == "OK":
@@ -157,5 +157,5 @@ def hoarder(service):
 
 
 measure_memory()
-run([together, halves, waiters, reader, hoarder], "--bound", f"buffer-bytes={BOUND}",
+run([together, incomplete_requests, waiters, reader, stored_bytes], "--bound", f"buffer-bytes={BOUND}",
     "--bound", f"value-bytes={VALUE_BYTES}")

@@ -3,8 +3,8 @@
 #
 # usage: completion.sh COMPLETION_DIRECTORY
 #
-# Completion: what the program offers, and that each shell brings it to the user: bash by a driver
-# that does what readline does, zsh at a real prompt, fish by its own `complete -C`.
+# Completion: the candidates of the program, and those of each shell: bash by a driver that does what
+# readline does, zsh at a real prompt, fish by its own `complete -C`.
 . "${0%/*}/../tap.sh"
 : "${LK_PROGRAM:?is set by meson to the program under test}"
 source=$1
@@ -38,7 +38,7 @@ has_all_options() {
 }
 
 ok 'no store, no paths' offers '' run ''
-ok 'and none is made by asking' test ! -e "$work/locks.db"
+ok 'completion creates no store' test ! -e "$work/locks.db"
 "$LK_PROGRAM" acquire db/t1 --owner ana --ttl 1h >/dev/null
 "$LK_PROGRAM" acquire other --owner 'with blank' --ttl 1h >/dev/null
 # shellcheck disable=SC2016 # the shell must never run it

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks and does not read what comes: given up, and nobody else suffers."""
+"""Clients that do not read replies or events are disconnected, and do not disturb others."""
 
 import socket
 import sys
@@ -13,8 +13,8 @@ LISTENING = 2  # sockets of a service that nobody has come to
 REQUESTS = 8000  # enough that no kernel keeps all of what is told of them
 
 
-def deaf_socket(address, request, beginning):
-    """Asks, and reads nothing of what comes but its beginning."""
+def unread_socket(address, request, beginning):
+    """Sends a request and reads only the beginning of the reply."""
     deaf = socket.socket()
     deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     deaf.connect(address)
@@ -24,13 +24,13 @@ def deaf_socket(address, request, beginning):
     return deaf
 
 
-def deaf_client(service, path):
+def unread_client(service, path):
     request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    return deaf_socket(service.http, request, b"HTTP/1.1 200")
+    return unread_socket(service.http, request, b"HTTP/1.1 200")
 
 
 def take_many(service):
-    """Live requests with long names: megabytes of events, and megabytes to list."""
+    """Makes requests with long names: megabytes of events, and megabytes to list."""
     wire = Resp(service.resp)
     path = f"{'x' * 240}/{'y' * 240}"
     for first in range(0, REQUESTS, 100):
@@ -43,10 +43,10 @@ def take_many(service):
 
 
 def follower(service):
-    """followers who do not read are given up, at both doors, and cost little until then"""
+    """watching clients that do not read are disconnected by both listeners, and take little memory"""
     before_kb = service.resident_kb()
-    deaf = [deaf_client(service, "/v1/events"),
-            deaf_socket(service.resp, Resp.request("WATCH"), b"+OK\r\n")]
+    deaf = [unread_client(service, "/v1/events"),
+            unread_socket(service.resp, Resp.request("WATCH"), b"+OK\r\n")]
     take_many(service)
     until(lambda: service.sockets() == LISTENING)
     for each in deaf:
@@ -55,8 +55,8 @@ def follower(service):
 
 
 def asker(service):
-    """so is who does not read a reply, while others are answered"""
-    deaf = deaf_client(service, f"/v1/requests?count={REQUESTS}")
+    """a client that does not read a reply is disconnected, while others are served"""
+    deaf = unread_client(service, f"/v1/requests?count={REQUESTS}")
     wire = Http(service.http)
     assert wire.call("GET", "/healthz")[2] == b"ok\n"
     wire.close()
@@ -65,7 +65,7 @@ def asker(service):
 
 
 def reader(service):
-    """a client that reads gets all of it, in pages"""
+    """a client that reads receives the whole list, in pages"""
     wire = Http(service.http)
     count, cursor = 0, ""
     while cursor != "0":
@@ -77,11 +77,11 @@ def reader(service):
 
 
 def at_the_end(_):
-    """who does not read does not hold up the end of the service"""
+    """a client that does not read does not delay the shutdown"""
     own = Service(sys.argv[1])
     take_many(own)
-    deaf = [deaf_client(own, f"/v1/requests?count={REQUESTS}"),
-            deaf_socket(own.resp, Resp.request("LIST", "COUNT", REQUESTS), b"*2\r\n")]
+    deaf = [unread_client(own, f"/v1/requests?count={REQUESTS}"),
+            unread_socket(own.resp, Resp.request("LIST", "COUNT", REQUESTS), b"*2\r\n")]
     assert Resp(own.resp).call("PING") == "PONG"
     begin = time.monotonic()
     assert own.end() == 0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: tools.sh LK
 #
-# The doors with redis-cli and curl, as people use them, and a service that keeps a file. TAP.
+# Both listeners of a service with a file, used by redis-cli and curl. Prints TAP.
 set -e
 . "${0%/*}/../tap.sh"
 
