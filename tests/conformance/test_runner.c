@@ -18,9 +18,9 @@
 
 #include "engine/engine.h"
 #include "matrix.h"
+#include "observed.h"
 #include "play.h"
 #include "scenario.h"
-#include "witness.h"
 
 #define HEAD                                                                                       \
     "needs exclusive queue roots deadlock break values work events limits\n"                       \
@@ -235,16 +235,16 @@ static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
                             "C waits for y within 300ms -> timeout\n"
                             "expect A has nothing at x\n";
     assert_int_equal(play_text(text, report, sizeof report), VERDICT_PASSED);
-    struct witness witness = {0};
+    struct observed observed = {0};
     const char *part = "x";
-    struct witness_record *record = witness_find(&witness, "A", &part, 1);
-    witness_promise(record, 1000, 200, 5000000);
-    assert_false(witness_overrun(&witness, 1100, 4999999));
-    assert_true(witness_overrun(&witness, 1100, 5000000));
-    assert_false(witness_overrun(&witness, 1300, 5000000));
-    assert_true(witness_in_doubt(&witness, 1190));
-    assert_false(witness_in_doubt(&witness, 1300));
-    witness_free(&witness);
+    struct observed_record *record = observed_find(&observed, "A", &part, 1);
+    observed_promise(record, 1000, 200, 5000000);
+    assert_false(observed_overrun(&observed, 1100, 4999999));
+    assert_true(observed_overrun(&observed, 1100, 5000000));
+    assert_false(observed_overrun(&observed, 1300, 5000000));
+    assert_true(observed_in_doubt(&observed, 1190));
+    assert_false(observed_in_doubt(&observed, 1300));
+    observed_free(&observed);
 }
 
 /* The late answer of the last step is granted for a minute: what ended before it is remembered. */

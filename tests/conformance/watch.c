@@ -3,13 +3,13 @@
  * Plays the steps about events and bounds. There is one watch; `events` reads from it what must
  * have happened since, waits a little for what is on its way, and lets nothing else come.
  */
-#include "follow.h"
+#include "watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge.h"
+#include "compare.h"
 
 enum {
     PATIENCE_MS = 60000, /* for what must come, unless it is a defect */
@@ -17,35 +17,36 @@ enum {
     EVENT_TEXT_MAX = 1600,
 };
 
-void follow_stop(struct scene *scene) {
-    if (scene->watch != NULL) {
-        scene->watched_to = lk_watch_position(scene->watch);
-        lk_watch_close(scene->watch);
-        scene->watch = NULL;
+void watch_stop(struct playback *playback) {
+    if (playback->watch != NULL) {
+        playback->watched_to = lk_watch_position(playback->watch);
+        lk_watch_close(playback->watch);
+        playback->watch = NULL;
     }
 }
 
-static lk_store *observer(struct scene *scene, struct complaint *complaint) {
-    return stage_store(&scene->stage, "Observer", complaint);
+static lk_store *observer(struct playback *playback, struct complaint *complaint) {
+    return handles_store(&playback->handles, "Observer", complaint);
 }
 
 /* watch [again] [PREFIX] */
-static bool play_watch(struct scene *scene, const struct step *step, struct complaint *complaint) {
+static bool play_watch(struct playback *playback, const struct step *step,
+                       struct complaint *complaint) {
     lk_error error = {0};
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
-    lk_store *store = observer(scene, complaint);
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    lk_store *store = observer(playback, complaint);
 
     if (store == NULL) {
         return false;
     }
-    follow_stop(scene);
+    watch_stop(playback);
     lk_watch_options options = {
         .size = sizeof options,
         .prefix = step->part_count > 0 ? step->parts[0] : NULL,
-        .after = step->options.again ? scene->watched_to : 0,
+        .after = step->options.again ? playback->watched_to : 0,
     };
-    sight.outcome = lk_watch_open(store, &options, &scene->watch, &error);
-    return scene_judge(scene, step, &sight, complaint);
+    observation.outcome = lk_watch_open(store, &options, &playback->watch, &error);
+    return playback_compare(playback, step, &observation, complaint);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -77,14 +78,14 @@ static bool is_same(const char *seen, const char *expected) {
     return seen == NULL || expected == NULL ? seen == expected : strcmp(seen, expected) == 0;
 }
 
-static bool judge_event(struct scene *scene, const lk_watch_event *event,
-                        const struct entry_check *expected, struct complaint *complaint) {
+static bool compare_event(struct playback *playback, const lk_watch_event *event,
+                          const struct entry_check *expected, struct complaint *complaint) {
     const char *refusal = event->refusal != LK_OK ? lk_outcome_name(event->refusal) : NULL;
     const char *part = expected->part != NULL ? expected->part : "";
     char parts[PARTS_TEXT_MAX];
     char text[EVENT_TEXT_MAX];
-    struct judgement judgement = {.witness = &scene->witness, .stretch = scene->stretch};
-    struct sight sight = {
+    struct comparison comparison = {.observed = &playback->observed, .stretch = playback->stretch};
+    struct observation observation = {
         .outcome = LK_OK,
         .owner = event->owner,
         .paths = event->paths,
@@ -99,26 +100,26 @@ static bool judge_event(struct scene *scene, const lk_watch_event *event,
     join_parts(event, parts);
     if (strcmp(lk_watch_kind_name(event->kind), expected->state) != 0
         || !is_same(refusal, expected->by) || strcmp(parts, part) != 0
-        || !is_same(event->owner, scene_owner(scene, expected->owner))
+        || !is_same(event->owner, playback_owner(playback, expected->owner))
         || event->is_deletion != expected->held) {
         return complain(complaint, "got %.280s%s", describe(event, text),
                         event->is_deletion ? ", a deletion" : "");
     }
     if (event->part_count > 0 && event->owner != NULL && event->ticket != 0) {
-        judgement.greatest_before =
-            witness_greatest(&scene->witness, event->paths, event->part_count);
-        judgement.before = *witness_find(&scene->witness, event->owner,
-                                         (const char *const *)event->paths, event->part_count);
+        comparison.greatest_before =
+            observed_greatest(&playback->observed, event->paths, event->part_count);
+        comparison.before = *observed_find(&playback->observed, event->owner,
+                                           (const char *const *)event->paths, event->part_count);
     }
-    return judge(&judgement, &sight, expected->checks, expected->check_count, complaint);
+    return compare(&comparison, &observation, expected->checks, expected->check_count, complaint);
 }
 
-/* What nobody expects any more must not come. */
-static bool expect_no_more(struct scene *scene, struct complaint *complaint) {
+/* No further event may arrive. */
+static bool expect_no_more(struct playback *playback, struct complaint *complaint) {
     const lk_watch_event *event;
     char text[EVENT_TEXT_MAX];
     lk_error error = {0};
-    lk_outcome outcome = lk_watch_next(scene->watch, 0, NULL, &event, &error);
+    lk_outcome outcome = lk_watch_next(playback->watch, 0, NULL, &event, &error);
 
     if (outcome == LK_OK) {
         return complain(complaint, "one more came: %.280s", describe(event, text));
@@ -127,19 +128,20 @@ static bool expect_no_more(struct scene *scene, struct complaint *complaint) {
            || complain(complaint, "%s: %s", lk_outcome_name(outcome), error.text);
 }
 
-static bool play_events(struct scene *scene, const struct step *step, struct complaint *complaint) {
-    int64_t called_us = scene_now_us();
+static bool play_events(struct playback *playback, const struct step *step,
+                        struct complaint *complaint) {
+    int64_t called_us = playback_now_us();
     uint64_t before = 0;
 
-    if (scene->watch == NULL) {
-        return complain(complaint, "nobody watches: 'watch' goes before 'events'");
+    if (playback->watch == NULL) {
+        return complain(complaint, "there is no watch: 'watch' goes before 'events'");
     }
     for (size_t i = 0; i < step->entry_count; i++) {
         const lk_watch_event *event;
         struct complaint inner;
         lk_error error = {0};
         lk_outcome outcome =
-            lk_watch_next(scene->watch, PATIENCE_MS * scene->stretch, NULL, &event, &error);
+            lk_watch_next(playback->watch, PATIENCE_MS * playback->stretch, NULL, &event, &error);
 
         if (outcome != LK_OK) {
             return complain(complaint, "event %zu: %s: %.200s", i + 1, lk_outcome_name(outcome),
@@ -149,12 +151,12 @@ static bool play_events(struct scene *scene, const struct step *step, struct com
             return complain(complaint, "event %zu: its sequence has fallen", i + 1);
         }
         before = event->sequence;
-        if (!judge_event(scene, event, &step->entries[i], &inner)) {
+        if (!compare_event(playback, event, &step->entries[i], &inner)) {
             return complain(complaint, "event %zu: %.280s", i + 1, inner.text);
         }
     }
-    scene->now_ms += (scene_now_us() - called_us) / 1000;
-    return expect_no_more(scene, complaint);
+    playback->now_ms += (playback_now_us() - called_us) / 1000;
+    return expect_no_more(playback, complaint);
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
@@ -184,14 +186,15 @@ static bool read_bound(const char *word, lk_limits *limits, struct complaint *co
 }
 
 /* Sets, and reads back, each on a handle of its own. */
-static bool play_bound(struct scene *scene, const struct step *step, struct complaint *complaint) {
+static bool play_bound(struct playback *playback, const struct step *step,
+                       struct complaint *complaint) {
     lk_limits wanted = {sizeof wanted,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                         LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, LK_LIMIT_AS_IS};
     lk_limits seen = {.size = sizeof seen};
     lk_error error = {0};
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
-    lk_store *store = stage_store(&scene->stage, "Administrator", complaint);
-    lk_store *other = observer(scene, complaint);
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    lk_store *store = handles_store(&playback->handles, "Administrator", complaint);
+    lk_store *other = observer(playback, complaint);
 
     if (store == NULL || other == NULL) {
         return false;
@@ -201,23 +204,23 @@ static bool play_bound(struct scene *scene, const struct step *step, struct comp
             return false;
         }
     }
-    sight.outcome = lk_limits_set(store, &wanted, &error);
-    if (sight.outcome == LK_OK
+    observation.outcome = lk_limits_set(store, &wanted, &error);
+    if (observation.outcome == LK_OK
         && (lk_limits_get(other, &seen, &error) != LK_OK
             || (wanted.live != LK_LIMIT_AS_IS && wanted.live != seen.live)
             || (wanted.events != LK_LIMIT_AS_IS && wanted.events != seen.events))) {
         return complain(complaint, "what was set is not what is there");
     }
-    return scene_judge(scene, step, &sight, complaint);
+    return playback_compare(playback, step, &observation, complaint);
 }
 
-bool follow_play(struct scene *scene, const struct step *step, struct complaint *complaint) {
+bool watch_play(struct playback *playback, const struct step *step, struct complaint *complaint) {
     switch (step->kind) {
     case STEP_WATCH:
-        return play_watch(scene, step, complaint);
+        return play_watch(playback, step, complaint);
     case STEP_EVENTS:
-        return play_events(scene, step, complaint);
+        return play_events(playback, step, complaint);
     default:
-        return play_bound(scene, step, complaint);
+        return play_bound(playback, step, complaint);
     }
 }

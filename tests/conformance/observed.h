@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runner has seen so far in one scenario, and what it demands of every answer without
- * being told: that draws rise (R4), that a grant has a token and nothing in its way, and that no
- * deadline passed behind the scenario's back, for then the machine was too slow to tell anything.
+ * What the runner has observed so far in a scenario, and checks of every answer that need no
+ * expectation: draws rise (R4), a grant has a token and no blockers, and no deadline passed
+ * unnoticed, because then the machine was too slow for a verdict.
  */
-#ifndef CONFORMANCE_WITNESS_H
-#define CONFORMANCE_WITNESS_H
+#ifndef CONFORMANCE_OBSERVED_H
+#define CONFORMANCE_OBSERVED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,10 +15,10 @@
 #include "lockkeeper/lockkeeper.h"
 #include "words.h"
 
-enum { WITNESS_RECORDS_MAX = 256 };
+enum { OBSERVED_MAX = 256 };
 
 /* An answer, or a request in a listing, made uniform. Borrows everything. */
-struct sight {
+struct observation {
     lk_outcome outcome;
     const char *error; /* NULL: none */
     const char *owner; /* NULL: unknown */
@@ -57,7 +57,7 @@ struct sight {
 };
 
 /* What was last seen of one owner's request for a set of paths. */
-struct witness_record {
+struct observed_record {
     const char *key;
     uint64_t ticket;
     uint64_t token;
@@ -68,62 +68,63 @@ struct witness_record {
     bool fixed;
 };
 
-struct witness_draw {
+struct observed_draw {
     const char *root;
     uint64_t greatest;
 };
 
-struct witness_name {
+struct observed_name {
     const char *name;
     const char *text;
     uint64_t token;
 };
 
-struct witness {
+struct observed {
     struct arena arena;
-    struct witness_record records[WITNESS_RECORDS_MAX];
+    struct observed_record records[OBSERVED_MAX];
     size_t record_count;
-    struct witness_draw draws[WITNESS_RECORDS_MAX];
+    struct observed_draw draws[OBSERVED_MAX];
     size_t draw_count;
-    struct witness_name names[WITNESS_RECORDS_MAX];
+    struct observed_name names[OBSERVED_MAX];
     size_t name_count;
 };
 
-void witness_free(struct witness *witness);
+void observed_free(struct observed *observed);
 
 /* The record of this owner and these paths (modes are ignored); made when there is none. */
-struct witness_record *witness_find(struct witness *witness, const char *owner,
-                                    const char *const *parts, size_t part_count);
+struct observed_record *observed_find(struct observed *observed, const char *owner,
+                                      const char *const *parts, size_t part_count);
 
 /* The greatest ticket or token seen so far at any of the paths' roots. */
-uint64_t witness_greatest(const struct witness *witness, char *const *paths, size_t path_count);
+uint64_t observed_greatest(const struct observed *observed, char *const *paths, size_t path_count);
 
 /* What holds for the answer to every ask, whatever the scenario expects. */
-bool witness_laws(struct witness *witness, const struct sight *sight, struct complaint *complaint);
+bool observed_check_rules(struct observed *observed, const struct observation *observation,
+                          struct complaint *complaint);
 
 /* Remembers ticket and token. */
-void witness_remember(struct witness *witness, const struct sight *sight);
+void observed_remember(struct observed *observed, const struct observation *observation);
 
 /* Names of the scenario's own for tokens and owners. */
-void witness_keep(struct witness *witness, const char *name, const char *text, uint64_t token);
-const struct witness_name *witness_kept(const struct witness *witness, const char *name);
+void observed_keep(struct observed *observed, const char *name, const char *text, uint64_t token);
+const struct observed_name *observed_kept(const struct observed *observed, const char *name);
 
 /* A deadline was promised: `ttl_ms` after `now_ms` of the scenario, not before `earliest_us`. */
-void witness_promise(struct witness_record *record, int64_t now_ms, int64_t ttl_ms,
-                     int64_t earliest_us);
-void witness_forget_promise(struct witness_record *record);
+void observed_promise(struct observed_record *record, int64_t now_ms, int64_t ttl_ms,
+                      int64_t earliest_us);
+void observed_forget_promise(struct observed_record *record);
 
-/* A call has blocked until something happened: what may have perished meanwhile is not watched. */
-void witness_let_pass(struct witness *witness, int64_t now_us);
+/* A call has blocked: requests that may have expired meanwhile are no longer checked. */
+void observed_let_pass(struct observed *observed, int64_t now_us);
 
 /* When the first deadline that lies ahead for the scenario passes on the machine's clock, at the
  * earliest; INT64_MAX: there is none. */
-int64_t witness_first_promise(const struct witness *witness, int64_t now_ms);
+int64_t observed_first_promise(const struct observed *observed, int64_t now_ms);
 
 /* Whether a deadline that lies ahead for the scenario may have passed on the machine's clock. */
-bool witness_overrun(const struct witness *witness, int64_t now_ms, int64_t now_us);
+bool observed_overrun(const struct observed *observed, int64_t now_ms, int64_t now_us);
 
-/* Whether the scenario stands too close to a deadline for its next step to mean anything. */
-bool witness_in_doubt(const struct witness *witness, int64_t now_ms);
+/* Whether the scenario is too close to a deadline for the result of its next step to count. */
+bool observed_in_doubt(const struct observed *observed, int64_t now_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a step asks of a store: the capabilities by name, and which of them a step uses. */
+/* The capabilities of stores by name, and those that each step uses. */
 #include <string.h>
 
 #include "engine/engine.h"
@@ -7,7 +7,7 @@
 
 const struct capability_name capability_names[] = {
     {"exclusive", LK_CAN_EXCLUSIVE, "exclusive and unlimited shared parts"},
-    {"queue", LK_CAN_QUEUE, "waiting in line"},
+    {"queue", LK_CAN_QUEUE, "waiting in a queue"},
     {"roots", LK_CAN_ROOTS, "several roots in one decision"},
     {"deadlock", LK_CAN_DEADLOCK, "deadlocks are refused"},
     {"break", LK_CAN_BREAK, "break and audit"},

@@ -237,8 +237,8 @@ static bool expect_read(struct arena *arena, struct words *words, struct step *s
 }
 
 /* list [PREFIX] | show PATH | audit [PREFIX] | items QUEUE, each with [-> OUTCOME] */
-static bool look_read(struct arena *arena, struct words *words, struct step *step,
-                      struct complaint *complaint) {
+static bool listing_read(struct arena *arena, struct words *words, struct step *step,
+                         struct complaint *complaint) {
     step->outcome = LK_OK;
     if (words_peek(words)->kind != WORD_END && words_peek(words)->kind != WORD_ARROW
         && !parts_read(arena, words, step, complaint)) {
@@ -320,7 +320,7 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
         if (words_accept(words, looks[i].word)) {
             step->kind = looks[i].kind;
-            return look_read(arena, words, step, complaint);
+            return listing_read(arena, words, step, complaint);
         }
     }
     return call_read(arena, words, step, complaint);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a scenario is played: the opened stores and the waits that go on in the background. Every
- * owner opens the store for itself where the store outlives whoever opens it, as owners in
- * different processes do; else all owners share one handle.
+ * The open stores of a scenario and its waits in the background. Every owner opens a handle of its
+ * own if the store outlives its handles, as owners in different processes would; otherwise all
+ * owners share one handle.
  */
-#ifndef CONFORMANCE_STAGE_H
-#define CONFORMANCE_STAGE_H
+#ifndef CONFORMANCE_HANDLES_H
+#define CONFORMANCE_HANDLES_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,9 +14,9 @@
 #include "lockkeeper/lockkeeper.h"
 #include "words.h"
 
-enum { STAGE_STORES_MAX = 40, STAGE_WAITS_MAX = 40 };
+enum { HANDLES_STORES_MAX = 40, HANDLES_WAITS_MAX = 40 };
 
-/* What became of a call; end with answer_done(). */
+/* The answer to a call; freed by answer_done(). */
 struct answer {
     lk_outcome outcome;
     lk_result *result; /* NULL: none */
@@ -26,8 +26,8 @@ struct answer {
 void answer_done(struct answer *answer);
 
 /* One wait in the background. */
-struct begun {
-    const void *record; /* whose it is, by the caller's own reckoning */
+struct background_wait {
+    const void *record; /* the caller's key of this wait */
     lk_store *store;
     lk_request request;
     lk_cancel *cancel;
@@ -38,33 +38,33 @@ struct begun {
     struct answer answer;
 };
 
-struct stage {
+struct handles {
     const char *url;
     bool share;
     struct {
         const char *owner;
         lk_store *store;
-    } stores[STAGE_STORES_MAX];
+    } stores[HANDLES_STORES_MAX];
     size_t store_count;
-    struct begun *waits[STAGE_WAITS_MAX];
+    struct background_wait *waits[HANDLES_WAITS_MAX];
     size_t wait_count;
 };
 
 /* The owner's handle, opened when it is first needed. NULL with a complaint. */
-lk_store *stage_store(struct stage *stage, const char *owner, struct complaint *complaint);
+lk_store *handles_store(struct handles *handles, const char *owner, struct complaint *complaint);
 
 /* Closes every store; waits in the background are cancelled and forgotten. */
-void stage_close(struct stage *stage);
+void handles_close(struct handles *handles);
 
 /* Begins a wait on a thread of its own. `request` and what it points to must stay. */
-bool stage_begin(struct stage *stage, lk_store *store, const lk_request *request,
-                 const void *record, struct complaint *complaint);
+bool handles_begin(struct handles *handles, lk_store *store, const lk_request *request,
+                   const void *record, struct complaint *complaint);
 
 /* Whether the wait that was begun for `record` is over; false also when there is none. */
-bool stage_is_over(struct stage *stage, const void *record);
+bool handles_is_over(struct handles *handles, const void *record);
 
 /* Ends the wait begun for `record`: in its own time within `patience_ms`, or by cancelling. */
-bool stage_end(struct stage *stage, const void *record, bool cancel, long patience_ms,
-               struct answer *ret_answer, struct complaint *complaint);
+bool handles_end(struct handles *handles, const void *record, bool cancel, long patience_ms,
+                 struct answer *ret_answer, struct complaint *complaint);
 
 #endif
