@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh dead.sh LK
+# usage: with_server.sh expired_requests.sh LK
 #
-# Among a hundred thousand requests that have perished, a call reads a few rows, and they go by and
-# by. Prints TAP.
+# Among a hundred thousand expired requests each call reads only a few rows, and they are removed
+# gradually. Prints TAP.
 . "${0%/*}/harness.sh"
 
 LK_STORE="mysql://root@/test?$server"
@@ -18,7 +18,7 @@ sql "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, 
      FROM (SELECT a.n + 1000 * (b.n - 1) AS n
            FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 100) AS d;
      INSERT INTO lk_roots (root, last_draw, due_us, has_waiting) VALUES ('old', 0, 1000000000, FALSE)"
-ok 'there are so many' is "SELECT COUNT(*) FROM lk_requests WHERE root = 'old'" 100000
+ok 'a hundred thousand requests have expired' is "SELECT COUNT(*) FROM lk_requests WHERE root = 'old'" 100000
 
 # What sessions have asked of the tables, which both kinds of server count.
 read_so_far() {
@@ -42,7 +42,7 @@ ok 'an ask among them reads a few rows' frugal 400 acquire --try --owner me old/
 ok 'so does a release, which may sweep' frugal 1200 release --owner me old/5
 ok 'and an ask for all of two paths' frugal 400 acquire --try --owner me old/5 new/5
 ok 'and a renewal' frugal 400 renew --owner me old/5 new/5
-ok 'and a list, which lets perish a few as well' frugal 5000 ls old/5
+ok 'and a list, which also removes a few expired requests' frugal 5000 ls old/5
 ok 'an explanation reads none of them twice' frugal 120000 show old/5
 sql 'CALL lk_sweep()'
 ok 'they are swept, many at a time' is \
@@ -53,6 +53,6 @@ sql "INSERT INTO lk_ended (token, identity, ended_us) SELECT n, UNHEX(SHA2(n, 25
      CREATE TABLE jobs (id INT PRIMARY KEY);
      INSERT INTO jobs SELECT n FROM lk_numbers WHERE n <= 70"
 ok 'seventy rows are worked on' says 0 '*' work --drain --table jobs -- true
-ok 'by who sweeps now and then' is 'SELECT COUNT(*) < 1000 FROM lk_ended WHERE token <= 1000' 1
+ok 'and workers remove expired requests meanwhile' is 'SELECT COUNT(*) < 1000 FROM lk_ended WHERE token <= 1000' 1
 
 finish

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: with_server.sh crossed.py LK
+"""usage: with_server.sh deadlock_race.py LK
 
 Two owners who each hold what the other asks for, in two trees that no decision locks together, ask in
 the same moment, over and over: exactly one of the two is told DEADLOCK (R13). Prints TAP.

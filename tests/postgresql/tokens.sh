@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh draws.sh LK
+# usage: with_server.sh tokens.sh LK
 #
-# R4: tokens and tickets go on rising behind a fail-over that forgot the last grants, and in a copy
-# of yesterday, where the sequence that they come from stands behind what was drawn. Several draw at
-# once, in several roots and by every way there is; while one is moving the sequence on, so that
-# each of the others meets it at that. Prints TAP.
+# R4: tokens and tickets still rise after a fail-over that lost the last grants, and in a restored
+# copy, whose sequence is behind the numbers drawn since. Several clients draw at once, in several
+# roots and by each code path, while one client is advancing the sequence. Prints TAP.
 . "${0%/*}/harness.sh"
 . "${0%/*}/standby.sh"
 
@@ -115,7 +114,7 @@ ok 'what is drawn there at once is above what was forgotten' are_above "${floor:
 
 # ---- a copy of yesterday ----
 
-as_nobody_special "$programs/pg_dump" -h "$work/standby" -U postgres -n lockkeeper postgres \
+unprivileged "$programs/pg_dump" -h "$work/standby" -U postgres -n lockkeeper postgres \
     >"$work/dump.sql" 2>"$work/err"
 sql 'CREATE DATABASE restored' "$standby"
 database="host=$work/standby dbname=restored"
@@ -126,7 +125,7 @@ floor=$("$lk" -S "$store" acquire --ttl 1h --owner me floor)
 sql "SELECT setval('lockkeeper.draws', $floor - 86400000000)" "$database" >"$work/out"
 begin_moving
 draw_all moved
-ok 'whoever draws while the sequence is moved on waits for that' all_wait
+ok 'a draw waits while the sequence is being advanced' all_wait
 end_moving ''
 all_drawn moved
 ok 'and is above what was there' are_above "$floor"

@@ -12,7 +12,7 @@
 # and calls play_conversions.
 
 # a-NAME waits for b-NAME at right-NAME/x, with the OPTIONS; b-NAME waits at left-NAME/x for a-NAME, with
-# the greater ticket. Neither ask has seen the other one: a's request is put in line as another owner's.
+# the greater ticket. Neither ask has seen the other one: a's request joins the queue like any other.
 close_unseen() { # NAME [OPTION...]
     name=$1
     shift

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh trouble.sh LK
+# usage: with_server.sh errors.sh LK
 #
-# What can be wrong with a database: each is one clear sentence that says what to do, with its exit
-# code, and nothing is half made. And what a server may be set to without anything being wrong.
-# Prints TAP.
+# Errors of a database: each has its exit code and a message that says what to do, and leaves nothing
+# half created. Also settings of a server that must do no harm. Prints TAP.
 . "${0%/*}/harness.sh"
 
 # ---- getting in ----
@@ -21,11 +20,11 @@ while psql "host=$LK_TEST_SERVER user=needy dbname=postgres password=no" -c '' >
     [ "$tries" -lt 600 ] || break # a minute: then the first test fails
     sleep 0.1
 done
-ok 'a wrong password is DENIED, and is not told' \
+ok 'a wrong password is DENIED, and not printed' \
     fails 77 '*DENIED*password*pg_hba.conf*' "postgresql://needy:secret@/postgres?$server"
 ok 'so is none' fails 77 '*DENIED*password*' "postgresql://needy@/postgres?$server"
 ok 'so is an unknown user' fails 77 '*DENIED*nobody-knows*' "postgresql://nobody-knows@/postgres?$server"
-ok 'so is who is turned away by pg_hba.conf' \
+ok 'so is a client refused by pg_hba.conf' \
     fails 77 '*DENIED*rejects*pg_hba.conf*' "postgresql://banned@/postgres?$server"
 ok 'a missing database is UNAVAILABLE' \
     fails 69 '*UNAVAILABLE*"none"*createdb*' "postgresql://postgres@/none?$server"
@@ -33,7 +32,7 @@ ok 'so is a server that is not there' \
     fails 69 '*UNAVAILABLE*is the server there*' "postgresql://postgres@/postgres?host=$work"
 ok 'so is a host that does not answer' \
     fails 69 '*UNAVAILABLE*is the server there*' 'postgresql://postgres@127.0.0.1:1/postgres'
-ok 'an option that nobody knows is INVALID' \
+ok 'an unknown option is INVALID' \
     fails 64 '*INVALID*options*' "postgresql://postgres@/postgres?$server&colour=red"
 ok 'so is a schema that is no name' \
     fails 64 '*INVALID*schema=*' "postgresql://postgres@/postgres?$server&schema=A-b"
@@ -72,10 +71,10 @@ sql 'CREATE DATABASE shop'
 sql 'CREATE ROLE app LOGIN'
 sql 'REVOKE CREATE ON DATABASE shop FROM public'
 app="postgresql://app@/shop?$server"
-ok 'who may make no schema is told who does' fails 77 '*DENIED*lk schema postgresql*' "$app"
+ok 'without the right to create a schema the message says who has it' fails 77 '*DENIED*lk schema postgresql*' "$app"
 "$lk" schema postgresql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
-ok 'who may not use it is told what to grant' fails 77 '*DENIED*grant*' "$app"
+ok 'a user without access is told the grants that are missing' fails 77 '*DENIED*grant*' "$app"
 # The lines to grant are in the schema's own text.
 sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"
 run_file "$work/grants.sql" shop
@@ -88,8 +87,8 @@ ok 'and changes nothing of what it is made of' \
 ok 'a database that can only be read is UNAVAILABLE' fails 69 '*UNAVAILABLE*primary*' \
     "postgresql://postgres@/shop?$server&options=-cdefault_transaction_read_only%3Don"
 read_only="postgresql://postgres@/shop?$server&options=-cdefault_transaction_read_only%3Don"
-ok 'who would wait is told at once' says 69 '*UNAVAILABLE*primary*' -S "$read_only" acquire --wait 10m db/late
-ok 'so is who claims' says 69 '*UNAVAILABLE*primary*' -S "$read_only" claim --owner me --wait 10m mail
+ok 'a call that would wait fails at once' says 69 '*UNAVAILABLE*primary*' -S "$read_only" acquire --wait 10m db/late
+ok 'so is a claim' says 69 '*UNAVAILABLE*primary*' -S "$read_only" claim --owner me --wait 10m mail
 ok 'and nothing is made there' fails 69 '*UNAVAILABLE*primary*' \
     "postgresql://postgres@/shop?$server&schema=unmade&options=-cdefault_transaction_read_only%3Don"
 ok 'not even half' is "SELECT count(*) FROM pg_namespace WHERE nspname = 'unmade'" 0 shop
@@ -122,7 +121,7 @@ sql 'DROP TABLE mine.parts CASCADE'
 sql 'UPDATE mine.meta SET writable_from = 1'
 ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*incomplete*' \
     "postgresql://postgres@/postgres?$server&schema=mine"
-ok 'nobody has been made anything by failing' \
+ok 'a failed creation leaves nothing' \
     is "SELECT count(*) FROM pg_namespace WHERE nspname = 'colour'" 0
 
 # ---- in a caller's transaction ----

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh late.sh LK SERVER URL
+# usage: with_server.sh delayed_grant.sh LK SERVER URL
 #
 # A release cannot grant a batch while another transaction has the batch's other root locked. The
 # batch's next ask finds it waiting and grantable: the grant comes first, and what that ask asks for
@@ -57,7 +57,7 @@ says 0 '*' -S "$url" release --owner me r/a pool/p &&
     says 0 '*' -S "$url" release --owner reader pool
 report $? 'all of it is released'
 
-# A younger waiter is in the way of an ask that stands behind it, and not of a lease.
+# A younger waiter blocks an ask behind it in the queue, but not a lease.
 overlook_a_grant && says 75 '*' -S "$url" acquire --queue --ttl 1h --owner younger r
 report $? 'the same again, and a younger waiter'
 says 0 '*' -S "$url" acquire --try --ttl 1h --owner me 'r/a?shared' pool/p

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh standstill.sh LK
+# usage: with_server.sh stopped_processes.sh LK
 #
-# Who is stopped holds up nobody: a client at any moment of its calls, and a server whose clients
-# have something else to do. Prints TAP.
+# Stopped processes block no other: a client stopped at any moment of a call, and a server whose
+# clients have other things to do. Prints TAP.
 . "${0%/*}/harness.sh"
 
 url="mysql://root@/test?$server"
@@ -26,10 +26,10 @@ asked_beside() { # ROOT
 }
 
 "$lk" -S "$url" ls >"$work/out" 2>&1
-report $? 'there is a store'
+report $? 'a store exists'
 
 # Stops clients that are in the middle of something, wherever that is, and asks beside each. Their
-# owners stand in line one behind the other, so that all of them work on one row of roots.
+# owners wait one after the other, so that all of them work on one row of roots.
 seed=${LK_TEST_SEED:-$$}
 echo "# LK_TEST_SEED=$seed"
 answered=0 stops=20
@@ -58,7 +58,7 @@ timeout 60 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>&1
 [ $? -eq 69 ]
 report $? 'a server that is stopped is UNAVAILABLE'
 grep -q 'did not answer within the time given' "$work/out"
-report $? 'with a sentence'
+report $? 'with a message'
 "$lk" -S "$url" acquire --owner me db/t1 >"$work/out" 2>&1 &
 child=$!
 while ! grep -q 'State:.S' "/proc/$child/status"; do
@@ -67,9 +67,9 @@ done
 kill -TERM "$child"
 wait "$child"
 [ $? -eq 143 ]
-report $? 'whoever is ended while it is stopped goes'
+report $? 'a client that is signalled while it is stopped ends'
 kill -CONT "$mariadbd"
 timeout 60 "$lk" -S "$url" acquire --try --owner me db/t1 >"$work/out" 2>&1
-report $? 'when it goes on, so does everybody'
+report $? 'when it continues, so do its clients'
 
 finish

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh hardship.sh LK
+# usage: with_server.sh robustness.sh LK
 #
-# What may befall a store in use: clients that are stopped in mid-call, a caller's own transaction,
-# names that are new, a hundred thousand requests that have perished, a hot standby, a server that
-# goes. Prints TAP.
+# A store under difficult conditions: clients stopped in mid-call, the caller's own transaction, new
+# names, a hundred thousand expired requests, a hot standby, a server that is lost. Prints TAP.
 . "${0%/*}/harness.sh"
 . "${0%/*}/standby.sh"
 
@@ -50,7 +49,7 @@ while [ "$round" -lt 5 ]; do
         kill -CONT "$client"
     done
 done
-ok 'clients that are stopped in mid-call hold up nobody' [ "$stuck" -eq 0 ]
+ok 'clients stopped in mid-call delay no other client' [ "$stuck" -eq 0 ]
 for client in $crowd; do
     kill -KILL "$client" 2>/dev/null
 done
@@ -101,7 +100,7 @@ ok 'are asked for by the short way, as all others are' are_short
 sql 'ALTER SYSTEM RESET track_functions'
 sql 'SELECT pg_reload_conf()' >"$work/out"
 
-# ---- a hundred thousand requests that have perished ----
+# ---- a hundred thousand expired requests ----
 
 sql "INSERT INTO lockkeeper.requests (identity, owner, note, held, attended, fixed, ticket, token,
          ttl_ms, deadline_us, wants_value, root, roots)
@@ -136,7 +135,7 @@ sql "INSERT INTO lockkeeper.ended (token, identity, ended_us)
      CREATE TABLE jobs (id integer PRIMARY KEY);
      INSERT INTO jobs SELECT generate_series(1, 70)"
 ok 'seventy rows are worked on' says 0 '*' work --drain --table jobs -- true
-ok 'by who sweeps now and then' \
+ok 'and workers remove expired requests meanwhile' \
     is 'SELECT count(*) < 1000 FROM lockkeeper.ended WHERE token <= 1000' t
 
 # ---- a listener whose session is ended ----
@@ -155,7 +154,7 @@ wait "$waiter"
 code=$?
 cp "$work/next-err" "$work/err"
 [ "$code" -eq 0 ] && [ ! -s "$work/err" ]
-report $? 'and whoever waits learns nothing of it'
+report $? 'and a waiting client is not affected'
 
 # ---- a replica ----
 

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh trouble.sh LK
+# usage: with_server.sh errors.sh LK
 #
-# What can be wrong with a database: each is one clear sentence that says what to do, with its exit
-# code, and nothing is half made. And what a server may be set to without anything being wrong.
-# Prints TAP.
+# Errors of a database: each has its exit code and a message that says what to do, and leaves nothing
+# half created. Also settings of a server that must do no harm. Prints TAP.
 . "${0%/*}/harness.sh"
 
-# What the test stands on.
+# What the test relies on.
 set_up() { # SQL
     sql "$1" && return
     echo "Bail out! $1: $(cat "$work/err")"
@@ -41,19 +40,19 @@ works_wholly() { # URL
 
 local="127.0.0.1:$LK_TEST_PORT"
 sql "CREATE USER needy IDENTIFIED BY 'right'"
-ok 'a wrong password is DENIED, and is not told' \
+ok 'a wrong password is DENIED, and not printed' \
     fails 77 '*DENIED*needy*~/.my.cnf*' "mysql://needy:secret@/test?$server"
 ok 'so is none' fails 77 '*DENIED*needy*' "mysql://needy@$local/test"
 ok 'so is an unknown user' fails 77 '*DENIED*nobody-knows*' "mysql://nobody-knows@/test?$server"
 ok 'so is a database that the user may not use' \
     fails 77 '*DENIED*needy*granted*' "mysql://needy:right@$local/test"
 sql "GRANT ALL ON test.* TO needy"
-ok 'a right password is let in' works "mysql://needy:right@$local/test?prefix=a_"
+ok 'a right password is accepted' works "mysql://needy:right@$local/test?prefix=a_"
 printf '[client]\npassword=right\n' >"$work/.my.cnf"
 ok 'also one of ~/.my.cnf' works "mysql://needy@$local/test?prefix=a_"
 rm "$work/.my.cnf"
 sql "CREATE USER 'od/d' IDENTIFIED BY 'p@ss:w?rd'; GRANT ALL ON test.* TO 'od/d'"
-ok 'also one with signs that URLs use' \
+ok 'also one with reserved characters of URLs' \
     works "mariadb://od%2fd:p%40ss:w%3Frd@$local/test?prefix=a_"
 ok 'a missing database is UNAVAILABLE' \
     fails 69 '*UNAVAILABLE*none*CREATE DATABASE*' "mysql://root@/none?$server"
@@ -63,11 +62,11 @@ ok 'so is a host that does not answer' \
     fails 69 '*UNAVAILABLE*is the server there*' 'mysql://root@127.0.0.1:1/test'
 ok 'so is a server without TLS, where TLS is wanted' \
     fails 69 '*UNAVAILABLE*TLS*' "mysql://root@$local/test?ssl-mode=required"
-ok 'an option that nobody knows is INVALID' \
+ok 'an unknown option is INVALID' \
     fails 64 '*INVALID*options*' "mysql://root@/test?$server&colour=red"
 ok 'so is a prefix that is no name' \
     fails 64 '*INVALID*prefix=*' "mysql://root@/test?$server&prefix=A-b"
-ok 'so is a way of TLS that there is not' \
+ok 'so is an unknown ssl-mode' \
     fails 64 '*INVALID*ssl-mode=*' "mysql://root@/test?$server&ssl-mode=some"
 ok 'so is a port that is none' fails 64 '*INVALID*mysql://*' 'mysql://root@127.0.0.1:66000/test'
 ok 'so is a URL without a database' fails 64 '*INVALID*mysql://*' "mysql://root@$local"
@@ -77,22 +76,22 @@ ok 'so is a URL without its slashes' fails 64 '*INVALID*mysql://*' 'mysql:here'
 
 sql "CREATE DATABASE shop; CREATE USER app; GRANT SELECT ON shop.* TO app"
 app="mysql://app@/shop?$server"
-ok 'who may make nothing is told who does' fails 77 '*DENIED*lk schema mysql*' "$app"
+ok 'without the right to create tables the message says who has it' fails 77 '*DENIED*lk schema mysql*' "$app"
 sql "GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE ON shop.* TO app"
-ok 'so is who may make tables and no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
-ok 'who takes his tables back' [ "$(objects shop)" = 0 ]
+ok 'so is a user who may create tables but no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
+ok 'its tables are removed again' [ "$(objects shop)" = 0 ]
 sql "CREATE DATABASE barn; CREATE USER almost;
      GRANT CREATE, DROP, ALTER, SELECT, INSERT, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE
      ON barn.* TO almost"
 set_up "GRANT CREATE, UPDATE ON barn.lk_roots TO almost; GRANT CREATE, UPDATE ON barn.lk_queues TO almost"
-ok 'who fails at the very end is told' fails 77 '*DENIED*lk_meta*' "mysql://almost@/barn?$server"
+ok 'a creation that fails at its last step is reported' fails 77 '*DENIED*lk_meta*' "mysql://almost@/barn?$server"
 ok 'and leaves what others may use already' is 'SELECT format FROM lk_meta' 3 barn
-ok 'who find all of it' works "mysql://root@/barn?$server"
+ok 'the next client finds a complete store' works "mysql://root@/barn?$server"
 sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
 ok 'twice does no harm' run_file "$work/schema.sql" shop
-ok 'who may not use it is told what to grant' fails 77 '*DENIED*grant*' "$app"
+ok 'a user without access is told the grants that are missing' fails 77 '*DENIED*grant*' "$app"
 # The lines to grant are in the schema's own text.
 sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"
 sql "$(cat "$work/grants.sql")"
@@ -131,11 +130,11 @@ calls() {
     sql "SHOW GLOBAL STATUS LIKE 'Com_call_procedure'" | cut -f2
 }
 needy="mysql://needy:right@$local/test?prefix=a_" root="mysql://root@127.0.0.1:$LK_TEST_PORT/test?prefix=a_"
-ok 'who would wait is told at once' \
+ok 'a call that would wait fails at once' \
     says 69 '*UNAVAILABLE*primary*' -S "$needy" acquire --owner me --wait 10m db/late
-ok 'so is who claims' says 69 '*UNAVAILABLE*primary*' -S "$needy" claim --owner me --wait 10m mail
+ok 'so is a claim' says 69 '*UNAVAILABLE*primary*' -S "$needy" claim --owner me --wait 10m mail
 set_up 'SET GLOBAL read_only = 0'
-ok 'a server that becomes a replica while somebody waits' says 0 '*' -S "$root" acquire --owner first db/late
+ok 'a server may become a replica during a wait' says 0 '*' -S "$root" acquire --owner first db/late
 token=$(cat "$work/out")
 "$lk" -S "$needy" acquire --owner me db/late >"$work/late" 2>&1 &
 late=$!
@@ -149,7 +148,7 @@ while [ "$(calls)" = "$calls_before" ] && kill -0 "$late" 2>/dev/null; do
 done
 # A session may what its user might when it began: a new one finds another server, as it were.
 set_up "GRANT $may_write ON *.* TO needy"
-ok 'is waited for' says 0 '*' -S "$root" release --owner first --token "$token" db/late
+ok 'the wait ends with a grant there' says 0 '*' -S "$root" release --owner first --token "$token" db/late
 wait "$late"
 report $? 'on a new connection'
 sql "REVOKE $may_write ON *.* FROM needy; SET GLOBAL read_only = 0"
@@ -194,20 +193,20 @@ ok 'a newer format that lets older programs in works' works "$url"
 sql 'UPDATE mine_meta SET writable_from = 99'
 ok 'one that does not is UNSUPPORTED' fails 79 '*UNSUPPORTED*format 99*newer*' "$url"
 sql 'CREATE TABLE theirs_meta (colour TEXT)'
-ok 'a table meta of somebody else is refused' fails 69 '*UNAVAILABLE*' \
+ok 'a foreign table named meta is refused' fails 69 '*UNAVAILABLE*' \
     "mysql://root@/test?$server&prefix=theirs_"
 ok 'and nothing is added to it' [ "$(sql "SHOW TABLES LIKE 'theirs%'")" = theirs_meta ]
 sql 'UPDATE mine_meta SET writable_from = 1; DROP TABLE mine_requests'
 ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*incomplete*' "$url"
 sql 'DELETE FROM a_meta'
-ok 'one that somebody has left half made is made whole' works "mysql://root@/test?$server&prefix=a_"
+ok 'an incomplete store is completed' works "mysql://root@/test?$server&prefix=a_"
 
 # Somebody else is at making it, for longer than calls are patient.
 making="CONCAT('lockkeeper ', LEFT(SHA2('test.late_', 256), 40))"
 sql "DO GET_LOCK($making, 0), SLEEP(12)" &
 maker=$!
 comes_to "SELECT IS_USED_LOCK($making) IS NOT NULL" 1
-ok 'a store is waited for while somebody makes it' works "mysql://root@/test?$server&prefix=late_"
+ok 'a client waits while another one creates the store' works "mysql://root@/test?$server&prefix=late_"
 wait "$maker"
 
 # ---- in a caller's transaction, and for people ----

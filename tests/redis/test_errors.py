@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""What a server may refuse, lose or find in its keys, and what is said of it: test_trouble.py LK [CASE]
+"""What a server may refuse, lose or find in its keys, and what is said of it: test_errors.py LK [CASE]
 
 Each case has servers of its own. Clients are the program `lk`: its answer, its sentence and its exit
 code are what is looked at.
@@ -31,7 +31,7 @@ def expect(is_right, what):
         raise Wrong(what)
 
 
-class Trouble(Servers):
+class Server(Servers):
     def __init__(self, program):
         super().__init__()
         self.program = program
@@ -472,18 +472,18 @@ def run_cases(servers, all_cases):
     print(f"1..{len(cases)}", flush=True)
     failed = 0
     for number, (name, test) in enumerate(cases, 1):
-        trouble = servers(program)
+        server = servers(program)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
-            test(trouble)
+            test(server)
             print(f"ok {number} - {name}", flush=True)
         except Wrong as wrong:
             failed += 1
             print(f"not ok {number} - {name}\n# {wrong}", flush=True)
         finally:
-            trouble.stop()
+            server.stop()
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(run_cases(Trouble, CASES))
+    sys.exit(run_cases(Server, CASES))

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh converted.sh LK
+# usage: with_server.sh conversion_cycles.sh LK
 #
-# Conversions of waiting requests in cycles over two roots (tests/procedures/converted.sh). Prints TAP.
+# Conversions of waiting requests in cycles over two roots (tests/procedures/conversion_cycles.sh). Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/../procedures/converted.sh"
+. "${0%/*}/../procedures/conversion_cycles.sh"
 
 LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
