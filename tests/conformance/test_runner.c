@@ -226,7 +226,7 @@ static void wrong_expectations_of_events_fail(void **state) {
     }
 }
 
-static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
+static void a_passed_deadline_is_too_slow_not_failed(void **state) {
     (void)state;
     char report[2048];
     /* The wait takes longer than A's lease lives on the scenario's own clock. */
@@ -261,7 +261,7 @@ static void an_answer_does_not_hide_a_passed_deadline(void **state) {
     ask_late = 0;
 }
 
-static void bad_files_are_complaints(void **state) {
+static void bad_files_are_reported(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -318,7 +318,7 @@ static void bad_files_are_complaints(void **state) {
     }
 }
 
-static void what_a_store_lacks_shows_in_the_matrix(void **state) {
+static void missing_capabilities_are_in_the_matrix(void **state) {
     (void)state;
     struct scenario scenarios[3] = {{.rules = {7}, .rule_count = 1},
                                     {.rules = {7}, .rule_count = 1},
@@ -350,10 +350,10 @@ int main(void) {
         cmocka_unit_test(wrong_expectations_fail),
         cmocka_unit_test(wrong_expectations_of_work_fail),
         cmocka_unit_test(wrong_expectations_of_events_fail),
-        cmocka_unit_test(a_passed_deadline_is_too_slow_and_not_wrong),
+        cmocka_unit_test(a_passed_deadline_is_too_slow_not_failed),
         cmocka_unit_test(an_answer_does_not_hide_a_passed_deadline),
-        cmocka_unit_test(bad_files_are_complaints),
-        cmocka_unit_test(what_a_store_lacks_shows_in_the_matrix),
+        cmocka_unit_test(bad_files_are_reported),
+        cmocka_unit_test(missing_capabilities_are_in_the_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

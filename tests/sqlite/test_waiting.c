@@ -94,7 +94,7 @@ static lk_outcome ask_with(struct testcase *testcase, const char *owner,
     return call_ask(testcase->engine, &ask, patience, &testcase->result);
 }
 
-static void a_stopped_writer_ends_patience(void **state) {
+static void a_stopped_writer_makes_calls_unavailable_in_time(void **state) {
     struct testcase *testcase = *state;
     pid_t writer = start_stopped_writer(testcase->fixture.file);
     int64_t begun_us = lk_clock_now_us();
@@ -123,7 +123,7 @@ static void a_stopped_writer_ends_patience(void **state) {
                      0);
 }
 
-static void a_waker_ends_patience(void **state) {
+static void a_waker_ends_the_wait_for_the_store(void **state) {
     struct testcase *testcase = *state;
     pid_t writer = start_stopped_writer(testcase->fixture.file);
     struct lk_waker waker;
@@ -181,7 +181,7 @@ static void join(struct sleeper *sleeper) {
     assert_int_equal(pthread_join(sleeper->thread, NULL), 0);
 }
 
-static void a_release_elsewhere_ends_the_wait(void **state) {
+static void a_release_by_another_process_ends_the_wait(void **state) {
     struct testcase *testcase = *state;
     struct sleeper sleeper;
 
@@ -233,7 +233,7 @@ static void a_release_by_another_thread_ends_the_wait(void **state) {
 }
 
 /* Nobody is there to sweep the dead holder but the waiter. */
-static void a_deadline_in_front_ends_the_wait(void **state) {
+static void the_deadline_of_a_blocker_ends_the_wait(void **state) {
     struct testcase *testcase = *state;
     struct sleeper sleeper;
 
@@ -374,11 +374,11 @@ static void threads_may_share_one_store(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        SCENE(a_stopped_writer_ends_patience),
-        SCENE(a_waker_ends_patience),
-        SCENE(a_release_elsewhere_ends_the_wait),
+        SCENE(a_stopped_writer_makes_calls_unavailable_in_time),
+        SCENE(a_waker_ends_the_wait_for_the_store),
+        SCENE(a_release_by_another_process_ends_the_wait),
         SCENE(a_release_by_another_thread_ends_the_wait),
-        SCENE(a_deadline_in_front_ends_the_wait),
+        SCENE(the_deadline_of_a_blocker_ends_the_wait),
         SCENE(a_break_ends_the_wait),
         SCENE(a_waker_ends_the_wait),
         SCENE(waiting_writes_nothing),
