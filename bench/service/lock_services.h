@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is measured beside the service: who else keeps locks, started for the run, and what an
- * acquire and a release are in their protocols. Each is asked for the least that is a lock.
+ * The other lock services that are measured, started for the run, and the requests that acquire and
+ * release a lock in their protocols. Each is measured with its simplest lock.
  */
-#ifndef LK_BENCH_RIVALS_H
-#define LK_BENCH_RIVALS_H
+#ifndef LK_BENCH_LOCK_SERVICES_H
+#define LK_BENCH_LOCK_SERVICES_H
 
 #include "load.h"
 #include "peers.h"
 
-struct rival {
+struct lock_service {
     const char *name;
     const char *program; /* that has to be installed */
     struct peer (*start)(const char *folder);
@@ -21,12 +21,12 @@ struct rival {
 };
 
 /* SET key token NX PX, and the script that compares and deletes. */
-extern const struct rival rival_redis;
+extern const struct lock_service lock_service_redis;
 
 /* A transaction that puts if there is nothing, and a delete, over JSON as etcd's gateway has it. */
-extern const struct rival rival_etcd;
+extern const struct lock_service lock_service_etcd;
 
 /* An ephemeral node made and deleted. */
-extern const struct rival rival_zookeeper;
+extern const struct lock_service lock_service_zookeeper;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Redis, etcd and ZooKeeper as lock services. */
-#include "rivals.h"
+#include "lock_services.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static bool expect_redis(size_t step, const char *reply, size_t size) {
     return size >= 2 && memcmp(reply, step == 0 ? "+O" : ":1", 2) == 0;
 }
 
-const struct rival rival_redis = {
+const struct lock_service lock_service_redis = {
     .name = "Redis (SET NX PX, script)",
     .program = "redis-server",
     .start = start_redis,
@@ -138,7 +138,7 @@ static bool expect_etcd(size_t step, const char *reply, size_t size) {
     return memmem(reply, size, wanted, strlen(wanted)) != NULL;
 }
 
-const struct rival rival_etcd = {
+const struct lock_service lock_service_etcd = {
     .name = "etcd (JSON gateway)",
     .program = "etcd",
     .start = start_etcd,
@@ -257,7 +257,7 @@ static bool expect_zookeeper(size_t step, const char *reply, size_t size) {
     return size >= REPLY_HEADER_BYTES && read_int(reply + REPLY_HEADER_BYTES - 4) == 0;
 }
 
-const struct rival rival_zookeeper = {
+const struct lock_service lock_service_zookeeper = {
     .name = "ZooKeeper (ephemeral node)",
     .program = "java",
     .start = start_zookeeper,
