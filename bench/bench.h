@@ -24,7 +24,7 @@ uint64_t bench_random(uint64_t *state);
 /* One line about the machine and the build, so that a figure is never read alone. */
 void bench_machine_print(void);
 
-/* A line on stderr, for whoever waits. */
+/* Prints a line of progress on stderr. */
 void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void bench_title_print(const char *title);

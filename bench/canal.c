@@ -234,7 +234,7 @@ static void take_turn(struct worker *worker, const struct peer *peer) {
     worker->bench->shared->ended_ns[worker->number] = bench_now_ns();
 }
 
-/* From the first's beginning to the last's end: who did not run side by side took longer. */
+/* From the first start to the last end: longer if the processes did not run in parallel. */
 static double span_ns(const struct shared *shared, size_t processes) {
     int64_t began_ns = shared->began_ns[0];
     int64_t ended_ns = shared->ended_ns[0];
@@ -370,7 +370,7 @@ static void bench_full(void) {
     for (size_t i = 0; i < PAIRS; i++) {
         (void)lk_canal_acquire(holder, "k", 1, 1, 1, &permit);
     }
-    bench_figure_print("a full answer, nobody else there",
+    bench_figure_print("a full answer, no other holder",
                        (double)(bench_now_ns() - began_ns) / PAIRS, "ns");
     lk_canal_close(canal);
     (void)lk_canal_remove(name);

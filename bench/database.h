@@ -51,7 +51,7 @@ void database_semaphores(const struct database_bench *bench, const struct databa
 void database_queues(const struct database_bench *bench, const struct database_round *rounds,
                      size_t count);
 
-/* How much slower others' perished requests make a user of a key, by the library alone. */
+/* How much expired requests of others slow down a user of a key, by the library alone. */
 void database_dead(const struct database_bench *bench, void (*leave_dead)(void));
 
 #endif

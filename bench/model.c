@@ -23,8 +23,8 @@ enum {
     RUNS = 5,
     PAIRS_PER_RUN = 200000,
     LIVE_SIZES_MAX = 8,
-    LINE_LONG = 100000,
-    LINE_SHORT = 10,
+    QUEUE_LONG = 100000,
+    QUEUE_SHORT = 10,
     HAND_OFFS = 2000,
     EXPLANATIONS = 21,
     CHAIN_LENGTH = 1000,
@@ -206,13 +206,13 @@ static void prepare_numbered(struct prepared *ret, const char *owner, size_t num
 
 struct line_costs {
     double join_ns;     /* an ask that joins the line */
-    double hand_off_ns; /* a release that grants to the first in line */
+    double hand_off_ns; /* a release that grants the first waiter */
     double explain_ns;  /* an ask again that names 16 blockers */
 };
 
 /*
  * A line of `length` waiters for `part`, which `holders` requests hold: one is released (and the
- * first in line granted), and a new one joins, so that the line stays as long as it is.
+ * first waiter granted), and a new one joins, so that the queue keeps its length.
  */
 static struct line_costs measure_line(const char *part, size_t holders, size_t length) {
     struct bench bench;
@@ -225,7 +225,7 @@ static struct line_costs measure_line(const char *part, size_t holders, size_t l
     for (size_t i = 0; i < holders + length; i++) {
         prepare_numbered(&prepared, "o", i, part);
         must(ask(&bench, &prepared, LK_QUEUE, TTL_LONG_MS, 0)->outcome,
-             i < holders ? LK_GRANTED : LK_WAITING, "standing in line");
+             i < holders ? LK_GRANTED : LK_WAITING, "waiting");
     }
     for (size_t i = 0; i < HAND_OFFS; i++) {
         struct prepared first;
@@ -256,18 +256,18 @@ static struct line_costs measure_line(const char *part, size_t holders, size_t l
 
 static void print_line(const char *title, const char *part, size_t holders) {
     char what[96];
-    bench_progress("%s, a line of %d", title, LINE_LONG);
-    struct line_costs few = measure_line(part, holders, LINE_SHORT);
-    struct line_costs many = measure_line(part, holders, LINE_LONG);
-    snprintf(what, sizeof what, "%s: release and grant, %d in line", title, LINE_SHORT);
+    bench_progress("%s, a line of %d", title, QUEUE_LONG);
+    struct line_costs few = measure_line(part, holders, QUEUE_SHORT);
+    struct line_costs many = measure_line(part, holders, QUEUE_LONG);
+    snprintf(what, sizeof what, "%s: release and grant, %d waiting", title, QUEUE_SHORT);
     bench_figure_print(what, few.hand_off_ns, "ns");
-    snprintf(what, sizeof what, "%s: release and grant, %d in line", title, LINE_LONG);
+    snprintf(what, sizeof what, "%s: release and grant, %d waiting", title, QUEUE_LONG);
     bench_figure_print(what, many.hand_off_ns, "ns");
     bench_at_most_print("  ratio (cache misses allowed for)", many.hand_off_ns / few.hand_off_ns, 4,
                         "times");
-    snprintf(what, sizeof what, "%s: joining a line of %d", title, LINE_LONG);
+    snprintf(what, sizeof what, "%s: joining a line of %d", title, QUEUE_LONG);
     bench_figure_print(what, many.join_ns, "ns");
-    snprintf(what, sizeof what, "%s: asking again, 16 blockers of %d", title, LINE_LONG);
+    snprintf(what, sizeof what, "%s: asking again, 16 blockers of %d", title, QUEUE_LONG);
     bench_figure_print(what, many.explain_ns, "ns");
 }
 
@@ -358,10 +358,10 @@ static void bench_trees(void) {
     double many_head_ns[RUNS];
     double many_each_ns[RUNS];
     bench_title_print("A tree's head with waiters below");
-    bench_progress("a tree with %d waiters below its head", LINE_LONG);
+    bench_progress("a tree with %d waiters below its head", QUEUE_LONG);
     for (size_t i = 0; i < RUNS; i++) {
-        struct tree_costs few = measure_tree(LINE_SHORT);
-        struct tree_costs many = measure_tree(LINE_LONG);
+        struct tree_costs few = measure_tree(QUEUE_SHORT);
+        struct tree_costs many = measure_tree(QUEUE_LONG);
         few_head_ns[i] = few.head_ns;
         few_each_ns[i] = few.each_ns;
         many_head_ns[i] = many.head_ns;
@@ -379,8 +379,8 @@ static void bench_trees(void) {
 
 /* ---- deadlines, refusals, deadlocks ---------------------------------------------------------- */
 
-/* `count` leases perish in one turn; their deadlines are in random order. */
-static double measure_perish(size_t count) {
+/* `count` leases expire in one step; their deadlines are in random order. */
+static double measure_expiry(size_t count) {
     struct bench bench;
     struct prepared prepared;
     bench_begin(&bench);
@@ -397,7 +397,7 @@ static double measure_perish(size_t count) {
     const struct lk_effects *effects = lk_model_step(bench.model, &tick);
     double took_ns = (double)(bench_processor_ns() - started_ns);
     if (effects->change_count != count) {
-        bench_give_up("%zu of %zu perished", effects->change_count, count);
+        bench_give_up("%zu of %zu expired", effects->change_count, count);
     }
     bench_end(&bench);
     return took_ns / (double)count;
@@ -405,8 +405,8 @@ static double measure_perish(size_t count) {
 
 static void bench_perish(void) {
     bench_title_print("Deadlines");
-    bench_figure_print("1000 leases perish in one turn, each", measure_perish(1000), "ns");
-    bench_figure_print("1000000 leases perish in one turn, each", measure_perish(1000000), "ns");
+    bench_figure_print("1000 leases expire in one step, each", measure_expiry(1000), "ns");
+    bench_figure_print("1000000 leases expire in one step, each", measure_expiry(1000000), "ns");
 }
 
 static void bench_refusals(void) {

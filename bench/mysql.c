@@ -3,9 +3,9 @@
  * What a store in MariaDB costs, beside what one would write by hand, on the same server in the
  * same run, with commits that are flushed.
  *
- *     bench-mysql [WORD]   starts itself anew beside a private server (tests/mysql)
+ *     bench-mysql [WORD]   runs itself again beside a private server (tests/mysql)
  *
- * WORD: only what is so called, "key", "queue" or "dead".
+ * WORD: only this part, "key", "queue" or "dead".
  *
  * On both sides a client has a connection of its own, and has done a few pairs on it before the
  * clock starts: what a new connection costs is not in these figures.
@@ -132,7 +132,7 @@ static void prepare(const char *url) {
     mysql_close(connection);
 }
 
-/* A hundred thousand requests that have perished, below the root of the first key, beside it. */
+/* A hundred thousand expired requests, below the root of the first key, beside it. */
 static void leave_dead(void) {
     MYSQL *connection = by_hand_connect();
     char ignored[64];
@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
     database_semaphores(&bench, semaphores, sizeof semaphores / sizeof semaphores[0]);
     bench_title_print("Claim + completion of an item");
     database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
-    bench_title_print("Acquire + release among 100,000 requests that have perished");
+    bench_title_print("Acquire + release among 100,000 expired requests");
     database_dead(&bench, leave_dead);
     return 0;
 }

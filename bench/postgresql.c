@@ -3,9 +3,9 @@
  * What a store in PostgreSQL costs, beside what one would write by hand, on the same server in the
  * same run, with commits that are flushed.
  *
- *     bench-postgresql [WORD]   starts itself anew beside a private server (tests/postgresql)
+ *     bench-postgresql [WORD]   runs itself again beside a private server (tests/postgresql)
  *
- * WORD: only what is so called, "key", "queue" or "dead".
+ * WORD: only this part, "key", "queue" or "dead".
  *
  * On both sides a client has a connection of its own, and has done a few pairs on it before the
  * clock starts: what a new connection costs is not in these figures.
@@ -127,7 +127,7 @@ static void fill_queues(void) {
     execute("INSERT INTO lockkeeper.queue_counts (path) VALUES ('work')");
 }
 
-/* A hundred thousand requests that have perished, below the root of the first key, beside it. */
+/* A hundred thousand expired requests, below the root of the first key, beside it. */
 static void leave_dead(void) {
     execute("INSERT INTO lockkeeper.requests (identity, owner, note, held, attended, fixed, ticket,"
             " token, ttl_ms, deadline_us, wants_value, root, roots)"
@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
     execute("SELECT pg_reload_conf()");
     bench_title_print("Claim + completion of an item");
     database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
-    bench_title_print("Acquire + release among 100,000 requests that have perished");
+    bench_title_print("Acquire + release among 100,000 expired requests");
     database_dead(&bench, leave_dead);
     return 0;
 }

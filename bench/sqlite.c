@@ -217,7 +217,7 @@ static void compare(const char *folder, bool relaxed, unsigned processes) {
 
 /*
  * What one flush costs here, of a block that is there already, as a log that is used again has
- * them: without it nobody can read the figures below.
+ * them: without it the figures below cannot be interpreted.
  */
 static void measure_disk(const char *folder) {
     char path[PATH_MAX_BYTES];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What work in a table costs (R17), beside the least that a program of one's own could do.
+ * What work in a table costs (R17), beside the least that a hand-written program would do.
  *
  *     bench-table [FOLDER]       where the files go; the present folder unless named
  *
- * A piece of work is claimed and completed: two transactions. The peer has a column for who claims
- * and until when: BEGIN IMMEDIATE, UPDATE ... RETURNING the first row that is free, COMMIT; BEGIN
- * IMMEDIATE, UPDATE the row if the claim is still held, COMMIT. It has no finder, no line, no locks
- * beside the claim, no counters. Lockkeeper's side is lk_work() with a handler that does nothing;
- * the rows are announced by a finder meanwhile, which is counted in.
+ * A row is claimed and completed in two transactions. The peer has columns for the owner of a claim
+ * and its deadline: BEGIN IMMEDIATE, UPDATE ... RETURNING the first free row, COMMIT; BEGIN
+ * IMMEDIATE, UPDATE the row if the claim is held, COMMIT. It has no finder, no queue, no locks
+ * beside the claim, no counters. Lockkeeper runs lk_work() with a handler that does nothing. A
+ * finder announces the rows meanwhile, which is counted in.
  */
 #include <errno.h>
 #include <ftw.h>

@@ -3,11 +3,11 @@
  * What work in a table of MariaDB's costs (R17), beside the loop that one would write by hand, on
  * the same table of the same server in the same run, with commits that are flushed.
  *
- *     bench-table-mysql     starts itself anew beside a private server (tests/mysql)
+ *     bench-table-mysql     runs itself again beside a private server (tests/mysql)
  *
- * By hand, as whoever cares for speed writes it: two procedures, a round trip and a commit each.
- * One finds the first free row (SELECT ... FOR UPDATE SKIP LOCKED) and writes who has it and until
- * when; the other writes that it is done, if the claim is still held. It has no finder, no line, no
+ * By hand, as one would write it for speed: two procedures, a round trip and a commit each.
+ * One finds the first free row (SELECT ... FOR UPDATE SKIP LOCKED) and writes its owner and
+ * deadline; the other marks it as done, if the claim is still held. It has no finder, no queue, no
  * locks beside the claim, no counters.
  */
 #include <stdio.h>

@@ -3,11 +3,11 @@
  * What work in a table of PostgreSQL's costs (R17), beside the loop that one would write by hand,
  * on the same table of the same server in the same run, with commits that are flushed.
  *
- *     bench-table-postgresql     starts itself anew beside a private server (tests/postgresql)
+ *     bench-table-postgresql     runs itself again beside a private server (tests/postgresql)
  *
- * By hand: UPDATE the first free row (SELECT ... FOR UPDATE SKIP LOCKED) with who and until when;
+ * By hand: UPDATE the first free row (SELECT ... FOR UPDATE SKIP LOCKED) with owner and deadline;
  * and UPDATE it as done, if the claim is still held: two statements, two commits. It has no finder,
- * no line, no locks beside the claim, no counters.
+ * no queue, no locks beside the claim, no counters.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "engine/engine.h"
 
-/* What waits for an answer: a stand, and the command that it belongs to. May be copied. */
-struct standing {
+/* A call that waits in the queue: its wait cursor and its command. May be copied. */
+struct pending_call {
     struct lk_command command;
     struct lk_wait_cursor cursor;
 };
@@ -68,11 +68,11 @@ static inline lk_outcome call_ask(struct lk_engine *engine, const struct lk_ask 
 }
 
 /* The ask's parts need not stay for call_await(), where the engine asks nothing then. */
-static inline lk_outcome call_ask_and_stand(struct lk_engine *engine, const struct lk_ask *ask,
-                                            const struct lk_patience *patience, lk_result *result,
-                                            struct standing *ret_standing) {
-    ret_standing->command = command_of_ask(ask);
-    return call_for_result(engine, &ret_standing->command, patience, result, &ret_standing->cursor);
+static inline lk_outcome call_ask_pending(struct lk_engine *engine, const struct lk_ask *ask,
+                                          const struct lk_patience *patience, lk_result *result,
+                                          struct pending_call *ret_pending) {
+    ret_pending->command = command_of_ask(ask);
+    return call_for_result(engine, &ret_pending->command, patience, result, &ret_pending->cursor);
 }
 
 static inline lk_outcome call_renew(struct lk_engine *engine, const struct lk_renew *renew,
@@ -126,19 +126,19 @@ static inline lk_outcome call_push(struct lk_engine *engine, const struct lk_pus
     return outcome;
 }
 
-/* *ret_claim is overwritten. ret_standing may be NULL. */
+/* *ret_claim is overwritten. ret_pending may be NULL. */
 static inline lk_outcome call_take(struct lk_engine *engine, const struct lk_take *take,
                                    const struct lk_patience *patience, lk_claim_info **ret_claim,
-                                   struct standing *ret_standing, lk_error *error) {
-    struct standing ignored;
-    struct standing *standing = ret_standing != NULL ? ret_standing : &ignored;
+                                   struct pending_call *ret_pending, lk_error *error) {
+    struct pending_call ignored;
+    struct pending_call *pending = ret_pending != NULL ? ret_pending : &ignored;
     struct lk_decision decision;
     lk_outcome outcome;
 
-    standing->command = (struct lk_command){.kind = LK_COMMAND_TAKE, .take = *take};
-    standing->command.take.ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
-    outcome = call_decide(engine, &standing->command, patience, &decision);
-    standing->cursor = decision.cursor;
+    pending->command = (struct lk_command){.kind = LK_COMMAND_TAKE, .take = *take};
+    pending->command.take.ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
+    outcome = call_decide(engine, &pending->command, patience, &decision);
+    pending->cursor = decision.cursor;
     *ret_claim = decision.claim;
     (void)lk_error_set(error, outcome, "%s", decision.error.text);
     return outcome;
@@ -158,11 +158,11 @@ static inline lk_outcome call_unpark(struct lk_engine *engine, const struct lk_u
     return call_for_outcome(engine, &command, patience, error);
 }
 
-static inline lk_outcome call_await(struct lk_engine *engine, const struct standing *standing,
+static inline lk_outcome call_await(struct lk_engine *engine, const struct pending_call *pending,
                                     int64_t until_us, struct lk_waker *waker) {
-    struct lk_wait_cursor cursor = standing->cursor;
+    struct lk_wait_cursor cursor = pending->cursor;
 
-    cursor.command = &standing->command;
+    cursor.command = &pending->command;
     return engine->ops->await(engine, &cursor, until_us, waker);
 }
 

@@ -43,7 +43,7 @@ struct load {
     double seconds;
     uint64_t turns_max; /* of each connection; 0: any number */
 
-    /* Called when the reply to a step has come; NULL: nobody is interested. */
+    /* Called when the reply to a step has come; NULL: not called. */
     void (*replied)(void *context, size_t number, size_t step, int64_t said_ns, int64_t now_ns);
     void *replied_context;
 };

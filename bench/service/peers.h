@@ -12,7 +12,7 @@ struct peer {
     int input; /* its stdin: closing it ends what heeds that */
 };
 
-/* A port of loopback that nobody listened at a moment ago. */
+/* A port of loopback that was free a moment ago. */
 int peer_port(void);
 
 /*

@@ -16,8 +16,8 @@
 
 #include "../bench.h"
 #include "load.h"
+#include "lock_services.h"
 #include "peers.h"
-#include "rivals.h"
 
 enum {
     ROUNDS = 3,
@@ -109,13 +109,14 @@ static struct load load_of(const struct peer *peer, const struct load_protocol *
                          .seconds = ROUND_S};
 }
 
-static struct side side_of_rival(const struct rival *rival, const char *folder) {
-    struct side side = {.name = rival->name, .peer = rival->start(folder)};
+static struct side side_of_lock_service(const struct lock_service *lock_service,
+                                        const char *folder) {
+    struct side side = {.name = lock_service->name, .peer = lock_service->start(folder)};
 
-    side.load = load_of(&side.peer, &rival->protocol);
-    side.load.has_prelude = rival->has_prelude;
-    side.load.step_count = rival->step_count;
-    side.load.request = rival->request;
+    side.load = load_of(&side.peer, &lock_service->protocol);
+    side.load.has_prelude = lock_service->has_prelude;
+    side.load.step_count = lock_service->step_count;
+    side.load.request = lock_service->request;
     return side;
 }
 
@@ -160,8 +161,8 @@ static void measure_in_memory(const struct programs *programs) {
 
     sides[0].load = load_of(&sides[0].peer, &service_protocol);
     sides[1].load = load_of(&sides[1].peer, &echo_protocol);
-    if (peer_is_installed(rival_redis.program)) {
-        sides[count++] = side_of_rival(&rival_redis, programs->folder);
+    if (peer_is_installed(lock_service_redis.program)) {
+        sides[count++] = side_of_lock_service(&lock_service_redis, programs->folder);
     }
     bench_title_print("in memory, 50 connections, unpipelined");
     run_rounds(sides, count);
@@ -187,7 +188,8 @@ static void measure_in_memory(const struct programs *programs) {
 /* ---- durable --------------------------------------------------------------------------------- */
 
 static void measure_durable(const struct programs *programs) {
-    static const struct rival *const rivals[] = {&rival_etcd, &rival_zookeeper};
+    static const struct lock_service *const lock_services[] = {&lock_service_etcd,
+                                                               &lock_service_zookeeper};
     char directory[PATH_BYTES];
     char file[PATH_BYTES];
     struct side sides[4];
@@ -200,11 +202,11 @@ static void measure_durable(const struct programs *programs) {
                              .peer = start_echo(programs, file)};
     sides[0].load = load_of(&sides[0].peer, &service_protocol);
     sides[1].load = load_of(&sides[1].peer, &echo_protocol);
-    for (size_t i = 0; i < sizeof rivals / sizeof rivals[0]; i++) {
-        if (peer_is_installed(rivals[i]->program)) {
-            sides[count++] = side_of_rival(rivals[i], programs->folder);
+    for (size_t i = 0; i < sizeof lock_services / sizeof lock_services[0]; i++) {
+        if (peer_is_installed(lock_services[i]->program)) {
+            sides[count++] = side_of_lock_service(lock_services[i], programs->folder);
         } else {
-            bench_progress("%s is not installed: not compared", rivals[i]->program);
+            bench_progress("%s is not installed: not compared", lock_services[i]->program);
         }
     }
     bench_title_print("durable, 50 connections, unpipelined");
@@ -214,7 +216,8 @@ static void measure_durable(const struct programs *programs) {
     }
     bench_at_least_print("of the bare log's", ratio(&sides[0], &sides[1]), 0.5, "times");
     for (size_t i = 2; i < count; i++) {
-        bench_at_least_print(i == 2 ? "of the first rival's" : "of the second rival's",
+        bench_at_least_print(i == 2 ? "of the first lock service's"
+                                    : "of the second lock service's",
                              ratio(&sides[0], &sides[i]), 10, "times");
     }
     for (size_t i = 0; i < count; i++) {

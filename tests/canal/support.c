@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions and children for the tests of canal.h. */
+/* Regions and child processes for the tests of canal.h. */
 #include "support.h"
 
 #include <signal.h>

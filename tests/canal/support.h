@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of canal.h share: a region of its own for each test, and children that talk. */
+/* Shared by the tests of canal.h: a fresh region for each test, and child processes. */
 #ifndef LK_TESTS_CANAL_SUPPORT_H
 #define LK_TESTS_CANAL_SUPPORT_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-/* cmocka.h needs those four before it. */
+/* cmocka.h needs these four headers before it. */
 #include <cmocka.h>
 
 #include "lockkeeper/canal.h"
@@ -23,19 +23,19 @@ struct fixture {
 int open_fixture(void **state);
 int close_fixture(void **state);
 
-/* A name that nobody else uses. */
+/* Makes a unique name. */
 void make_name(char ret_name[64]);
 
-/* The same region once more, and a holder in it. Ends the process when that fails. */
+/* Opens the region again and joins it. Ends the process if that fails. */
 lk_canal *open_again(const char *name);
 lk_canal_holder *join(lk_canal *canal, lk_canal_bond bond);
 
-/* With a key that is a text. A permit that is not asked for is thrown away. */
+/* Takes the key as a text. Without `ret_permit` the permit is not returned. */
 lk_canal_status acquire(lk_canal_holder *holder, const char *key, uint32_t limit,
                         lk_canal_permit *ret_permit);
 uint32_t count(lk_canal *canal, const char *key);
 
-/* A child that runs `act` and then waits to be killed; returns when `act` has ended. */
+/* Starts a child that runs `act` and then waits for SIGKILL. Returns when `act` has returned. */
 pid_t start_child(const char *name, void (*act)(const char *name));
 void end_child(pid_t child, int signal_number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What canal.h promises to one process: limits that move, weights, bounds, keys that pass. */
+/* canal.h in one process: changing limits, weights, bounds, recycled keys. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "support.h"
 
 /* docs/rules.md, example 4, with the ordinals of each grant. */
-static void limits_that_move(void **state) {
+static void limits_may_change(void **state) {
     struct fixture *fixture = *state;
     lk_canal_holder *holder = fixture->holder;
     lk_canal_permit a;
@@ -38,7 +38,7 @@ static void limits_that_move(void **state) {
 }
 
 /* docs/rules.md, example 5. */
-static void ten_holders_and_a_limit_cut_to_five(void **state) {
+static void a_limit_cut_below_the_holders_refuses_until_enough_release(void **state) {
     struct fixture *fixture = *state;
     lk_canal_permit permits[10];
     lk_canal_permit permit;
@@ -84,7 +84,7 @@ static void a_permit_is_given_back_once(void **state) {
 }
 
 /* Another holder of the same process does not give it back: its entry belongs to its own holder. */
-static void a_permit_is_its_holders(void **state) {
+static void a_permit_belongs_to_its_holder(void **state) {
     struct fixture *fixture = *state;
     lk_canal_holder *other = join(fixture->canal, LK_CANAL_PROCESS);
     lk_canal_permit permit;
@@ -104,7 +104,7 @@ static void a_permit_is_its_holders(void **state) {
     assert_int_equal(count(fixture->canal, "k"), 0);
 }
 
-static void keys_of_all_sizes_are_apart(void **state) {
+static void keys_of_all_sizes_are_distinct(void **state) {
     struct fixture *fixture = *state;
     char bytes[LK_CANAL_KEY_BYTES_MAX + 1];
     lk_canal_permit permit;
@@ -322,7 +322,7 @@ static bool add_listed(void *context, const lk_canal_entry *entry) {
     return true;
 }
 
-static void what_is_held_is_listed(void **state) {
+static void held_keys_are_listed(void **state) {
     struct fixture *fixture = *state;
     struct listed listed = {0};
     lk_canal_figures figures;
@@ -346,7 +346,7 @@ static void what_is_held_is_listed(void **state) {
     assert_int_equal(figures.permits_taken, 64);
 }
 
-static void numbers_rise(void **state) {
+static void grant_numbers_rise(void **state) {
     struct fixture *fixture = *state;
     lk_canal *again = open_again(fixture->name);
     uint64_t last = 0;
@@ -360,7 +360,7 @@ static void numbers_rise(void **state) {
     lk_canal_close(again);
 }
 
-static void a_region_is_its_owners_alone(void **state) {
+static void a_region_is_accessible_to_its_owner_only(void **state) {
     const lk_canal_options group = {.size = sizeof group, .mode = 0660};
     struct fixture *fixture = *state;
     struct stat status;
@@ -381,7 +381,7 @@ static void a_region_is_its_owners_alone(void **state) {
     assert_int_equal(lk_canal_remove(name), LK_CANAL_NONE);
 }
 
-static void a_file_is_a_region_too(void **state) {
+static void a_file_can_be_a_region(void **state) {
     const lk_canal_options existing = {.size = sizeof existing, .must_exist = true};
     char path[] = "/tmp/canal-XXXXXX";
     char text[LK_CANAL_TEXT_MAX];
@@ -406,23 +406,26 @@ static void a_file_is_a_region_too(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(limits_that_move, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(ten_holders_and_a_limit_cut_to_five, open_fixture,
-                                        close_fixture),
+        cmocka_unit_test_setup_teardown(limits_may_change, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_limit_cut_below_the_holders_refuses_until_enough_release,
+                                        open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(weights_count, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_permit_is_its_holders, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_permit_belongs_to_its_holder, open_fixture,
+                                        close_fixture),
         cmocka_unit_test_setup_teardown(a_permit_is_given_back_once, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(keys_of_all_sizes_are_apart, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(keys_of_all_sizes_are_distinct, open_fixture,
+                                        close_fixture),
         cmocka_unit_test_setup_teardown(wrong_calls_are_invalid, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(the_largest_limits, open_fixture, close_fixture),
         cmocka_unit_test(idle_keys_are_recycled),
         cmocka_unit_test(a_million_keys),
         cmocka_unit_test(a_full_table_is_an_error),
         cmocka_unit_test(permits_and_holders_are_bounded),
-        cmocka_unit_test_setup_teardown(what_is_held_is_listed, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(numbers_rise, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_region_is_its_owners_alone, open_fixture, close_fixture),
-        cmocka_unit_test(a_file_is_a_region_too),
+        cmocka_unit_test_setup_teardown(held_keys_are_listed, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(grant_numbers_rise, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_region_is_accessible_to_its_owner_only, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test(a_file_can_be_a_region),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void options_stand_anywhere(void **state) {
     }
 }
 
-static void letters_mean_what_flock_means(void **state) {
+static void short_options_match_flock(void **state) {
     static const struct {
         const char *text;
         enum lk_option_id id;
@@ -104,7 +104,7 @@ static void letters_mean_what_flock_means(void **state) {
     }
 }
 
-static void letters_may_stand_together(void **state) {
+static void short_options_can_be_combined(void **state) {
     struct typed typed;
     (void)state;
 
@@ -118,7 +118,7 @@ static void letters_may_stand_together(void **state) {
     lk_command_line_done(&typed.line);
 }
 
-static void run_takes_all_behind_the_dashes_as_its_own(void **state) {
+static void run_takes_all_words_after_the_dashes(void **state) {
     struct typed typed;
     (void)state;
 
@@ -134,7 +134,7 @@ static void run_takes_all_behind_the_dashes_as_its_own(void **state) {
     lk_command_line_done(&typed.line);
 }
 
-static void dashes_make_words_of_what_looks_like_options(void **state) {
+static void after_the_dashes_options_are_words(void **state) {
     struct typed typed;
     (void)state;
 
@@ -145,7 +145,7 @@ static void dashes_make_words_of_what_looks_like_options(void **state) {
     lk_command_line_done(&typed.line);
 }
 
-static void values_may_look_like_anything(void **state) {
+static void values_may_look_like_options(void **state) {
     struct typed typed;
     (void)state;
 
@@ -158,7 +158,7 @@ static void values_may_look_like_anything(void **state) {
     lk_command_line_done(&typed.line);
 }
 
-static void until_is_reckoned_from_now(void **state) {
+static void until_is_computed_from_now(void **state) {
     struct typed typed;
     (void)state;
 
@@ -184,7 +184,7 @@ static void help_and_version_need_nothing_else(void **state) {
     }
 }
 
-static void mistakes_are_told_with_their_place(void **state) {
+static void mistakes_are_reported_with_their_position(void **state) {
     static const struct {
         const char *text;
         const char *said;
@@ -256,7 +256,7 @@ static void mistakes_are_told_with_their_place(void **state) {
     }
 }
 
-static void json_is_seen_behind_a_mistake(void **state) {
+static void json_is_recognised_after_a_mistake(void **state) {
     struct typed typed;
     (void)state;
 
@@ -267,7 +267,7 @@ static void json_is_seen_behind_a_mistake(void **state) {
     lk_command_line_done(&typed.line);
 }
 
-static void hostile_lengths_are_cut_not_followed(void **state) {
+static void long_arguments_are_truncated_in_messages(void **state) {
     char word[4096];
     char *const argv[] = {"lk", word, NULL};
     (void)state;
@@ -284,7 +284,7 @@ static void hostile_lengths_are_cut_not_followed(void **state) {
     }
 }
 
-/* ---- any words in any order ---------------------------------------------------------------- */
+/* ---- any words in any order ------------------------------------------------------------------ */
 
 /* xorshift64*: the same seed, the same lines. */
 static uint64_t draw(uint64_t *seed) {
@@ -332,7 +332,7 @@ static void check_accepted(const struct typed *typed) {
     }
 }
 
-static void what_may_be_said_often_is_listed_in_order(void **state) {
+static void repeated_options_are_listed_in_order(void **state) {
     struct typed typed;
     (void)state;
 
@@ -347,7 +347,7 @@ static void what_may_be_said_often_is_listed_in_order(void **state) {
     lk_command_line_done(&typed.line);
 }
 
-static void any_words_are_accepted_soundly_or_refused_with_a_text(void **state) {
+static void any_words_are_accepted_or_refused_with_a_message(void **state) {
     const char *given = getenv("LK_TEST_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
     size_t accepted = 0;
@@ -377,18 +377,18 @@ static void any_words_are_accepted_soundly_or_refused_with_a_text(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_stand_anywhere),
-        cmocka_unit_test(letters_mean_what_flock_means),
-        cmocka_unit_test(letters_may_stand_together),
-        cmocka_unit_test(run_takes_all_behind_the_dashes_as_its_own),
-        cmocka_unit_test(dashes_make_words_of_what_looks_like_options),
-        cmocka_unit_test(values_may_look_like_anything),
-        cmocka_unit_test(until_is_reckoned_from_now),
+        cmocka_unit_test(short_options_match_flock),
+        cmocka_unit_test(short_options_can_be_combined),
+        cmocka_unit_test(run_takes_all_words_after_the_dashes),
+        cmocka_unit_test(after_the_dashes_options_are_words),
+        cmocka_unit_test(values_may_look_like_options),
+        cmocka_unit_test(until_is_computed_from_now),
         cmocka_unit_test(help_and_version_need_nothing_else),
-        cmocka_unit_test(mistakes_are_told_with_their_place),
-        cmocka_unit_test(json_is_seen_behind_a_mistake),
-        cmocka_unit_test(hostile_lengths_are_cut_not_followed),
-        cmocka_unit_test(what_may_be_said_often_is_listed_in_order),
-        cmocka_unit_test(any_words_are_accepted_soundly_or_refused_with_a_text),
+        cmocka_unit_test(mistakes_are_reported_with_their_position),
+        cmocka_unit_test(json_is_recognised_after_a_mistake),
+        cmocka_unit_test(long_arguments_are_truncated_in_messages),
+        cmocka_unit_test(repeated_options_are_listed_in_order),
+        cmocka_unit_test(any_words_are_accepted_or_refused_with_a_message),
     };
     return cmocka_run_group_tests_name("command line", tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static lk_result asked(lk_outcome outcome) {
         .outcome = outcome, .paths = paths, .path_count = 1, .owner = "cleo", .expires_in_ms = -1};
 }
 
-static void granted_has_all_that_a_lease_has(void **state) {
+static void granted_has_all_fields_of_a_lease(void **state) {
     lk_result result = asked(LK_GRANTED);
     (void)state;
 
@@ -92,7 +92,7 @@ static void waiting_has_no_token_and_names_blockers(void **state) {
                 "\"expires_in_ms\":0}]}");
 }
 
-static void a_refused_try_left_nothing(void **state) {
+static void a_refused_try_has_no_ticket(void **state) {
     lk_result result = asked(LK_BUSY);
     (void)state;
 
@@ -136,7 +136,7 @@ static void renewed_and_released_are_ok(void **state) {
                 "\"token\":7,\"ttl_ms\":5000,\"expires_in_ms\":5000}");
 }
 
-static void lost_says_so_and_little_else(void **state) {
+static void lost_has_few_fields(void **state) {
     lk_result result = asked(LK_LOST);
     (void)state;
 
@@ -145,7 +145,7 @@ static void lost_says_so_and_little_else(void **state) {
                 "\"error\":\"not held (any more)\"}");
 }
 
-static void a_failure_always_has_a_text(void **state) {
+static void a_failure_always_has_a_message(void **state) {
     (void)state;
 
     lk_form_write_failure(line(), LK_INVALID, "no such thing");
@@ -157,7 +157,7 @@ static void a_failure_always_has_a_text(void **state) {
     expect_line("{\"status\":\"busy\",\"error\":\"not granted: another request blocks it\"}");
 }
 
-static void entries_hold_what_their_mode_has(void **state) {
+static void entries_have_the_fields_of_their_mode(void **state) {
     lk_entry entry = {.path = "db",
                       .owner = "ana",
                       .ticket = 3,
@@ -206,7 +206,7 @@ static void a_waiting_entry_names_blockers_in_show_only(void **state) {
                 "\"note\":\"nightly\",\"expires_in_ms\":900}]}");
 }
 
-static void a_break_is_on_record(void **state) {
+static void a_break_is_an_audit_record(void **state) {
     lk_audit_entry entry = {.at_unix_ms = 1795262400000,
                             .by = "root@h",
                             .reason = "gone",
@@ -249,7 +249,7 @@ static void a_value_comes_as_text_or_as_base64(void **state) {
                 "\"position\":0,\"value_base64\":\"/w==\",\"in_doubt\":true}");
 }
 
-static void base64_is_filled_up(void **state) {
+static void base64_is_padded(void **state) {
     static const struct {
         const char *bytes;
         const char *text;
@@ -273,7 +273,7 @@ static void base64_is_filled_up(void **state) {
     }
 }
 
-static void a_claim_has_a_value_where_the_item_has_one(void **state) {
+static void a_claim_has_the_value_of_its_item(void **state) {
     lk_claim_info claim = {.queue = "q",
                            .id = "1",
                            .owner = "ana",
@@ -299,7 +299,7 @@ static void a_claim_has_a_value_where_the_item_has_one(void **state) {
     expect_line("{\"status\":\"ok\",\"added\":false}");
 }
 
-static void an_item_has_what_its_state_has(void **state) {
+static void an_item_has_the_fields_of_its_state(void **state) {
     char *needs[] = {"pool?limit=3"};
     lk_item_info item = {
         .id = "1", .state = "ready", .attempts = 1, .due_in_ms = -1, .expires_in_ms = -1};
@@ -328,7 +328,7 @@ static void an_item_has_what_its_state_has(void **state) {
                 "\"attempts\":1,\"owner\":\"ana\",\"expires_in_ms\":5}");
 }
 
-static void counts_come_by_name(void **state) {
+static void counts_have_names(void **state) {
     lk_queue_stats stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     (void)state;
 
@@ -351,7 +351,7 @@ static void a_report_s_lines_are_fields(void **state) {
                 "\"round_trip_us\":12,\"clock_offset_us\":-3}");
 }
 
-static void text_that_is_none_can_still_be_told(void **state) {
+static void invalid_utf8_is_escaped(void **state) {
     (void)state;
 
     lk_form_write_failure(line(), LK_INVALID, "a\xFF\xC3\xA9\xE2\x82\n\"");
@@ -359,9 +359,9 @@ static void text_that_is_none_can_still_be_told(void **state) {
                 "\\n\\\"\"}");
 }
 
-/* ---- exhausted memory ---------------------------------------------------------------------- */
+/* ---- exhausted memory ------------------------------------------------------------------------ */
 
-static void what_has_no_room_fails_as_a_whole(void **state) {
+static void a_record_that_does_not_fit_fails_as_a_whole(void **state) {
     lk_result result = asked(LK_BUSY);
     struct lk_buffer whole = {.max = 0};
     struct lk_form_writer writer = lk_form_writer_json(&whole);
@@ -380,7 +380,7 @@ static void what_has_no_room_fails_as_a_whole(void **state) {
     lk_buffer_done(&whole);
 }
 
-static void numbers_with_a_fraction_are_told_as_such(void **state) {
+static void numbers_keep_their_fraction(void **state) {
     static const struct {
         double number;
         const char *text;
@@ -397,7 +397,7 @@ static void numbers_with_a_fraction_are_told_as_such(void **state) {
 }
 
 /* Of lines with the same name the last counts, where the first stands. */
-static void a_report_says_each_name_once(void **state) {
+static void a_report_has_each_name_once(void **state) {
     lk_report report = {.text = "a\xFF: 1\nb: 2\na\xFE: 3", .warnings = ""};
     (void)state;
 
@@ -408,27 +408,27 @@ static void a_report_says_each_name_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(granted_has_all_that_a_lease_has),
+        cmocka_unit_test(granted_has_all_fields_of_a_lease),
         cmocka_unit_test(granted_with_a_fixed_end_has_no_ttl),
         cmocka_unit_test(waiting_has_no_token_and_names_blockers),
-        cmocka_unit_test(a_refused_try_left_nothing),
+        cmocka_unit_test(a_refused_try_has_no_ticket),
         cmocka_unit_test(deadlock_names_its_cycle),
         cmocka_unit_test(renewed_and_released_are_ok),
-        cmocka_unit_test(lost_says_so_and_little_else),
-        cmocka_unit_test(a_failure_always_has_a_text),
-        cmocka_unit_test(entries_hold_what_their_mode_has),
+        cmocka_unit_test(lost_has_few_fields),
+        cmocka_unit_test(a_failure_always_has_a_message),
+        cmocka_unit_test(entries_have_the_fields_of_their_mode),
         cmocka_unit_test(a_waiting_entry_names_blockers_in_show_only),
-        cmocka_unit_test(a_break_is_on_record),
+        cmocka_unit_test(a_break_is_an_audit_record),
         cmocka_unit_test(a_value_comes_as_text_or_as_base64),
-        cmocka_unit_test(base64_is_filled_up),
-        cmocka_unit_test(a_claim_has_a_value_where_the_item_has_one),
-        cmocka_unit_test(an_item_has_what_its_state_has),
-        cmocka_unit_test(counts_come_by_name),
+        cmocka_unit_test(base64_is_padded),
+        cmocka_unit_test(a_claim_has_the_value_of_its_item),
+        cmocka_unit_test(an_item_has_the_fields_of_its_state),
+        cmocka_unit_test(counts_have_names),
         cmocka_unit_test(a_report_s_lines_are_fields),
-        cmocka_unit_test(text_that_is_none_can_still_be_told),
-        cmocka_unit_test(what_has_no_room_fails_as_a_whole),
-        cmocka_unit_test(numbers_with_a_fraction_are_told_as_such),
-        cmocka_unit_test(a_report_says_each_name_once),
+        cmocka_unit_test(invalid_utf8_is_escaped),
+        cmocka_unit_test(a_record_that_does_not_fit_fails_as_a_whole),
+        cmocka_unit_test(numbers_keep_their_fraction),
+        cmocka_unit_test(a_report_has_each_name_once),
     };
     return cmocka_run_group_tests_name("form", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "cli/work/item.h"
 #include "unit.h"
 
-static void the_mark_is_replaced_in_every_word_but_the_first(void **state) {
+static void the_placeholder_is_replaced_in_every_word_but_the_first(void **state) {
     static char *const command[] = {"{id}", "{id}", "a{id}b{id}", "{i}{id",
                                     "",     "id}",  "{{id}}",     NULL};
     static const char *const known[] = {"{id}", "4711", "a4711b4711", "{i}{id",
@@ -23,7 +23,7 @@ static void the_mark_is_replaced_in_every_word_but_the_first(void **state) {
     free(words);
 }
 
-static void an_id_may_be_longer_or_shorter_than_its_mark(void **state) {
+static void an_id_may_be_longer_or_shorter_than_the_placeholder(void **state) {
     char id[256];
     static char *const command[] = {"cmd", "{id}{id}{id}", NULL};
     (void)state;
@@ -46,7 +46,7 @@ static void count(struct lk_pool_counters *tally, size_t place, lk_work_step ste
     lk_pool_counters_count(tally, place, &progress);
 }
 
-static void a_tally_names_what_there_is(void **state) {
+static void counters_that_are_zero_are_not_printed(void **state) {
     struct lk_pool_counters *tally = lk_pool_counters_new();
     char text[160];
     (void)state;
@@ -72,7 +72,7 @@ static void a_tally_names_what_there_is(void **state) {
     lk_pool_counters_free(tally);
 }
 
-static void a_failure_is_said_once(void **state) {
+static void a_failure_is_printed_once(void **state) {
     struct lk_pool_counters *tally = lk_pool_counters_new();
     (void)state;
 
@@ -84,10 +84,10 @@ static void a_failure_is_said_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mark_is_replaced_in_every_word_but_the_first),
-        cmocka_unit_test(an_id_may_be_longer_or_shorter_than_its_mark),
-        cmocka_unit_test(a_tally_names_what_there_is),
-        cmocka_unit_test(a_failure_is_said_once),
+        cmocka_unit_test(the_placeholder_is_replaced_in_every_word_but_the_first),
+        cmocka_unit_test(an_id_may_be_longer_or_shorter_than_the_placeholder),
+        cmocka_unit_test(counters_that_are_zero_are_not_printed),
+        cmocka_unit_test(a_failure_is_printed_once),
     };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

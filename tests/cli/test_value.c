@@ -11,7 +11,7 @@
 
 static const int64_t untouched = -77;
 
-static void number_is_digits_within_its_bounds(void **state) {
+static void a_number_is_digits_within_its_bounds(void **state) {
     static const struct {
         const char *text;
         int64_t number;
@@ -25,7 +25,7 @@ static void number_is_digits_within_its_bounds(void **state) {
     }
 }
 
-static void number_reaches_its_type_s_end(void **state) {
+static void a_number_can_be_the_largest_of_its_type(void **state) {
     int64_t number = untouched;
     (void)state;
 
@@ -37,7 +37,7 @@ static void number_reaches_its_type_s_end(void **state) {
     assert_int_equal(number, untouched);
 }
 
-static void number_of_one_digit_has_its_bound_too(void **state) {
+static void a_number_of_one_digit_is_checked_against_its_bound(void **state) {
     int64_t number = untouched;
     (void)state;
 
@@ -48,7 +48,7 @@ static void number_of_one_digit_has_its_bound_too(void **state) {
     assert_int_equal(number, untouched);
 }
 
-static void number_refuses_with_the_place(void **state) {
+static void a_bad_number_is_refused_with_its_position(void **state) {
     static const struct {
         const char *text;
         const char *said;
@@ -79,7 +79,7 @@ static void number_refuses_with_the_place(void **state) {
     }
 }
 
-static void duration_knows_its_units_and_decimals(void **state) {
+static void durations_have_units_and_decimals(void **state) {
     static const struct {
         const char *text;
         int64_t ms;
@@ -111,7 +111,7 @@ static void duration_knows_its_units_and_decimals(void **state) {
     }
 }
 
-static void duration_refuses_with_the_place(void **state) {
+static void a_bad_duration_is_refused_with_its_position(void **state) {
     static const struct {
         const char *text;
         const char *said;
@@ -152,7 +152,7 @@ static void duration_refuses_with_the_place(void **state) {
 /* 2026-11-21T12:00:00Z */
 #define NOON_MS INT64_C(1795262400000)
 
-static void time_reads_rfc_3339(void **state) {
+static void times_of_rfc_3339_are_parsed(void **state) {
     static const struct {
         const char *text;
         int64_t after_noon_ms;
@@ -173,7 +173,7 @@ static void time_reads_rfc_3339(void **state) {
     }
 }
 
-static void time_of_day_is_the_next_such_moment(void **state) {
+static void a_time_of_day_is_its_next_occurrence(void **state) {
     static const struct {
         const char *text;
         int64_t hours_after_noon; /* UTC */
@@ -197,7 +197,7 @@ static void time_of_day_is_the_next_such_moment(void **state) {
     tzset();
 }
 
-static void time_of_day_crosses_the_change_of_clocks(void **state) {
+static void a_time_of_day_respects_daylight_saving(void **state) {
     /* 2026-10-24T12:00:00Z is 14:00 in summer; the clocks go back in the night. */
     const int64_t now_ms = INT64_C(1792843200000);
     int64_t unix_ms = untouched;
@@ -211,7 +211,7 @@ static void time_of_day_crosses_the_change_of_clocks(void **state) {
     tzset();
 }
 
-static void time_refuses_with_the_place(void **state) {
+static void a_bad_time_is_refused_with_its_position(void **state) {
     static const struct {
         const char *text;
         const char *said;
@@ -254,16 +254,16 @@ static void time_refuses_with_the_place(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(number_is_digits_within_its_bounds),
-        cmocka_unit_test(number_reaches_its_type_s_end),
-        cmocka_unit_test(number_of_one_digit_has_its_bound_too),
-        cmocka_unit_test(number_refuses_with_the_place),
-        cmocka_unit_test(duration_knows_its_units_and_decimals),
-        cmocka_unit_test(duration_refuses_with_the_place),
-        cmocka_unit_test(time_reads_rfc_3339),
-        cmocka_unit_test(time_of_day_is_the_next_such_moment),
-        cmocka_unit_test(time_of_day_crosses_the_change_of_clocks),
-        cmocka_unit_test(time_refuses_with_the_place),
+        cmocka_unit_test(a_number_is_digits_within_its_bounds),
+        cmocka_unit_test(a_number_can_be_the_largest_of_its_type),
+        cmocka_unit_test(a_number_of_one_digit_is_checked_against_its_bound),
+        cmocka_unit_test(a_bad_number_is_refused_with_its_position),
+        cmocka_unit_test(durations_have_units_and_decimals),
+        cmocka_unit_test(a_bad_duration_is_refused_with_its_position),
+        cmocka_unit_test(times_of_rfc_3339_are_parsed),
+        cmocka_unit_test(a_time_of_day_is_its_next_occurrence),
+        cmocka_unit_test(a_time_of_day_respects_daylight_saving),
+        cmocka_unit_test(a_bad_time_is_refused_with_its_position),
     };
     return cmocka_run_group_tests_name("value", tests, NULL, NULL);
 }

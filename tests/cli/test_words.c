@@ -90,7 +90,7 @@ static void columns_are_aligned_by_characters(void **state) {
     free(text);
 }
 
-static void near_words_are_alike_and_far_ones_not(void **state) {
+static void similar_words_are_suggested(void **state) {
     (void)state;
 
     assert_int_equal(lk_likeness("acquire", 7, "acquire"), 0);
@@ -117,7 +117,7 @@ static char *help_of(const struct lk_cli_command *command) {
     return text;
 }
 
-static void every_command_has_its_help(void **state) {
+static void every_command_has_a_help_text(void **state) {
     char *overview = help_of(NULL);
     (void)state;
 
@@ -142,7 +142,7 @@ static void every_command_has_its_help(void **state) {
     free(overview);
 }
 
-static void help_names_the_command_s_options_and_no_others(void **state) {
+static void help_lists_exactly_the_options_of_the_command(void **state) {
     (void)state;
 
     for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
@@ -198,9 +198,9 @@ int main(void) {
         cmocka_unit_test(durations_have_two_units_at_most),
         cmocka_unit_test(foreign_text_cannot_move_the_cursor),
         cmocka_unit_test(columns_are_aligned_by_characters),
-        cmocka_unit_test(near_words_are_alike_and_far_ones_not),
-        cmocka_unit_test(every_command_has_its_help),
-        cmocka_unit_test(help_names_the_command_s_options_and_no_others),
+        cmocka_unit_test(similar_words_are_suggested),
+        cmocka_unit_test(every_command_has_a_help_text),
+        cmocka_unit_test(help_lists_exactly_the_options_of_the_command),
         cmocka_unit_test(help_fits_a_terminal),
         cmocka_unit_test(the_shell_s_owner_is_stable_and_fits),
     };

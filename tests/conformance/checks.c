@@ -250,7 +250,7 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
     if (words_accept(words, "blocked")) {
         ret_check->kind = CHECK_BLOCKED_BY;
         return words_accept(words, "by") ? blockers_read(arena, words, ret_check, complaint)
-                                         : complain(complaint, "blocked by whom?");
+                                         : complain(complaint, "'blocked by' needs an owner");
     }
     if (words_accept(words, "names")) {
         ret_check->kind = CHECK_NAMES;
@@ -315,19 +315,19 @@ bool checks_read(struct arena *arena, struct words *words, const struct check **
     return line_end_read(words, complaint);
 }
 
-/* PERSON broke PART held|awaited by OWNER */
+/* ADMIN broke PART held|awaited by OWNER */
 static bool audit_entry_read(struct words *words, struct entry_check *entry,
                              struct complaint *complaint) {
-    if (!name_read(words, "who broke it", &entry->by, complaint)) {
+    if (!name_read(words, "the owner of the break", &entry->by, complaint)) {
         return false;
     }
     if (!words_accept(words, "broke")
         || !name_read(words, "the path that was broken", &entry->part, complaint)) {
-        return complain(complaint, "PERSON broke PATH held by OWNER, or awaited by OWNER");
+        return complain(complaint, "ADMIN broke PATH held by OWNER, or awaited by OWNER");
     }
     entry->held = words_accept(words, "held");
     if ((!entry->held && !words_accept(words, "awaited")) || !words_accept(words, "by")) {
-        return complain(complaint, "PERSON broke PATH held by OWNER, or awaited by OWNER");
+        return complain(complaint, "ADMIN broke PATH held by OWNER, or awaited by OWNER");
     }
     return name_read(words, "the owner", &entry->owner, complaint);
 }

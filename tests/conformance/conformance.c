@@ -404,7 +404,7 @@ static bool choose(struct run *run) {
     return run->played_count > 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status;

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "follow.h"
-#include "judge.h"
-#include "look.h"
-#include "scene.h"
+#include "compare.h"
+#include "listing.h"
+#include "playback.h"
+#include "watch.h"
 #include "work.h"
 
 enum {
@@ -26,7 +26,7 @@ enum {
     DESCRIPTION_MAX = 900,
 };
 
-int64_t scene_now_us(void) {
+int64_t playback_now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
@@ -45,18 +45,19 @@ static void sleep_us(int64_t duration_us) {
     }
 }
 
-const char *scene_owner(const struct scene *scene, const char *name) {
-    const struct witness_name *kept = name != NULL ? witness_kept(&scene->witness, name) : NULL;
+const char *playback_owner(const struct playback *playback, const char *name) {
+    const struct observed_name *kept =
+        name != NULL ? observed_kept(&playback->observed, name) : NULL;
     return kept != NULL && kept->text != NULL ? kept->text : name;
 }
 
-bool scene_token(const struct scene *scene, const char *name, uint64_t *ret_token,
-                 struct complaint *complaint) {
+bool playback_token(const struct playback *playback, const char *name, uint64_t *ret_token,
+                    struct complaint *complaint) {
     *ret_token = 0;
     if (name == NULL) {
         return true;
     }
-    const struct witness_name *kept = witness_kept(&scene->witness, name);
+    const struct observed_name *kept = observed_kept(&playback->observed, name);
     if (kept == NULL || kept->token == 0) {
         return complain(complaint, "no token was kept as %s", name);
     }
@@ -64,22 +65,23 @@ bool scene_token(const struct scene *scene, const char *name, uint64_t *ret_toke
     return true;
 }
 
-static struct witness_record *record_of(struct scene *scene, const struct step *step) {
-    const char *owner = scene_owner(scene, step->owner);
-    return witness_find(&scene->witness, owner != NULL ? owner : "", step->parts, step->part_count);
+static struct observed_record *record_of(struct playback *playback, const struct step *step) {
+    const char *owner = playback_owner(playback, step->owner);
+    return observed_find(&playback->observed, owner != NULL ? owner : "", step->parts,
+                         step->part_count);
 }
 
-static lk_request request_of(const struct scene *scene, const struct step *step) {
+static lk_request request_of(const struct playback *playback, const struct step *step) {
     const struct step_options *options = &step->options;
     lk_request request = lk_request_init(step->parts, step->part_count);
-    request.owner = scene_owner(scene, step->owner);
+    request.owner = playback_owner(playback, step->owner);
     request.style = step->kind == STEP_TRY ? LK_TRY : step->kind == STEP_ASK ? LK_QUEUE : LK_WAIT;
-    request.ttl_ms = stretched(options->ttl_ms, scene->stretch);
+    request.ttl_ms = stretched(options->ttl_ms, playback->stretch);
     if (options->until_said) {
-        request.until_unix_ms = unix_ms() + stretched(options->until_ms, scene->stretch);
+        request.until_unix_ms = unix_ms() + stretched(options->until_ms, playback->stretch);
     }
     if (options->wait_ms >= 0) {
-        request.wait_ms = stretched(options->wait_ms, scene->stretch);
+        request.wait_ms = stretched(options->wait_ms, playback->stretch);
     }
     request.shared = options->shared;
     request.limit = options->limit;
@@ -92,47 +94,47 @@ static lk_request request_of(const struct scene *scene, const struct step *step)
     return request;
 }
 
-static struct sight sight_of(const struct answer *answer, bool blockers_asked) {
+static struct observation observation_of(const struct answer *answer, bool blockers_asked) {
     const lk_result *result = answer->result;
-    struct sight sight = {.outcome = answer->outcome,
-                          .error = answer->error.text,
-                          .blockers_asked = blockers_asked,
-                          .expires_in_ms = -1};
+    struct observation observation = {.outcome = answer->outcome,
+                                      .error = answer->error.text,
+                                      .blockers_asked = blockers_asked,
+                                      .expires_in_ms = -1};
     if (result == NULL) {
-        return sight;
+        return observation;
     }
     if (result->error != NULL && result->error[0] != '\0') {
-        sight.error = result->error;
+        observation.error = result->error;
     }
-    sight.owner = result->owner;
-    sight.paths = result->paths;
-    sight.path_count = result->path_count;
-    sight.ticket = result->ticket;
-    sight.token = result->token;
-    sight.ttl_ms = result->ttl_ms;
-    sight.expires_in_ms = result->expires_in_ms;
-    sight.in_use = result->in_use;
-    sight.position = result->position;
-    sight.created = result->created;
-    sight.fixed = result->fixed;
-    sight.blockers = result->blockers;
-    sight.blocker_count = result->blocker_count;
-    sight.cycle = result->cycle;
-    sight.cycle_count = result->cycle_count;
-    sight.value = result->value;
-    sight.value_size = result->value_size;
-    sight.in_doubt = result->in_doubt;
-    return sight;
+    observation.owner = result->owner;
+    observation.paths = result->paths;
+    observation.path_count = result->path_count;
+    observation.ticket = result->ticket;
+    observation.token = result->token;
+    observation.ttl_ms = result->ttl_ms;
+    observation.expires_in_ms = result->expires_in_ms;
+    observation.in_use = result->in_use;
+    observation.position = result->position;
+    observation.created = result->created;
+    observation.fixed = result->fixed;
+    observation.blockers = result->blockers;
+    observation.blocker_count = result->blocker_count;
+    observation.cycle = result->cycle;
+    observation.cycle_count = result->cycle_count;
+    observation.value = result->value;
+    observation.value_size = result->value_size;
+    observation.in_doubt = result->in_doubt;
+    return observation;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static bool make_call(struct scene *scene, const struct step *step, const lk_request *request,
+static bool make_call(struct playback *playback, const struct step *step, const lk_request *request,
                       struct answer *ret_answer, struct complaint *complaint) {
     struct answer answer = {0};
     uint64_t token;
-    lk_store *store = stage_store(&scene->stage, step->owner, complaint);
-    if (store == NULL || !scene_token(scene, step->options.token, &token, complaint)) {
+    lk_store *store = handles_store(&playback->handles, step->owner, complaint);
+    if (store == NULL || !playback_token(playback, step->options.token, &token, complaint)) {
         return false;
     }
     switch (step->kind) {
@@ -148,8 +150,8 @@ static bool make_call(struct scene *scene, const struct step *step, const lk_req
         break;
     case STEP_GET:
     case STEP_CANCEL:
-        if (!stage_end(&scene->stage, record_of(scene, step), step->kind == STEP_CANCEL,
-                       (long)(PATIENCE_MS * scene->stretch), &answer, complaint)) {
+        if (!handles_end(&playback->handles, record_of(playback, step), step->kind == STEP_CANCEL,
+                         (long)(PATIENCE_MS * playback->stretch), &answer, complaint)) {
             return false;
         }
         break;
@@ -162,18 +164,18 @@ static bool make_call(struct scene *scene, const struct step *step, const lk_req
 }
 
 /* Keeps the books of deadlines after a call that began at `called_us`. */
-static void keep_books(struct scene *scene, const struct step *step, const lk_request *request,
-                       lk_outcome outcome, int64_t called_us) {
-    struct witness_record *record = record_of(scene, step);
-    int64_t ttl_ms = request->ttl_ms != 0 ? request->ttl_ms : SCENE_TTL_DEFAULT_MS;
+static void keep_books(struct playback *playback, const struct step *step,
+                       const lk_request *request, lk_outcome outcome, int64_t called_us) {
+    struct observed_record *record = record_of(playback, step);
+    int64_t ttl_ms = request->ttl_ms != 0 ? request->ttl_ms : PLAYBACK_TTL_DEFAULT_MS;
     if (step->kind == STEP_GET) {
-        ttl_ms = record->ttl_ms; /* as the wait was begun */
+        ttl_ms = record->ttl_ms; /* as the wait was wait */
     }
     bool known = record->deadline_ms >= 0;
     switch (outcome) {
     case LK_OK:
         if (step->kind == STEP_RELEASE) {
-            witness_forget_promise(record);
+            observed_forget_promise(record);
             return;
         }
         ttl_ms = request->ttl_ms != 0 ? request->ttl_ms : record->ttl_ms;
@@ -191,63 +193,66 @@ static void keep_books(struct scene *scene, const struct step *step, const lk_re
         return;
     }
     if (ttl_ms < STRETCHED_FROM_MS) {
-        witness_forget_promise(record); /* too short to be watched: nothing may depend on it */
+        observed_forget_promise(record); /* too short to be watched: nothing may depend on it */
     } else if (step->options.until_said) {
-        witness_promise(record, scene->now_ms, stretched(step->options.until_ms, scene->stretch),
-                        called_us + stretched(step->options.until_ms, scene->stretch) * 1000
-                            - 1000);
+        observed_promise(
+            record, playback->now_ms, stretched(step->options.until_ms, playback->stretch),
+            called_us + stretched(step->options.until_ms, playback->stretch) * 1000 - 1000);
         record->fixed = true;
     } else if (!record->fixed) {
-        witness_promise(record, scene->now_ms, ttl_ms, called_us + ttl_ms * 1000);
+        observed_promise(record, playback->now_ms, ttl_ms, called_us + ttl_ms * 1000);
     }
 }
 
-static bool judge_call(struct scene *scene, const struct step *step, const struct sight *sight,
-                       struct complaint *complaint) {
-    struct judgement judgement = {
-        .witness = &scene->witness,
-        .greatest_before = witness_greatest(&scene->witness, sight->paths, sight->path_count),
-        .stretch = scene->stretch,
+static bool compare_call(struct playback *playback, const struct step *step,
+                         const struct observation *observation, struct complaint *complaint) {
+    struct comparison comparison = {
+        .observed = &playback->observed,
+        .greatest_before =
+            observed_greatest(&playback->observed, observation->paths, observation->path_count),
+        .stretch = playback->stretch,
     };
-    if (sight->owner != NULL && sight->path_count > 0) {
-        judgement.before = *witness_find(&scene->witness, sight->owner,
-                                         (const char *const *)sight->paths, sight->path_count);
+    if (observation->owner != NULL && observation->path_count > 0) {
+        comparison.before =
+            *observed_find(&playback->observed, observation->owner,
+                           (const char *const *)observation->paths, observation->path_count);
     }
-    if (sight->outcome != step->outcome) {
+    if (observation->outcome != step->outcome) {
         return complain(complaint, "expected %s, got %s", lk_outcome_name(step->outcome),
-                        lk_outcome_name(sight->outcome));
+                        lk_outcome_name(observation->outcome));
     }
-    if (!witness_laws(&scene->witness, sight, complaint)) {
+    if (!observed_check_rules(&playback->observed, observation, complaint)) {
         return false;
     }
-    if (sight->outcome == LK_GRANTED || sight->outcome == LK_WAITING) {
-        witness_remember(&scene->witness, sight);
+    if (observation->outcome == LK_GRANTED || observation->outcome == LK_WAITING) {
+        observed_remember(&playback->observed, observation);
     }
-    return judge(&judgement, sight, step->checks, step->check_count, complaint);
+    return compare(&comparison, observation, step->checks, step->check_count, complaint);
 }
 
-bool scene_judge(struct scene *scene, const struct step *step, const struct sight *sight,
-                 struct complaint *complaint) {
-    bool as_expected = judge_call(scene, step, sight, complaint);
+bool playback_compare(struct playback *playback, const struct step *step,
+                      const struct observation *observation, struct complaint *complaint) {
+    bool as_expected = compare_call(playback, step, observation, complaint);
     if (!as_expected) {
         char description[DESCRIPTION_MAX];
-        fprintf(scene->report, "    answer: %s\n",
-                sight_describe(sight, description, sizeof description));
+        fprintf(playback->report, "    answer: %s\n",
+                observation_describe(observation, description, sizeof description));
     }
     return as_expected;
 }
 
-/* A crowd asks, one owner behind the other: of each the outcome alone is looked at. */
-static bool play_crowd(struct scene *scene, const struct step *step, struct complaint *complaint) {
+/* Many owners ask, one after the other; only the outcomes are compared. */
+static bool play_many(struct playback *playback, const struct step *step,
+                      struct complaint *complaint) {
     for (uint32_t i = 1; i <= step->options.times; i++) {
-        lk_request request = request_of(scene, step);
+        lk_request request = request_of(playback, step);
         struct answer answer = {0};
         char owner[OWNER_MAX];
         lk_outcome outcome;
 
         (void)snprintf(owner, sizeof owner, "%s%u", step->owner, i);
         request.owner = owner;
-        if (!make_call(scene, step, &request, &answer, complaint)) {
+        if (!make_call(playback, step, &request, &answer, complaint)) {
             return false;
         }
         outcome = answer.outcome;
@@ -260,36 +265,38 @@ static bool play_crowd(struct scene *scene, const struct step *step, struct comp
     return true;
 }
 
-static bool play_call(struct scene *scene, const struct step *step, struct complaint *complaint) {
+static bool play_call(struct playback *playback, const struct step *step,
+                      struct complaint *complaint) {
     struct answer answer = {0};
-    lk_request request = request_of(scene, step);
-    int64_t called_us = scene_now_us();
-    if (!make_call(scene, step, &request, &answer, complaint)) {
+    lk_request request = request_of(playback, step);
+    int64_t called_us = playback_now_us();
+    if (!make_call(playback, step, &request, &answer, complaint)) {
         return false;
     }
     if (step->kind == STEP_WAIT || step->kind == STEP_GET) {
         /* A call that blocks moves the scenario's clock by as long as it took. */
-        scene->now_ms += (scene_now_us() - called_us) / 1000;
-        called_us = scene_now_us();
+        playback->now_ms += (playback_now_us() - called_us) / 1000;
+        called_us = playback_now_us();
         if (answer.outcome == LK_GRANTED) {
-            witness_let_pass(&scene->witness, called_us);
+            observed_let_pass(&playback->observed, called_us);
         }
     }
-    keep_books(scene, step, &request, answer.outcome, called_us);
-    struct sight sight = sight_of(&answer, request.blockers_max > 0);
-    sight.blocked = request.style == LK_WAIT;
-    bool as_expected = scene_judge(scene, step, &sight, complaint);
+    keep_books(playback, step, &request, answer.outcome, called_us);
+    struct observation observation = observation_of(&answer, request.blockers_max > 0);
+    observation.blocked = request.style == LK_WAIT;
+    bool as_expected = playback_compare(playback, step, &observation, complaint);
     answer_done(&answer);
     return as_expected;
 }
 
-static bool play_break(struct scene *scene, const struct step *step, struct complaint *complaint) {
-    lk_store *store = stage_store(&scene->stage, step->owner, complaint);
+static bool play_break(struct playback *playback, const struct step *step,
+                       struct complaint *complaint) {
+    lk_store *store = handles_store(&playback->handles, step->owner, complaint);
     lk_break_request request = {.size = sizeof request,
                                 .path = step->parts[0],
                                 .reason = step->options.reason,
                                 .by = step->owner,
-                                .owner = scene_owner(scene, step->options.of_owner),
+                                .owner = playback_owner(playback, step->options.of_owner),
                                 .at_once = step->options.at_once};
     lk_error error = {0};
     size_t count = 0;
@@ -297,59 +304,63 @@ static bool play_break(struct scene *scene, const struct step *step, struct comp
         return false;
     }
     lk_outcome outcome = lk_break(store, &request, &count, &error);
-    struct sight sight = {.outcome = outcome, .error = error.text, .count = count};
-    struct judgement judgement = {.witness = &scene->witness, .stretch = scene->stretch};
+    struct observation observation = {.outcome = outcome, .error = error.text, .count = count};
+    struct comparison comparison = {.observed = &playback->observed, .stretch = playback->stretch};
     if (outcome != step->outcome) {
         return complain(complaint, "expected %s, got %s: %s", lk_outcome_name(step->outcome),
                         lk_outcome_name(outcome), error.text);
     }
-    return judge(&judgement, &sight, step->checks, step->check_count, complaint);
+    return compare(&comparison, &observation, step->checks, step->check_count, complaint);
 }
 
-/* Begins a wait, and goes on when it is in line or over. */
-static bool play_begin(struct scene *scene, const struct step *step, struct complaint *complaint) {
-    lk_store *store = stage_store(&scene->stage, step->owner, complaint);
-    lk_request request = request_of(scene, step);
-    struct witness_record *record = record_of(scene, step);
-    struct look look = {.store = store,
-                        .witness = &scene->witness,
-                        .owner = scene_owner(scene, step->owner),
-                        .stretch = scene->stretch};
-    if (store == NULL || !stage_begin(&scene->stage, store, &request, record, complaint)) {
+/* Begins a wait, and continues when its request is in the queue or the wait is over. */
+static bool play_begin(struct playback *playback, const struct step *step,
+                       struct complaint *complaint) {
+    lk_store *store = handles_store(&playback->handles, step->owner, complaint);
+    lk_request request = request_of(playback, step);
+    struct observed_record *record = record_of(playback, step);
+    struct listing_context context = {.store = store,
+                                      .observed = &playback->observed,
+                                      .owner = playback_owner(playback, step->owner),
+                                      .stretch = playback->stretch};
+    if (store == NULL || !handles_begin(&playback->handles, store, &request, record, complaint)) {
         return false;
     }
-    witness_forget_promise(record); /* kept alive while it blocks, R10 */
-    record->ttl_ms = request.ttl_ms != 0 ? request.ttl_ms : SCENE_TTL_DEFAULT_MS;
-    int64_t until_us = scene_now_us() + (int64_t)PATIENCE_MS * 1000 * scene->stretch;
-    while (!stage_is_over(&scene->stage, record) && !look_is_there(&look, step)) {
-        if (scene_now_us() > until_us) {
-            return complain(complaint, "the wait is not in line after %d ms", PATIENCE_MS);
+    observed_forget_promise(record); /* kept alive while it blocks, R10 */
+    record->ttl_ms = request.ttl_ms != 0 ? request.ttl_ms : PLAYBACK_TTL_DEFAULT_MS;
+    int64_t until_us = playback_now_us() + (int64_t)PATIENCE_MS * 1000 * playback->stretch;
+    while (!handles_is_over(&playback->handles, record) && !listing_is_there(&context, step)) {
+        if (playback_now_us() > until_us) {
+            return complain(complaint, "the request is not in the queue after %d ms", PATIENCE_MS);
         }
         sleep_us(POLL_US);
     }
     return true;
 }
 
-static bool play_pause(struct scene *scene, const struct step *step, struct complaint *complaint) {
-    int64_t duration_ms = stretched(step->options.wait_ms, scene->stretch);
+static bool play_pause(struct playback *playback, const struct step *step,
+                       struct complaint *complaint) {
+    int64_t duration_ms = stretched(step->options.wait_ms, playback->stretch);
     sleep_us(duration_ms * 1000);
-    scene->now_ms += duration_ms;
-    if (witness_in_doubt(&scene->witness, scene->now_ms)) {
+    playback->now_ms += duration_ms;
+    if (observed_in_doubt(&playback->observed, playback->now_ms)) {
         return complain(complaint, "the scenario is wrong: this pause ends too near to a deadline");
     }
     return true;
 }
 
-static bool play_look(struct scene *scene, const struct step *step, struct complaint *complaint) {
-    lk_store *store = stage_store(&scene->stage, "Observer", complaint);
-    struct look look = {.store = store,
-                        .witness = &scene->witness,
-                        .owner = scene_owner(scene, step->owner),
-                        .stretch = scene->stretch};
-    return store != NULL && look_play(&look, step, complaint);
+static bool play_listing(struct playback *playback, const struct step *step,
+                         struct complaint *complaint) {
+    lk_store *store = handles_store(&playback->handles, "Observer", complaint);
+    struct listing_context context = {.store = store,
+                                      .observed = &playback->observed,
+                                      .owner = playback_owner(playback, step->owner),
+                                      .stretch = playback->stretch};
+    return store != NULL && listing_play(&context, step, complaint);
 }
 
-static bool play_step(struct scene *scene, const struct step *step, struct complaint *complaint) {
+static bool play_step(struct playback *playback, const struct step *step,
+                      struct complaint *complaint) {
     switch (step->kind) {
     case STEP_ASK:
     case STEP_TRY:
@@ -358,17 +369,17 @@ static bool play_step(struct scene *scene, const struct step *step, struct compl
     case STEP_CANCEL:
     case STEP_RENEW:
     case STEP_RELEASE:
-        return step->options.times > 0 ? play_crowd(scene, step, complaint)
-                                       : play_call(scene, step, complaint);
+        return step->options.times > 0 ? play_many(playback, step, complaint)
+                                       : play_call(playback, step, complaint);
     case STEP_BREAK:
-        return play_break(scene, step, complaint);
+        return play_break(playback, step, complaint);
     case STEP_BEGIN:
-        return play_begin(scene, step, complaint);
+        return play_begin(playback, step, complaint);
     case STEP_PAUSE:
-        return play_pause(scene, step, complaint);
+        return play_pause(playback, step, complaint);
     case STEP_REOPEN:
-        follow_stop(scene);
-        stage_close(&scene->stage);
+        watch_stop(playback);
+        handles_close(&playback->handles);
         return true;
     case STEP_PUT:
     case STEP_DELETE:
@@ -380,24 +391,24 @@ static bool play_step(struct scene *scene, const struct step *step, struct compl
     case STEP_CLAIM:
     case STEP_ITEMS:
     case STEP_COUNTS:
-        return work_play(scene, step, complaint);
+        return work_play(playback, step, complaint);
     case STEP_WATCH:
     case STEP_EVENTS:
     case STEP_BOUND:
-        return follow_play(scene, step, complaint);
+        return watch_play(playback, step, complaint);
     default:
-        return play_look(scene, step, complaint);
+        return play_listing(playback, step, complaint);
     }
 }
 
-static void report_failure(struct scene *scene, const struct step *step,
+static void report_failure(struct playback *playback, const struct step *step,
                            const struct complaint *complaint) {
     struct complaint ignored;
-    fprintf(scene->report, "    %s.scenario:%d: %s\n    %s\n", scene->scenario->file, step->line,
-            step->text, complaint->text);
-    lk_store *store = stage_store(&scene->stage, "Observer", &ignored);
+    fprintf(playback->report, "    %s.scenario:%d: %s\n    %s\n", playback->scenario->file,
+            step->line, step->text, complaint->text);
+    lk_store *store = handles_store(&playback->handles, "Observer", &ignored);
     if (store != NULL) {
-        look_report(store, scene->report);
+        listing_report(store, playback->report);
     }
 }
 
@@ -405,11 +416,12 @@ static void report_failure(struct scene *scene, const struct step *step,
  * Whether the step ended so late that what it asked for, or what was promised before it, may have
  * ended by then. Its answer may have replaced that promise.
  */
-static bool is_late(const struct scene *scene, const struct step *step, int64_t began_us,
+static bool is_late(const struct playback *playback, const struct step *step, int64_t began_us,
                     int64_t promised_us) {
-    int64_t lives_ms = stretched(
-        step->options.until_said ? step->options.until_ms : step->options.ttl_ms, scene->stretch);
-    int64_t ended_us = scene_now_us();
+    int64_t lives_ms =
+        stretched(step->options.until_said ? step->options.until_ms : step->options.ttl_ms,
+                  playback->stretch);
+    int64_t ended_us = playback_now_us();
 
     return ended_us >= promised_us
            || (lives_ms >= STRETCHED_FROM_MS && ended_us - began_us >= lives_ms * 1000);
@@ -418,35 +430,35 @@ static bool is_late(const struct scene *scene, const struct step *step, int64_t 
 enum verdict scenario_play(const struct scenario *scenario, const char *url, bool persistent,
                            int64_t stretch, FILE *report) {
     enum verdict verdict = VERDICT_PASSED;
-    struct scene *scene = calloc(1, sizeof *scene);
-    if (scene == NULL) {
+    struct playback *playback = calloc(1, sizeof *playback);
+    if (playback == NULL) {
         return VERDICT_FAILED;
     }
-    scene->scenario = scenario;
-    scene->stage.url = url;
-    scene->stage.share = !persistent;
-    scene->stretch = stretch;
-    scene->report = report;
+    playback->scenario = scenario;
+    playback->handles.url = url;
+    playback->handles.share = !persistent;
+    playback->stretch = stretch;
+    playback->report = report;
     for (size_t i = 0; i < scenario->step_count && verdict == VERDICT_PASSED; i++) {
         struct complaint complaint = {0};
-        int64_t began_us = scene_now_us();
-        int64_t promised_us = witness_first_promise(&scene->witness, scene->now_ms);
-        int64_t began_ms = scene->now_ms;
-        bool as_expected = play_step(scene, &scenario->steps[i], &complaint);
-        if (scene->now_ms != began_ms) {
+        int64_t began_us = playback_now_us();
+        int64_t promised_us = observed_first_promise(&playback->observed, playback->now_ms);
+        int64_t began_ms = playback->now_ms;
+        bool as_expected = play_step(playback, &scenario->steps[i], &complaint);
+        if (playback->now_ms != began_ms) {
             promised_us = INT64_MAX; /* it was to take its time, and deadlines to pass in it */
         }
-        if (witness_overrun(&scene->witness, scene->now_ms, scene_now_us())
-            || (!as_expected && is_late(scene, &scenario->steps[i], began_us, promised_us))) {
+        if (observed_overrun(&playback->observed, playback->now_ms, playback_now_us())
+            || (!as_expected && is_late(playback, &scenario->steps[i], began_us, promised_us))) {
             verdict = VERDICT_TOO_SLOW;
         } else if (!as_expected) {
             verdict = VERDICT_FAILED;
-            report_failure(scene, &scenario->steps[i], &complaint);
+            report_failure(playback, &scenario->steps[i], &complaint);
         }
     }
-    follow_stop(scene);
-    stage_close(&scene->stage);
-    witness_free(&scene->witness);
-    free(scene);
+    watch_stop(playback);
+    handles_close(&playback->handles);
+    observed_free(&playback->observed);
+    free(playback);
     return verdict;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scenario as it was read: what is done, in order, and what the rules say must come of it.
- * README.md is the language's description for whoever writes one. Reading (read.c, checks.c) knows
+ * README.md is the language's description for authors. Parsing (parse.c, checks.c) knows
  * nothing of stores, playing (play.c) nothing of files.
  */
 #ifndef CONFORMANCE_SCENARIO_H
@@ -16,7 +16,7 @@
 #include "words.h"
 
 enum {
-    OWNER_MAX = 129, /* of a crowd, with its number */
+    OWNER_MAX = 129, /* including the number of `times N` */
     SCENARIO_RULES_MAX = 24,
     SCENARIO_STEPS_MAX = 200,
     SCENARIOS_PER_FILE_MAX = 64,
@@ -37,7 +37,7 @@ enum draw_relation {
 
 enum check_kind {
     CHECK_BLOCKED_BY, /* blockers, in order; none: "nobody" */
-    CHECK_NAMES,      /* as many blockers as there are of a crowd, in order */
+    CHECK_NAMES,      /* the first N owners of `times N`, in order */
     CHECK_POSITION,
     CHECK_IN_USE,
     CHECK_CREATED,
@@ -89,7 +89,7 @@ struct check {
 
 /* One line of what list, show, audit or items must give. */
 struct entry_check {
-    const char *owner; /* NULL: an item that nobody has claimed; an event that names nobody */
+    const char *owner; /* NULL: an unclaimed item, or an event without an owner */
     const char *part;  /* with its mode, as README.md spells it; an item's id; an event's parts */
     const char *by;    /* audit; of an event, how something was refused */
     const char *state; /* of an item; an event's name */
@@ -101,10 +101,10 @@ struct entry_check {
 enum step_kind {
     STEP_ASK,    /* asks: in queue style */
     STEP_TRY,    /* tries */
-    STEP_WAIT,   /* waits for: the scenario stands still meanwhile */
+    STEP_WAIT,   /* waits for: blocks the scenario */
     STEP_BEGIN,  /* begins waiting for: it goes on */
-    STEP_GET,    /* gets: what has become of a begun wait */
-    STEP_CANCEL, /* cancels a begun wait, and what has become of it */
+    STEP_GET,    /* gets: what has become of a wait wait */
+    STEP_CANCEL, /* cancels a wait wait, and what has become of it */
     STEP_RENEW,
     STEP_RELEASE,
     STEP_BREAK,
@@ -160,7 +160,7 @@ struct step {
     int line;
     const char *text; /* as written */
     enum step_kind kind;
-    const char *owner;        /* who does it; NULL: an owner that the library makes up */
+    const char *owner;        /* NULL: an owner that the library generates */
     const char *const *parts; /* or the one path of break, list, show, audit, nothing */
     size_t part_count;
     struct step_options options;
@@ -223,7 +223,7 @@ bool name_read(struct words *words, const char *what, const char **ret_name,
 bool line_end_read(struct words *words, struct complaint *complaint);
 
 /*
- * What stands behind '|' below a step of this kind: OWNER holds PART | OWNER waits for PART; PERSON
+ * What follows '|' below a step of this kind: OWNER holds PART | OWNER waits for PART; ADMIN
  * broke PART held|awaited by OWNER; ID STATE [by OWNER]; EVENT [OUTCOME] [PARTS] [by OWNER].
  */
 bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,

@@ -18,9 +18,9 @@
 
 #include "engine/engine.h"
 #include "matrix.h"
+#include "observed.h"
 #include "play.h"
 #include "scenario.h"
-#include "witness.h"
 
 #define HEAD                                                                                       \
     "needs exclusive queue roots deadlock break values work events limits\n"                       \
@@ -226,7 +226,7 @@ static void wrong_expectations_of_events_fail(void **state) {
     }
 }
 
-static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
+static void a_passed_deadline_is_too_slow_not_failed(void **state) {
     (void)state;
     char report[2048];
     /* The wait takes longer than A's lease lives on the scenario's own clock. */
@@ -235,16 +235,16 @@ static void a_passed_deadline_is_too_slow_and_not_wrong(void **state) {
                             "C waits for y within 300ms -> timeout\n"
                             "expect A has nothing at x\n";
     assert_int_equal(play_text(text, report, sizeof report), VERDICT_PASSED);
-    struct witness witness = {0};
+    struct observed observed = {0};
     const char *part = "x";
-    struct witness_record *record = witness_find(&witness, "A", &part, 1);
-    witness_promise(record, 1000, 200, 5000000);
-    assert_false(witness_overrun(&witness, 1100, 4999999));
-    assert_true(witness_overrun(&witness, 1100, 5000000));
-    assert_false(witness_overrun(&witness, 1300, 5000000));
-    assert_true(witness_in_doubt(&witness, 1190));
-    assert_false(witness_in_doubt(&witness, 1300));
-    witness_free(&witness);
+    struct observed_record *record = observed_find(&observed, "A", &part, 1);
+    observed_promise(record, 1000, 200, 5000000);
+    assert_false(observed_overrun(&observed, 1100, 4999999));
+    assert_true(observed_overrun(&observed, 1100, 5000000));
+    assert_false(observed_overrun(&observed, 1300, 5000000));
+    assert_true(observed_in_doubt(&observed, 1190));
+    assert_false(observed_in_doubt(&observed, 1300));
+    observed_free(&observed);
 }
 
 /* The late answer of the last step is granted for a minute: what ended before it is remembered. */
@@ -261,7 +261,7 @@ static void an_answer_does_not_hide_a_passed_deadline(void **state) {
     ask_late = 0;
 }
 
-static void bad_files_are_complaints(void **state) {
+static void bad_files_are_reported(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -318,7 +318,7 @@ static void bad_files_are_complaints(void **state) {
     }
 }
 
-static void what_a_store_lacks_shows_in_the_matrix(void **state) {
+static void missing_capabilities_are_in_the_matrix(void **state) {
     (void)state;
     struct scenario scenarios[3] = {{.rules = {7}, .rule_count = 1},
                                     {.rules = {7}, .rule_count = 1},
@@ -350,10 +350,10 @@ int main(void) {
         cmocka_unit_test(wrong_expectations_fail),
         cmocka_unit_test(wrong_expectations_of_work_fail),
         cmocka_unit_test(wrong_expectations_of_events_fail),
-        cmocka_unit_test(a_passed_deadline_is_too_slow_and_not_wrong),
+        cmocka_unit_test(a_passed_deadline_is_too_slow_not_failed),
         cmocka_unit_test(an_answer_does_not_hide_a_passed_deadline),
-        cmocka_unit_test(bad_files_are_complaints),
-        cmocka_unit_test(what_a_store_lacks_shows_in_the_matrix),
+        cmocka_unit_test(bad_files_are_reported),
+        cmocka_unit_test(missing_capabilities_are_in_the_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

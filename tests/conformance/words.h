@@ -26,7 +26,7 @@ struct words {
     size_t at; /* the reader's place */
 };
 
-/* Says what is wrong with a line, for whoever wrote it. */
+/* What is wrong with a line, for its author. */
 struct complaint {
     char text[COMPLAINT_MAX];
 };

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "judge.h"
+#include "compare.h"
 
 enum { ITEM_TEXT_MAX = 1024 };
 
@@ -33,68 +33,70 @@ static bool item_name_of(const struct step *step, struct item_name *ret_name,
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-static struct witness_record *record_of(struct scene *scene, const char *owner, const char *path) {
-    return witness_find(&scene->witness, owner != NULL ? owner : "", &path, 1);
+static struct observed_record *record_of(struct playback *playback, const char *owner,
+                                         const char *path) {
+    return observed_find(&playback->observed, owner != NULL ? owner : "", &path, 1);
 }
 
-static void promise(struct scene *scene, struct witness_record *record, int64_t duration_ms,
+static void promise(struct playback *playback, struct observed_record *record, int64_t duration_ms,
                     int64_t called_us) {
     if (duration_ms < STRETCHED_FROM_MS) {
-        witness_forget_promise(record); /* too short to be watched: nothing may depend on it */
+        observed_forget_promise(record); /* too short to be watched: nothing may depend on it */
     } else {
-        witness_promise(record, scene->now_ms, duration_ms, called_us + duration_ms * 1000);
+        observed_promise(record, playback->now_ms, duration_ms, called_us + duration_ms * 1000);
     }
 }
 
 /* When an item's delay is over; no owner has this name. */
-static void promise_due(struct scene *scene, const struct step *step, int64_t called_us) {
-    int64_t delay_ms = stretched(step->options.delay_ms, scene->stretch);
+static void promise_due(struct playback *playback, const struct step *step, int64_t called_us) {
+    int64_t delay_ms = stretched(step->options.delay_ms, playback->stretch);
     if (delay_ms > 0) {
-        promise(scene, record_of(scene, "", step->parts[0]), delay_ms, called_us);
+        promise(playback, record_of(playback, "", step->parts[0]), delay_ms, called_us);
     }
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool play_value(struct scene *scene, const struct step *step, lk_store *store,
+static bool play_value(struct playback *playback, const struct step *step, lk_store *store,
                        struct complaint *complaint) {
     const char *text = step->options.with;
     lk_error error = {0};
     lk_value *value = NULL;
     uint64_t token;
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
 
-    if (!scene_token(scene, step->options.token, &token, complaint)) {
+    if (!playback_token(playback, step->options.token, &token, complaint)) {
         return false;
     }
     if (step->kind == STEP_READ) {
-        sight.outcome = lk_value_get(store, step->parts[0], &value, &error);
+        observation.outcome = lk_value_get(store, step->parts[0], &value, &error);
     } else if (step->kind == STEP_PUT && text == NULL) {
         return complain(complaint, "puts PATH with what?");
     } else {
-        sight.outcome = lk_value_put(store, step->parts[0], scene_owner(scene, step->owner), token,
-                                     step->kind == STEP_PUT ? text : NULL,
-                                     step->kind == STEP_PUT ? strlen(text) : 0, &error);
+        observation.outcome =
+            lk_value_put(store, step->parts[0], playback_owner(playback, step->owner), token,
+                         step->kind == STEP_PUT ? text : NULL,
+                         step->kind == STEP_PUT ? strlen(text) : 0, &error);
     }
     if (value != NULL) {
-        sight.value = value->bytes;
-        sight.value_size = value->size;
-        sight.in_doubt = value->in_doubt;
+        observation.value = value->bytes;
+        observation.value_size = value->size;
+        observation.in_doubt = value->in_doubt;
     }
-    bool as_expected = scene_judge(scene, step, &sight, complaint);
+    bool as_expected = playback_compare(playback, step, &observation, complaint);
     lk_value_free(value);
     return as_expected;
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static bool play_push(struct scene *scene, const struct step *step, lk_store *store,
+static bool play_push(struct playback *playback, const struct step *step, lk_store *store,
                       struct complaint *complaint) {
     const struct step_options *options = &step->options;
     struct item_name name;
     lk_error error = {0};
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
-    int64_t called_us = scene_now_us();
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    int64_t called_us = playback_now_us();
 
     if (!item_name_of(step, &name, complaint)) {
         return false;
@@ -105,170 +107,171 @@ static bool play_push(struct scene *scene, const struct step *step, lk_store *st
         .id = name.id,
         .value = options->with,
         .value_size = options->with != NULL ? strlen(options->with) : 0,
-        .delay_ms = stretched(options->delay_ms, scene->stretch),
+        .delay_ms = stretched(options->delay_ms, playback->stretch),
         .needs = options->needs,
         .need_count = options->need_count,
     };
-    sight.outcome = lk_push(store, &request, &sight.added, &error);
-    if (sight.outcome == LK_OK && sight.added) {
-        promise_due(scene, step, called_us);
+    observation.outcome = lk_push(store, &request, &observation.added, &error);
+    if (observation.outcome == LK_OK && observation.added) {
+        promise_due(playback, step, called_us);
     }
-    return scene_judge(scene, step, &sight, complaint);
+    return playback_compare(playback, step, &observation, complaint);
 }
 
-static lk_claim_request claim_request_of(const struct scene *scene, const struct step *step) {
+static lk_claim_request claim_request_of(const struct playback *playback, const struct step *step) {
     const struct step_options *options = &step->options;
     return (lk_claim_request){
         .size = sizeof(lk_claim_request),
         .queue = step->parts[0],
-        .owner = scene_owner(scene, step->owner),
-        .wait_ms = options->wait_ms > 0 ? stretched(options->wait_ms, scene->stretch) : 0,
-        .ttl_ms = stretched(options->ttl_ms, scene->stretch),
+        .owner = playback_owner(playback, step->owner),
+        .wait_ms = options->wait_ms > 0 ? stretched(options->wait_ms, playback->stretch) : 0,
+        .ttl_ms = stretched(options->ttl_ms, playback->stretch),
         .max_attempts = options->max_attempts,
         .note = options->note,
     };
 }
 
-/* A claim is a lease on `*path`: its draws rise, and it perishes, as those of every other. */
-static void see_claim(struct sight *sight, const lk_claim_info *claim, char **path) {
-    sight->owner = claim->owner;
-    sight->paths = path;
-    sight->path_count = 1;
-    sight->ticket = claim->token;
-    sight->token = claim->token;
-    sight->created = true;
-    sight->ttl_ms = claim->ttl_ms;
-    sight->expires_in_ms = claim->expires_in_ms;
-    sight->item = claim->id;
-    sight->attempt = claim->attempt;
-    sight->stolen = claim->is_stolen;
-    sight->value = claim->value;
-    sight->value_size = claim->value_size;
+/* A claim is a lease on `*path`: its draws rise, and it expires, like any other. */
+static void see_claim(struct observation *observation, const lk_claim_info *claim, char **path) {
+    observation->owner = claim->owner;
+    observation->paths = path;
+    observation->path_count = 1;
+    observation->ticket = claim->token;
+    observation->token = claim->token;
+    observation->created = true;
+    observation->ttl_ms = claim->ttl_ms;
+    observation->expires_in_ms = claim->expires_in_ms;
+    observation->item = claim->id;
+    observation->attempt = claim->attempt;
+    observation->stolen = claim->is_stolen;
+    observation->value = claim->value;
+    observation->value_size = claim->value_size;
 }
 
-static bool play_claim(struct scene *scene, const struct step *step, lk_store *store,
+static bool play_claim(struct playback *playback, const struct step *step, lk_store *store,
                        struct complaint *complaint) {
-    lk_claim_request request = claim_request_of(scene, step);
+    lk_claim_request request = claim_request_of(playback, step);
     lk_claim_info *claim = NULL;
     lk_error error = {0};
     char text[ITEM_TEXT_MAX] = "";
     char *path = text;
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
-    int64_t called_us = scene_now_us();
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    int64_t called_us = playback_now_us();
 
-    sight.outcome = lk_claim_next(store, &request, &claim, &error);
+    observation.outcome = lk_claim_next(store, &request, &claim, &error);
     if (request.wait_ms > 0) {
         /* A call that blocks moves the scenario's clock by as long as it took. */
-        scene->now_ms += (scene_now_us() - called_us) / 1000;
-        called_us = scene_now_us();
-        witness_let_pass(&scene->witness, called_us);
+        playback->now_ms += (playback_now_us() - called_us) / 1000;
+        called_us = playback_now_us();
+        observed_let_pass(&playback->observed, called_us);
     }
     if (claim != NULL) {
         (void)snprintf(text, sizeof text, "%s/%s", claim->queue, claim->id);
-        see_claim(&sight, claim, &path);
-        promise(scene, record_of(scene, claim->owner, path), claim->ttl_ms, called_us);
+        see_claim(&observation, claim, &path);
+        promise(playback, record_of(playback, claim->owner, path), claim->ttl_ms, called_us);
     }
-    bool as_expected = scene_judge(scene, step, &sight, complaint);
+    bool as_expected = playback_compare(playback, step, &observation, complaint);
     lk_claim_free(claim);
     return as_expected;
 }
 
 /* done, retry, unpark */
-static bool play_finish(struct scene *scene, const struct step *step, lk_store *store,
+static bool play_finish(struct playback *playback, const struct step *step, lk_store *store,
                         struct complaint *complaint) {
-    const char *owner = scene_owner(scene, step->owner);
+    const char *owner = playback_owner(playback, step->owner);
     struct item_name name;
     uint64_t token;
     lk_error error = {0};
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
-    int64_t called_us = scene_now_us();
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    int64_t called_us = playback_now_us();
 
     if (!item_name_of(step, &name, complaint)
-        || !scene_token(scene, step->options.token, &token, complaint)) {
+        || !playback_token(playback, step->options.token, &token, complaint)) {
         return false;
     }
     switch (step->kind) {
     case STEP_DONE:
-        sight.outcome = lk_done(store, name.queue, name.id, owner, token, &error);
+        observation.outcome = lk_done(store, name.queue, name.id, owner, token, &error);
         break;
     case STEP_RETRY:
-        sight.outcome = lk_retry(store, name.queue, name.id, owner, token,
-                                 stretched(step->options.delay_ms, scene->stretch), &error);
+        observation.outcome =
+            lk_retry(store, name.queue, name.id, owner, token,
+                     stretched(step->options.delay_ms, playback->stretch), &error);
         break;
     default:
-        sight.outcome = lk_unpark(store, name.queue, name.id, &error);
+        observation.outcome = lk_unpark(store, name.queue, name.id, &error);
         break;
     }
-    if (sight.outcome == LK_OK && step->kind != STEP_UNPARK) {
-        witness_forget_promise(record_of(scene, owner, step->parts[0]));
-        promise_due(scene, step, called_us);
+    if (observation.outcome == LK_OK && step->kind != STEP_UNPARK) {
+        observed_forget_promise(record_of(playback, owner, step->parts[0]));
+        promise_due(playback, step, called_us);
     }
-    return scene_judge(scene, step, &sight, complaint);
+    return playback_compare(playback, step, &observation, complaint);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static bool judge_item(struct scene *scene, const lk_item_info *item,
-                       const struct entry_check *expected, struct complaint *complaint) {
-    struct judgement judgement = {.witness = &scene->witness, .stretch = scene->stretch};
-    const char *expected_owner = scene_owner(scene, expected->owner);
+static bool compare_item(struct playback *playback, const lk_item_info *item,
+                         const struct entry_check *expected, struct complaint *complaint) {
+    struct comparison comparison = {.observed = &playback->observed, .stretch = playback->stretch};
+    const char *expected_owner = playback_owner(playback, expected->owner);
     const char *owner = item->owner != NULL ? item->owner : "nobody";
-    struct sight sight = {.outcome = LK_OK,
-                          .value = item->value,
-                          .value_size = item->value_size,
-                          .attempt = item->attempts,
-                          .due_in_ms = item->due_in_ms,
-                          .expires_in_ms = item->expires_in_ms,
-                          .needs = item->needs,
-                          .need_count = item->need_count};
+    struct observation observation = {.outcome = LK_OK,
+                                      .value = item->value,
+                                      .value_size = item->value_size,
+                                      .attempt = item->attempts,
+                                      .due_in_ms = item->due_in_ms,
+                                      .expires_in_ms = item->expires_in_ms,
+                                      .needs = item->needs,
+                                      .need_count = item->need_count};
     if (strcmp(item->id, expected->part) != 0 || strcmp(item->state, expected->state) != 0
         || strcmp(owner, expected_owner != NULL ? expected_owner : "nobody") != 0) {
         return complain(complaint, "expected %s %s, got %s %s by %s", expected->part,
                         expected->state, item->id, item->state, owner);
     }
-    return judge(&judgement, &sight, expected->checks, expected->check_count, complaint);
+    return compare(&comparison, &observation, expected->checks, expected->check_count, complaint);
 }
 
-static bool judge_items(struct scene *scene, const struct step *step, const lk_item_list *list,
-                        struct complaint *complaint) {
+static bool compare_items(struct playback *playback, const struct step *step,
+                          const lk_item_list *list, struct complaint *complaint) {
     if (list->count != step->entry_count) {
         return complain(complaint, "expected %zu lines, got %zu", step->entry_count, list->count);
     }
     for (size_t i = 0; i < list->count; i++) {
         struct complaint inner;
-        if (!judge_item(scene, &list->items[i], &step->entries[i], &inner)) {
+        if (!compare_item(playback, &list->items[i], &step->entries[i], &inner)) {
             return complain(complaint, "line %zu: %.280s", i + 1, inner.text);
         }
     }
     return true;
 }
 
-static bool play_items(struct scene *scene, const struct step *step, lk_store *store,
+static bool play_items(struct playback *playback, const struct step *step, lk_store *store,
                        struct complaint *complaint) {
     lk_item_list *list = NULL;
     lk_error error = {0};
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
 
-    sight.outcome = lk_items(store, step->parts[0], &list, &error);
-    bool as_expected = scene_judge(scene, step, &sight, complaint)
-                       && (list == NULL || judge_items(scene, step, list, complaint));
+    observation.outcome = lk_items(store, step->parts[0], &list, &error);
+    bool as_expected = playback_compare(playback, step, &observation, complaint)
+                       && (list == NULL || compare_items(playback, step, list, complaint));
     lk_item_list_free(list);
     return as_expected;
 }
 
-static bool play_counts(struct scene *scene, const struct step *step, lk_store *store,
+static bool play_counts(struct playback *playback, const struct step *step, lk_store *store,
                         struct complaint *complaint) {
     lk_queue_stats stats;
     lk_error error = {0};
-    struct sight sight = {.error = error.text, .expires_in_ms = -1};
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
 
-    sight.outcome = lk_stats(store, step->parts[0], &stats, &error);
-    sight.stats = sight.outcome == LK_OK ? &stats : NULL;
-    return scene_judge(scene, step, &sight, complaint);
+    observation.outcome = lk_stats(store, step->parts[0], &stats, &error);
+    observation.stats = observation.outcome == LK_OK ? &stats : NULL;
+    return playback_compare(playback, step, &observation, complaint);
 }
 
-bool work_play(struct scene *scene, const struct step *step, struct complaint *complaint) {
-    lk_store *store = stage_store(&scene->stage, step->owner, complaint);
+bool work_play(struct playback *playback, const struct step *step, struct complaint *complaint) {
+    lk_store *store = handles_store(&playback->handles, step->owner, complaint);
     if (store == NULL) {
         return false;
     }
@@ -276,16 +279,16 @@ bool work_play(struct scene *scene, const struct step *step, struct complaint *c
     case STEP_PUT:
     case STEP_DELETE:
     case STEP_READ:
-        return play_value(scene, step, store, complaint);
+        return play_value(playback, step, store, complaint);
     case STEP_PUSH:
-        return play_push(scene, step, store, complaint);
+        return play_push(playback, step, store, complaint);
     case STEP_CLAIM:
-        return play_claim(scene, step, store, complaint);
+        return play_claim(playback, step, store, complaint);
     case STEP_ITEMS:
-        return play_items(scene, step, store, complaint);
+        return play_items(playback, step, store, complaint);
     case STEP_COUNTS:
-        return play_counts(scene, step, store, complaint);
+        return play_counts(playback, step, store, complaint);
     default:
-        return play_finish(scene, step, store, complaint);
+        return play_finish(playback, step, store, complaint);
     }
 }

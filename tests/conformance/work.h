@@ -3,9 +3,9 @@
 #ifndef CONFORMANCE_WORK_H
 #define CONFORMANCE_WORK_H
 
-#include "scene.h"
+#include "playback.h"
 
 /* Makes the step; false with a complaint when something is not as the step says. */
-bool work_play(struct scene *scene, const struct step *step, struct complaint *complaint);
+bool work_play(struct playback *playback, const struct step *step, struct complaint *complaint);
 
 #endif

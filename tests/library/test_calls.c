@@ -75,7 +75,7 @@ static void test_fresh_owners_exclude_each_other(void **state) {
     assert_int_equal(try_part(store_of(state), NULL, "x"), LK_BUSY);
 }
 
-static void test_busy_names_who_is_in_the_way(void **state) {
+static void test_busy_names_the_blockers(void **state) {
     lk_store *store = store_of(state);
     const char *part = "db";
     lk_request request = request_of("a", &part);
@@ -186,7 +186,7 @@ static void test_renew(void **state) {
     lk_result_free(granted);
 }
 
-static void test_renew_of_what_is_not_held(void **state) {
+static void test_renewing_without_a_lease(void **state) {
     lk_store *store = store_of(state);
 
     assert_int_equal(renew_part(store, "a", "x"), LK_LOST);
@@ -221,7 +221,7 @@ static void test_release_withdraws(void **state) {
     assert_int_equal(count_waiting(store), 0);
 }
 
-static void test_perishing(void **state) {
+static void test_a_lease_expires(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of("a", &part);
@@ -401,16 +401,16 @@ int main(int argc, char **argv) {
         TEST(test_default_ttl),
         TEST(test_same_ask_twice),
         TEST(test_fresh_owners_exclude_each_other),
-        TEST(test_busy_names_who_is_in_the_way),
+        TEST(test_busy_names_the_blockers),
         TEST(test_queue_polls_to_the_grant),
         TEST(test_limits),
         TEST(test_conversion),
         TEST(test_deadlock_names_its_cycle),
         TEST(test_renew),
-        TEST(test_renew_of_what_is_not_held),
+        TEST(test_renewing_without_a_lease),
         TEST(test_release),
         TEST(test_release_withdraws),
-        TEST(test_perishing),
+        TEST(test_a_lease_expires),
         TEST(test_fixed_end),
         TEST(test_two_handles_see_one_store),
         TEST(test_bad_parts),

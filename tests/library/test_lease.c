@@ -36,7 +36,7 @@ static void wait_until_lost(const lk_lease *lease) {
 
 /* ---- kept ------------------------------------------------------------------------------------ */
 
-static void test_kept_over_several_ttls(void **state) {
+static void test_a_lease_is_renewed_over_several_ttls(void **state) {
     lk_store *store = store_of(state);
     lk_lease *lease = acquire(store, "x", 3000);
 
@@ -48,7 +48,7 @@ static void test_kept_over_several_ttls(void **state) {
     assert_int_equal(count_live(store), 0);
 }
 
-static void test_many_are_kept(void **state) {
+static void test_many_leases_are_renewed(void **state) {
     enum { COUNT = 20 };
     lk_store *store = store_of(state);
     lk_lease *leases[COUNT];
@@ -66,7 +66,7 @@ static void test_many_are_kept(void **state) {
     }
 }
 
-static void test_refused_without_a_lease(void **state) {
+static void test_a_refusal_returns_no_lease(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of(NULL, &part);
@@ -79,7 +79,7 @@ static void test_refused_without_a_lease(void **state) {
     assert_ptr_equal(untouched, &request);
 }
 
-static void test_abandoned_it_lives_on(void **state) {
+static void test_an_abandoned_lease_lasts_until_its_deadline(void **state) {
     lk_store *store = store_of(state);
 
     lk_lease_abandon(acquire(store, "x", 3000));
@@ -136,7 +136,7 @@ static void wait_until_called(struct witness *witness) {
     }
 }
 
-static void test_broken_at_once_it_is_lost(void **state) {
+static void test_a_lease_broken_at_once_is_lost(void **state) {
     lk_store *store = store_of(state);
     struct witness witness = {.lease = acquire(store, "x", 3000)};
 
@@ -151,7 +151,7 @@ static void test_broken_at_once_it_is_lost(void **state) {
     assert_int_equal(lk_lease_release(witness.lease, NULL), LK_LOST);
 }
 
-static void test_revoked_it_is_lost(void **state) {
+static void test_a_revoked_lease_is_lost(void **state) {
     lk_store *store = store_of(state);
     lk_lease *lease = acquire(store, "x", 6000);
 
@@ -161,7 +161,7 @@ static void test_revoked_it_is_lost(void **state) {
                      LK_OK); /* held to its deadline, and given back */
 }
 
-static void test_callback_set_when_lost_already(void **state) {
+static void test_a_callback_set_after_the_loss_is_called(void **state) {
     lk_store *store = store_of(state);
     struct witness first = {.lease = acquire(store, "x", 3000)};
     struct witness second = {.lease = first.lease};
@@ -179,7 +179,7 @@ static void test_callback_set_when_lost_already(void **state) {
 
 /* ---- ended ----------------------------------------------------------------------------------- */
 
-static void test_closing_with_open_leases(void **state) {
+static void test_a_store_can_be_closed_with_open_leases(void **state) {
     lk_store *store = open_again(*state);
     lk_lease *released = acquire(store, "x", 3000);
     lk_lease *abandoned = acquire(store, "y", 3000);
@@ -220,7 +220,7 @@ static int look_as_child(lk_store *store, lk_lease *lease) {
     return 0;
 }
 
-static void test_a_child_has_nothing(void **state) {
+static void test_a_forked_child_has_no_leases(void **state) {
     lk_store *store = store_of(state);
     lk_lease *lease = acquire(store, "x", 60000);
     pid_t child = fork();
@@ -240,16 +240,16 @@ static void test_a_child_has_nothing(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
-        TEST(test_kept_over_several_ttls),
-        TEST(test_many_are_kept),
-        TEST(test_refused_without_a_lease),
-        TEST(test_abandoned_it_lives_on),
+        TEST(test_a_lease_is_renewed_over_several_ttls),
+        TEST(test_many_leases_are_renewed),
+        TEST(test_a_refusal_returns_no_lease),
+        TEST(test_an_abandoned_lease_lasts_until_its_deadline),
         TEST(test_fixed_end),
-        TEST(test_broken_at_once_it_is_lost),
-        TEST(test_revoked_it_is_lost),
-        TEST(test_callback_set_when_lost_already),
-        TEST(test_closing_with_open_leases),
-        TEST(test_a_child_has_nothing),
+        TEST(test_a_lease_broken_at_once_is_lost),
+        TEST(test_a_revoked_lease_is_lost),
+        TEST(test_a_callback_set_after_the_loss_is_called),
+        TEST(test_a_store_can_be_closed_with_open_leases),
+        TEST(test_a_forked_child_has_no_leases),
     };
 
     choose_scheme(argc, argv);

@@ -157,7 +157,7 @@ static void test_break_of_one_owner(void **state) {
     assert_int_equal(renew_part(store, "b", "t"), LK_OK);
 }
 
-static void test_breaks_are_on_record(void **state) {
+static void test_breaks_are_in_the_audit(void **state) {
     lk_store *store = store_of(state);
     lk_break_request request = {.size = sizeof request,
                                 .path = "db/x",
@@ -233,7 +233,7 @@ int main(int argc, char **argv) {
         TEST(test_break_revokes),
         TEST(test_break_at_once),
         TEST(test_break_of_one_owner),
-        TEST(test_breaks_are_on_record),
+        TEST(test_breaks_are_in_the_audit),
         TEST(test_bad_breaks),
         TEST(test_examine),
     };

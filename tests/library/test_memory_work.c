@@ -9,7 +9,7 @@
 #include "engine/reply/reply.h"
 #include "support.h"
 
-struct stage {
+struct setup {
     _Atomic int64_t ahead_us; /* added to the machine's */
     struct lk_time_source time;
     struct lk_engine *engine;
@@ -17,38 +17,38 @@ struct stage {
 };
 
 static int64_t read_now_us(void *context) {
-    return lk_clock_now_us() + atomic_load(&((struct stage *)context)->ahead_us);
+    return lk_clock_now_us() + atomic_load(&((struct setup *)context)->ahead_us);
 }
 
 static int64_t read_wall_us(void *context) {
-    return lk_clock_wall_us() + atomic_load(&((struct stage *)context)->ahead_us);
+    return lk_clock_wall_us() + atomic_load(&((struct setup *)context)->ahead_us);
 }
 
-static int open_stage(void **state) {
-    static struct stage stage;
-    const struct lk_memory_options options = {.time = &stage.time};
+static int open_setup(void **state) {
+    static struct setup setup;
+    const struct lk_memory_options options = {.time = &setup.time};
 
-    atomic_store(&stage.ahead_us, 0);
-    stage.time =
-        (struct lk_time_source){.now_us = read_now_us, .wall_us = read_wall_us, .context = &stage};
-    assert_int_equal(lk_memory_open(lk_slice_of(""), &options, &stage.engine, NULL), LK_OK);
-    assert_int_equal(lk_path_parse(lk_slice_of("q"), &stage.queue, NULL), LK_OK);
-    *state = &stage;
+    atomic_store(&setup.ahead_us, 0);
+    setup.time =
+        (struct lk_time_source){.now_us = read_now_us, .wall_us = read_wall_us, .context = &setup};
+    assert_int_equal(lk_memory_open(lk_slice_of(""), &options, &setup.engine, NULL), LK_OK);
+    assert_int_equal(lk_path_parse(lk_slice_of("q"), &setup.queue, NULL), LK_OK);
+    *state = &setup;
     return 0;
 }
 
-static int close_stage(void **state) {
-    struct stage *stage = *state;
+static int close_setup(void **state) {
+    struct setup *setup = *state;
 
-    stage->engine->ops->close(stage->engine);
+    setup->engine->ops->close(setup->engine);
     return 0;
 }
 
 static const struct lk_patience none = {.until_us = 0};
 
-static void push(struct stage *stage, const char *id, int64_t delay_ms, const char *need) {
+static void push(struct setup *setup, const char *id, int64_t delay_ms, const char *need) {
     struct lk_part part;
-    struct lk_push push = {.queue = stage->queue, .id = lk_slice_of(id), .delay_ms = delay_ms};
+    struct lk_push push = {.queue = setup->queue, .id = lk_slice_of(id), .delay_ms = delay_ms};
     bool is_added = false;
 
     if (need != NULL) {
@@ -56,105 +56,106 @@ static void push(struct stage *stage, const char *id, int64_t delay_ms, const ch
         push.needs = &part;
         push.need_count = 1;
     }
-    assert_int_equal(call_push(stage->engine, &push, &none, &is_added, NULL), LK_OK);
+    assert_int_equal(call_push(setup->engine, &push, &none, &is_added, NULL), LK_OK);
     assert_true(is_added);
 }
 
-static lk_outcome take(struct stage *stage, const char *owner, int64_t ttl_ms,
-                       uint32_t max_attempts, struct standing *ret_cursor) {
-    const struct lk_take take = {.queue = stage->queue,
+static lk_outcome take(struct setup *setup, const char *owner, int64_t ttl_ms,
+                       uint32_t max_attempts, struct pending_call *ret_cursor) {
+    const struct lk_take take = {.queue = setup->queue,
                                  .owner = lk_slice_of(owner),
                                  .ttl_ms = ttl_ms,
                                  .max_attempts = max_attempts};
     lk_claim_info *claim = NULL;
-    lk_outcome outcome = call_take(stage->engine, &take, &none, &claim, ret_cursor, NULL);
+    lk_outcome outcome = call_take(setup->engine, &take, &none, &claim, ret_cursor, NULL);
 
     lk_claim_free(claim);
     return outcome;
 }
 
-static void finish(struct stage *stage, const char *id, const char *owner,
+static void finish(struct setup *setup, const char *id, const char *owner,
                    enum lk_finish_kind kind) {
     const struct lk_finish finish = {
-        .queue = stage->queue, .id = lk_slice_of(id), .owner = lk_slice_of(owner), .kind = kind};
+        .queue = setup->queue, .id = lk_slice_of(id), .owner = lk_slice_of(owner), .kind = kind};
 
-    assert_int_equal(call_finish(stage->engine, &finish, &none, NULL), LK_OK);
+    assert_int_equal(call_finish(setup->engine, &finish, &none, NULL), LK_OK);
 }
 
-static void lock(struct stage *stage, const char *path) {
+static void lock(struct setup *setup, const char *path) {
     struct lk_part part;
     lk_result result = {.outcome = LK_OK};
 
     assert_int_equal(lk_part_parse(lk_slice_of(path), NULL, &part, NULL), LK_OK);
     const struct lk_ask ask = {.owner = lk_slice_of("o"), .parts = &part, .part_count = 1};
-    assert_int_equal(call_ask(stage->engine, &ask, &none, &result), LK_GRANTED);
+    assert_int_equal(call_ask(setup->engine, &ask, &none, &result), LK_GRANTED);
     lk_result_clear(&result);
 }
 
-static void unlock(struct stage *stage, const char *path) {
+static void unlock(struct setup *setup, const char *path) {
     struct lk_part part;
     lk_result result = {.outcome = LK_OK};
 
     assert_int_equal(lk_part_parse(lk_slice_of(path), NULL, &part, NULL), LK_OK);
     const struct lk_release release = {
         .target = {.owner = lk_slice_of("o"), .parts = &part, .part_count = 1}};
-    assert_int_equal(call_release(stage->engine, &release, &none, &result), LK_OK);
+    assert_int_equal(call_release(setup->engine, &release, &none, &result), LK_OK);
     lk_result_clear(&result);
 }
 
 /* Sleeps after a take that got nothing; returns for how long, in microseconds. */
-static int64_t sleep_for_work(struct stage *stage, const struct standing *cursor, int64_t for_ms) {
+static int64_t sleep_for_work(struct setup *setup, const struct pending_call *cursor,
+                              int64_t for_ms) {
     int64_t start_us = lk_clock_now_us();
 
-    assert_int_equal(call_await(stage->engine, cursor, start_us + for_ms * 1000, NULL), LK_OK);
+    assert_int_equal(call_await(setup->engine, cursor, start_us + for_ms * 1000, NULL), LK_OK);
     return lk_clock_now_us() - start_us;
 }
 
 /* ---- before the sleep ------------------------------------------------------------------------ */
 
-static void test_sleep_ends_with_time(void **state) {
-    struct standing cursor;
+static void test_a_wait_ends_at_its_time_limit(void **state) {
+    struct pending_call cursor;
 
     assert_int_equal(take(*state, "a", 0, 0, &cursor), LK_BUSY);
     assert_true(sleep_for_work(*state, &cursor, 30) >= 30000);
 }
 
-static void test_what_was_missed_is_no_sleep(void **state) {
-    struct standing cursor;
+static void test_a_wait_after_a_push_returns_at_once(void **state) {
+    struct pending_call cursor;
 
     assert_int_equal(take(*state, "a", 0, 0, &cursor), LK_BUSY);
     push(*state, "1", 0, NULL);
     assert_true(sleep_for_work(*state, &cursor, BOUND_MS) < (int64_t)BOUND_MS * 1000);
 }
 
-static void test_what_became_due_meanwhile_is_no_sleep(void **state) {
-    struct stage *stage = *state;
-    struct standing cursor;
+static void test_a_wait_after_an_item_became_due_returns_at_once(void **state) {
+    struct setup *setup = *state;
+    struct pending_call cursor;
 
-    push(stage, "1", 60000, NULL);
-    assert_int_equal(take(stage, "a", 0, 0, &cursor), LK_BUSY);
-    atomic_store(&stage->ahead_us, INT64_C(60000000));
-    assert_true(sleep_for_work(stage, &cursor, BOUND_MS) < (int64_t)BOUND_MS * 1000);
-    assert_int_equal(take(stage, "a", 0, 0, &cursor), LK_GRANTED);
+    push(setup, "1", 60000, NULL);
+    assert_int_equal(take(setup, "a", 0, 0, &cursor), LK_BUSY);
+    atomic_store(&setup->ahead_us, INT64_C(60000000));
+    assert_true(sleep_for_work(setup, &cursor, BOUND_MS) < (int64_t)BOUND_MS * 1000);
+    assert_int_equal(take(setup, "a", 0, 0, &cursor), LK_GRANTED);
 }
 
 /* What is due under a lock on the queue is no reason to look again and again. */
-static void test_a_pause_is_slept_through(void **state) {
-    struct stage *stage = *state;
-    struct standing cursor;
+static void test_a_wait_lasts_through_a_pause_of_the_queue(void **state) {
+    struct setup *setup = *state;
+    struct pending_call cursor;
 
-    push(stage, "1", 10, NULL);
-    lock(stage, "q");
-    atomic_store(&stage->ahead_us, INT64_C(20000));
-    assert_int_equal(take(stage, "a", 0, 0, &cursor), LK_BUSY);
-    assert_true(sleep_for_work(stage, &cursor, 50) >= 50000);
+    push(setup, "1", 10, NULL);
+    lock(setup, "q");
+    atomic_store(&setup->ahead_us, INT64_C(20000));
+    assert_int_equal(take(setup, "a", 0, 0, &cursor), LK_BUSY);
+    assert_true(sleep_for_work(setup, &cursor, 50) >= 50000);
 }
 
 /* ---- what wakes ------------------------------------------------------------------------------ */
 
 struct sleeper {
-    struct stage *stage;
-    struct standing cursor;
+    struct setup *setup;
+    struct pending_call cursor;
     int64_t slept_us;
     pthread_t thread;
 };
@@ -162,14 +163,14 @@ struct sleeper {
 static void *sleep_in_thread(void *context) {
     struct sleeper *sleeper = context;
 
-    sleeper->slept_us = sleep_for_work(sleeper->stage, &sleeper->cursor, BOUND_MS);
+    sleeper->slept_us = sleep_for_work(sleeper->setup, &sleeper->cursor, BOUND_MS);
     return NULL;
 }
 
 /* Finds nothing to claim, and sleeps. It may or may not sleep yet when this returns. */
-static void fall_asleep(struct sleeper *sleeper, struct stage *stage) {
-    sleeper->stage = stage;
-    assert_int_equal(take(stage, "sleeper", 0, 0, &sleeper->cursor), LK_BUSY);
+static void fall_asleep(struct sleeper *sleeper, struct setup *setup) {
+    sleeper->setup = setup;
+    assert_int_equal(take(setup, "sleeper", 0, 0, &sleeper->cursor), LK_BUSY);
     assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_in_thread, sleeper), 0);
     wait_until_ms(now_ms() + 10);
 }
@@ -178,29 +179,29 @@ static void fall_asleep(struct sleeper *sleeper, struct stage *stage) {
 static void expect_awake(struct sleeper *sleeper) {
     assert_int_equal(pthread_join(sleeper->thread, NULL), 0);
     assert_true(sleeper->slept_us < (int64_t)BOUND_MS * 1000);
-    assert_int_equal(take(sleeper->stage, "sleeper", 0, 0, &sleeper->cursor), LK_GRANTED);
+    assert_int_equal(take(sleeper->setup, "sleeper", 0, 0, &sleeper->cursor), LK_GRANTED);
 }
 
-static void test_woken_by_items(void **state) {
-    struct stage *stage = *state;
+static void test_an_item_ends_a_wait(void **state) {
+    struct setup *setup = *state;
     struct sleeper sleeper;
-    const struct lk_unpark unpark = {.queue = stage->queue, .id = lk_slice_of("2")};
+    const struct lk_unpark unpark = {.queue = setup->queue, .id = lk_slice_of("2")};
 
-    fall_asleep(&sleeper, stage);
-    push(stage, "1", 0, NULL);
+    fall_asleep(&sleeper, setup);
+    push(setup, "1", 0, NULL);
     expect_awake(&sleeper);
-    fall_asleep(&sleeper, stage);
-    finish(stage, "1", "sleeper", LK_FINISH_RETRY);
+    fall_asleep(&sleeper, setup);
+    finish(setup, "1", "sleeper", LK_FINISH_RETRY);
     expect_awake(&sleeper);
-    push(stage, "2", 0, NULL);
-    assert_int_equal(take(stage, "a", 0, 1, &sleeper.cursor), LK_GRANTED);
-    finish(stage, "2", "a", LK_FINISH_RETRY); /* parked */
-    fall_asleep(&sleeper, stage);
-    assert_int_equal(call_unpark(stage->engine, &unpark, &none, NULL), LK_OK);
+    push(setup, "2", 0, NULL);
+    assert_int_equal(take(setup, "a", 0, 1, &sleeper.cursor), LK_GRANTED);
+    finish(setup, "2", "a", LK_FINISH_RETRY); /* parked */
+    fall_asleep(&sleeper, setup);
+    assert_int_equal(call_unpark(setup->engine, &unpark, &none, NULL), LK_OK);
     expect_awake(&sleeper);
 }
 
-static void test_woken_by_a_delay(void **state) {
+static void test_the_end_of_a_delay_ends_a_wait(void **state) {
     struct sleeper sleeper;
 
     push(*state, "1", 100, NULL);
@@ -208,7 +209,7 @@ static void test_woken_by_a_delay(void **state) {
     expect_awake(&sleeper);
 }
 
-static void test_woken_by_a_claim_that_perishes(void **state) {
+static void test_a_claim_that_expires_ends_a_wait(void **state) {
     struct sleeper sleeper;
 
     push(*state, "1", 0, NULL);
@@ -217,59 +218,59 @@ static void test_woken_by_a_claim_that_perishes(void **state) {
     expect_awake(&sleeper);
 }
 
-static void test_woken_by_locks(void **state) {
+static void test_a_released_lock_ends_a_wait(void **state) {
     static const char *const paths[] = {"q", "q/1"};
-    struct stage *stage = *state;
+    struct setup *setup = *state;
     struct sleeper sleeper;
 
-    push(stage, "1", 0, NULL);
+    push(setup, "1", 0, NULL);
     for (size_t i = 0; i < 2; i++) {
-        lock(stage, paths[i]);
-        fall_asleep(&sleeper, stage);
-        unlock(stage, paths[i]);
+        lock(setup, paths[i]);
+        fall_asleep(&sleeper, setup);
+        unlock(setup, paths[i]);
         expect_awake(&sleeper);
-        finish(stage, "1", "sleeper", LK_FINISH_RETRY);
+        finish(setup, "1", "sleeper", LK_FINISH_RETRY);
     }
 }
 
-static void test_woken_by_what_an_item_needs(void **state) {
-    struct stage *stage = *state;
+static void test_a_released_need_of_an_item_ends_a_wait(void **state) {
+    struct setup *setup = *state;
     struct sleeper sleeper;
 
-    lock(stage, "far/away");
-    push(stage, "1", 0, "far");
-    fall_asleep(&sleeper, stage);
-    unlock(stage, "far/away");
+    lock(setup, "far/away");
+    push(setup, "1", 0, "far");
+    fall_asleep(&sleeper, setup);
+    unlock(setup, "far/away");
     expect_awake(&sleeper);
 }
 
-static void test_a_thrown_waker_ends_sleep(void **state) {
-    struct stage *stage = *state;
-    struct standing cursor;
+static void test_a_triggered_waker_ends_a_wait(void **state) {
+    struct setup *setup = *state;
+    struct pending_call cursor;
     struct lk_waker waker;
 
-    assert_int_equal(take(stage, "a", 0, 0, &cursor), LK_BUSY);
+    assert_int_equal(take(setup, "a", 0, 0, &cursor), LK_BUSY);
     assert_true(lk_waker_init(&waker));
     lk_waker_throw(&waker);
     assert_int_equal(
-        call_await(stage->engine, &cursor, lk_clock_now_us() + (int64_t)BOUND_MS * 1000, &waker),
+        call_await(setup->engine, &cursor, lk_clock_now_us() + (int64_t)BOUND_MS * 1000, &waker),
         LK_CANCELLED);
     lk_waker_done(&waker);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
-        TEST(test_sleep_ends_with_time),
-        TEST(test_what_was_missed_is_no_sleep),
-        TEST(test_what_became_due_meanwhile_is_no_sleep),
-        TEST(test_a_pause_is_slept_through),
-        TEST(test_woken_by_items),
-        TEST(test_woken_by_a_delay),
-        TEST(test_woken_by_a_claim_that_perishes),
-        TEST(test_woken_by_locks),
-        TEST(test_woken_by_what_an_item_needs),
-        TEST(test_a_thrown_waker_ends_sleep),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_setup, close_setup)
+        TEST(test_a_wait_ends_at_its_time_limit),
+        TEST(test_a_wait_after_a_push_returns_at_once),
+        TEST(test_a_wait_after_an_item_became_due_returns_at_once),
+        TEST(test_a_wait_lasts_through_a_pause_of_the_queue),
+        TEST(test_an_item_ends_a_wait),
+        TEST(test_the_end_of_a_delay_ends_a_wait),
+        TEST(test_a_claim_that_expires_ends_a_wait),
+        TEST(test_a_released_lock_ends_a_wait),
+        TEST(test_a_released_need_of_an_item_ends_a_wait),
+        TEST(test_a_triggered_waker_ends_a_wait),
     };
 
     return cmocka_run_group_tests_name("memory work", tests, NULL, NULL);

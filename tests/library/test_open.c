@@ -40,7 +40,7 @@ static void test_refused_urls(void **state) {
     assert_refused(long_url, LK_INVALID, "255 bytes");
 }
 
-static void test_the_refusal_names_what_there_is(void **state) {
+static void test_the_refusal_names_the_known_schemes(void **state) {
     (void)state;
     for (size_t i = 0; lk_engines[i] != NULL; i++) {
         char scheme[32];
@@ -240,7 +240,7 @@ static void test_the_default_is_in_the_state_directory(void **state) {
     assert_int_equal(system(path), 0);
 }
 
-static void test_no_place_for_a_default(void **state) {
+static void test_a_default_without_a_directory_is_refused(void **state) {
     (void)state;
     assert_int_equal(unsetenv("LK_STORE"), 0);
     assert_int_equal(unsetenv("HOME"), 0);
@@ -277,13 +277,13 @@ static void test_version(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused_urls),
-        cmocka_unit_test(test_the_refusal_names_what_there_is),
+        cmocka_unit_test(test_the_refusal_names_the_known_schemes),
         cmocka_unit_test(test_passwords_are_hidden),
         cmocka_unit_test(test_urls_for_every_directory),
         cmocka_unit_test(test_names_in_memory),
         cmocka_unit_test(test_the_environment_names_a_store),
         cmocka_unit_test(test_the_default_is_in_the_state_directory),
-        cmocka_unit_test(test_no_place_for_a_default),
+        cmocka_unit_test(test_a_default_without_a_directory_is_refused),
         cmocka_unit_test(test_owners_are_unique_and_readable),
         cmocka_unit_test(test_version),
     };

@@ -130,7 +130,7 @@ static size_t count_items(lk_store *store) {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-static void test_drains(void **state) {
+static void test_a_draining_pool_ends_when_the_queue_is_empty(void **state) {
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);
     lk_work_counts counts;
@@ -153,7 +153,7 @@ static void test_drains(void **state) {
     assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_OK); /* an empty one */
 }
 
-static void test_several_workers(void **state) {
+static void test_several_workers_run_at_once(void **state) {
     enum { COUNT = 24, WORKERS = 4 };
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);
@@ -204,7 +204,7 @@ static void test_retries_with_growing_delays(void **state) {
     assert_in_range(setup.delays_ms[3], 30, 60);
 }
 
-static void test_parks(void **state) {
+static void test_an_item_that_always_fails_is_parked(void **state) {
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);
     lk_work_counts counts;
@@ -235,7 +235,7 @@ static void *break_claim(void *context) {
     return NULL;
 }
 
-static void test_a_lost_claim_is_told_and_counted(void **state) {
+static void test_a_lost_claim_is_reported_and_counted(void **state) {
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);
     lk_cancel *cancel = lk_cancel_new();
@@ -304,7 +304,7 @@ static void wait_until_done(struct setup *setup, uint64_t count) {
 }
 
 /* Without draining it goes on, idle or not, until it is cancelled. */
-static void test_cancelled_when_idle(void **state) {
+static void test_an_idle_pool_can_be_cancelled(void **state) {
     struct setup setup = setup_of(state);
     struct runner runner = {.setup = &setup, .options = options_of(&setup)};
 
@@ -321,7 +321,7 @@ static void test_cancelled_when_idle(void **state) {
     lk_cancel_free(runner.options.cancel);
 }
 
-static void test_cancelled_at_work_it_ends_what_it_has(void **state) {
+static void test_a_cancelled_pool_finishes_its_items(void **state) {
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);
     lk_work_counts counts;
@@ -340,7 +340,7 @@ static void test_cancelled_at_work_it_ends_what_it_has(void **state) {
 }
 
 /* Drained is: nothing delayed, and nothing claimed by anybody. */
-static void test_draining_waits_for_the_rest(void **state) {
+static void test_draining_waits_for_items_of_other_workers(void **state) {
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);
     const lk_push_request later = {.size = sizeof later, .queue = "q", .id = "7", .delay_ms = 120};
@@ -392,16 +392,16 @@ static void test_wrong_options(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
-        TEST(test_drains),
-        TEST(test_several_workers),
+        TEST(test_a_draining_pool_ends_when_the_queue_is_empty),
+        TEST(test_several_workers_run_at_once),
         TEST(test_a_claim_is_kept_alive),
         TEST(test_retries_with_growing_delays),
-        TEST(test_parks),
-        TEST(test_a_lost_claim_is_told_and_counted),
+        TEST(test_an_item_that_always_fails_is_parked),
+        TEST(test_a_lost_claim_is_reported_and_counted),
         TEST(test_a_steal_is_counted),
-        TEST(test_cancelled_when_idle),
-        TEST(test_cancelled_at_work_it_ends_what_it_has),
-        TEST(test_draining_waits_for_the_rest),
+        TEST(test_an_idle_pool_can_be_cancelled),
+        TEST(test_a_cancelled_pool_finishes_its_items),
+        TEST(test_draining_waits_for_items_of_other_workers),
         TEST(test_wrong_options),
     };
 

@@ -90,7 +90,7 @@ static void test_any_bytes_up_to_the_bound(void **state) {
     lk_value_free(NULL);
 }
 
-static void test_what_is_wrong_is_said(void **state) {
+static void test_wrong_calls_are_explained(void **state) {
     lk_store *store = store_of(state);
     lk_value *value = NULL;
     lk_error error;
@@ -185,7 +185,7 @@ static void test_a_wait_brings_the_value(void **state) {
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void test_put_and_release_is_all_or_nothing(void **state) {
+static void test_put_and_release_are_atomic(void **state) {
     lk_store *store = store_of(state);
     lk_result *lease = ask_value(store, "a", "x", 0, LK_GRANTED);
 
@@ -203,7 +203,7 @@ static void test_put_and_release_is_all_or_nothing(void **state) {
     lk_result_free(lease);
 }
 
-static void test_a_dead_holder_puts_nothing(void **state) {
+static void test_a_holder_past_its_deadline_cannot_put(void **state) {
     lk_store *store = store_of(state);
     lk_result *lease = ask_value(store, "a", "x", 60, LK_GRANTED);
 
@@ -213,7 +213,7 @@ static void test_a_dead_holder_puts_nothing(void **state) {
     lk_result_free(lease);
 }
 
-static void test_a_lease_that_is_kept_puts(void **state) {
+static void test_a_renewed_lease_can_put(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of(NULL, &part);
@@ -265,7 +265,7 @@ static void test_in_doubt_after_a_break(void **state) {
 }
 
 /* Who did not ask for it, or could not write it, leaves no doubt. */
-static void test_no_doubt(void **state) {
+static void test_a_value_released_in_order_is_not_in_doubt(void **state) {
     lk_store *store = store_of(state);
 
     assert_int_equal(put_text(store, "x", "v"), LK_OK);
@@ -285,17 +285,17 @@ int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
         TEST(test_put_get_delete),
         TEST(test_any_bytes_up_to_the_bound),
-        TEST(test_what_is_wrong_is_said),
+        TEST(test_wrong_calls_are_explained),
         TEST(test_put_under_a_lock),
         TEST(test_put_with_a_token),
         TEST(test_lock_and_get),
         TEST(test_a_wait_brings_the_value),
-        TEST(test_put_and_release_is_all_or_nothing),
-        TEST(test_a_dead_holder_puts_nothing),
-        TEST(test_a_lease_that_is_kept_puts),
+        TEST(test_put_and_release_are_atomic),
+        TEST(test_a_holder_past_its_deadline_cannot_put),
+        TEST(test_a_renewed_lease_can_put),
         TEST(test_in_doubt_after_a_lost_lease),
         TEST(test_in_doubt_after_a_break),
-        TEST(test_no_doubt),
+        TEST(test_a_value_released_in_order_is_not_in_doubt),
     };
 
     choose_scheme(argc, argv);

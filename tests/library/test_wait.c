@@ -50,7 +50,7 @@ static void test_another_handle_grants(void **state) {
 }
 
 /* What cannot come back to this handle is not waited for, however long the wait. */
-static void test_a_file_that_goes_ends_the_wait(void **state) {
+static void test_a_removed_file_ends_the_wait(void **state) {
     const struct fixture *fixture = *state;
     struct waiter waiter;
     char path[128];
@@ -87,7 +87,7 @@ static void *take_a_turn(void *context) {
     return NULL;
 }
 
-static void test_grants_follow_the_line(void **state) {
+static void test_grants_follow_the_queue(void **state) {
     lk_store *store = store_of(state);
     atomic_int granted_before = 0;
     struct in_line line[IN_LINE];
@@ -128,7 +128,7 @@ static void test_hand_offs_are_prompt(void **state) {
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static void test_timeout_withdraws_its_own(void **state) {
+static void test_a_timeout_withdraws_the_request(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of("b", &part);
@@ -148,7 +148,7 @@ static void test_timeout_withdraws_its_own(void **state) {
     lk_result_free(result);
 }
 
-static void test_timeout_leaves_what_was_there(void **state) {
+static void test_a_timeout_keeps_an_earlier_request(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of("b", &part);
@@ -165,7 +165,7 @@ static void test_timeout_leaves_what_was_there(void **state) {
     lk_result_free(result);
 }
 
-static void test_wait_of_no_time_is_a_try(void **state) {
+static void test_a_wait_of_zero_is_a_try(void **state) {
     const char *part = "x";
     lk_request request = request_of("b", &part);
 
@@ -199,7 +199,7 @@ static void test_a_wait_keeps_its_place(void **state) {
     waiter_done(&waiter);
 }
 
-static void test_a_dead_holder_makes_way(void **state) {
+static void test_an_expired_lease_lets_in_the_next_waiter(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of("a", &part);
@@ -354,7 +354,7 @@ static void *mingle(void *context) {
     return NULL;
 }
 
-static void test_a_crowd(void **state) {
+static void test_many_threads_take_turns(void **state) {
     const char *seed_text = getenv("LK_TEST_SEED");
     uint64_t seed = seed_text != NULL ? strtoull(seed_text, NULL, 0) : lk_random_draw();
     struct crowd crowd = {.store = store_of(state)};
@@ -379,19 +379,19 @@ int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
         TEST(test_release_grants),
         TEST(test_another_handle_grants),
-        TEST(test_a_file_that_goes_ends_the_wait),
-        TEST(test_grants_follow_the_line),
+        TEST(test_a_removed_file_ends_the_wait),
+        TEST(test_grants_follow_the_queue),
         TEST(test_hand_offs_are_prompt),
-        TEST(test_timeout_withdraws_its_own),
-        TEST(test_timeout_leaves_what_was_there),
-        TEST(test_wait_of_no_time_is_a_try),
+        TEST(test_a_timeout_withdraws_the_request),
+        TEST(test_a_timeout_keeps_an_earlier_request),
+        TEST(test_a_wait_of_zero_is_a_try),
         TEST(test_a_wait_keeps_its_place),
-        TEST(test_a_dead_holder_makes_way),
+        TEST(test_an_expired_lease_lets_in_the_next_waiter),
         TEST(test_a_fixed_end_ends_the_wait),
         TEST(test_cancelling_ends_every_wait),
         TEST(test_a_broken_wait_is_lost),
         TEST(test_a_wait_can_be_refused_as_deadlock),
-        TEST(test_a_crowd),
+        TEST(test_many_threads_take_turns),
     };
 
     choose_scheme(argc, argv);

@@ -93,7 +93,7 @@ static void test_a_watch_goes_on_after_another(void **state) {
     lk_watch_close(watch);
 }
 
-static void test_nothing_is_kept_while_nobody_watches(void **state) {
+static void test_no_events_are_recorded_without_a_watch(void **state) {
     lk_store *store = store_of(state);
     lk_watch *watch;
 
@@ -115,7 +115,7 @@ static void test_a_position_ahead_of_the_store_is_a_gap(void **state) {
     lk_watch_close(watch);
 }
 
-static void test_who_falls_behind_is_told(void **state) {
+static void test_a_watch_that_falls_behind_receives_a_gap(void **state) {
     lk_store *store = store_of(state);
     lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                         LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, 2};
@@ -201,7 +201,7 @@ static void test_a_wait_ends_with_an_event(void **state) {
     end(&follower);
 }
 
-static void test_a_wait_ends_by_another_opener(void **state) {
+static void test_a_wait_ends_with_an_event_of_another_handle(void **state) {
     struct follower follower;
     lk_store *other = open_again(*state);
 
@@ -225,7 +225,7 @@ static void test_a_wait_can_be_cancelled(void **state) {
 }
 
 /* Nobody else is there to find that it has perished. */
-static void test_what_perishes_ends_a_wait(void **state) {
+static void test_an_expired_lease_ends_a_wait(void **state) {
     lk_store *store = store_of(state);
     lk_watch *watch = watch_from(store, NULL, 0);
     const char *part = "x";
@@ -266,7 +266,7 @@ static lk_limits unchanged(void) {
                        LK_LIMIT_AS_IS,    LK_LIMIT_AS_IS, LK_LIMIT_AS_IS};
 }
 
-static void test_bounds_are_set_one_by_one(void **state) {
+static void test_limits_are_set_one_by_one(void **state) {
     lk_store *store = store_of(state);
     lk_store *other = open_again(*state);
     lk_limits limits = unchanged();
@@ -290,7 +290,7 @@ static void test_bounds_are_set_one_by_one(void **state) {
     lk_close(other);
 }
 
-static void test_bounds_out_of_bounds(void **state) {
+static void test_limits_out_of_range_are_refused(void **state) {
     lk_store *store = store_of(state);
     lk_limits limits = unchanged();
     lk_error error;
@@ -306,7 +306,7 @@ static void test_bounds_out_of_bounds(void **state) {
     assert_int_equal(lk_limits_set(store, &limits, NULL), LK_INVALID);
 }
 
-static void test_a_wait_at_a_bound_is_full(void **state) {
+static void test_a_wait_at_a_limit_is_full(void **state) {
     lk_store *store = store_of(state);
     const char *part = "x";
     lk_request request = request_of("B", &part);
@@ -326,18 +326,18 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         ON_STORE(test_events_come_once_and_in_order),
         ON_STORE(test_a_watch_goes_on_after_another),
-        ON_STORE(test_nothing_is_kept_while_nobody_watches),
+        ON_STORE(test_no_events_are_recorded_without_a_watch),
         ON_STORE(test_a_position_ahead_of_the_store_is_a_gap),
-        ON_STORE(test_who_falls_behind_is_told),
+        ON_STORE(test_a_watch_that_falls_behind_receives_a_gap),
         ON_STORE(test_many_events_come_in_batches),
         ON_STORE(test_a_wait_ends_with_an_event),
-        ON_STORE(test_a_wait_ends_by_another_opener),
+        ON_STORE(test_a_wait_ends_with_an_event_of_another_handle),
         ON_STORE(test_a_wait_can_be_cancelled),
-        ON_STORE(test_what_perishes_ends_a_wait),
+        ON_STORE(test_an_expired_lease_ends_a_wait),
         ON_STORE(test_wrong_calls),
-        ON_STORE(test_bounds_are_set_one_by_one),
-        ON_STORE(test_bounds_out_of_bounds),
-        ON_STORE(test_a_wait_at_a_bound_is_full),
+        ON_STORE(test_limits_are_set_one_by_one),
+        ON_STORE(test_limits_out_of_range_are_refused),
+        ON_STORE(test_a_wait_at_a_limit_is_full),
     };
 
     choose_scheme(argc, argv);

@@ -195,7 +195,7 @@ static void test_a_push_with_a_delay(void **state) {
     lk_claim_free(info);
 }
 
-static void test_parked_after_too_many_attempts(void **state) {
+static void test_an_item_is_parked_after_too_many_attempts(void **state) {
     lk_store *store = store_of(state);
     lk_claim_request request = claim_request("q", "a");
 
@@ -221,7 +221,7 @@ static void test_parked_after_too_many_attempts(void **state) {
     lk_claim_free(info);
 }
 
-static void test_parked_when_its_claims_perish(void **state) {
+static void test_an_item_is_parked_when_its_claims_expire(void **state) {
     lk_store *store = store_of(state);
     lk_claim_request request = claim_request("q", "a");
     lk_claim_info *info = NULL;
@@ -274,7 +274,7 @@ static void test_a_stolen_claim(void **state) {
     lk_claim_free(second);
 }
 
-static void test_needs_are_locked_along(void **state) {
+static void test_needs_are_locked_with_the_item(void **state) {
     static const char *const needs[] = {"customer/7", "pool?limit=2"};
     lk_store *store = store_of(state);
     lk_push_request request = {
@@ -302,7 +302,7 @@ static void test_needs_are_locked_along(void **state) {
     (void)claim(store, "q", "c", "2");
 }
 
-static void test_an_item_locked_by_hand_is_passed_over(void **state) {
+static void test_a_claim_skips_an_item_that_is_locked(void **state) {
     lk_store *store = store_of(state);
 
     push(store, "q", "1");
@@ -378,7 +378,7 @@ static void test_waiting_for_another_handle(void **state) {
     lk_close(other);
 }
 
-static void test_each_waiter_gets_one(void **state) {
+static void test_each_waiter_gets_one_item(void **state) {
     enum { COUNT = 4 };
     lk_store *store = store_of(state);
     struct claimant claimants[COUNT];
@@ -404,7 +404,7 @@ static void test_each_waiter_gets_one(void **state) {
 }
 
 /* Everything that may make an item claimable ends the wait. */
-static void test_what_else_ends_a_wait(void **state) {
+static void test_any_change_that_makes_an_item_claimable_ends_a_wait(void **state) {
     static const char *const needs[] = {"elsewhere"};
     lk_store *store = store_of(state);
     const lk_push_request needy = {
@@ -432,7 +432,7 @@ static void test_what_else_ends_a_wait(void **state) {
     expect_claim(&claimant, "needy");
 }
 
-static void test_a_perished_claim_ends_a_wait(void **state) {
+static void test_an_expired_claim_ends_a_wait(void **state) {
     lk_store *store = store_of(state);
     struct claimant claimant;
 
@@ -442,7 +442,7 @@ static void test_a_perished_claim_ends_a_wait(void **state) {
     expect_claim(&claimant, "1");
 }
 
-static void test_a_wait_has_its_time(void **state) {
+static void test_a_wait_ends_at_its_time_limit(void **state) {
     lk_store *store = store_of(state);
     lk_claim_request request = claim_request("q", "a");
     lk_claim_info *info = NULL;
@@ -565,19 +565,19 @@ int main(int argc, char **argv) {
         TEST(test_a_claimant_without_a_name),
         TEST(test_retry_and_its_delay),
         TEST(test_a_push_with_a_delay),
-        TEST(test_parked_after_too_many_attempts),
-        TEST(test_parked_when_its_claims_perish),
+        TEST(test_an_item_is_parked_after_too_many_attempts),
+        TEST(test_an_item_is_parked_when_its_claims_expire),
         TEST(test_a_paused_queue),
         TEST(test_a_stolen_claim),
-        TEST(test_needs_are_locked_along),
-        TEST(test_an_item_locked_by_hand_is_passed_over),
+        TEST(test_needs_are_locked_with_the_item),
+        TEST(test_a_claim_skips_an_item_that_is_locked),
         TEST(test_a_broken_claim),
         TEST(test_waiting_for_a_push),
         TEST(test_waiting_for_another_handle),
-        TEST(test_each_waiter_gets_one),
-        TEST(test_what_else_ends_a_wait),
-        TEST(test_a_perished_claim_ends_a_wait),
-        TEST(test_a_wait_has_its_time),
+        TEST(test_each_waiter_gets_one_item),
+        TEST(test_any_change_that_makes_an_item_claimable_ends_a_wait),
+        TEST(test_an_expired_claim_ends_a_wait),
+        TEST(test_a_wait_ends_at_its_time_limit),
         TEST(test_cancelling_a_wait),
         TEST(test_wrong_pushes),
         TEST(test_wrong_claims),

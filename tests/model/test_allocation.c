@@ -135,7 +135,7 @@ static void run_history(uint64_t number, bool with_work, uint64_t *failures) {
     }
 }
 
-static void every_step(void **state) {
+static void a_failed_allocation_in_a_step_changes_nothing(void **state) {
     const char *only = getenv("LK_TEST_SEED");
     const char *percent = getenv("LK_TEST_SCALE");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
@@ -151,7 +151,7 @@ static void every_step(void **state) {
     assert_true(failures > count); /* each history needs memory */
 }
 
-static void making_a_model(void **state) {
+static void a_failed_allocation_in_creation_leaks_nothing(void **state) {
     struct faulty faulty;
     struct lk_model_config config = {.allocator = &faulty.allocator};
     struct lk_model *model = NULL;
@@ -236,7 +236,7 @@ static lk_outcome restore_an_item(struct lk_model *model) {
     return lk_model_restore_item(model, &record);
 }
 
-static void restoring(void **state) {
+static void a_failed_allocation_in_a_restore_leaks_nothing(void **state) {
     static lk_outcome (*const calls[])(struct lk_model *) = {
         restore_a_request, restore_a_draw,  restore_an_ended_token,
         restore_a_value,   restore_a_queue, restore_an_item,
@@ -267,10 +267,11 @@ static void restoring(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(making_a_model),
-        cmocka_unit_test(restoring),
-        cmocka_unit_test(every_step),
-        {"every_step_of_work", every_step, NULL, NULL, (void *)(uintptr_t) "work"},
+        cmocka_unit_test(a_failed_allocation_in_creation_leaks_nothing),
+        cmocka_unit_test(a_failed_allocation_in_a_restore_leaks_nothing),
+        cmocka_unit_test(a_failed_allocation_in_a_step_changes_nothing),
+        {"every_step_of_work", a_failed_allocation_in_a_step_changes_nothing, NULL, NULL,
+         (void *)(uintptr_t) "work"},
     };
 
     return cmocka_run_group_tests_name("allocation failures", tests, NULL, NULL);

@@ -145,7 +145,7 @@ static uint64_t steps_of(const struct kind *kind, uint32_t size) {
     return most;
 }
 
-static void pages_cost_what_is_on_them(void **state) {
+static void the_cost_of_a_page_depends_on_its_entries_only(void **state) {
     static const struct kind kinds[] = {
         {"LIST", fill_roots, page_all},
         {"LIST of a small root", fill_roots, page_few},
@@ -170,7 +170,7 @@ static void pages_cost_what_is_on_them(void **state) {
  * A root whose many requests are all younger than many others: the first page costs what there is
  * under that root, or in front of it; the others cost what is on them.
  */
-static void only_the_first_page_is_sought(void **state) {
+static void later_pages_need_no_search(void **state) {
     struct world world = world_new();
     struct lk_page page = {.rows = world.rows, .max = ROWS};
 
@@ -191,8 +191,8 @@ static void only_the_first_page_is_sought(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_cost_what_is_on_them),
-        cmocka_unit_test(only_the_first_page_is_sought),
+        cmocka_unit_test(the_cost_of_a_page_depends_on_its_entries_only),
+        cmocka_unit_test(later_pages_need_no_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

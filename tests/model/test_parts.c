@@ -59,7 +59,7 @@ static void refuse(const char *text, const char *place, const char *why) {
     refuse_with(text, NULL, place, why);
 }
 
-static void what_is_a_part(void **state) {
+static void valid_parts_are_parsed(void **state) {
     (void)state;
     accept_with("db/t1", NULL, LK_EXCLUSIVE, 0, 0);
     accept_with("db?shared", NULL, LK_SHARED, 0, 1);
@@ -72,7 +72,7 @@ static void what_is_a_part(void **state) {
     accept_with("pool?limit=1&units=1", NULL, LK_SHARED, 1, 1);
 }
 
-static void words_that_are_none(void **state) {
+static void unknown_words_are_refused(void **state) {
     (void)state;
     refuse("db?", "at byte 4 ", "R2");
     refuse("db?exclusive", "at byte 4 ", "R2");
@@ -84,7 +84,7 @@ static void words_that_are_none(void **state) {
     refuse("db?shared shared", "at byte 4 ", "R2");
 }
 
-static void numbers_that_are_none(void **state) {
+static void malformed_numbers_are_refused(void **state) {
     static const char *const numbers[] = {"",     "0",          "-1",          "+1",  "1.5",
                                           "0x10", "2147483648", "99999999999", "1e3", " 1"};
     char text[64];
@@ -98,7 +98,7 @@ static void numbers_that_are_none(void **state) {
     }
 }
 
-static void each_word_once(void **state) {
+static void repeated_words_are_refused(void **state) {
     (void)state;
     refuse("db?shared?shared", "at byte 11 ", "once");
     refuse("db?limit=2&limit=2", "at byte 12 ", "once");
@@ -112,7 +112,7 @@ static void units_and_limits(void **state) {
     refuse("db?limit=2&units=3", "", "R2");
 }
 
-static void a_bad_path_names_r1(void **state) {
+static void a_bad_path_is_refused_with_r1(void **state) {
     (void)state;
     refuse("?shared", "at byte 1 ", "R1");
     refuse("a//b?shared", "at byte 3 ", "R1");
@@ -120,7 +120,7 @@ static void a_bad_path_names_r1(void **state) {
     refuse("", "at byte 1 ", "R1");
 }
 
-static void defaults_fill_what_is_unsaid(void **state) {
+static void defaults_are_filled_in(void **state) {
     const struct lk_part_defaults shared = {.shared = true};
     const struct lk_part_defaults limited = {.limit = 5, .units = 2};
     const struct lk_part_defaults units = {.units = 2};
@@ -159,7 +159,7 @@ static void requests_of_parts(void **state) {
     assert_non_null(strstr(error.text, "p3"));
 }
 
-static void numbers_out_of_a_program(void **state) {
+static void numbers_given_by_a_program_are_checked(void **state) {
     static const struct {
         enum lk_mode mode;
         uint32_t limit;
@@ -249,15 +249,15 @@ static void r7_fits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_a_part),
-        cmocka_unit_test(words_that_are_none),
-        cmocka_unit_test(numbers_that_are_none),
-        cmocka_unit_test(each_word_once),
+        cmocka_unit_test(valid_parts_are_parsed),
+        cmocka_unit_test(unknown_words_are_refused),
+        cmocka_unit_test(malformed_numbers_are_refused),
+        cmocka_unit_test(repeated_words_are_refused),
         cmocka_unit_test(units_and_limits),
-        cmocka_unit_test(a_bad_path_names_r1),
-        cmocka_unit_test(defaults_fill_what_is_unsaid),
+        cmocka_unit_test(a_bad_path_is_refused_with_r1),
+        cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(requests_of_parts),
-        cmocka_unit_test(numbers_out_of_a_program),
+        cmocka_unit_test(numbers_given_by_a_program_are_checked),
         cmocka_unit_test(r6_conflicts),
         cmocka_unit_test(r8_covers),
         cmocka_unit_test(r9_stronger),

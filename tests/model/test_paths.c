@@ -55,7 +55,7 @@ static void refuse_text(const char *text, size_t byte, const char *why) {
     refuse(text, strlen(text), byte, why);
 }
 
-static void what_is_a_path(void **state) {
+static void valid_paths_are_parsed(void **state) {
     (void)state;
     accept_text("a", "a", 1);
     accept_text("mydatabase/mytest", "mydatabase/mytest", 2);
@@ -70,7 +70,7 @@ static void what_is_a_path(void **state) {
                 3);
 }
 
-static void empty_segments(void **state) {
+static void empty_segments_are_refused(void **state) {
     (void)state;
     refuse("", 0, 1, "at least one segment");
     refuse(NULL, 0, 1, "at least one segment");
@@ -106,7 +106,7 @@ static void characters(void **state) {
     refuse_text("ab/c\xe3\x80\x80", 5, "white space");
 }
 
-static void what_is_no_utf8(void **state) {
+static void bytes_that_are_not_utf8_are_refused(void **state) {
     static const char *const broken[] = {
         "a\x80",             /* a continuation without a start */
         "a\xc3",             /* cut */
@@ -195,11 +195,11 @@ static void r5_relations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_a_path),
-        cmocka_unit_test(empty_segments),
+        cmocka_unit_test(valid_paths_are_parsed),
+        cmocka_unit_test(empty_segments_are_refused),
         cmocka_unit_test(dots),
         cmocka_unit_test(characters),
-        cmocka_unit_test(what_is_no_utf8),
+        cmocka_unit_test(bytes_that_are_not_utf8_are_refused),
         cmocka_unit_test(lengths),
         cmocka_unit_test(depths),
         cmocka_unit_test(segments),

@@ -36,7 +36,7 @@ struct story {
     size_t ended_count;
 };
 
-/* ---- out of one model, into another ---- */
+/* ---- out of one model, into another ---------------------------------------------------------- */
 
 struct dump {
     const struct lk_model *model;
@@ -152,7 +152,7 @@ static void start_again_without(struct story *story, uint64_t id) {
     }
 }
 
-/* ---- histories ---- */
+/* ---- histories ------------------------------------------------------------------------------- */
 
 static void fail_story(const struct story *story, uint64_t number, const char *wrong) {
     for (size_t i = 0; i < story->count; i++) {
@@ -313,17 +313,17 @@ static void run(void (*history)(uint64_t number, bool with_work), bool with_work
     }
 }
 
-static void nobody_can_tell(void **state) {
+static void a_restored_model_gives_the_same_answers(void **state) {
     run(goes_on_as_before, *state != NULL, HISTORY_COUNT);
 }
 
-static void what_ended_meanwhile_lets_others_in(void **state) {
+static void leases_that_ended_meanwhile_let_waiters_in(void **state) {
     run(grants_what_has_become_free, *state != NULL, HISTORY_COUNT);
 }
 
-/* ---- what is no possible record ---- */
+/* ---- what is no possible record -------------------------------------------------------------- */
 
-static void impossible_records(void **state) {
+static void impossible_records_are_refused(void **state) {
     static struct lk_record record;
     struct lk_model *model = lk_model_new(NULL);
     struct lk_record *good = malloc(sizeof *good);
@@ -367,7 +367,7 @@ static void impossible_records(void **state) {
     free(good);
 }
 
-static void impossible_items(void **state) {
+static void impossible_items_are_refused(void **state) {
     static struct lk_item_record good;
     static struct lk_item_record record;
     struct lk_model *model = lk_model_new(NULL);
@@ -406,13 +406,13 @@ static void impossible_items(void **state) {
 int main(void) {
     void *work = (void *)(uintptr_t) "work";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(impossible_records),
-        cmocka_unit_test(nobody_can_tell),
-        cmocka_unit_test(what_ended_meanwhile_lets_others_in),
-        cmocka_unit_test(impossible_items),
-        {"nobody_can_tell_of_work", nobody_can_tell, NULL, NULL, work},
-        {"what_ended_meanwhile_lets_others_in_with_work", what_ended_meanwhile_lets_others_in, NULL,
-         NULL, work},
+        cmocka_unit_test(impossible_records_are_refused),
+        cmocka_unit_test(a_restored_model_gives_the_same_answers),
+        cmocka_unit_test(leases_that_ended_meanwhile_let_waiters_in),
+        cmocka_unit_test(impossible_items_are_refused),
+        {"nobody_can_tell_of_work", a_restored_model_gives_the_same_answers, NULL, NULL, work},
+        {"what_ended_meanwhile_lets_others_in_with_work",
+         leases_that_ended_meanwhile_let_waiters_in, NULL, NULL, work},
     };
 
     return cmocka_run_group_tests_name("restoring", tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include "story.h"
 
-/* ---- R3 ---- */
+/* ---- R3 -------------------------------------------------------------------------------------- */
 
 static void r3_the_order_of_paths_does_not_matter(void **state) {
     (void)state;
@@ -42,7 +42,7 @@ static void r3_only_a_named_token_is_remembered(void **state) {
     STORY("A queue x -> granted keep=a", "A release x -> ok", "A release x token=$a -> lost");
 }
 
-/* ---- R4 ---- */
+/* ---- R4 -------------------------------------------------------------------------------------- */
 
 static void r4_an_immediate_grant_uses_its_ticket(void **state) {
     (void)state;
@@ -58,16 +58,16 @@ static void r4_numbers_rise_when_the_wall_clock_falls_back(void **state) {
           "D queue x y -> granted token>$b");
 }
 
-/* ---- R7, R8 ---- */
+/* ---- R7, R8 ---------------------------------------------------------------------------------- */
 
-static void r7_nobody_overtakes_by_a_part_of_a_batch(void **state) {
+static void r7_no_request_overtakes_by_a_part_of_a_batch(void **state) {
     (void)state;
     STORY("A queue x -> granted", "B queue x y -> waiting for=A", "C queue y -> waiting for=B",
           "D queue y?shared -> waiting for=B,C", "B release x y -> ok", "? C y held",
           "? D y waiting");
 }
 
-static void r7_each_asker_is_judged_by_its_own_limit(void **state) {
+static void r7_each_request_is_checked_against_its_own_limit(void **state) {
     (void)state;
     STORY("A queue p?limit=2 -> granted", "B queue p?shared -> granted in_use=2",
           "C queue p?limit=2 -> waiting for=A,B", "D queue p?limit=9 -> granted in_use=3",
@@ -86,36 +86,36 @@ static void r7_an_exclusive_part_counts_no_unit(void **state) {
           "A queue p?limit=1 q -> granted again in_use=1");
 }
 
-static void r8_a_limit_is_checked_all_the_same(void **state) {
+static void r8_a_covered_request_is_checked_against_its_limit(void **state) {
     (void)state;
     STORY("A queue r -> granted", "A queue r/p?limit=1 -> granted",
           "A queue r/p?limit=1 r/q -> deadlock cycle=A", "A try r/p?limit=1 r/q -> busy for=A",
           "A queue r/p?limit=2 r/q -> granted");
 }
 
-static void r8_the_covered_pass_all_who_wait_once_a_limit_has_room(void **state) {
+static void r8_covered_requests_pass_all_waiters_once_a_limit_has_room(void **state) {
     (void)state;
     STORY("A queue r -> granted", "B queue r -> waiting for=A", "A queue r/p?limit=1 -> granted",
           "B queue r/p?limit=1 -> waiting", "A queue r/p?limit=2 r/q -> waiting for=A,B",
           "A release r/p -> ok", "? A r/p r/q held", "? B r/p waiting");
 }
 
-static void r8_a_shared_lease_covers_only_what_is_like_it(void **state) {
+static void r8_a_shared_lease_covers_only_shared_requests(void **state) {
     (void)state;
     STORY("A queue r?shared -> granted", "W queue r -> waiting for=A",
           "A queue r/a?shared -> granted created", "A try r/b -> busy for=W",
           "A try r/p?limit=3 -> busy for=W");
 }
 
-/* ---- R9 ---- */
+/* ---- R9 -------------------------------------------------------------------------------------- */
 
-static void r9_no_stronger_lets_others_in_at_once(void **state) {
+static void r9_a_downgrade_admits_waiters_at_once(void **state) {
     (void)state;
     STORY("A queue t -> granted keep=a", "B queue t?shared -> waiting for=A",
           "A queue t?shared -> granted again token=$a", "? B t held");
 }
 
-static void r9_a_conversion_passes_those_who_wait(void **state) {
+static void r9_a_conversion_passes_waiters(void **state) {
     (void)state;
     STORY("A queue t?shared -> granted keep=a", "W queue t -> waiting for=A",
           "A queue t -> granted token>$a", "? W t waiting", "A release t -> ok", "? W t held");
@@ -137,22 +137,22 @@ static void r9_a_stronger_waiter_goes_to_the_end(void **state) {
           "H release t -> ok", "? B t held", "? A t waiting");
 }
 
-static void r9_a_weaker_waiter_keeps_its_place(void **state) {
+static void r9_a_weaker_waiter_keeps_its_position(void **state) {
     (void)state;
     STORY("H queue t?shared -> granted", "A queue t -> waiting for=H",
           "B queue t?shared -> waiting for=A", "A queue t?shared -> granted again", "? B t held");
 }
 
-static void r9_a_refused_try_for_more_leaves_the_waiter_in_its_place(void **state) {
+static void r9_a_refused_try_for_more_keeps_the_position_of_the_waiter(void **state) {
     (void)state;
     STORY("H queue t -> granted", "A queue t?shared -> waiting", "B queue t -> waiting for=H,A",
           "A try t -> busy again", "B queue t -> waiting for=H,A", "H release t -> ok",
           "? A t held", "? B t waiting");
 }
 
-/* ---- R10 ---- */
+/* ---- R10 ------------------------------------------------------------------------------------- */
 
-static void r10_a_refused_try_stays_in_line_only_if_it_stood_there(void **state) {
+static void r10_a_refused_try_keeps_only_an_earlier_request(void **state) {
     (void)state;
     STORY("A queue x -> granted", "B try x -> busy for=A", "? B x gone",
           "B queue x -> waiting created", "B try x ttl=700 -> busy again", "? B x waiting left=700",
@@ -166,7 +166,7 @@ static void r10_a_grant_to_a_blocked_wait_sets_its_deadline(void **state) {
           "? C x held left=5999");
 }
 
-/* ---- R11 ---- */
+/* ---- R11 ------------------------------------------------------------------------------------- */
 
 static void r11_a_fixed_end_does_not_move(void **state) {
     (void)state;
@@ -189,7 +189,7 @@ static void r11_bounds_of_ttl_and_until(void **state) {
           "B renew y ttl=49 -> invalid", "B renew y ttl=50 -> ok", "? B y held left=50");
 }
 
-static void r11_the_deadline_itself_is_too_late(void **state) {
+static void r11_a_renewal_at_the_deadline_is_too_late(void **state) {
     (void)state;
     STORY("A queue x ttl=100 -> granted", "pass 98 -> ok", "? A x held left=2",
           "A renew x ttl=100 -> ok", "pass 99 -> ok", "A renew x -> lost");
@@ -202,7 +202,7 @@ static void r11_deadlines_take_effect_in_their_order(void **state) {
           "? C x held");
 }
 
-static void r11_nothing_revives_what_dies_at_the_same_moment(void **state) {
+static void r11_nothing_revives_a_lease_at_its_deadline(void **state) {
     (void)state;
     STORY("A queue x ttl=100 -> granted", "+0/0 B wait x ttl=100 -> waiting", "pass 150 -> ok",
           "? B x gone", "? live 0");
@@ -220,7 +220,7 @@ static void r11_a_waiting_request_is_not_renewed(void **state) {
           "? B x waiting left=499");
 }
 
-/* ---- R12 ---- */
+/* ---- R12 ------------------------------------------------------------------------------------- */
 
 static void r12_a_token_that_is_named_must_match(void **state) {
     (void)state;
@@ -237,26 +237,26 @@ static void r12_break_withdraws_and_revokes(void **state) {
           "break x -> ok broken=0", "A release x -> ok", "? C x/y held");
 }
 
-static void r12_a_revoked_lease_passes_on_at_its_deadline(void **state) {
+static void r12_a_revoked_lease_is_passed_on_at_its_deadline(void **state) {
     (void)state;
     STORY("A queue x ttl=100 -> granted", "B queue x/y -> waiting",
           "break x owner=A -> ok broken=1", "pass 100 -> ok", "? A x gone", "? B x/y held");
 }
 
-static void r12_break_now_passes_it_on_at_once(void **state) {
+static void r12_break_now_passes_the_lease_on_at_once(void **state) {
     (void)state;
     STORY("A queue x -> granted", "B queue x -> waiting", "break x owner=A now -> ok broken=1",
           "? B x held", "break x -> ok broken=1", "break x now -> ok broken=1", "? live 0",
           "break x -> ok broken=0");
 }
 
-static void r12_what_is_revoked_covers_nothing_new(void **state) {
+static void r12_a_revoked_lease_covers_no_new_request(void **state) {
     (void)state;
     STORY("A queue x -> granted", "B queue x/y -> waiting", "break x owner=A -> ok broken=1",
           "A try x/y -> busy for=B");
 }
 
-/* ---- R13 ---- */
+/* ---- R13 ------------------------------------------------------------------------------------- */
 
 static void r13_a_cycle_of_three(void **state) {
     (void)state;
@@ -265,7 +265,7 @@ static void r13_a_cycle_of_three(void **state) {
           "C queue x -> deadlock cycle=C,A,B", "? C x gone", "? C z held");
 }
 
-static void r13_through_one_who_waits_ahead(void **state) {
+static void r13_a_cycle_through_a_waiter_ahead(void **state) {
     (void)state;
     STORY("H queue x -> granted", "A queue x -> waiting", "B queue y -> granted",
           "B queue x?shared -> waiting for=H,A", "A queue y -> deadlock cycle=A,B");
@@ -295,7 +295,7 @@ static void r13_a_cycle_that_formed_unseen_is_found_by_the_next_ask(void **state
           "L queue p?limit=1 q?limit=2&units=2 -> deadlock cycle=L", "? live 2");
 }
 
-/* ---- R19, R20 ---- */
+/* ---- R19, R20 -------------------------------------------------------------------------------- */
 
 static void r19_a_note_is_kept_until_another_is_given(void **state) {
     (void)state;
@@ -304,7 +304,7 @@ static void r19_a_note_is_kept_until_another_is_given(void **state) {
           "A queue x note= -> granted note=");
 }
 
-static void r20_holders_first_then_by_ticket(void **state) {
+static void r20_blockers_are_holders_first_then_by_ticket(void **state) {
     (void)state;
     STORY("A queue p?limit=3 -> granted", "W queue p/x?shared -> granted",
           "V queue p/x -> waiting for=A,W", "B queue p?limit=3 -> waiting for=V",
@@ -312,7 +312,7 @@ static void r20_holders_first_then_by_ticket(void **state) {
           "X queue p -> waiting for=A,W,B", "Y try p?limit=2 -> busy for=A,B,X");
 }
 
-/* ---- R22 ---- */
+/* ---- R22 ------------------------------------------------------------------------------------- */
 
 static void r22_bounds(void **state) {
     static const char *const in_all[] = {
@@ -348,40 +348,40 @@ int main(void) {
         cmocka_unit_test(r3_only_a_named_token_is_remembered),
         cmocka_unit_test(r4_an_immediate_grant_uses_its_ticket),
         cmocka_unit_test(r4_numbers_rise_when_the_wall_clock_falls_back),
-        cmocka_unit_test(r7_nobody_overtakes_by_a_part_of_a_batch),
-        cmocka_unit_test(r7_each_asker_is_judged_by_its_own_limit),
+        cmocka_unit_test(r7_no_request_overtakes_by_a_part_of_a_batch),
+        cmocka_unit_test(r7_each_request_is_checked_against_its_own_limit),
         cmocka_unit_test(r7_an_exclusive_part_counts_no_unit),
-        cmocka_unit_test(r8_a_limit_is_checked_all_the_same),
-        cmocka_unit_test(r8_the_covered_pass_all_who_wait_once_a_limit_has_room),
-        cmocka_unit_test(r8_a_shared_lease_covers_only_what_is_like_it),
-        cmocka_unit_test(r9_no_stronger_lets_others_in_at_once),
-        cmocka_unit_test(r9_a_conversion_passes_those_who_wait),
+        cmocka_unit_test(r8_a_covered_request_is_checked_against_its_limit),
+        cmocka_unit_test(r8_covered_requests_pass_all_waiters_once_a_limit_has_room),
+        cmocka_unit_test(r8_a_shared_lease_covers_only_shared_requests),
+        cmocka_unit_test(r9_a_downgrade_admits_waiters_at_once),
+        cmocka_unit_test(r9_a_conversion_passes_waiters),
         cmocka_unit_test(r9_a_refused_conversion_refreshes),
         cmocka_unit_test(r9_a_stronger_waiter_goes_to_the_end),
-        cmocka_unit_test(r9_a_weaker_waiter_keeps_its_place),
-        cmocka_unit_test(r9_a_refused_try_for_more_leaves_the_waiter_in_its_place),
-        cmocka_unit_test(r10_a_refused_try_stays_in_line_only_if_it_stood_there),
+        cmocka_unit_test(r9_a_weaker_waiter_keeps_its_position),
+        cmocka_unit_test(r9_a_refused_try_for_more_keeps_the_position_of_the_waiter),
+        cmocka_unit_test(r10_a_refused_try_keeps_only_an_earlier_request),
         cmocka_unit_test(r10_a_grant_to_a_blocked_wait_sets_its_deadline),
         cmocka_unit_test(r11_a_fixed_end_does_not_move),
         cmocka_unit_test(r11_a_ttl_becomes_a_fixed_end),
         cmocka_unit_test(r11_bounds_of_ttl_and_until),
-        cmocka_unit_test(r11_the_deadline_itself_is_too_late),
+        cmocka_unit_test(r11_a_renewal_at_the_deadline_is_too_late),
         cmocka_unit_test(r11_deadlines_take_effect_in_their_order),
-        cmocka_unit_test(r11_nothing_revives_what_dies_at_the_same_moment),
+        cmocka_unit_test(r11_nothing_revives_a_lease_at_its_deadline),
         cmocka_unit_test(r11_an_ask_without_ttl_means_a_minute),
         cmocka_unit_test(r11_a_waiting_request_is_not_renewed),
         cmocka_unit_test(r12_a_token_that_is_named_must_match),
         cmocka_unit_test(r12_break_withdraws_and_revokes),
-        cmocka_unit_test(r12_a_revoked_lease_passes_on_at_its_deadline),
-        cmocka_unit_test(r12_break_now_passes_it_on_at_once),
-        cmocka_unit_test(r12_what_is_revoked_covers_nothing_new),
+        cmocka_unit_test(r12_a_revoked_lease_is_passed_on_at_its_deadline),
+        cmocka_unit_test(r12_break_now_passes_the_lease_on_at_once),
+        cmocka_unit_test(r12_a_revoked_lease_covers_no_new_request),
         cmocka_unit_test(r13_a_cycle_of_three),
-        cmocka_unit_test(r13_through_one_who_waits_ahead),
+        cmocka_unit_test(r13_a_cycle_through_a_waiter_ahead),
         cmocka_unit_test(r13_a_conversion_that_closes_a_cycle_leaves_the_lease),
         cmocka_unit_test(r13_a_greater_limit_may_close_a_cycle_too),
         cmocka_unit_test(r13_a_cycle_that_formed_unseen_is_found_by_the_next_ask),
         cmocka_unit_test(r19_a_note_is_kept_until_another_is_given),
-        cmocka_unit_test(r20_holders_first_then_by_ticket),
+        cmocka_unit_test(r20_blockers_are_holders_first_then_by_ticket),
         cmocka_unit_test(r22_bounds),
     };
 

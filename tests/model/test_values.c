@@ -8,7 +8,7 @@
 
 #include "story.h"
 
-static void it_comes_with_the_grant(void **state) {
+static void a_grant_returns_the_value(void **state) {
     (void)state;
     STORY("put x value=one -> ok", "? value x one sure",
           "A queue x get=yes -> granted value=one sure", "B queue x get=yes -> waiting novalue",
@@ -18,7 +18,7 @@ static void it_comes_with_the_grant(void **state) {
           "D queue z get=yes -> granted novalue");
 }
 
-static void it_is_the_first_parts(void **state) {
+static void the_value_is_that_of_the_first_part(void **state) {
     (void)state;
     STORY("put x value=of-x -> ok", "put y value=of-y -> ok",
           "A queue y x get=yes -> granted value=of-y", "A release x y put=new -> ok",
@@ -30,14 +30,14 @@ static void it_is_the_first_parts(void **state) {
           "? value x of-x sure", "? value y of-y doubted");
 }
 
-static void a_release_puts(void **state) {
+static void a_release_can_put_a_value(void **state) {
     (void)state;
     STORY("A queue x -> granted", "B queue x get=yes -> waiting", "A release x put=one -> ok",
           "? B x held", "B queue x get=yes -> granted value=one sure", "B release x put= -> ok",
           "A queue x get=yes -> granted value= sure");
 }
 
-static void only_an_exclusive_lease_puts(void **state) {
+static void only_an_exclusive_lease_can_put(void **state) {
     (void)state;
     STORY("A queue x?shared -> granted", "A release x put=no -> lost", "? A x held",
           "? value x none", "A release x -> ok", "A release x put=no -> lost");
@@ -46,7 +46,7 @@ static void only_an_exclusive_lease_puts(void **state) {
     STORY("A queue x?limit=2 -> granted", "A release x put=no -> lost", "? value x none");
 }
 
-static void only_what_is_held_puts(void **state) {
+static void only_a_held_lease_can_put(void **state) {
     (void)state;
     STORY("A queue x ttl=100 -> granted keep=a", "B queue x -> waiting",
           "B release x put=no -> lost", "? B x waiting", "pass 100 -> ok", "? B x held keep=b",
@@ -55,26 +55,26 @@ static void only_what_is_held_puts(void **state) {
           "B release x token=$b put=yes -> ok", "? value x yes sure");
 }
 
-static void a_broken_lease_puts_until_its_deadline(void **state) {
+static void a_revoked_lease_can_put_until_its_deadline(void **state) {
     (void)state;
     STORY("A queue x ttl=100 -> granted", "break x -> ok broken=1", "A put x value=one -> ok",
           "B put x value=no -> busy", "A release x put=two -> ok", "? value x two sure");
 }
 
-static void a_repeated_release_writes_nothing_again(void **state) {
+static void a_repeated_release_does_not_put_again(void **state) {
     (void)state;
     STORY("A queue x -> granted keep=a", "A release x token=$a put=one -> ok",
           "put x value=two -> ok", "A release x token=$a put=one -> ok", "? value x two sure",
           "pass 300000 -> ok", "A release x token=$a put=one -> lost");
 }
 
-static void it_outlives_leases(void **state) {
+static void a_value_outlives_leases(void **state) {
     (void)state;
     STORY("A queue x -> granted", "A release x put=one -> ok", "pass 100000000 -> ok", "? live 0",
           "? value x one sure", "del x -> ok", "? value x none", "del x -> ok");
 }
 
-static void a_perished_holder_leaves_doubt(void **state) {
+static void an_expired_lease_leaves_the_value_in_doubt(void **state) {
     (void)state;
     STORY("put x value=one -> ok", "A queue x get=yes ttl=100 -> granted sure", "pass 100 -> ok",
           "? value x one doubted", "B queue x get=yes -> granted value=one doubted",
@@ -86,7 +86,7 @@ static void a_perished_holder_leaves_doubt(void **state) {
           "del x -> ok", "? value x none", "put x value=one -> ok", "? value x one sure");
 }
 
-static void a_broken_holder_leaves_doubt(void **state) {
+static void a_broken_lease_leaves_the_value_in_doubt(void **state) {
     (void)state;
     STORY("put x value=one -> ok", "A queue x get=yes -> granted", "break x now -> ok broken=1",
           "? value x one doubted");
@@ -94,7 +94,7 @@ static void a_broken_holder_leaves_doubt(void **state) {
           "? value x one sure", "pass 100 -> ok", "? value x one doubted");
 }
 
-static void others_leave_no_doubt(void **state) {
+static void other_requests_leave_no_doubt(void **state) {
     (void)state;
     STORY("put x value=one -> ok", "A queue x ttl=100 -> granted", "pass 100 -> ok",
           "? value x one sure", "A queue x?shared get=yes ttl=100 -> granted value=one",
@@ -107,7 +107,7 @@ static void others_leave_no_doubt(void **state) {
     STORY("A queue x get=yes ttl=100 -> granted novalue", "pass 100 -> ok", "? value x none");
 }
 
-static void once_asked_for_is_asked_for(void **state) {
+static void a_request_for_the_value_is_kept(void **state) {
     (void)state;
     STORY("put x value=one -> ok", "A queue x get=yes ttl=100 -> granted value=one",
           "A queue x ttl=100 -> granted again novalue", "pass 100 -> ok", "? value x one doubted");
@@ -115,7 +115,7 @@ static void once_asked_for_is_asked_for(void **state) {
           "pass 100 -> ok", "? value x one doubted");
 }
 
-static void a_lock_refuses_others_puts(void **state) {
+static void a_lease_refuses_puts_of_other_owners(void **state) {
     (void)state;
     STORY("A queue db/t -> granted", "put db/t value=no -> busy", "B put db/t value=no -> busy",
           "B del db/t -> busy", "put db/t/below value=no -> busy", "put db value=yes -> ok",
@@ -126,7 +126,7 @@ static void a_lock_refuses_others_puts(void **state) {
           "put x value=two -> ok", "? value x two sure");
 }
 
-static void a_put_with_a_token(void **state) {
+static void a_put_checks_its_token(void **state) {
     (void)state;
     STORY("A queue db ttl=100 -> granted keep=a", "A put db/t token=$a value=one -> ok",
           "A put db token=1 value=no -> lost", "A put other token=$a value=no -> lost",
@@ -146,20 +146,20 @@ static void a_claim_is_a_lock_on_its_item(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_comes_with_the_grant),
-        cmocka_unit_test(it_is_the_first_parts),
-        cmocka_unit_test(a_release_puts),
-        cmocka_unit_test(only_an_exclusive_lease_puts),
-        cmocka_unit_test(only_what_is_held_puts),
-        cmocka_unit_test(a_broken_lease_puts_until_its_deadline),
-        cmocka_unit_test(a_repeated_release_writes_nothing_again),
-        cmocka_unit_test(it_outlives_leases),
-        cmocka_unit_test(a_perished_holder_leaves_doubt),
-        cmocka_unit_test(a_broken_holder_leaves_doubt),
-        cmocka_unit_test(others_leave_no_doubt),
-        cmocka_unit_test(once_asked_for_is_asked_for),
-        cmocka_unit_test(a_lock_refuses_others_puts),
-        cmocka_unit_test(a_put_with_a_token),
+        cmocka_unit_test(a_grant_returns_the_value),
+        cmocka_unit_test(the_value_is_that_of_the_first_part),
+        cmocka_unit_test(a_release_can_put_a_value),
+        cmocka_unit_test(only_an_exclusive_lease_can_put),
+        cmocka_unit_test(only_a_held_lease_can_put),
+        cmocka_unit_test(a_revoked_lease_can_put_until_its_deadline),
+        cmocka_unit_test(a_repeated_release_does_not_put_again),
+        cmocka_unit_test(a_value_outlives_leases),
+        cmocka_unit_test(an_expired_lease_leaves_the_value_in_doubt),
+        cmocka_unit_test(a_broken_lease_leaves_the_value_in_doubt),
+        cmocka_unit_test(other_requests_leave_no_doubt),
+        cmocka_unit_test(a_request_for_the_value_is_kept),
+        cmocka_unit_test(a_lease_refuses_puts_of_other_owners),
+        cmocka_unit_test(a_put_checks_its_token),
         cmocka_unit_test(a_claim_is_a_lock_on_its_item),
     };
 

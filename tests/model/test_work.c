@@ -8,9 +8,9 @@
 #include "pair.h"
 #include "story.h"
 
-/* ---- pushing ---- */
+/* ---- pushing --------------------------------------------------------------------------------- */
 
-static void what_is_there_is_not_added_again(void **state) {
+static void an_item_is_added_once(void **state) {
     (void)state;
     STORY("push q 1 value=first -> ok created item=1", "push q 1 value=second delay=50 -> ok again",
           "? item q 1 ready", "A claim q -> granted item=1", "push q 1 -> ok again",
@@ -31,7 +31,7 @@ static void an_id_is_one_segment(void **state) {
           "A claim q/deep/er -> granted item=one", "? queue q pushed=0 claims=0");
 }
 
-static void a_delay_is_waited_for(void **state) {
+static void an_item_is_claimable_after_its_delay(void **state) {
     (void)state;
     STORY("push q late delay=100 -> ok due=100", "push q soon -> ok",
           "? item q late delayed due=99", "? queue q delayed=1 ready=1",
@@ -41,7 +41,7 @@ static void a_delay_is_waited_for(void **state) {
 }
 
 /* The age of what is due counts, not since when it is. */
-static void the_oldest_that_is_due_goes_first(void **state) {
+static void the_oldest_due_item_is_claimed_first(void **state) {
     (void)state;
     STORY("push q 1 delay=1000 -> ok", "push q 2 delay=50 -> ok", "push q 3 -> ok",
           "pass 1000 -> ok", "A claim q -> granted item=1", "A claim q -> granted item=2",
@@ -49,7 +49,7 @@ static void the_oldest_that_is_due_goes_first(void **state) {
           "A claim q -> granted item=1 attempts=2", "A claim q -> granted item=2 attempts=2");
 }
 
-/* ---- claiming ---- */
+/* ---- claiming -------------------------------------------------------------------------------- */
 
 static void a_claim_is_an_exclusive_lease(void **state) {
     (void)state;
@@ -60,7 +60,7 @@ static void a_claim_is_an_exclusive_lease(void **state) {
           "? B q/1/file held");
 }
 
-static void nothing_to_claim_is_busy(void **state) {
+static void a_claim_of_an_empty_queue_is_busy(void **state) {
     (void)state;
     STORY("A claim q -> busy", "push q 1 -> ok", "A claim q -> granted", "B claim q -> busy",
           "? queue q claims=1", "? live 1", "A done q 1 -> ok", "B claim q -> busy");
@@ -79,7 +79,7 @@ static void a_lock_on_the_queue_pauses_it(void **state) {
           "O release db/q -> ok", "A claim db/q -> granted");
 }
 
-static void what_is_locked_by_hand_is_passed_over(void **state) {
+static void a_locked_item_is_skipped(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "push q 2 -> ok", "push q 3 -> ok", "O queue q/1 -> granted",
           "O queue q/2/part?shared -> granted", "A claim q -> granted item=3", "B claim q -> busy",
@@ -92,7 +92,7 @@ static void what_is_locked_by_hand_is_passed_over(void **state) {
           "B claim q -> granted");
 }
 
-static void r3_does_not_know_claims(void **state) {
+static void r3_does_not_apply_to_claims(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "A claim q -> granted keep=a", "? A q/1 gone",
           "A queue q/1 -> granted created token>$a keep=b", "? live 2",
@@ -134,7 +134,7 @@ static void an_ask_number_gives_the_same_item(void **state) {
           "A claim q ask=1 ttl=500 -> granted again item=1 left=498 revoked");
 }
 
-/* ---- keeping and ending ---- */
+/* ---- keeping and ending ---------------------------------------------------------------------- */
 
 static void a_claim_is_renewed_by_its_path(void **state) {
     (void)state;
@@ -145,7 +145,7 @@ static void a_claim_is_renewed_by_its_path(void **state) {
           "A renew q/1 -> lost", "? item q 1 ready");
 }
 
-static void only_the_claimant_ends_it(void **state) {
+static void only_the_claimant_can_end_a_claim(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "A done q 1 -> lost", "A claim q -> granted keep=a",
           "B done q 1 -> lost", "B retry q 1 -> lost", "A done q 1 token=1 -> lost",
@@ -153,7 +153,7 @@ static void only_the_claimant_ends_it(void **state) {
           "? item q 1 claimed owner=A", "A done q 1 token=$a -> ok", "A done q 1 -> lost");
 }
 
-static void repeated_with_its_token_it_is_answered_again(void **state) {
+static void a_repeated_end_with_its_token_succeeds(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "A claim q -> granted keep=a", "A done q 1 token=$a -> ok",
           "A done q 1 token=$a -> ok", "B done q 1 token=$a -> lost", "? queue q done=1",
@@ -163,7 +163,7 @@ static void repeated_with_its_token_it_is_answered_again(void **state) {
           "A retry q 1 token=$a -> ok", "? queue q retried=1", "? item q 1 ready attempts=1");
 }
 
-static void given_back_it_keeps_its_age(void **state) {
+static void a_retried_item_keeps_its_age(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
           "A retry q 1 delay=100 -> ok due=100", "B claim q -> granted item=2", "B retry q 2 -> ok",
@@ -171,7 +171,7 @@ static void given_back_it_keeps_its_age(void **state) {
           "C claim q -> granted item=1 attempts=2", "? queue q retried=3 steals=0 claims=4");
 }
 
-static void perished_it_is_claimable_at_once(void **state) {
+static void an_item_is_claimable_when_its_claim_expires(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "A claim q ttl=100 -> granted",
           "+100000/100000 B claim q ttl=100 -> granted item=1 stolen", "pass 100 -> ok",
@@ -179,16 +179,16 @@ static void perished_it_is_claimable_at_once(void **state) {
           "D claim q -> granted", "? queue q claims=4 steals=2 retried=1");
 }
 
-static void its_end_lets_others_in(void **state) {
+static void the_end_of_a_claim_admits_waiters(void **state) {
     (void)state;
     STORY("push q 1 needs=p -> ok", "A claim q ttl=100 -> granted", "B queue p -> waiting for=A",
           "C queue q/1 -> waiting for=A", "pass 100 -> ok", "? B p held", "? C q/1 held",
           "? item q 1 ready", "D claim q -> busy");
 }
 
-/* ---- too many attempts ---- */
+/* ---- too many attempts ----------------------------------------------------------------------- */
 
-static void after_too_many_attempts_it_is_parked(void **state) {
+static void an_item_is_parked_after_too_many_attempts(void **state) {
     (void)state;
     STORY("push q 1 -> ok", "A claim q attempts=2 -> granted", "A retry q 1 -> ok",
           "A claim q attempts=2 ttl=100 -> granted attempts=2", "pass 100 -> ok",
@@ -207,14 +207,14 @@ static void after_too_many_attempts_it_is_parked(void **state) {
           "A claim q attempts=3 -> granted attempts=4", "A retry q 1 -> ok parked");
 }
 
-static void unpark_is_for_what_is_parked(void **state) {
+static void only_a_parked_item_can_be_unparked(void **state) {
     (void)state;
     STORY("unpark q 1 -> lost", "push q 1 delay=50 -> ok", "unpark q 1 -> lost", "pass 50 -> ok",
           "unpark q 1 -> lost", "A claim q -> granted", "unpark q 1 -> lost", "A done q 1 -> ok",
           "unpark q 1 -> lost");
 }
 
-/* ---- breaking ---- */
+/* ---- breaking -------------------------------------------------------------------------------- */
 
 static void a_broken_claim(void **state) {
     (void)state;
@@ -234,9 +234,9 @@ static void a_broken_claim(void **state) {
           "A claim q -> granted stolen", "break p now -> ok broken=1", "? item q 1 ready");
 }
 
-/* ---- needs ---- */
+/* ---- needs ----------------------------------------------------------------------------------- */
 
-static void what_is_needed_is_taken_along(void **state) {
+static void needs_are_locked_with_the_item(void **state) {
     (void)state;
     STORY("push q 1 needs=p?limit=1 -> ok", "push q 2 needs=p?limit=1 -> ok", "push q 3 -> ok",
           "A claim q -> granted item=1", "B claim q -> granted item=3", "C claim q -> busy",
@@ -267,7 +267,7 @@ static void needs_are_checked_at_the_push(void **state) {
 }
 
 /* R13: an item whose claim would close a cycle is passed over. */
-static void a_claim_closes_no_cycle(void **state) {
+static void a_claim_never_closes_a_cycle(void **state) {
     (void)state;
     STORY("push q 1 needs=p?limit=9 -> ok", "push q 2 -> ok", "B queue p?shared -> granted",
           "C queue y -> granted", "C queue p?limit=1 -> waiting for=B",
@@ -278,7 +278,7 @@ static void a_claim_closes_no_cycle(void **state) {
           "A claim q -> busy", "B claim q -> granted item=1");
 }
 
-/* ---- quotas and bounds ---- */
+/* ---- quotas and bounds ----------------------------------------------------------------------- */
 
 static void a_claim_is_a_request_among_others(void **state) {
     struct lk_quotas of_root = {.live_per_root_max = 1};
@@ -310,7 +310,7 @@ static void a_claim_has_bounds(void **state) {
 }
 
 /* A value of an item or a path has at most 65536 bytes. */
-static void values_have_a_bound(void **state) {
+static void the_size_of_values_is_limited(void **state) {
     static char bytes[LK_VALUE_BYTES_MAX + 1];
     struct lk_part part = {.mode = LK_EXCLUSIVE};
     struct lk_command command = {.kind = LK_COMMAND_PUSH, .times = {.now_us = 1, .wall_us = 1000}};
@@ -347,32 +347,32 @@ static void values_have_a_bound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_there_is_not_added_again),
+        cmocka_unit_test(an_item_is_added_once),
         cmocka_unit_test(an_id_is_one_segment),
-        cmocka_unit_test(a_delay_is_waited_for),
-        cmocka_unit_test(the_oldest_that_is_due_goes_first),
+        cmocka_unit_test(an_item_is_claimable_after_its_delay),
+        cmocka_unit_test(the_oldest_due_item_is_claimed_first),
         cmocka_unit_test(a_claim_is_an_exclusive_lease),
-        cmocka_unit_test(nothing_to_claim_is_busy),
+        cmocka_unit_test(a_claim_of_an_empty_queue_is_busy),
         cmocka_unit_test(a_lock_on_the_queue_pauses_it),
-        cmocka_unit_test(what_is_locked_by_hand_is_passed_over),
-        cmocka_unit_test(r3_does_not_know_claims),
+        cmocka_unit_test(a_locked_item_is_skipped),
+        cmocka_unit_test(r3_does_not_apply_to_claims),
         cmocka_unit_test(r8_does_not_apply_to_claims),
         cmocka_unit_test(an_ask_number_gives_the_same_item),
         cmocka_unit_test(a_claim_is_renewed_by_its_path),
-        cmocka_unit_test(only_the_claimant_ends_it),
-        cmocka_unit_test(repeated_with_its_token_it_is_answered_again),
-        cmocka_unit_test(given_back_it_keeps_its_age),
-        cmocka_unit_test(perished_it_is_claimable_at_once),
-        cmocka_unit_test(its_end_lets_others_in),
-        cmocka_unit_test(after_too_many_attempts_it_is_parked),
-        cmocka_unit_test(unpark_is_for_what_is_parked),
+        cmocka_unit_test(only_the_claimant_can_end_a_claim),
+        cmocka_unit_test(a_repeated_end_with_its_token_succeeds),
+        cmocka_unit_test(a_retried_item_keeps_its_age),
+        cmocka_unit_test(an_item_is_claimable_when_its_claim_expires),
+        cmocka_unit_test(the_end_of_a_claim_admits_waiters),
+        cmocka_unit_test(an_item_is_parked_after_too_many_attempts),
+        cmocka_unit_test(only_a_parked_item_can_be_unparked),
         cmocka_unit_test(a_broken_claim),
-        cmocka_unit_test(what_is_needed_is_taken_along),
+        cmocka_unit_test(needs_are_locked_with_the_item),
         cmocka_unit_test(needs_are_checked_at_the_push),
-        cmocka_unit_test(a_claim_closes_no_cycle),
+        cmocka_unit_test(a_claim_never_closes_a_cycle),
         cmocka_unit_test(a_claim_is_a_request_among_others),
         cmocka_unit_test(a_claim_has_bounds),
-        cmocka_unit_test(values_have_a_bound),
+        cmocka_unit_test(the_size_of_values_is_limited),
     };
 
     return cmocka_run_group_tests_name("work", tests, NULL, NULL);

@@ -86,7 +86,7 @@ mariadb-dump --no-defaults -u root -S "$primary/socket" --routines --single-tran
     >"$work/dump.sql" 2>"$work/err"
 report $? 'the store is dumped'
 sql "$stop"
-ok 'six more ask, of whom the replica does not hear' six_ask late "$primary_url"
+ok 'six more ask, which the replica does not receive' six_ask late "$primary_url"
 end "$primary"
 forget "$LK_TEST_SERVER"
 ok 'the primary is gone for longer than the ttl' comes_to "SELECT deadline_us < TIMESTAMPDIFF(

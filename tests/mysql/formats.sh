@@ -3,9 +3,8 @@
 #
 # usage: with_server.sh formats.sh LK
 #
-# Stores of an older format (format_1.sql) are brought to the present one: by whoever may, several at
-# once, by the next one after somebody who was killed in the middle, or by a DBA; those of a newer one
-# are left alone. Prints TAP.
+# Stores of an older format (format_1.sql) are migrated to the present one: by any user with the rights, several at
+# once, after a client that was killed during a migration, or by a DBA. Newer ones are not changed. Prints TAP.
 . "${0%/*}/harness.sh"
 
 fixture=$(dirname "$0")/format_1.sql
@@ -28,30 +27,30 @@ shape() { # DATABASE
          WHERE ROUTINE_SCHEMA = '$1' ORDER BY 1" "$1"
 }
 
-# ---- by whoever opens it, several at once ----
+# ---- by clients that open it, several at once ----
 
 old_store shop
-ok 'there is an old store' is 'SELECT format FROM lk_meta' 1 shop
+ok 'an old store exists' is 'SELECT format FROM lk_meta' 1 shop
 ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
-ok 'the format is written down' is 'SELECT format, writable_from FROM lk_meta' '3|1' shop
-ok 'who held something holds it' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '3|1' shop
+ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
-ok 'his token is what it was' \
+ok 'the token is the same' \
     says 0 '*' -S "$(store root shop)" release --owner alice --token 4000000000000001 db/t1
 ok 'tokens go on above the old ones' \
     says 0 '*400000000000000[3-9]*' -S "$(store root shop)" acquire --try --owner bob --json db/t2
-ok 'items are there' says 0 '*two*' -S "$(store root shop)" claim --owner w mail
-ok 'and what was counted' says 0 '*12*' -S "$(store root shop)" stats mail
+ok 'items are kept' says 0 '*two*' -S "$(store root shop)" claim --owner w mail
+ok 'and the counters' says 0 '*12*' -S "$(store root shop)" stats mail
 ok 'bounds can be set' says 0 '*100*' -S "$(store root shop)" limits events=100
 "$lk" schema mysql >"$work/schema.sql"
 ok 'running the text again changes nothing' run_file "$work/schema.sql" shop
-ok 'not even what was counted' says 0 '*12*' -S "$(store root shop)" stats mail
+ok 'not even the counters' says 0 '*12*' -S "$(store root shop)" stats mail
 ok 'nor a bound' says 0 '*100*' -S "$(store root shop)" limits
 sql 'CREATE DATABASE fresh'
 "$lk" -S "$(store root fresh)" ls >"$work/out" 2>"$work/err"
 shape fresh >"$work/fresh"
 shape shop >"$work/shop"
-ok 'nothing tells it from a new one' cmp -s "$work/fresh" "$work/shop"
+ok 'it is identical to a new store' cmp -s "$work/fresh" "$work/shop"
 
 # ---- from format 2, which has one column less ----
 
@@ -62,9 +61,9 @@ sql 'ALTER TABLE lk_requests DROP COLUMN grace_us; DROP PROCEDURE lk_first_deadl
 ok 'a store of format 2 is brought to the present one' \
     says 75 '*alice*' -S "$(store root second)" acquire --try --owner bob db/t1
 shape second >"$work/second"
-ok 'and nothing tells it from a new one' cmp -s "$work/fresh" "$work/second"
+ok 'and it is identical to a new store' cmp -s "$work/fresh" "$work/second"
 
-# ---- after somebody who was killed in the middle ----
+# ---- after a client that was killed during a migration ----
 
 # The text up to one of its statements.
 half_made() { # DATABASE PATTERN
@@ -84,13 +83,13 @@ for pattern in '^CREATE TABLE IF NOT EXISTS lk_numbers' '^CALL lk_step' \
     sql 'DROP DATABASE half'
 done
 
-# ---- by who may do half of it ----
+# ---- by a user with half of the rights ----
 
 old_store till
 sql "CREATE USER helper;
      GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, EXECUTE ON till.* TO helper;
      SET GLOBAL sql_notes = 0"
-ok 'who may make tables and no procedures is told who may' \
+ok 'without the right to create procedures the message says who has it' \
     says 77 '*DENIED*format 1*lk schema mysql*' -S "$(store helper till)" ls
 sql 'SET GLOBAL sql_notes = 1'
 ok 'and has taken back nothing that was there' \
@@ -100,7 +99,7 @@ ok 'and has taken back nothing that was there' \
 
 old_store office
 sql 'CREATE USER clerk; GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON office.* TO clerk'
-ok 'who may not is told who may' says 77 '*DENIED*format 1*lk schema mysql*' \
+ok 'a user without the rights is DENIED, and the message names lk schema' says 77 '*DENIED*format 1*lk schema mysql*' \
     -S "$(store clerk office)" acquire --try --owner me x
 ok 'and the store is as it was' is 'SELECT format FROM lk_meta' 1 office
 ok 'a DBA runs what lk schema says' run_file "$work/schema.sql" office
@@ -127,7 +126,7 @@ done
 cat "$work"/out-[123] >"$work/out"
 ok 'three DBAs at once follow each other' [ "$all_well" -eq 0 ]
 wait "$bench"
-ok 'and who is at work notices nothing' [ $? -eq 0 ]
+ok 'and running clients are not disturbed' [ $? -eq 0 ]
 
 # ---- newer ones ----
 

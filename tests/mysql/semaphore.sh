@@ -4,8 +4,8 @@
 # usage: with_server.sh semaphore.sh LK
 #
 # At most twenty workers of one kind across a cluster, in the database that it has: lk run --limit 20
-# --try foo -- worker. The twenty-first is refused, and told by whom; a worker's end, its death and
-# the loss of its machine let in the next. Prints TAP.
+# --try foo -- worker. The twenty-first is refused, with the holders; a worker's end, its death and
+# the loss of its machine admit the next. Prints TAP.
 . "${0%/*}/harness.sh"
 
 LK_STORE="mysql://root@/test?$server"
@@ -64,24 +64,24 @@ done
 begin 20 --ttl 8s
 last=$!
 until_at_work 20
-report $? 'twenty work at once'
+report $? 'twenty workers run at once'
 "$lk" run --limit 20 --try --ttl 3s foo -- "$work/worker" 21 >"$work/out" 2>&1
 [ $? -eq 75 ]
 report $? 'the twenty-first is refused'
 grep -q 'BUSY: foo is held by .*worker [0-9]* on host-[0-9]*' "$work/out"
-report $? 'and is told by whom, with a note'
+report $? 'and the refusal names a holder with its note'
 "$lk" acquire --limit 20 --try --owner refused --json foo >"$work/out" 2>&1
 [ "$(jq '[.in_use, (.blockers | length), (.blockers | all(.note | test("^worker")))] | @csv' -r \
     "$work/out")" = 20,16,true ]
 report $? 'in full: how many there are, and the notes of the first sixteen'
 [ "$("$lk" show foo --json | jq -r .note | sort -u | wc -l)" -eq 20 ]
-report $? 'and stand in the list'
+report $? 'and all are in the list'
 
 # Nobody renews for whom the kernel has ended: the lease ends by itself.
 kill -9 "$last"
 rm -f "$work/at-work-20"
 "$lk" run --limit 20 --wait 60s foo -- true >"$work/out" 2>&1
-report $? 'when one is killed, the next comes in'
+report $? 'when one is killed, the next one is granted'
 is "SELECT COUNT(*) FROM lk_locks WHERE path = 'foo' AND state = 'held'" 19
 report $? 'the view of the database says so'
 rm "$work/work"

@@ -3,7 +3,7 @@
 #
 # usage: tls.sh WITH_SERVER LK
 #
-# The way to a server that speaks TLS, and who is believed there. Prints TAP.
+# Connections by TLS, and which certificates are accepted. Prints TAP.
 set -u
 with_server=${1:?with_server.sh}
 lk=${2:?the program under test}
@@ -48,15 +48,15 @@ mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -e "
     GRANT ALL ON test.* TO guarded;" || exit 1
 guarded="mysql://guarded:right@$local/test"
 by_address="mysql://guarded:right@127.0.0.1:$LK_TEST_PORT/test"
-ok 'who must come by TLS comes not without' asks 77 "$guarded?ssl-mode=disabled"
+ok 'a user that requires TLS is refused without it' asks 77 "$guarded?ssl-mode=disabled"
 ok 'nor by default' asks 77 "$guarded"
 ok 'but with it' asks 0 "$guarded?ssl-mode=required"
 ok 'also in capitals, as other programs write it' asks 0 "$guarded?ssl-mode=REQUIRED"
-ok 'an authority that is known is believed' asks 0 "$guarded?ssl-ca=$ours"
-ok 'another is not' asks 69 "$guarded?ssl-ca=$theirs"
-ok 'another name is not either' asks 69 \
+ok 'a known authority is accepted' asks 0 "$guarded?ssl-ca=$ours"
+ok 'another authority is not accepted' asks 69 "$guarded?ssl-ca=$theirs"
+ok 'another host name is not accepted' asks 69 \
     "$by_address?ssl-mode=verify_identity&ssl-ca=$ours"
-ok 'unless it need not be' asks 0 \
+ok 'unless the host name is not verified' asks 0 \
     "$by_address?ssl-mode=required&ssl-ca=$ours"
 printf '[client]\ndisable-ssl-verify-server-cert\nssl-verify-server-cert=0\n' >"$work/.my.cnf"
 ok 'what the URL demands is not undone by ~/.my.cnf' asks 69 "$guarded?ssl-ca=$theirs"

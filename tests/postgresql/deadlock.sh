@@ -60,7 +60,7 @@ search 60
 alone=$rows
 ok 'sixty in two queues: each is looked at a few times' finds_none 60 1500
 fill 60 2000
-ok 'two thousand who wait elsewhere are not looked at' finds_none 60 "$((alone + 8))"
+ok 'two thousand waiters elsewhere are not read' finds_none 60 "$((alone + 8))"
 sql 'ANALYZE'
 ok 'nor are they by a planner that knows of them' finds_none 60 "$((alone + 8))"
 sql "INSERT INTO lockkeeper.requests (id, owner, note, held, attended, fixed, ticket, token, ttl_ms,

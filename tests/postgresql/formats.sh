@@ -3,7 +3,7 @@
 #
 # usage: with_server.sh formats.sh LK
 #
-# Stores of an older format (format_1.sql) are brought to the present one: by whoever may, several at
+# Stores of an older format (format_1.sql) are migrated to the present one: by any user with the rights, several at
 # once, or by a DBA; those of a newer one are left alone. Prints TAP.
 . "${0%/*}/harness.sh"
 
@@ -20,27 +20,27 @@ store() { # USER DATABASE
     echo "postgresql://$1@/$2?host=$LK_TEST_SERVER"
 }
 
-# ---- by whoever opens it, several at once ----
+# ---- by clients that open it, several at once ----
 
 old_store shop
 ok 'five at once bring an old store to the present format, and work' \
     five_ask "$(store postgres shop)"
-ok 'the format is written down' is 'SELECT format, writable_from FROM lockkeeper.meta' '4|1' shop
-ok 'who held something holds it' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '4|1' shop
+ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
-ok 'his token is what it was' \
+ok 'the token is the same' \
     says 0 '*' -S "$(store postgres shop)" release --owner alice --token 4000000000000001 db/t1
 ok 'tokens go on above the old ones' is \
     "SELECT bool_and(token > 4000000000000002) FROM lockkeeper.requests WHERE owner LIKE 'new-%'" \
     t shop
-ok 'items are there' says 0 '*two*' -S "$(store postgres shop)" claim --owner w mail
-ok 'and what was counted' says 0 '*12*' -S "$(store postgres shop)" stats mail
+ok 'items are kept' says 0 '*two*' -S "$(store postgres shop)" claim --owner w mail
+ok 'and the counters' says 0 '*12*' -S "$(store postgres shop)" stats mail
 ok 'nothing of the old functions is left' is \
     "SELECT count(*) FROM pg_proc WHERE pronamespace = 'lockkeeper'::regnamespace AND proname = 'old_one'" \
     0 shop
 "$lk" schema postgresql >"$work/schema.sql"
 ok 'running the text again changes nothing' run_file "$work/schema.sql" shop
-ok 'not even what was counted' says 0 '*12*' -S "$(store postgres shop)" stats mail
+ok 'not even the counters' says 0 '*12*' -S "$(store postgres shop)" stats mail
 
 # ---- from formats 2 and 3, whose tables are the same ----
 
@@ -75,7 +75,7 @@ old_store office
 sql 'CREATE ROLE clerk LOGIN'
 sql 'GRANT USAGE ON SCHEMA lockkeeper TO clerk;
      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lockkeeper TO clerk' office
-ok 'who may not is told who may' says 77 '*DENIED*format 1*lk schema postgresql*' \
+ok 'a user without the rights is DENIED, and the message names lk schema' says 77 '*DENIED*format 1*lk schema postgresql*' \
     -S "$(store clerk office)" acquire --try --owner me x
 ok 'and the store is as it was' is 'SELECT format FROM lockkeeper.meta' 1 office
 ok 'a DBA runs what lk schema says' run_file "$work/schema.sql" office

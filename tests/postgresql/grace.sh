@@ -7,7 +7,7 @@
 # The server is restarted in order and at once, and a backend is killed, after which it recovers
 # by itself, as the same server. Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/nobody.sh"
+. "${0%/*}/unprivileged.sh"
 
 chmod 755 "$work"
 data=$LK_TEST_SERVER/data
@@ -24,7 +24,7 @@ stop() {
 trap stop EXIT
 
 restart() { # MODE
-    (cd / && as_nobody_special "$programs/pg_ctl" -D "$data" -m "$1" -w -s \
+    (cd / && unprivileged "$programs/pg_ctl" -D "$data" -m "$1" -w -s \
         -l "$LK_TEST_SERVER/log" restart) >"$work/out" 2>&1
 }
 

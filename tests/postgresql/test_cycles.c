@@ -124,20 +124,20 @@ static void play_all(bool converts) {
     }
 }
 
-static void one_gives_way(void **state) {
+static void one_ask_of_a_cycle_is_refused(void **state) {
     (void)state;
     play_all(false);
 }
 
-static void one_gives_way_while_both_convert(void **state) {
+static void one_conversion_of_a_cycle_is_refused(void **state) {
     (void)state;
     play_all(true);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_gives_way),
-        cmocka_unit_test(one_gives_way_while_both_convert),
+        cmocka_unit_test(one_ask_of_a_cycle_is_refused),
+        cmocka_unit_test(one_conversion_of_a_cycle_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

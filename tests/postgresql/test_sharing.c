@@ -141,7 +141,7 @@ static void begin(pthread_t *thread, void *(*run)(void *context), void *context)
     }
 }
 
-static void work_and_pauses_exclude_each_other(void **state) {
+static void claims_and_locks_on_the_queue_exclude_each_other(void **state) {
     struct client clients[CLIENTS];
     lk_store *store = open_store();
     lk_queue_stats stats = {.pushed = 0};
@@ -237,7 +237,7 @@ static void limits_hold(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_and_pauses_exclude_each_other),
+        cmocka_unit_test(claims_and_locks_on_the_queue_exclude_each_other),
         cmocka_unit_test(limits_hold),
     };
 

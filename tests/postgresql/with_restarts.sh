@@ -6,7 +6,7 @@
 # Runs a command while the private server is restarted again and again: at once, as after a crash,
 # and in an orderly way, which ends the connections of all clients too.
 set -u
-. "${0%/*}/nobody.sh"
+. "${0%/*}/unprivileged.sh"
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 
 data=$LK_TEST_SERVER/data
@@ -25,7 +25,7 @@ while [ "$restarts" -lt 8 ]; do
     sleep 1 # of work, between two of them
     kill -0 "$command" 2>/dev/null || break
     # The server goes on with what it was started with; its words go to the log, not to us.
-    (cd / && as_nobody_special "$programs/pg_ctl" -D "$data" -m "$mode" -w -s \
+    (cd / && unprivileged "$programs/pg_ctl" -D "$data" -m "$mode" -w -s \
         -l "$LK_TEST_SERVER/log" restart) >/dev/null 2>&1 || break
     restarts=$((restarts + 1))
     [ "$mode" = fast ] && mode=immediate || mode=fast

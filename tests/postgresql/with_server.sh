@@ -12,7 +12,7 @@
 # The server's programs are those that are installed, or those in $LK_TEST_POSTGRES_BIN, which the
 # command is told.
 set -u
-. "${0%/*}/nobody.sh"
+. "${0%/*}/unprivileged.sh"
 . "${0%/*}/../procedures/directory.sh"
 
 settings='-c fsync=off' durable=''
@@ -33,7 +33,7 @@ child=''
 # shellcheck disable=SC2317 # called by the trap
 stop() {
     [ -z "$child" ] || kill "$child" 2>/dev/null
-    as_nobody_special "$programs/pg_ctl" -D "$server/data" -m immediate stop >/dev/null 2>&1
+    unprivileged "$programs/pg_ctl" -D "$server/data" -m immediate stop >/dev/null 2>&1
     rm -rf "$server"
 }
 trap stop EXIT
@@ -43,12 +43,12 @@ chmod 755 "$server"
 if [ "$(id -u)" -eq 0 ]; then
     chown postgres "$server"
 fi
-if ! (cd / && as_nobody_special "$programs/initdb" -D "$server/data" -A trust -U postgres \
+if ! (cd / && unprivileged "$programs/initdb" -D "$server/data" -A trust -U postgres \
     -E UTF8 --locale=C.UTF-8 -N >"$server/initdb.log" 2>&1); then
     cat "$server/initdb.log" >&2
     exit 1
 fi
-if ! (cd / && as_nobody_special "$programs/pg_ctl" -D "$server/data" -l "$server/log" -w -s \
+if ! (cd / && unprivileged "$programs/pg_ctl" -D "$server/data" -l "$server/log" -w -s \
     -o "-k $server -c listen_addresses='' -c max_connections=200 $settings" start); then
     cat "$server/log" >&2
     exit 1

@@ -3,8 +3,8 @@
 #
 # usage: events.sh LK STORE
 #
-# While many ask at once, in many roots: who watches (R21) is told everything, numbered without gaps
-# in the order in which it happened; and a bound (R22) lets in as many as it says. Prints TAP.
+# While many ask at once, in many roots: a watch (R21) receives all events, numbered without gaps
+# in the order in which they happened; and a limit (R22) admits as many as it says. Prints TAP.
 . "${0%/*}/../tap.sh"
 lk=${1:?the program under test}
 LK_STORE=${2:?a store that is empty}

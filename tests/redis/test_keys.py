@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-from test_trouble import EXITS, RIGHTS, Trouble, Wrong, expect, run_cases
+from test_errors import EXITS, RIGHTS, Server, Wrong, expect, run_cases
 
 # All that may be there (docs/redis.md): a key's form, and its type.
 KEYS = [
@@ -68,7 +68,7 @@ NAMES = ["lk:waits:bob", ":lk:f", ":lk:w:bob", ":lk:h", "r:lk:h", "lk:e:0", "0",
 OWNERS = NAMES[:5] + ["}", "{}", "}:lk:h", "x}:lk:a", "{r}:lk:h", "{}:lk:f", "f", "bob", "\n", "\x01"]
 
 
-class Keys(Trouble):
+class Keys(Server):
     def dump(self):
         return self.redis("EVAL", DUMP, "0").splitlines()
 

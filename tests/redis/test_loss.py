@@ -9,12 +9,12 @@ renewal, and nothing of it stays behind. Clients are the program `lk`.
 import subprocess
 import sys
 
-from test_trouble import EXITS, Trouble, expect, run_cases
+from test_errors import EXITS, Server, expect, run_cases
 
 LONG = ("--ttl", "1h")
 
 
-class Loss(Trouble):
+class Loss(Server):
     def wait_at(self, *paths, owner=None):
         """A client that waits for these paths and then says so."""
         words = ("--owner", owner) if owner else ()

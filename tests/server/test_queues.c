@@ -183,7 +183,7 @@ static int end(void **state) {
 }
 
 /* At both sizes the same is kept; the oldest is forgotten, not the newest, nor what has items. */
-static void only_so_many_are_kept(void **state) {
+static void idle_queues_are_limited(void **state) {
     struct fixture *fixture = *state;
     static const int sizes[] = {SMALL, LARGE};
     struct lk_call push = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_PUSH};
@@ -217,7 +217,7 @@ static void only_so_many_are_kept(void **state) {
 }
 
 /* A queue that comes and goes within one batch counts from the beginning, once it was forgotten. */
-static void a_queue_may_come_back(void **state) {
+static void a_removed_queue_can_be_used_again(void **state) {
     struct fixture *fixture = *state;
     struct lk_call stats = {.kind = LK_CALL_STATS,
                             .selection = {.path = path_of("q0"), .has_path = true}};
@@ -264,7 +264,7 @@ static void write_queues(struct fixture *fixture, size_t count) {
 }
 
 /* Each call forgets some of what an older file has too many of. */
-static void an_older_file_shrinks(void **state) {
+static void an_older_file_is_reduced_to_the_limit(void **state) {
     struct fixture *fixture = *state;
     struct lk_call stats = {.kind = LK_CALL_STATS,
                             .selection = {.path = path_of("q0"), .has_path = true}};
@@ -285,9 +285,9 @@ static void an_older_file_shrinks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_so_many_are_kept, begin, end),
-        cmocka_unit_test_setup_teardown(a_queue_may_come_back, begin, end),
-        cmocka_unit_test_setup_teardown(an_older_file_shrinks, begin, end),
+        cmocka_unit_test_setup_teardown(idle_queues_are_limited, begin, end),
+        cmocka_unit_test_setup_teardown(a_removed_queue_can_be_used_again, begin, end),
+        cmocka_unit_test_setup_teardown(an_older_file_is_reduced_to_the_limit, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

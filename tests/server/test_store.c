@@ -74,7 +74,7 @@ static lk_outcome ask_embedded(lk_store *store, lk_error *error) {
 
 /* ---- who may change the file ----------------------------------------------------------------- */
 
-static void while_it_is_served_others_only_read(void **state) {
+static void while_a_service_runs_others_can_only_read(void **state) {
     struct fixture *fixture = *state;
     lk_store *store = NULL;
     lk_listing *listing = NULL;
@@ -90,7 +90,7 @@ static void while_it_is_served_others_only_read(void **state) {
     lk_close(store);
 }
 
-static void whoever_had_it_open_is_kept_out_too(void **state) {
+static void a_handle_opened_before_the_service_cannot_write(void **state) {
     struct fixture *fixture = *state;
     lk_store *store = NULL;
 
@@ -116,7 +116,7 @@ static void a_second_service_is_refused(void **state) {
 }
 
 /* Its mark is in the file still, and keeps nobody out. */
-static void a_service_that_died_keeps_nobody_out(void **state) {
+static void a_dead_service_does_not_lock_the_file(void **state) {
     struct fixture *fixture = *state;
     lk_store *store = NULL;
     int status = 0;
@@ -176,7 +176,7 @@ static struct lk_times later(struct lk_times times, int64_t by_ms) {
 }
 
 /* R11: once until the next renewal. */
-static void a_restart_gives_grace_once(void **state) {
+static void a_restart_gives_a_grace_period_once(void **state) {
     struct fixture *fixture = *state;
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
     struct lk_times second = later(times, 9000);
@@ -190,7 +190,7 @@ static void a_restart_gives_grace_once(void **state) {
     assert_int_equal(loaded_deadline(fixture, &third), third.now_us + 10000000);
 }
 
-static void a_restart_shortens_nothing(void **state) {
+static void a_restart_shortens_no_lease(void **state) {
     struct fixture *fixture = *state;
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
     struct lk_times second = later(times, 5000);
@@ -199,7 +199,7 @@ static void a_restart_shortens_nothing(void **state) {
     assert_int_equal(loaded_deadline(fixture, &second), times.now_us + INT64_C(3600000000));
 }
 
-static void bounds_of_the_file_hold(void **state) {
+static void limits_of_the_file_apply(void **state) {
     struct fixture *fixture = *state;
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
@@ -226,13 +226,14 @@ static void bounds_of_the_file_hold(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(while_it_is_served_others_only_read, begin, end),
-        cmocka_unit_test_setup_teardown(whoever_had_it_open_is_kept_out_too, begin, end),
+        cmocka_unit_test_setup_teardown(while_a_service_runs_others_can_only_read, begin, end),
+        cmocka_unit_test_setup_teardown(a_handle_opened_before_the_service_cannot_write, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_second_service_is_refused, begin, end),
-        cmocka_unit_test_setup_teardown(a_service_that_died_keeps_nobody_out, begin, end),
-        cmocka_unit_test_setup_teardown(a_restart_gives_grace_once, begin, end),
-        cmocka_unit_test_setup_teardown(a_restart_shortens_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(bounds_of_the_file_hold, begin, end),
+        cmocka_unit_test_setup_teardown(a_dead_service_does_not_lock_the_file, begin, end),
+        cmocka_unit_test_setup_teardown(a_restart_gives_a_grace_period_once, begin, end),
+        cmocka_unit_test_setup_teardown(a_restart_shortens_no_lease, begin, end),
+        cmocka_unit_test_setup_teardown(limits_of_the_file_apply, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static lk_outcome try_a(lk_store *store, int64_t patience_ms, lk_result **ret_re
 
 /* ---- introductions --------------------------------------------------------------------------- */
 
-static void test_strangers_are_told(void **state) {
+static void test_other_servers_are_refused(void **state) {
     struct peer peer;
     lk_store *store;
     lk_error error;
@@ -208,7 +208,7 @@ static void test_an_audit_is_read_in_pages(void **state) {
 }
 
 /* Its answers are read whole, and one that it could not tell properly is said to be its fault. */
-static void test_an_older_service_knows_no_pages(void **state) {
+static void test_an_older_service_without_pages_is_supported(void **state) {
     static const char refusal[] = "-INVALID AUDIT does not know the word \"COUNT\"\r\n";
     static const struct step steps[] = {
         {.expects = "AUDIT /a COUNT 1000", .replies = refusal, .cut_at = PEER_WHOLE},
@@ -235,7 +235,7 @@ static void test_an_older_service_knows_no_pages(void **state) {
 
 /* ---- what breaks ----------------------------------------------------------------------------- */
 
-static void test_an_answer_cut_anywhere_is_asked_for_again(void **state) {
+static void test_a_truncated_answer_is_asked_for_again(void **state) {
     (void)state;
     for (int cut_at = 0; cut_at < (int)strlen(GRANTED_A); cut_at++) {
         const struct step steps[] = {
@@ -257,7 +257,7 @@ static void test_an_answer_cut_anywhere_is_asked_for_again(void **state) {
     }
 }
 
-static void test_what_is_not_the_same_twice_is_not_repeated(void **state) {
+static void test_calls_that_are_not_idempotent_are_not_repeated(void **state) {
     static const struct step steps[] = {
         {.expects = "PUT p v", .replies = "+OK\r\n", .cut_at = 2},
         {.expects = "BREAK p REASON r BY me", .replies = ":1\r\n", .cut_at = 1},
@@ -293,7 +293,7 @@ static void test_what_is_not_the_same_twice_is_not_repeated(void **state) {
     peer_end(&peer);
 }
 
-static void test_a_service_that_stops_is_waited_for(void **state) {
+static void test_a_restart_of_the_service_is_waited_for(void **state) {
     static const struct step steps[] = {
         {.expects = TRY_A, .replies = "-UNAVAILABLE stopping\r\n", .cut_at = PEER_WHOLE},
         {.expects = TRY_A, .replies = "-UNAVAILABLE stopping\r\n", .cut_at = PEER_WHOLE},
@@ -310,7 +310,7 @@ static void test_a_service_that_stops_is_waited_for(void **state) {
     peer_end(&peer);
 }
 
-static void test_patience_ends(void **state) {
+static void test_a_call_ends_with_its_time_budget(void **state) {
     static const struct step steps[] = {{.expects = TRY_A, .is_silent = true}};
     int64_t begun_us = lk_clock_now_us();
     struct peer peer;
@@ -325,7 +325,7 @@ static void test_patience_ends(void **state) {
     peer_end(&peer);
 }
 
-static void test_a_leader_is_followed(void **state) {
+static void test_a_redirection_to_the_leader_is_followed(void **state) {
     static const struct step there[] = {
         {.expects = TRY_A, .replies = GRANTED_A, .cut_at = PEER_WHOLE},
         {.expects = TRY_A, .replies = GRANTED_A, .cut_at = PEER_WHOLE},
@@ -352,7 +352,7 @@ static void test_a_leader_is_followed(void **state) {
 /* ---- nonsense -------------------------------------------------------------------------------- */
 
 /* Any outcome will do, as long as the client lives and does not believe in a grant that is none. */
-static void test_nonsense_harms_nobody(void **state) {
+static void test_malformed_replies_are_refused(void **state) {
     const char *seed = getenv("LK_TEST_SEED");
     struct lk_random random = {.state = seed != NULL ? strtoull(seed, NULL, 10) : lk_random_draw()};
 
@@ -441,7 +441,7 @@ static void *await_grant(void *context) {
                                                  lk_clock_now_us() + LONG_US, &waiting->waker);
 }
 
-static void test_a_wait_ends_with_its_waker(void **state) {
+static void test_a_waker_ends_a_wait(void **state) {
     static const struct step steps[] = {{.is_silent = true}};
     struct waiting waiting;
     int64_t begun_us = lk_clock_now_us();
@@ -459,7 +459,7 @@ static void test_a_wait_ends_with_its_waker(void **state) {
     end_waiting(&waiting);
 }
 
-static void test_a_wait_ends_with_its_grant(void **state) {
+static void test_a_grant_ends_a_wait(void **state) {
     static const struct step steps[] = {
         {.replies = GRANTED_A, .cut_at = PEER_WHOLE},
         {.replies = GRANTED_A, .cut_at = 0}, /* the service is killed */
@@ -495,7 +495,7 @@ static void *claim_next(void *context) {
 }
 
 /* R3: what the blocked claim got in the moment of the cancellation is found, and given back. */
-static void test_a_claim_that_is_given_up_is_given_back(void **state) {
+static void test_an_abandoned_claim_is_given_back(void **state) {
     static const struct step steps[] = {
         {.replies = "%1\r\n$6\r\nstatus\r\n$4\r\nbusy\r\n", .cut_at = PEER_WHOLE},
         {.is_silent = true},
@@ -524,21 +524,21 @@ static void test_a_claim_that_is_given_up_is_given_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strangers_are_told),
+        cmocka_unit_test(test_other_servers_are_refused),
         cmocka_unit_test(test_version_2_is_understood),
         cmocka_unit_test(test_a_grant_is_read),
         cmocka_unit_test(test_pages_become_one_listing),
         cmocka_unit_test(test_an_audit_is_read_in_pages),
-        cmocka_unit_test(test_an_older_service_knows_no_pages),
-        cmocka_unit_test(test_an_answer_cut_anywhere_is_asked_for_again),
-        cmocka_unit_test(test_what_is_not_the_same_twice_is_not_repeated),
-        cmocka_unit_test(test_a_service_that_stops_is_waited_for),
-        cmocka_unit_test(test_patience_ends),
-        cmocka_unit_test(test_a_leader_is_followed),
-        cmocka_unit_test(test_nonsense_harms_nobody),
-        cmocka_unit_test(test_a_wait_ends_with_its_waker),
-        cmocka_unit_test(test_a_wait_ends_with_its_grant),
-        cmocka_unit_test(test_a_claim_that_is_given_up_is_given_back),
+        cmocka_unit_test(test_an_older_service_without_pages_is_supported),
+        cmocka_unit_test(test_a_truncated_answer_is_asked_for_again),
+        cmocka_unit_test(test_calls_that_are_not_idempotent_are_not_repeated),
+        cmocka_unit_test(test_a_restart_of_the_service_is_waited_for),
+        cmocka_unit_test(test_a_call_ends_with_its_time_budget),
+        cmocka_unit_test(test_a_redirection_to_the_leader_is_followed),
+        cmocka_unit_test(test_malformed_replies_are_refused),
+        cmocka_unit_test(test_a_waker_ends_a_wait),
+        cmocka_unit_test(test_a_grant_ends_a_wait),
+        cmocka_unit_test(test_an_abandoned_claim_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

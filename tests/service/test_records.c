@@ -23,7 +23,7 @@ static lk_store *open_peer(const struct peer *peer) {
 #define OWNER_A "$5\r\nowner\r\n$1\r\nA\r\n"
 
 /* What a table of fields needs, and what lists beside each other have in common. */
-static void test_a_record_that_lacks_something_is_refused(void **state) {
+static void test_a_record_without_a_required_field_is_refused(void **state) {
     static const char *const listings[] = {
         "%1\r\n" PATH_A,
         "%2\r\n" PATH_A "$5\r\nowner\r\n_\r\n",
@@ -95,7 +95,7 @@ static void test_an_event_has_as_many_parts_as_paths(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_record_that_lacks_something_is_refused),
+        cmocka_unit_test(test_a_record_without_a_required_field_is_refused),
         cmocka_unit_test(test_an_event_has_as_many_parts_as_paths),
     };
 

@@ -239,7 +239,7 @@ lk_outcome fixture_push(struct lk_engine *engine, const char *queue, const char 
 }
 
 lk_outcome fixture_take(struct lk_engine *engine, const char *queue, const char *owner,
-                        int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing) {
+                        int64_t ttl_ms, lk_claim_info **claim, struct pending_call *ret_pending) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_take take = {.queue = path_of(queue),
                            .owner = lk_slice_of(owner),
@@ -248,7 +248,7 @@ lk_outcome fixture_take(struct lk_engine *engine, const char *queue, const char 
     lk_error error;
 
     lk_claim_free(*claim);
-    return call_take(engine, &take, &patience, claim, ret_standing, &error);
+    return call_take(engine, &take, &patience, claim, ret_pending, &error);
 }
 
 lk_outcome fixture_finish(struct lk_engine *engine, const lk_claim_info *claim,

@@ -75,9 +75,9 @@ lk_outcome fixture_release(struct lk_engine *engine, const char *owner, const ch
 lk_outcome fixture_push(struct lk_engine *engine, const char *queue, const char *id,
                         struct lk_slice value, int64_t delay_ms, const char *needs);
 
-/* *claim is freed before, and set when granted; ret_standing may be NULL. */
+/* *claim is freed before, and set when granted; ret_pending may be NULL. */
 lk_outcome fixture_take(struct lk_engine *engine, const char *queue, const char *owner,
-                        int64_t ttl_ms, lk_claim_info **claim, struct standing *ret_standing);
+                        int64_t ttl_ms, lk_claim_info **claim, struct pending_call *ret_pending);
 
 lk_outcome fixture_finish(struct lk_engine *engine, const lk_claim_info *claim,
                           enum lk_finish_kind kind, int64_t delay_ms);

@@ -47,7 +47,7 @@ static int wait_in_queue(const struct fixture *fixture, int index, int ready, st
     struct lk_patience patience = test_patience(60000000);
     lk_result result = {.outcome = LK_OK};
     struct test_parts parts;
-    struct standing standing;
+    struct pending_call pending;
     char owner[32];
     struct lk_ask ask = {.style = LK_WAIT, .blockers_max = 1};
     int64_t begun_us;
@@ -57,17 +57,17 @@ static int wait_in_queue(const struct fixture *fixture, int index, int ready, st
     ask.owner = lk_slice_of(owner);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
-    if (call_ask_and_stand(engine, &ask, &patience, &result, &standing) != LK_WAITING
+    if (call_ask_pending(engine, &ask, &patience, &result, &pending) != LK_WAITING
         || write(ready, "", 1) != 1) {
         return 1;
     }
     seen->ticket = result.ticket;
     begun_us = cpu_us();
     while (result.outcome == LK_WAITING) {
-        (void)call_await(engine, &standing, lk_clock_now_us() + 15000000, NULL);
+        (void)call_await(engine, &pending, lk_clock_now_us() + 15000000, NULL);
         lk_result_clear(&result);
         patience = test_patience(60000000);
-        (void)call_ask_and_stand(engine, &ask, &patience, &result, &standing);
+        (void)call_ask_pending(engine, &ask, &patience, &result, &pending);
     }
     seen->granted_us = lk_clock_now_us();
     seen->cpu_us = cpu_us() - begun_us;

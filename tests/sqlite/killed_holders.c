@@ -64,12 +64,12 @@ static lk_outcome obtain(struct worker *worker, const struct lk_ask *ask, lk_res
 
     do {
         struct lk_patience patience = test_patience(20000000);
-        struct standing standing;
+        struct pending_call pending;
         int64_t now_us = lk_clock_now_us();
         lk_result_clear(result);
         *ret_sent_us = now_us;
-        if (call_ask_and_stand(worker->engine, ask, &patience, result, &standing) == LK_WAITING) {
-            (void)call_await(worker->engine, &standing, give_up_us, NULL);
+        if (call_ask_pending(worker->engine, ask, &patience, result, &pending) == LK_WAITING) {
+            (void)call_await(worker->engine, &pending, give_up_us, NULL);
         }
     } while (result->outcome == LK_WAITING && lk_clock_now_us() < give_up_us);
     return result->outcome;

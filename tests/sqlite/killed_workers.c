@@ -109,8 +109,8 @@ static bool is_all_done(struct worker *worker) {
     return stats.ready_now + stats.delayed_now + stats.claimed_now + stats.parked_now == 0;
 }
 
-static void wait_for_work(struct worker *worker, const struct standing *standing) {
-    if (call_await(worker->engine, standing, lk_clock_now_us() + 5000000, NULL) != LK_OK) {
+static void wait_for_work(struct worker *worker, const struct pending_call *pending) {
+    if (call_await(worker->engine, pending, lk_clock_now_us() + 5000000, NULL) != LK_OK) {
         test_die("no waiting");
     }
 }
@@ -121,9 +121,9 @@ static void work(struct worker *worker) {
 
     while (!is_over) {
         int64_t sent_us = lk_clock_now_us();
-        struct standing standing;
+        struct pending_call pending;
         lk_outcome outcome =
-            fixture_take(worker->engine, queue, worker->owner, TTL_MS, &info, &standing);
+            fixture_take(worker->engine, queue, worker->owner, TTL_MS, &info, &pending);
         if (outcome == LK_GRANTED) {
             struct claim *claim = log_claim(worker, info, sent_us);
             if (write(worker->progress, "", 1) != 1) {
@@ -133,7 +133,7 @@ static void work(struct worker *worker) {
         } else if (outcome == LK_BUSY) {
             is_over = is_all_done(worker);
             if (!is_over) {
-                wait_for_work(worker, &standing);
+                wait_for_work(worker, &pending);
             }
         } else {
             test_die("a take ended in %s", lk_outcome_name(outcome));

@@ -58,7 +58,7 @@ static void expect_counted(const struct testcase *testcase, int64_t count) {
     assert_int_equal(sql(testcase, "SELECT requests FROM lk_request_count"), count);
 }
 
-static void the_bound_is_where_it_was_set(void **state) {
+static void the_limit_on_live_requests_holds(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "a x?shared", 60000), LK_GRANTED);
@@ -79,7 +79,7 @@ static void the_bound_is_where_it_was_set(void **state) {
     expect_counted(testcase, 3);
 }
 
-static void what_is_overdue_counts_nowhere(void **state) {
+static void expired_requests_do_not_count(void **state) {
     struct testcase *testcase = *state;
     char path[32];
 
@@ -97,7 +97,7 @@ static void what_is_overdue_counts_nowhere(void **state) {
 }
 
 /* A program that knows of no count sets the bound, or writes, or has spoilt the count. */
-static void others_may_write(void **state) {
+static void the_file_counts_requests_of_other_writers(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "a", 60000), LK_GRANTED);
@@ -117,7 +117,7 @@ static void others_may_write(void **state) {
 }
 
 /* Nothing is counted that nobody asked for. */
-static void without_the_bound_nothing_is_kept(void **state) {
+static void without_the_limit_nothing_is_counted(void **state) {
     static const char find[] = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'lk_request_%'";
     struct testcase *testcase = *state;
 
@@ -135,10 +135,11 @@ static void without_the_bound_nothing_is_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_bound_is_where_it_was_set, setup, testcase_teardown),
-        cmocka_unit_test_setup_teardown(what_is_overdue_counts_nowhere, setup, testcase_teardown),
-        cmocka_unit_test_setup_teardown(others_may_write, setup, testcase_teardown),
-        cmocka_unit_test_setup_teardown(without_the_bound_nothing_is_kept, setup,
+        cmocka_unit_test_setup_teardown(the_limit_on_live_requests_holds, setup, testcase_teardown),
+        cmocka_unit_test_setup_teardown(expired_requests_do_not_count, setup, testcase_teardown),
+        cmocka_unit_test_setup_teardown(the_file_counts_requests_of_other_writers, setup,
+                                        testcase_teardown),
+        cmocka_unit_test_setup_teardown(without_the_limit_nothing_is_counted, setup,
                                         testcase_teardown),
     };
 

@@ -57,7 +57,7 @@ static void bound_events(struct testcase *testcase, uint64_t events) {
         testcase->engine->ops->limits->set(testcase->engine, &limits, &patience, &error), LK_OK);
 }
 
-static void nobody_watches_and_nothing_is_written(void **state) {
+static void without_a_watch_no_event_is_written(void **state) {
     struct testcase *testcase = *state;
 
     do_something(testcase);
@@ -65,7 +65,7 @@ static void nobody_watches_and_nothing_is_written(void **state) {
     assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta"), 0);
 }
 
-static void a_mark_lasts_half_a_minute(void **state) {
+static void a_watch_mark_lasts_half_a_minute(void **state) {
     struct testcase *testcase = *state;
     uint64_t last = present(testcase);
     struct lk_event_page *page;
@@ -84,7 +84,7 @@ static void a_mark_lasts_half_a_minute(void **state) {
     lk_event_page_free(page);
 }
 
-static void who_asks_again_keeps_the_mark(void **state) {
+static void another_read_renews_the_mark(void **state) {
     struct testcase *testcase = *state;
     uint64_t last = present(testcase);
 
@@ -100,7 +100,7 @@ static void who_asks_again_keeps_the_mark(void **state) {
     }
 }
 
-static void a_mark_of_another_boot_is_none(void **state) {
+static void a_mark_of_another_boot_is_ignored(void **state) {
     struct testcase *testcase = *state;
     uint64_t last = present(testcase);
     struct lk_event_page *page;
@@ -114,7 +114,7 @@ static void a_mark_of_another_boot_is_none(void **state) {
     lk_event_page_free(page);
 }
 
-static void a_mark_too_far_ahead_is_none(void **state) {
+static void a_mark_too_far_in_the_future_is_ignored(void **state) {
     struct testcase *testcase = *state;
 
     (void)fixture_sql(testcase->fixture.file, "UPDATE meta SET watched_until_us = 1 << 60");
@@ -122,7 +122,7 @@ static void a_mark_too_far_ahead_is_none(void **state) {
     assert_int_equal(count_rows(testcase), 0);
 }
 
-static void the_last_ones_are_kept(void **state) {
+static void the_latest_events_are_retained(void **state) {
     struct testcase *testcase = *state;
     uint64_t last = present(testcase);
     struct lk_event_page *page;
@@ -140,7 +140,7 @@ static void the_last_ones_are_kept(void **state) {
 }
 
 /* Lowered far, it is reached step by step. */
-static void a_lower_bound_is_reached_in_time(void **state) {
+static void a_lower_limit_is_reached_gradually(void **state) {
     struct testcase *testcase = *state;
 
     bound_events(testcase, 1000);
@@ -155,7 +155,7 @@ static void a_lower_bound_is_reached_in_time(void **state) {
     assert_int_equal(count_rows(testcase), 10);
 }
 
-static void a_bound_keeps_them_without_a_watch(void **state) {
+static void a_limit_retains_events_without_a_watch(void **state) {
     struct testcase *testcase = *state;
     uint64_t last;
 
@@ -171,7 +171,7 @@ static void a_bound_keeps_them_without_a_watch(void **state) {
     assert_int_equal(present(testcase), last + 1); /* whoever has seen the last finds a hole */
 }
 
-static void they_are_forgotten_when_nobody_watches(void **state) {
+static void events_are_removed_without_a_watch(void **state) {
     struct testcase *testcase = *state;
 
     (void)present(testcase);
@@ -183,7 +183,7 @@ static void they_are_forgotten_when_nobody_watches(void **state) {
     assert_int_equal(count_rows(testcase), 0);
 }
 
-static void rows_are_hostile_until_read(void **state) {
+static void damaged_event_rows_are_refused(void **state) {
     static const char *const rows[] = {
         "UPDATE events SET event = 'exploded'",
         "UPDATE events SET event = ''",
@@ -219,7 +219,7 @@ static void rows_are_hostile_until_read(void **state) {
     }
 }
 
-static void numbers_without_end_do_no_harm(void **state) {
+static void huge_event_numbers_do_no_harm(void **state) {
     struct testcase *testcase = *state;
 
     (void)present(testcase);
@@ -235,17 +235,17 @@ static void numbers_without_end_do_no_harm(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        ON_FILE(nobody_watches_and_nothing_is_written),
-        ON_FILE(a_mark_lasts_half_a_minute),
-        ON_FILE(who_asks_again_keeps_the_mark),
-        ON_FILE(a_mark_of_another_boot_is_none),
-        ON_FILE(a_mark_too_far_ahead_is_none),
-        ON_FILE(the_last_ones_are_kept),
-        ON_FILE(a_lower_bound_is_reached_in_time),
-        ON_FILE(a_bound_keeps_them_without_a_watch),
-        ON_FILE(they_are_forgotten_when_nobody_watches),
-        cmocka_unit_test(rows_are_hostile_until_read),
-        ON_FILE(numbers_without_end_do_no_harm),
+        ON_FILE(without_a_watch_no_event_is_written),
+        ON_FILE(a_watch_mark_lasts_half_a_minute),
+        ON_FILE(another_read_renews_the_mark),
+        ON_FILE(a_mark_of_another_boot_is_ignored),
+        ON_FILE(a_mark_too_far_in_the_future_is_ignored),
+        ON_FILE(the_latest_events_are_retained),
+        ON_FILE(a_lower_limit_is_reached_gradually),
+        ON_FILE(a_limit_retains_events_without_a_watch),
+        ON_FILE(events_are_removed_without_a_watch),
+        cmocka_unit_test(damaged_event_rows_are_refused),
+        ON_FILE(huge_event_numbers_do_no_harm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,8 @@ static lk_outcome try_open(const char *rest) {
 }
 
 /* Runs `body` in a child as an ordinary user, who may not do all; its result must be 0. */
-static void as_nobody(const struct fixture *fixture, int (*body)(const struct fixture *fixture)) {
+static void in_unprivileged_child(const struct fixture *fixture,
+                                  int (*body)(const struct fixture *fixture)) {
     pid_t child;
 
     child = test_fork();
@@ -61,9 +62,9 @@ static void a_file_that_may_not_be_written_is_denied(void **state) {
     assert_int_equal(try_open(fixture->file), LK_OK);
     assert_int_equal(chmod(fixture->directory, 0777), 0);
     assert_int_equal(chmod(fixture->file, 0444), 0);
-    as_nobody(fixture, expect_denied);
+    in_unprivileged_child(fixture, expect_denied);
     assert_int_equal(chmod(fixture->file, 0000), 0);
-    as_nobody(fixture, expect_denied);
+    in_unprivileged_child(fixture, expect_denied);
     assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), 0);
 }
 
@@ -71,12 +72,12 @@ static void a_directory_that_may_not_be_written_is_denied(void **state) {
     struct fixture *fixture = *state;
 
     assert_int_equal(chmod(fixture->directory, 0555), 0);
-    as_nobody(fixture, expect_denied); /* no file can be made */
+    in_unprivileged_child(fixture, expect_denied); /* no file can be made */
     assert_int_equal(chmod(fixture->directory, 0700), 0);
     assert_int_equal(try_open(fixture->file), LK_OK);
     assert_int_equal(chmod(fixture->file, 0666), 0);
     assert_int_equal(chmod(fixture->directory, 0555), 0);
-    as_nobody(fixture, expect_denied); /* no log can be made beside it */
+    in_unprivileged_child(fixture, expect_denied); /* no log can be made beside it */
 }
 
 /* ---- a full disk ----------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
     return granted;
 }
 
-static void a_full_file_is_unavailable_and_keeps_what_it_has(void **state) {
+static void a_full_file_is_unavailable_and_keeps_its_leases(void **state) {
     struct fixture *fixture = *state;
     struct lk_sqlite_options options = {.overdue_max = 64, .page_max = 40};
     struct lk_engine *engine = fixture_open(fixture->file, &options);
@@ -151,13 +152,13 @@ static int fill_limited(const struct fixture *fixture) {
     return 0;
 }
 
-static void a_disk_that_refuses_is_unavailable(void **state) {
+static void a_failing_disk_is_unavailable(void **state) {
     struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
     struct lk_engine *engine;
 
     assert_int_equal(chmod(fixture->directory, 0777), 0);
-    as_nobody(fixture, fill_limited);
+    in_unprivileged_child(fixture, fill_limited);
     engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     assert_int_equal(fixture_ask(engine, "B", "y", LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
@@ -180,7 +181,7 @@ static void a_deleted_file_is_unavailable(void **state) {
 }
 
 /* What locks are on is the inode of -shm, and what is committed is in -wal. */
-static void a_file_taken_from_beside_is_unavailable(void **state) {
+static void a_store_without_its_log_is_unavailable(void **state) {
     static const char *const suffixes[] = {"-wal", "-shm"};
     struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
@@ -202,7 +203,7 @@ static void a_file_taken_from_beside_is_unavailable(void **state) {
 }
 
 /* With a relative path of its own, SQLite's and the service's lock have to be found again. */
-static void a_service_is_seen_from_any_directory(void **state) {
+static void a_running_service_is_detected_from_any_directory(void **state) {
     struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
     char former[PATH_MAX];
@@ -228,7 +229,7 @@ static void a_service_is_seen_from_any_directory(void **state) {
     assert_int_equal(chdir(former), 0);
 }
 
-static void a_child_of_fork_is_told(void **state) {
+static void an_inherited_handle_is_refused_in_a_forked_child(void **state) {
     struct fixture *fixture = *state;
     struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
@@ -269,7 +270,7 @@ static bool try_path(struct lk_engine *engine, const char *owner, const char *pa
  * SQLite takes locks of the parent's for the child's own. The parent was the last one that had any:
  * were the child without, the log would go with the parent, and with it what the child is granted.
  */
-static void a_child_of_fork_opens_it_anew(void **state) {
+static void a_forked_child_can_open_its_own_handle(void **state) {
     struct fixture *fixture = *state;
     struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     int to_child[2];
@@ -322,7 +323,7 @@ static void *keep_asking(void *context) {
 }
 
 /* At whatever moment another thread's transaction is forked. */
-static void a_child_of_fork_inherits_no_transaction(void **state) {
+static void a_forked_child_inherits_no_transaction(void **state) {
     struct fixture *fixture = *state;
     struct busy busy = {.engine = fixture_open(fixture->file, &lk_sqlite_options_default)};
     unsigned forks = test_scaled(100);
@@ -351,14 +352,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(a_file_that_may_not_be_written_is_denied),
         IN_A_DIRECTORY(a_directory_that_may_not_be_written_is_denied),
-        IN_A_DIRECTORY(a_full_file_is_unavailable_and_keeps_what_it_has),
-        IN_A_DIRECTORY(a_disk_that_refuses_is_unavailable),
+        IN_A_DIRECTORY(a_full_file_is_unavailable_and_keeps_its_leases),
+        IN_A_DIRECTORY(a_failing_disk_is_unavailable),
         IN_A_DIRECTORY(a_deleted_file_is_unavailable),
-        IN_A_DIRECTORY(a_file_taken_from_beside_is_unavailable),
-        IN_A_DIRECTORY(a_service_is_seen_from_any_directory),
-        IN_A_DIRECTORY(a_child_of_fork_is_told),
-        IN_A_DIRECTORY(a_child_of_fork_opens_it_anew),
-        IN_A_DIRECTORY(a_child_of_fork_inherits_no_transaction),
+        IN_A_DIRECTORY(a_store_without_its_log_is_unavailable),
+        IN_A_DIRECTORY(a_running_service_is_detected_from_any_directory),
+        IN_A_DIRECTORY(an_inherited_handle_is_refused_in_a_forked_child),
+        IN_A_DIRECTORY(a_forked_child_can_open_its_own_handle),
+        IN_A_DIRECTORY(a_forked_child_inherits_no_transaction),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

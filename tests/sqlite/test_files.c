@@ -130,7 +130,7 @@ static void network_file_systems_are_known(void **state) {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static void a_new_file_is_its_owners_alone(void **state) {
+static void a_new_file_is_accessible_to_its_owner_only(void **state) {
     static const char *const suffixes[] = {"", "-wal", "-shm"};
     struct fixture *fixture = *state;
     mode_t mask = umask(0);
@@ -166,7 +166,7 @@ static void a_missing_directory_is_invalid(void **state) {
     assert_int_equal(fixture_count_files(fixture), 0);
 }
 
-static void a_directory_is_no_file(void **state) {
+static void a_directory_is_refused(void **state) {
     struct fixture *fixture = *state;
 
     assert_int_equal(try_open(fixture->directory), LK_INVALID);
@@ -226,7 +226,7 @@ static void a_path_too_long_is_invalid(void **state) {
 }
 
 /* All at once, from nothing: each must find a whole store, and all the same one. */
-static void many_make_it_at_once(void **state) {
+static void concurrent_creators_share_one_store(void **state) {
     struct fixture *fixture = *state;
     int gate[2];
     lk_result result = {.outcome = LK_OK};
@@ -259,7 +259,7 @@ static void many_make_it_at_once(void **state) {
  * A process that dies while it writes the tables leaves the first pages and a journal that says the
  * file was empty; the next one takes them back and begins anew.
  */
-static void a_death_while_making_is_repaired(void **state) {
+static void a_creation_that_was_killed_is_completed(void **state) {
     static const unsigned char journal[512] = {
         0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, /* what a journal begins with */
         0,    0,    0,    0,    1,    2,    3,    4,    /* pages kept: none; a nonce */
@@ -312,7 +312,7 @@ static void a_foreign_database_is_refused(void **state) {
 }
 
 /* With a journal beside it that any reader would roll back. */
-static void a_foreign_database_in_trouble_is_left_alone(void **state) {
+static void a_foreign_database_with_a_hot_journal_is_not_touched(void **state) {
     struct fixture *fixture = *state;
     pid_t child;
 
@@ -335,7 +335,7 @@ static void a_foreign_database_in_trouble_is_left_alone(void **state) {
 }
 
 /* By each name there would be another log, and another store. */
-static void a_second_name_is_refused(void **state) {
+static void a_second_hard_link_is_refused(void **state) {
     struct fixture *fixture = *state;
     struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
@@ -417,7 +417,7 @@ static void in_namespace(const struct fixture *fixture,
     assert_int_equal(status, 0);
 }
 
-static void a_clock_of_its_own_is_refused(void **state) {
+static void a_time_namespace_is_refused(void **state) {
     in_namespace(*state, expect_shifted_clock_refused);
 }
 
@@ -426,7 +426,7 @@ static void a_file_mounted_by_itself_is_refused(void **state) {
     in_namespace(*state, expect_mount_refused);
 }
 
-static void a_newer_format_is_refused_unless_it_lets_us(void **state) {
+static void a_newer_format_is_refused_unless_it_allows_this_version(void **state) {
     struct fixture *fixture = *state;
     lk_error error;
 
@@ -453,7 +453,7 @@ static void a_newer_format_is_noticed_while_open(void **state) {
     fixture_close(engine);
 }
 
-static void steps_lead_from_an_older_format(void **state) {
+static void an_older_format_is_migrated_step_by_step(void **state) {
     static const char *const steps[] = {
         NULL, "ALTER TABLE audit ADD COLUMN one INTEGER NOT NULL DEFAULT 1",
         "ALTER TABLE audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
@@ -470,7 +470,7 @@ static void steps_lead_from_an_older_format(void **state) {
     assert_int_equal(fixture_sql(fixture->file, "SELECT count(one) + count(two) FROM audit"), 0);
 }
 
-static void impossible_rows_are_named(void **state) {
+static void impossible_rows_are_reported(void **state) {
     static const char *const damages[] = {
         "UPDATE requests SET ttl_ms = -1",
         "UPDATE requests SET deadline_us = 9223372036854775807",
@@ -528,24 +528,24 @@ int main(void) {
         cmocka_unit_test(urls_are_checked),
         cmocka_unit_test(network_file_systems_are_known),
         IN_A_DIRECTORY(durability_is_full_unless_relaxed),
-        IN_A_DIRECTORY(a_new_file_is_its_owners_alone),
+        IN_A_DIRECTORY(a_new_file_is_accessible_to_its_owner_only),
         IN_A_DIRECTORY(an_empty_file_becomes_a_store),
         IN_A_DIRECTORY(a_missing_directory_is_invalid),
-        IN_A_DIRECTORY(a_directory_is_no_file),
+        IN_A_DIRECTORY(a_directory_is_refused),
         IN_A_DIRECTORY(a_link_to_nothing_is_invalid),
         IN_A_DIRECTORY(a_path_too_long_is_invalid),
-        IN_A_DIRECTORY(many_make_it_at_once),
-        IN_A_DIRECTORY(a_death_while_making_is_repaired),
+        IN_A_DIRECTORY(concurrent_creators_share_one_store),
+        IN_A_DIRECTORY(a_creation_that_was_killed_is_completed),
         IN_A_DIRECTORY(garbage_is_refused),
         IN_A_DIRECTORY(a_foreign_database_is_refused),
-        IN_A_DIRECTORY(a_foreign_database_in_trouble_is_left_alone),
-        IN_A_DIRECTORY(a_second_name_is_refused),
+        IN_A_DIRECTORY(a_foreign_database_with_a_hot_journal_is_not_touched),
+        IN_A_DIRECTORY(a_second_hard_link_is_refused),
         IN_A_DIRECTORY(a_file_mounted_by_itself_is_refused),
-        IN_A_DIRECTORY(a_clock_of_its_own_is_refused),
-        IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_lets_us),
+        IN_A_DIRECTORY(a_time_namespace_is_refused),
+        IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_allows_this_version),
         IN_A_DIRECTORY(a_newer_format_is_noticed_while_open),
-        IN_A_DIRECTORY(steps_lead_from_an_older_format),
-        IN_A_DIRECTORY(impossible_rows_are_named),
+        IN_A_DIRECTORY(an_older_format_is_migrated_step_by_step),
+        IN_A_DIRECTORY(impossible_rows_are_reported),
         IN_A_DIRECTORY(a_damaged_file_is_unavailable),
     };
 

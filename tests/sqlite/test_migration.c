@@ -130,7 +130,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-static void nothing_is_lost(void **state) {
+static void a_migration_loses_nothing(void **state) {
     struct testcase *testcase = *state;
     struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
     struct lk_patience patience = test_patience(1000000);
@@ -228,7 +228,7 @@ static void a_former_programs_store_goes_on(void **state) {
 }
 
 /* A watch alone does not lock the programs of former formats out; a promise to keep events does. */
-static void events_can_be_watched(void **state) {
+static void a_migrated_store_records_events(void **state) {
     struct testcase *testcase = *state;
     struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
     struct lk_patience patience = test_patience(1000000);
@@ -279,7 +279,7 @@ static char *describe(const char *file) {
     return text;
 }
 
-static void it_is_like_a_new_file(void **state) {
+static void a_migrated_file_equals_a_new_one(void **state) {
     struct testcase *testcase = *state;
     struct fixture fresh = fixture_make();
     char *migrated_text;
@@ -311,7 +311,7 @@ static void a_full_disk_leaves_the_old_format(void **state) {
     assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
 }
 
-static void many_may_come_at_once(void **state) {
+static void concurrent_openers_migrate_once(void **state) {
     struct testcase *testcase = *state;
 
     for (int i = 0; i < RACERS; i++) {
@@ -338,13 +338,19 @@ static void many_may_come_at_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        OF_FORMAT_1(nothing_is_lost),       OF_FORMAT_1(what_is_new_works),
-        OF_FORMAT_1(it_is_like_a_new_file), OF_FORMAT_1(a_full_disk_leaves_the_old_format),
-        OF_FORMAT_1(many_may_come_at_once), OF_FORMAT_2(values_and_work_go_on),
-        OF_FORMAT_2(events_can_be_watched), OF_FORMAT_2(it_is_like_a_new_file),
-        OF_FORMAT_3(it_is_like_a_new_file), OF_STORE_2(a_former_programs_store_goes_on),
-        OF_STORE_2(it_is_like_a_new_file),  OF_STORE_4(a_former_programs_store_goes_on),
-        OF_STORE_4(it_is_like_a_new_file),
+        OF_FORMAT_1(a_migration_loses_nothing),
+        OF_FORMAT_1(what_is_new_works),
+        OF_FORMAT_1(a_migrated_file_equals_a_new_one),
+        OF_FORMAT_1(a_full_disk_leaves_the_old_format),
+        OF_FORMAT_1(concurrent_openers_migrate_once),
+        OF_FORMAT_2(values_and_work_go_on),
+        OF_FORMAT_2(a_migrated_store_records_events),
+        OF_FORMAT_2(a_migrated_file_equals_a_new_one),
+        OF_FORMAT_3(a_migrated_file_equals_a_new_one),
+        OF_STORE_2(a_former_programs_store_goes_on),
+        OF_STORE_2(a_migrated_file_equals_a_new_one),
+        OF_STORE_4(a_former_programs_store_goes_on),
+        OF_STORE_4(a_migrated_file_equals_a_new_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

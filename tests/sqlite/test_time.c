@@ -52,7 +52,7 @@ static void upkeep(struct testcase *testcase) {
 
 /* ---- R11: restarts --------------------------------------------------------------------------- */
 
-static void what_lived_lives_at_least_a_minute_more(void **state) {
+static void live_leases_last_at_least_a_minute_after_a_restart(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "brief", LK_TRY, 10000), LK_GRANTED);
@@ -68,7 +68,7 @@ static void what_lived_lives_at_least_a_minute_more(void **state) {
     assert_int_equal(left_ms(testcase, "brief"), 20000); /* B's, granted now */
 }
 
-static void the_grace_is_given_once(void **state) {
+static void the_grace_period_is_given_once(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "once", LK_TRY, 60000), LK_GRANTED);
@@ -83,7 +83,7 @@ static void the_grace_is_given_once(void **state) {
     assert_int_equal(left_ms(testcase, "once"), -1);
 }
 
-static void what_was_dead_stays_dead(void **state) {
+static void expired_leases_stay_expired(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "dead", LK_TRY, 1000), LK_GRANTED);
@@ -99,7 +99,7 @@ static void what_was_dead_stays_dead(void **state) {
     assert_int_equal(fixture_renew(testcase->engine, "A", "dead", 0, &testcase->result), LK_LOST);
 }
 
-static void an_end_by_the_wall_clock_stays(void **state) {
+static void a_fixed_end_stays(void **state) {
     struct testcase *testcase = *state;
     struct lk_patience patience = test_patience(20 * SECOND_US);
     struct test_parts parts;
@@ -121,7 +121,7 @@ static void an_end_by_the_wall_clock_stays(void **state) {
 }
 
 /* A wall clock that comes up in another century must not keep leases for ever. */
-static void a_lost_wall_clock_gives_no_more_than_the_ttl(void **state) {
+static void with_a_lost_wall_clock_the_grace_is_the_ttl(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "x", LK_TRY, 120000), LK_GRANTED);
@@ -152,7 +152,7 @@ static uint64_t shown_token(struct testcase *testcase, const char *path_text) {
     return token;
 }
 
-static void a_look_shows_the_token_of_a_grant_by_a_deadline(void **state) {
+static void a_listing_shows_the_token_of_a_grant_by_a_deadline(void **state) {
     struct testcase *testcase = *state;
     uint64_t token;
 
@@ -167,7 +167,7 @@ static void a_look_shows_the_token_of_a_grant_by_a_deadline(void **state) {
 }
 
 /* Another process that keeps the write lock does not keep anybody from looking. */
-static void a_look_that_cannot_write_shows_no_token(void **state) {
+static void a_read_only_listing_shows_no_token(void **state) {
     struct testcase *testcase = *state;
     sqlite3 *writer = NULL;
 
@@ -272,7 +272,7 @@ static uint64_t draw_at(struct testcase *testcase, const char *parts) {
     return token;
 }
 
-static void draws_rise_when_the_wall_clock_is_set_back(void **state) {
+static void tickets_rise_when_the_wall_clock_is_set_back(void **state) {
     struct testcase *testcase = *state;
     uint64_t last = draw_at(testcase, "x");
 
@@ -289,7 +289,7 @@ static void draws_rise_when_the_wall_clock_is_set_back(void **state) {
     assert_int_equal(testcase->result.token, last + 1);
 }
 
-static void unused_roots_are_forgotten_and_draws_still_rise(void **state) {
+static void unused_roots_are_removed_and_tickets_still_rise(void **state) {
     enum { ROOTS = 3000 };
     struct testcase *testcase = *state;
     uint64_t greatest = 0;
@@ -334,7 +334,7 @@ static size_t break_path(struct testcase *testcase, const char *path_text, bool 
     return count;
 }
 
-static void breaks_are_on_record(void **state) {
+static void breaks_are_in_the_audit(void **state) {
     struct testcase *testcase = *state;
     struct lk_patience patience = test_patience(20 * SECOND_US);
     lk_audit *audit = NULL;
@@ -367,7 +367,7 @@ static void breaks_are_on_record(void **state) {
     lk_audit_free(audit);
 }
 
-static void the_record_is_bounded(void **state) {
+static void the_audit_is_bounded(void **state) {
     struct testcase *testcase = *state;
     struct lk_sqlite *store = (struct lk_sqlite *)testcase->engine;
     const struct lk_sql_audit audit = {.by = lk_slice_of("root"), .path = lk_slice_of("x")};
@@ -397,7 +397,7 @@ static void back_up(const char *from, const char *to) {
     assert_int_equal(sqlite3_close(source), SQLITE_OK);
 }
 
-static void a_copy_can_be_gone_back_to(void **state) {
+static void a_backup_can_be_restored(void **state) {
     struct testcase *testcase = *state;
     char copy[PATH_MAX];
     uint64_t last;
@@ -424,7 +424,7 @@ static void a_copy_can_be_gone_back_to(void **state) {
 
 /* ---- what people read ------------------------------------------------------------------------ */
 
-static void the_view_is_for_people(void **state) {
+static void the_views_are_readable(void **state) {
     struct testcase *testcase = *state;
     struct lk_engine *engine = fixture_open(testcase->fixture.file, &lk_sqlite_options_default);
 
@@ -450,23 +450,23 @@ static void the_view_is_for_people(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        SCENE(what_lived_lives_at_least_a_minute_more),
-        SCENE(the_grace_is_given_once),
-        SCENE(what_was_dead_stays_dead),
-        SCENE(an_end_by_the_wall_clock_stays),
-        SCENE(a_lost_wall_clock_gives_no_more_than_the_ttl),
+        SCENE(live_leases_last_at_least_a_minute_after_a_restart),
+        SCENE(the_grace_period_is_given_once),
+        SCENE(expired_leases_stay_expired),
+        SCENE(a_fixed_end_stays),
+        SCENE(with_a_lost_wall_clock_the_grace_is_the_ttl),
         SCENE(containers_with_boot_ids_of_their_own_share_a_clock),
-        SCENE(a_look_shows_the_token_of_a_grant_by_a_deadline),
-        SCENE(a_look_that_cannot_write_shows_no_token),
+        SCENE(a_listing_shows_the_token_of_a_grant_by_a_deadline),
+        SCENE(a_read_only_listing_shows_no_token),
         SCENE(a_release_may_be_repeated_for_five_minutes),
         SCENE(ended_tokens_are_swept),
         SCENE(ended_tokens_are_bounded),
-        SCENE(draws_rise_when_the_wall_clock_is_set_back),
-        SCENE(unused_roots_are_forgotten_and_draws_still_rise),
-        SCENE(breaks_are_on_record),
-        SCENE(the_record_is_bounded),
-        SCENE(a_copy_can_be_gone_back_to),
-        SCENE(the_view_is_for_people),
+        SCENE(tickets_rise_when_the_wall_clock_is_set_back),
+        SCENE(unused_roots_are_removed_and_tickets_still_rise),
+        SCENE(breaks_are_in_the_audit),
+        SCENE(the_audit_is_bounded),
+        SCENE(a_backup_can_be_restored),
+        SCENE(the_views_are_readable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

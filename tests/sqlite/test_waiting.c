@@ -94,7 +94,7 @@ static lk_outcome ask_with(struct testcase *testcase, const char *owner,
     return call_ask(testcase->engine, &ask, patience, &testcase->result);
 }
 
-static void a_stopped_writer_ends_patience(void **state) {
+static void a_stopped_writer_makes_calls_unavailable_in_time(void **state) {
     struct testcase *testcase = *state;
     pid_t writer = start_stopped_writer(testcase->fixture.file);
     int64_t begun_us = lk_clock_now_us();
@@ -123,7 +123,7 @@ static void a_stopped_writer_ends_patience(void **state) {
                      0);
 }
 
-static void a_waker_ends_patience(void **state) {
+static void a_waker_ends_the_wait_for_the_store(void **state) {
     struct testcase *testcase = *state;
     pid_t writer = start_stopped_writer(testcase->fixture.file);
     struct lk_waker waker;
@@ -141,7 +141,7 @@ static void a_waker_ends_patience(void **state) {
 struct sleeper {
     pthread_t thread;
     struct lk_engine *engine;
-    struct standing standing;
+    struct pending_call pending;
     int64_t until_us;
     struct lk_waker *waker;
     lk_outcome outcome;
@@ -159,9 +159,9 @@ static void stand_in_line(struct sleeper *sleeper, struct lk_engine *engine, con
     test_parts_parse(&parts, parts_text);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
-    assert_int_equal(call_ask_and_stand(engine, &ask, &patience, &result, &sleeper->standing),
+    assert_int_equal(call_ask_pending(engine, &ask, &patience, &result, &sleeper->pending),
                      LK_WAITING);
-    assert_true(sleeper->standing.cursor.id != 0);
+    assert_true(sleeper->pending.cursor.id != 0);
     lk_result_clear(&result);
 }
 
@@ -169,7 +169,7 @@ static void *sleep_on(void *context) {
     struct sleeper *sleeper = context;
 
     sleeper->outcome =
-        call_await(sleeper->engine, &sleeper->standing, sleeper->until_us, sleeper->waker);
+        call_await(sleeper->engine, &sleeper->pending, sleeper->until_us, sleeper->waker);
     return NULL;
 }
 
@@ -181,7 +181,7 @@ static void join(struct sleeper *sleeper) {
     assert_int_equal(pthread_join(sleeper->thread, NULL), 0);
 }
 
-static void a_release_elsewhere_ends_the_wait(void **state) {
+static void a_release_by_another_process_ends_the_wait(void **state) {
     struct testcase *testcase = *state;
     struct sleeper sleeper;
 
@@ -233,7 +233,7 @@ static void a_release_by_another_thread_ends_the_wait(void **state) {
 }
 
 /* Nobody is there to sweep the dead holder but the waiter. */
-static void a_deadline_in_front_ends_the_wait(void **state) {
+static void the_deadline_of_a_blocker_ends_the_wait(void **state) {
     struct testcase *testcase = *state;
     struct sleeper sleeper;
 
@@ -337,11 +337,11 @@ static void *contend(void *context) {
     ask.part_count = parts.count;
     for (int i = 0; i < TURNS; i++) {
         struct lk_patience patience = test_patience(20 * SECOND_US);
-        struct standing standing;
+        struct pending_call pending;
         lk_result_clear(&result);
-        while (call_ask_and_stand(engine, &ask, &patience, &result, &standing) == LK_WAITING) {
+        while (call_ask_pending(engine, &ask, &patience, &result, &pending) == LK_WAITING) {
             lk_result_clear(&result);
-            (void)call_await(engine, &standing, LK_NEVER, NULL);
+            (void)call_await(engine, &pending, LK_NEVER, NULL);
         }
         contender->wrong += result.outcome != LK_GRANTED;
         contender->wrong += atomic_fetch_add(contender->inside, 1) != 0;
@@ -374,11 +374,11 @@ static void threads_may_share_one_store(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        SCENE(a_stopped_writer_ends_patience),
-        SCENE(a_waker_ends_patience),
-        SCENE(a_release_elsewhere_ends_the_wait),
+        SCENE(a_stopped_writer_makes_calls_unavailable_in_time),
+        SCENE(a_waker_ends_the_wait_for_the_store),
+        SCENE(a_release_by_another_process_ends_the_wait),
         SCENE(a_release_by_another_thread_ends_the_wait),
-        SCENE(a_deadline_in_front_ends_the_wait),
+        SCENE(the_deadline_of_a_blocker_ends_the_wait),
         SCENE(a_break_ends_the_wait),
         SCENE(a_waker_ends_the_wait),
         SCENE(waiting_writes_nothing),

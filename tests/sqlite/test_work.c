@@ -45,7 +45,7 @@ static struct lk_slice make_large(void) {
     return (struct lk_slice){bytes, sizeof bytes};
 }
 
-static void large_values_come_back(void **state) {
+static void large_values_are_stored(void **state) {
     struct testcase *testcase = *state;
     struct lk_slice large = make_large();
     struct lk_slice too_large = {large.bytes, large.size + 1};
@@ -68,7 +68,7 @@ static void large_values_come_back(void **state) {
     assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM item_values"), 0);
 }
 
-static void a_value_too_large_for_a_row_is_named(void **state) {
+static void a_value_too_large_for_a_row_is_reported(void **state) {
     struct testcase *testcase = *state;
     struct lk_patience patience = test_patience(SECOND_US);
     struct lk_path path;
@@ -114,7 +114,7 @@ static void die_holding(struct testcase *testcase, int64_t ttl_ms) {
     (void)close(news[1]);
 }
 
-static void a_killed_holder_leaves_doubt(void **state) {
+static void a_killed_holder_leaves_the_value_in_doubt(void **state) {
     struct testcase *testcase = *state;
     lk_value *value = NULL;
     bool in_doubt = false;
@@ -193,7 +193,7 @@ static void assert_no_dearer(struct testcase *testcase, const char *what, lk_out
     assert_true(long_us[ROUNDS / 2] <= DEARER_AT_MOST * (short_us[ROUNDS / 2] + 50));
 }
 
-static void a_long_queue_is_no_dearer(void **state) {
+static void a_claim_from_a_long_queue_costs_no_more(void **state) {
     struct testcase *testcase = *state;
 
     fill(testcase, "few", "", SHORT_QUEUE + ROUNDS, "");
@@ -210,7 +210,7 @@ static void a_long_queue_is_no_dearer(void **state) {
 }
 
 /* Where many items need what is not free, those that do not are still found, in their order. */
-static void what_is_not_free_is_passed_over(void **state) {
+static void a_claim_skips_items_that_are_not_free(void **state) {
     struct testcase *testcase = *state;
 
     fill(testcase, "q", "full", 500, "pool?limit=2");
@@ -233,7 +233,7 @@ static void what_is_not_free_is_passed_over(void **state) {
 
 /* ---- restarts -------------------------------------------------------------------------------- */
 
-static void a_delay_keeps_its_end_over_a_restart(void **state) {
+static void a_delay_survives_a_restart(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(push(testcase, "q", "1", 600000, ""), LK_OK);
@@ -245,7 +245,7 @@ static void a_delay_keeps_its_end_over_a_restart(void **state) {
     assert_int_equal(take(testcase, "q", "w", 0), LK_GRANTED);
 }
 
-static void a_claim_lives_on_over_a_restart(void **state) {
+static void a_claim_survives_a_restart(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(push(testcase, "q", "1", 0, ""), LK_OK);
@@ -287,15 +287,15 @@ static void *run_later(void *context) {
 
 /* Waits as workers do, until something is claimed. Returns how often it had to ask. */
 static unsigned wait_for_work(struct testcase *testcase, const char *queue) {
-    struct standing standing;
+    struct pending_call pending;
     struct lk_waker waker;
     unsigned asked = 1;
 
     assert_true(lk_waker_init(&waker));
-    while (fixture_take(testcase->engine, queue, "w", 60000, &testcase->claim, &standing)
+    while (fixture_take(testcase->engine, queue, "w", 60000, &testcase->claim, &pending)
            == LK_BUSY) {
         assert_int_equal(
-            call_await(testcase->engine, &standing, lk_clock_now_us() + 60 * SECOND_US, &waker),
+            call_await(testcase->engine, &pending, lk_clock_now_us() + 60 * SECOND_US, &waker),
             LK_OK);
         asked++;
     }
@@ -361,7 +361,7 @@ static void do_nothing(struct testcase *testcase, struct lk_engine *engine) {
     (void)engine;
 }
 
-static void workers_are_woken(void **state) {
+static void a_push_wakes_a_worker(void **state) {
     struct testcase *testcase = *state;
 
     assert_woken(testcase, push_one, 3);
@@ -372,7 +372,7 @@ static void workers_are_woken(void **state) {
     assert_int_equal(fixture_finish(testcase->engine, testcase->claim, LK_FINISH_DONE, 0), LK_OK);
 }
 
-static void workers_are_woken_by_ends(void **state) {
+static void an_ended_claim_wakes_a_worker(void **state) {
     struct testcase *testcase = *state;
     lk_claim_info *lost = NULL;
 
@@ -396,20 +396,20 @@ static void workers_are_woken_by_ends(void **state) {
     lk_claim_free(lost);
 }
 
-static void a_wait_for_work_ends(void **state) {
+static void a_wait_for_work_ends_at_its_time_limit(void **state) {
     struct testcase *testcase = *state;
-    struct standing standing;
+    struct pending_call pending;
     struct lk_waker waker;
     int64_t begun_us = lk_clock_now_us();
 
     assert_true(lk_waker_init(&waker));
-    assert_int_equal(fixture_take(testcase->engine, "q", "w", 0, &testcase->claim, &standing),
+    assert_int_equal(fixture_take(testcase->engine, "q", "w", 0, &testcase->claim, &pending),
                      LK_BUSY);
-    assert_int_equal(call_await(testcase->engine, &standing, begun_us + SECOND_US / 10, &waker),
+    assert_int_equal(call_await(testcase->engine, &pending, begun_us + SECOND_US / 10, &waker),
                      LK_OK);
     assert_true(lk_clock_now_us() >= begun_us + SECOND_US / 10);
     lk_waker_throw(&waker);
-    assert_int_equal(call_await(testcase->engine, &standing, LK_NEVER, &waker), LK_CANCELLED);
+    assert_int_equal(call_await(testcase->engine, &pending, LK_NEVER, &waker), LK_CANCELLED);
     lk_waker_done(&waker);
 }
 
@@ -420,7 +420,7 @@ static int64_t writable_from(const struct testcase *testcase) {
 }
 
 /* Older programs know nothing of claims and doubts: they may write until there are such. */
-static void work_shuts_out_older_programs(void **state) {
+static void a_store_with_items_refuses_older_programs(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
@@ -432,7 +432,7 @@ static void work_shuts_out_older_programs(void **state) {
     assert_int_equal(writable_from(testcase), LK_SQL_FORMAT_OF_WORK);
 }
 
-static void a_lease_with_a_value_shuts_out_older_programs(void **state) {
+static void a_store_with_values_refuses_older_programs(void **state) {
     struct testcase *testcase = *state;
     struct lk_patience patience = test_patience(SECOND_US);
     struct test_parts parts;
@@ -446,7 +446,7 @@ static void a_lease_with_a_value_shuts_out_older_programs(void **state) {
     assert_int_equal(writable_from(testcase), LK_SQL_FORMAT_OF_WORK);
 }
 
-static void people_can_read_it(void **state) {
+static void the_views_are_readable(void **state) {
     struct testcase *testcase = *state;
     const char *file = testcase->fixture.file;
 
@@ -471,19 +471,19 @@ static void people_can_read_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_A_SCENE(large_values_come_back),
-        IN_A_SCENE(a_value_too_large_for_a_row_is_named),
-        IN_A_SCENE(a_killed_holder_leaves_doubt),
-        IN_A_SCENE(a_long_queue_is_no_dearer),
-        IN_A_SCENE(what_is_not_free_is_passed_over),
-        WITH_A_CLOCK(a_delay_keeps_its_end_over_a_restart),
-        WITH_A_CLOCK(a_claim_lives_on_over_a_restart),
-        IN_A_SCENE(workers_are_woken),
-        IN_A_SCENE(workers_are_woken_by_ends),
-        IN_A_SCENE(a_wait_for_work_ends),
-        IN_A_SCENE(work_shuts_out_older_programs),
-        IN_A_SCENE(a_lease_with_a_value_shuts_out_older_programs),
-        IN_A_SCENE(people_can_read_it),
+        IN_A_SCENE(large_values_are_stored),
+        IN_A_SCENE(a_value_too_large_for_a_row_is_reported),
+        IN_A_SCENE(a_killed_holder_leaves_the_value_in_doubt),
+        IN_A_SCENE(a_claim_from_a_long_queue_costs_no_more),
+        IN_A_SCENE(a_claim_skips_items_that_are_not_free),
+        WITH_A_CLOCK(a_delay_survives_a_restart),
+        WITH_A_CLOCK(a_claim_survives_a_restart),
+        IN_A_SCENE(a_push_wakes_a_worker),
+        IN_A_SCENE(an_ended_claim_wakes_a_worker),
+        IN_A_SCENE(a_wait_for_work_ends_at_its_time_limit),
+        IN_A_SCENE(a_store_with_items_refuses_older_programs),
+        IN_A_SCENE(a_store_with_values_refuses_older_programs),
+        IN_A_SCENE(the_views_are_readable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ lk work --table sums --where 'sent = 0' --done "$done" --workers 2 --drain -- \
 expect_code 0
 [ "$(sort -n "$log" | tr '\n' ' ')" = '1 2 3 4 5 ' ] || complain "worked on: $(cat "$log")"
 
-app 'a row that somebody is just changing is left to him'
+app 'a row that another transaction is changing is skipped'
 orders 2
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
 # Holds the row until it is told to go on, and then takes it out of the query.
@@ -142,7 +142,7 @@ for level in 'repeatable\ read' serializable; do
     expect_sql 'SELECT count(*) FROM orders WHERE sent > 0' 2
 done
 
-app 'whoever comes too late has changed nothing'
+app 'a call after the deadline has changed nothing'
 orders 1
 lk work --table orders --where 'sent = 0' --announce-only --drain
 "$LK_PROGRAM" work --table orders --where 'sent = 0' --no-announce --ttl 1h --drain \

@@ -59,7 +59,7 @@ static void parameters_are_found(void **state) {
     becomes(&postgresql, "DELETE FROM t;  -- :id", "DELETE FROM t", 0);
 }
 
-static void what_is_quoted_stays(void **state) {
+static void quoted_text_is_not_changed(void **state) {
     (void)state;
     becomes(&postgresql, "UPDATE t SET a = ':id', \":id\" = :id::text",
             "UPDATE t SET a = ':id', \":id\" = $1::text", 1);
@@ -76,7 +76,7 @@ static void what_is_quoted_stays(void **state) {
     becomes(&mysql, "UPDATE t SET a = /* /* :id */ :id", "UPDATE t SET a = /* /* :id */ ?", 1);
 }
 
-static void others_are_refused(void **state) {
+static void unknown_parameters_are_refused(void **state) {
     static const char *const words[] = {"COMMIT",       "rollback", "BEGIN",   "SET x = 1",
                                         "DROP TABLE t", "COPY t",   "DO $$$$", "SAVEPOINT",
                                         "LOCK t",       "updates"};
@@ -128,8 +128,8 @@ static void any_bytes_do_no_harm(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_are_found),
-        cmocka_unit_test(what_is_quoted_stays),
-        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(quoted_text_is_not_changed),
+        cmocka_unit_test(unknown_parameters_are_refused),
         cmocka_unit_test(any_bytes_do_no_harm),
     };
 

@@ -67,7 +67,7 @@ static void any_bytes_make_a_path_or_nothing(void **state) {
     }
 }
 
-static void other_spellings_are_refused(void **state) {
+static void non_canonical_spellings_are_refused(void **state) {
     static const char *const wrong[] = {"%4", "%", "%41", "%2f", "a b", "%GG", "", ".", "%00"};
     struct lk_row_id id;
     (void)state;
@@ -77,7 +77,7 @@ static void other_spellings_are_refused(void **state) {
     }
 }
 
-static void whole_numbers_are_told_from_texts(void **state) {
+static void integers_are_distinguished_from_texts(void **state) {
     static const char *const texts[] = {"007", "+1", "1.0", " 1", "", "9223372036854775808", "-0"};
     struct lk_row_id id;
     int64_t number = 0;
@@ -97,8 +97,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_and_segments_are_one_to_one),
         cmocka_unit_test(any_bytes_make_a_path_or_nothing),
-        cmocka_unit_test(other_spellings_are_refused),
-        cmocka_unit_test(whole_numbers_are_told_from_texts),
+        cmocka_unit_test(non_canonical_spellings_are_refused),
+        cmocka_unit_test(integers_are_distinguished_from_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,5 +51,5 @@ NR == 1 {
 }
 
 END {
-    print "           . in line   # at work   X killed   ~ dead, its lease not yet over"
+    print "           . waiting   # running   X killed   ~ killed, its lease not yet expired"
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The other lock services that are measured, started for the run, and the requests that acquire and
+ * release a lock in their protocols. Each is measured with its simplest lock.
+ */
+#ifndef LK_BENCH_LOCK_SERVICES_H
+#define LK_BENCH_LOCK_SERVICES_H
+
+#include "load.h"
+#include "peers.h"
+
+struct lock_service {
+    const char *name;
+    const char *program; /* that has to be installed */
+    struct peer (*start)(const char *folder);
+    struct load_protocol protocol;
+    bool has_prelude;
+    size_t step_count;
+    void (*request)(const void *context, size_t number, size_t step,
+                    struct load_request *ret_request);
+};
+
+/* SET key token NX PX, and the script that compares and deletes. */
+extern const struct lock_service lock_service_redis;
+
+/* A transaction that puts if there is nothing, and a delete, over JSON as etcd's gateway has it. */
+extern const struct lock_service lock_service_etcd;
+
+/* An ephemeral node made and deleted. */
+extern const struct lock_service lock_service_zookeeper;
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles and threads of one scenario. Only threads started here use a `struct background_wait`. */
+#include "handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void answer_done(struct answer *answer) {
+    lk_result_free(answer->result);
+    answer->result = NULL;
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+lk_store *handles_store(struct handles *handles, const char *owner, struct complaint *complaint) {
+    const char *user = handles->share || owner == NULL ? "" : owner;
+    for (size_t i = 0; i < handles->store_count; i++) {
+        if (strcmp(handles->stores[i].owner, user) == 0) {
+            return handles->stores[i].store;
+        }
+    }
+    if (handles->store_count == HANDLES_STORES_MAX) {
+        complain(complaint, "more than %d owners in one scenario", HANDLES_STORES_MAX);
+        return NULL;
+    }
+    lk_error error = {0};
+    lk_store *store = NULL;
+    if (lk_open(handles->url, &store, &error) != LK_OK) {
+        complain(complaint, "%s cannot be opened: %s: %s", handles->url,
+                 lk_outcome_name(error.outcome), error.text);
+        return NULL;
+    }
+    handles->stores[handles->store_count].owner = user;
+    handles->stores[handles->store_count++].store = store;
+    return store;
+}
+
+/* ---- waits in the background ----------------------------------------------------------------- */
+
+static void *wait_in_background(void *context) {
+    struct background_wait *wait = context;
+    struct answer answer = {0};
+    answer.outcome = lk_ask(wait->store, &wait->request, &answer.result, &answer.error);
+    pthread_mutex_lock(&wait->mutex);
+    wait->answer = answer;
+    wait->is_over = true;
+    pthread_cond_signal(&wait->ended);
+    pthread_mutex_unlock(&wait->mutex);
+    return NULL;
+}
+
+static void background_wait_free(struct background_wait *wait) {
+    answer_done(&wait->answer);
+    lk_cancel_free(wait->cancel);
+    pthread_cond_destroy(&wait->ended);
+    pthread_mutex_destroy(&wait->mutex);
+    free(wait);
+}
+
+static struct background_wait *begun_new(lk_store *store, const lk_request *request,
+                                         const void *record) {
+    struct background_wait *wait = calloc(1, sizeof *wait);
+    if (wait == NULL) {
+        return NULL;
+    }
+    wait->cancel = lk_cancel_new();
+    if (wait->cancel == NULL) {
+        free(wait);
+        return NULL;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&wait->mutex, NULL);
+    pthread_cond_init(&wait->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    wait->record = record;
+    wait->store = store;
+    wait->request = *request;
+    wait->request.cancel = wait->cancel;
+    return wait;
+}
+
+static size_t find_begun(const struct handles *handles, const void *record) {
+    size_t i = 0;
+    while (i < handles->wait_count && handles->waits[i]->record != record) {
+        i++;
+    }
+    return i;
+}
+
+bool handles_begin(struct handles *handles, lk_store *store, const lk_request *request,
+                   const void *record, struct complaint *complaint) {
+    if (find_begun(handles, record) < handles->wait_count) {
+        return complain(complaint, "this owner waits for these paths already");
+    }
+    if (handles->wait_count == HANDLES_WAITS_MAX) {
+        return complain(complaint, "more than %d waits at once", HANDLES_WAITS_MAX);
+    }
+    struct background_wait *wait = begun_new(store, request, record);
+    if (wait == NULL) {
+        return complain(complaint, "out of memory");
+    }
+    if (pthread_create(&wait->thread, NULL, wait_in_background, wait) != 0) {
+        background_wait_free(wait);
+        return complain(complaint, "no thread can be made");
+    }
+    handles->waits[handles->wait_count++] = wait;
+    return true;
+}
+
+bool handles_is_over(struct handles *handles, const void *record) {
+    size_t found = find_begun(handles, record);
+    if (found == handles->wait_count) {
+        return false;
+    }
+    struct background_wait *wait = handles->waits[found];
+    pthread_mutex_lock(&wait->mutex);
+    bool is_over = wait->is_over;
+    pthread_mutex_unlock(&wait->mutex);
+    return is_over;
+}
+
+/* Sleeps until the wait is over, or for `patience_ms`. */
+static bool begun_await(struct background_wait *wait, long patience_ms) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += patience_ms / 1000;
+    until.tv_nsec += patience_ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    int status = 0;
+    pthread_mutex_lock(&wait->mutex);
+    while (!wait->is_over && status == 0) {
+        status = pthread_cond_timedwait(&wait->ended, &wait->mutex, &until);
+    }
+    bool is_over = wait->is_over;
+    pthread_mutex_unlock(&wait->mutex);
+    return is_over;
+}
+
+bool handles_end(struct handles *handles, const void *record, bool cancel, long patience_ms,
+                 struct answer *ret_answer, struct complaint *complaint) {
+    size_t found = find_begun(handles, record);
+    if (found == handles->wait_count) {
+        return complain(complaint, "no wait was begun by this owner for these paths");
+    }
+    struct background_wait *wait = handles->waits[found];
+    if (cancel) {
+        lk_cancel_now(wait->cancel);
+    }
+    if (!begun_await(wait, patience_ms)) {
+        return complain(complaint, "the wait is not over after %ld ms", patience_ms);
+    }
+    pthread_join(wait->thread, NULL);
+    *ret_answer = wait->answer;
+    wait->answer.result = NULL;
+    background_wait_free(wait);
+    handles->waits[found] = handles->waits[--handles->wait_count];
+    return true;
+}
+
+void handles_close(struct handles *handles) {
+    while (handles->wait_count > 0) {
+        struct background_wait *wait = handles->waits[--handles->wait_count];
+        lk_cancel_now(wait->cancel);
+        pthread_join(wait->thread, NULL);
+        background_wait_free(wait);
+    }
+    while (handles->store_count > 0) {
+        lk_close(handles->stores[--handles->store_count].store);
+    }
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the runner has observed so far in a scenario, and checks of every answer that need no
+ * expectation: draws rise (R4), a grant has a token and no blockers, and no deadline passed
+ * unnoticed, because then the machine was too slow for a verdict.
+ */
+#ifndef CONFORMANCE_OBSERVED_H
+#define CONFORMANCE_OBSERVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "lockkeeper/lockkeeper.h"
+#include "words.h"
+
+enum { OBSERVED_MAX = 256 };
+
+/* An answer, or a request in a listing, made uniform. Borrows everything. */
+struct observation {
+    lk_outcome outcome;
+    const char *error; /* NULL: none */
+    const char *owner; /* NULL: unknown */
+    char *const *paths;
+    size_t path_count;
+    uint64_t ticket;
+    uint64_t token;
+    int64_t ttl_ms;
+    int64_t expires_in_ms;
+    int64_t age_ms;
+    uint64_t in_use;
+    size_t position;
+    bool created;
+    bool blocked; /* the call may have waited: its ticket is older than its answer */
+    bool fixed;
+    bool revoked;
+    bool blockers_asked; /* position and blockers mean something */
+    const char *note;
+    const lk_blocker_info *blockers;
+    size_t blocker_count;
+    char *const *cycle;
+    size_t cycle_count;
+    size_t count;       /* break */
+    const char *reason; /* audit */
+    const char *value;  /* NULL: none */
+    size_t value_size;
+    bool in_doubt;
+    bool added;       /* push */
+    const char *item; /* claim */
+    uint32_t attempt; /* claim; of an item: how many there were */
+    bool stolen;
+    char *const *needs; /* item */
+    size_t need_count;
+    int64_t due_in_ms;
+    const lk_queue_stats *stats; /* NULL: none */
+};
+
+/* What was last seen of one owner's request for a set of paths. */
+struct observed_record {
+    const char *key;
+    uint64_t ticket;
+    uint64_t token;
+    /* The deadline, on the scenario's own clock and at its earliest on the machine's; -1: none. */
+    int64_t deadline_ms;
+    int64_t earliest_us;
+    int64_t ttl_ms;
+    bool fixed;
+};
+
+struct observed_draw {
+    const char *root;
+    uint64_t greatest;
+};
+
+struct observed_name {
+    const char *name;
+    const char *text;
+    uint64_t token;
+};
+
+struct observed {
+    struct arena arena;
+    struct observed_record records[OBSERVED_MAX];
+    size_t record_count;
+    struct observed_draw draws[OBSERVED_MAX];
+    size_t draw_count;
+    struct observed_name names[OBSERVED_MAX];
+    size_t name_count;
+};
+
+void observed_free(struct observed *observed);
+
+/* The record of this owner and these paths (modes are ignored); made when there is none. */
+struct observed_record *observed_find(struct observed *observed, const char *owner,
+                                      const char *const *parts, size_t part_count);
+
+/* The greatest ticket or token seen so far at any of the paths' roots. */
+uint64_t observed_greatest(const struct observed *observed, char *const *paths, size_t path_count);
+
+/* What holds for the answer to every ask, whatever the scenario expects. */
+bool observed_check_rules(struct observed *observed, const struct observation *observation,
+                          struct complaint *complaint);
+
+/* Remembers ticket and token. */
+void observed_remember(struct observed *observed, const struct observation *observation);
+
+/* Names of the scenario's own for tokens and owners. */
+void observed_keep(struct observed *observed, const char *name, const char *text, uint64_t token);
+const struct observed_name *observed_kept(const struct observed *observed, const char *name);
+
+/* A deadline was promised: `ttl_ms` after `now_ms` of the scenario, not before `earliest_us`. */
+void observed_promise(struct observed_record *record, int64_t now_ms, int64_t ttl_ms,
+                      int64_t earliest_us);
+void observed_forget_promise(struct observed_record *record);
+
+/* A call has blocked: requests that may have expired meanwhile are no longer checked. */
+void observed_let_pass(struct observed *observed, int64_t now_us);
+
+/* When the first deadline that lies ahead for the scenario passes on the machine's clock, at the
+ * earliest; INT64_MAX: there is none. */
+int64_t observed_first_promise(const struct observed *observed, int64_t now_ms);
+
+/* Whether a deadline that lies ahead for the scenario may have passed on the machine's clock. */
+bool observed_overrun(const struct observed *observed, int64_t now_ms, int64_t now_us);
+
+/* Whether the scenario is too close to a deadline for the result of its next step to count. */
+bool observed_in_doubt(const struct observed *observed, int64_t now_ms);
+
+#endif

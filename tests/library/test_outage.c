@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library with a store that is unavailable, slow, or loses answers. */
+#include <stdio.h>
+
+#include "faulty_store.h"
+#include "waiter.h"
+
+struct setup {
+    lk_store *store;
+    struct faulty *faulty;
+};
+
+static int open_setup(void **state) {
+    static struct setup setup;
+
+    setup.store = open_faulty(&setup.faulty);
+    *state = &setup;
+    return 0;
+}
+
+static int close_setup(void **state) {
+    lk_close(((struct setup *)*state)->store);
+    return 0;
+}
+
+static lk_lease *acquire(struct setup *setup, const char *part, int64_t ttl_ms) {
+    lk_request request = request_of(NULL, &part);
+    lk_lease *lease = NULL;
+
+    request.ttl_ms = ttl_ms;
+    assert_int_equal(lk_acquire(setup->store, &request, &lease, NULL, NULL), LK_GRANTED);
+    return lease;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void test_a_try_ends_with_its_time_budget(void **state) {
+    struct setup *setup = *state;
+    const char *part = "x";
+    lk_request request = request_of("a", &part);
+    int64_t start_ms = now_ms();
+    lk_error error;
+
+    set_fault(setup->faulty, HANGING);
+    request.patience_ms = 80;
+    assert_int_equal(lk_ask(setup->store, &request, NULL, &error), LK_UNAVAILABLE);
+    assert_string_equal(error.text, "away");
+    assert_true(now_ms() >= start_ms + 80);
+    assert_int_equal(calls_of(setup->faulty), 1);
+}
+
+static void test_an_ask_is_repeated_after_a_lost_answer(void **state) {
+    struct setup *setup = *state;
+    const char *part = "x";
+    lk_request request = request_of("a", &part);
+    lk_result *result = NULL;
+
+    set_fault(setup->faulty, ANSWER_LOST);
+    assert_int_equal(lk_ask(setup->store, &request, NULL, NULL), LK_UNAVAILABLE);
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(lk_ask(setup->store, &request, &result, NULL), LK_GRANTED); /* R3 */
+    assert_false(result->created);
+    assert_int_equal(count_live(setup->store), 1);
+    lk_result_free(result);
+}
+
+static void test_a_wait_outlasts_an_outage(void **state) {
+    struct setup *setup = *state;
+    struct waiter waiter;
+
+    set_fault(setup->faulty, REFUSING);
+    waiter_prepare(&waiter, setup->store, "a", "x");
+    waiter_start(&waiter);
+    wait_for_calls(setup->faulty, 3);
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(waiter_join(&waiter), LK_GRANTED);
+    waiter_done(&waiter);
+}
+
+static void test_a_wait_with_a_time_budget_ends_in_an_outage(void **state) {
+    struct setup *setup = *state;
+    struct waiter waiter;
+    int64_t start_ms = now_ms();
+
+    set_fault(setup->faulty, REFUSING);
+    waiter_prepare(&waiter, setup->store, "a", "x");
+    waiter.request.wait_ms = 2000;
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
+    assert_true(now_ms() >= start_ms + 2000);
+    assert_in_range(calls_of(setup->faulty), 2, 20); /* it retried, and did not spin */
+    waiter_done(&waiter);
+    waiter_prepare(&waiter, setup->store, "a", "x");
+    waiter.request.patience_ms = 100; /* unlimited in the queue, but not for the store */
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
+    waiter_done(&waiter);
+}
+
+static void test_a_wait_can_be_cancelled_in_an_outage(void **state) {
+    static const enum fault faults[] = {REFUSING, HANGING};
+    struct setup *setup = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        lk_cancel *cancel = lk_cancel_new();
+        struct waiter waiter;
+        int before = calls_of(setup->faulty);
+
+        assert_non_null(cancel);
+        set_fault(setup->faulty, faults[i]);
+        waiter_prepare(&waiter, setup->store, "a", "x");
+        waiter.request.cancel = cancel;
+        waiter_start(&waiter);
+        wait_for_calls(setup->faulty, before + 1);
+        lk_cancel_now(cancel);
+        assert_int_equal(waiter_join(&waiter), LK_CANCELLED);
+        assert_null(waiter.result->error);
+        waiter_done(&waiter);
+        lk_cancel_free(cancel);
+    }
+}
+
+/* A grant that took long to arrive may be about to expire: the library asks again. */
+static void test_a_slow_grant_is_asked_for_again(void **state) {
+    struct setup *setup = *state;
+    struct waiter waiter;
+
+    set_fault(setup->faulty, LATE);
+    atomic_store(&setup->faulty->answer_at_ms, now_ms() + 3000);
+    waiter_prepare(&waiter, setup->store, "a", "x");
+    waiter.request.ttl_ms = 6000;
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_GRANTED);
+    assert_int_equal(calls_of(setup->faulty), 2);
+    assert_true(waiter.result->created);
+    assert_in_range(waiter.result->expires_in_ms, 3001, 6000);
+    waiter_done(&waiter);
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
+static void test_a_short_outage_loses_no_lease(void **state) {
+    static const enum fault faults[] = {REFUSING, HANGING, ANSWER_LOST};
+    struct setup *setup = *state;
+    lk_lease *lease = acquire(setup, "x", 6000);
+
+    for (size_t i = 0; i < 3; i++) {
+        int before = calls_of(setup->faulty);
+
+        set_fault(setup->faulty, faults[i]);
+        wait_for_calls(setup->faulty, before + 1); /* a renewal fails */
+        set_fault(setup->faulty, NO_FAULT);
+        wait_for_calls(setup->faulty, before + 3); /* and is repeated */
+        assert_false(lk_lease_is_lost(lease));
+    }
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+}
+
+struct witness {
+    atomic_int calls;
+};
+
+static void see(void *context, lk_lease *lease) {
+    struct witness *witness = context;
+
+    (void)lease;
+    atomic_fetch_add(&witness->calls, 1);
+}
+
+static void test_a_long_outage_loses_the_lease_at_its_deadline(void **state) {
+    static const enum fault faults[] = {REFUSING, HANGING};
+    struct setup *setup = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct witness witness = {.calls = 0};
+        int64_t start_ms = now_ms();
+        int64_t bound_ms = start_ms + BOUND_MS;
+
+        set_fault(setup->faulty, NO_FAULT);
+        lk_lease *lease = acquire(setup, "x", 400);
+        set_fault(setup->faulty, faults[i]);
+        lk_lease_on_lost(lease, see, &witness);
+        while (!lk_lease_is_lost(lease)) { /* does not block while the store hangs */
+            assert_true(now_ms() < bound_ms);
+            wait_until_ms(now_ms() + 1);
+        }
+        assert_true(now_ms() >= start_ms + 400);
+        while (atomic_load(&witness.calls) == 0) {
+            assert_true(now_ms() < bound_ms);
+            wait_until_ms(now_ms() + 1);
+        }
+        set_fault(setup->faulty, NO_FAULT);
+        assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
+        assert_int_equal(atomic_load(&witness.calls), 1);
+    }
+}
+
+/* A renewal that hangs must not delay those of other leases. */
+static void test_a_hanging_renewal_delays_no_other(void **state) {
+    struct setup *setup = *state;
+    lk_lease *healthy = acquire(setup, "healthy", 1500);
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    setup->faulty->hung = "frozen";
+    lk_lease *frozen = acquire(setup, "frozen", 4500);
+    while (!lk_lease_is_lost(frozen)) {
+        assert_false(lk_lease_is_lost(healthy));
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 1);
+    }
+    lk_lease_abandon(frozen);
+    assert_int_equal(lk_lease_release(healthy, NULL), LK_OK);
+}
+
+enum { MANY = 150 };
+
+static void acquire_many(struct setup *setup, lk_lease *leases[MANY], int64_t ttl_ms) {
+    for (int i = 0; i < MANY; i++) {
+        char part[16];
+
+        (void)snprintf(part, sizeof part, "many/%d", i);
+        leases[i] = acquire(setup, part, ttl_ms);
+    }
+}
+
+static void release_many(lk_lease *leases[MANY]) {
+    for (int i = 0; i < MANY; i++) {
+        assert_false(lk_lease_is_lost(leases[i]));
+        lk_lease_abandon(leases[i]);
+    }
+}
+
+/* 150 renewals a second are due; one at a time, only 50 would be possible. */
+static void test_slow_round_trips_lose_none_of_many(void **state) {
+    struct setup *setup = *state;
+    lk_lease *leases[MANY];
+
+    atomic_store(&setup->faulty->trip_ms, 20);
+    acquire_many(setup, leases, 3000);
+    wait_for_renewals(setup->faulty, 4 * MANY);
+    release_many(leases);
+}
+
+/* Retries of many leases are limited to a rate that a starting store can bear. */
+static void test_an_unavailable_store_is_not_flooded(void **state) {
+    struct setup *setup = *state;
+    lk_lease *leases[MANY];
+    int64_t start_ms;
+    int refused;
+
+    acquire_many(setup, leases, 9000);
+    set_fault(setup->faulty, REFUSING);
+    wait_for_calls(setup->faulty, 2 * MANY); /* each was tried once, or some twice */
+    start_ms = now_ms();
+    refused = calls_of(setup->faulty);
+    wait_until_ms(start_ms + 500);
+    refused = calls_of(setup->faulty) - refused;
+    assert_true(refused <= MANY + (now_ms() - start_ms) / 5 + 1);
+    set_fault(setup->faulty, NO_FAULT);
+    wait_for_renewals(setup->faulty, MANY);
+    release_many(leases);
+}
+
+/* A successful renewal whose answer arrives after the deadline changes nothing. */
+static void test_a_late_renewal_does_not_revive_a_lost_lease(void **state) {
+    struct setup *setup = *state;
+    int64_t start_ms = now_ms();
+    lk_lease *lease = acquire(setup, "x", 6000);
+    int before = calls_of(setup->faulty);
+
+    set_fault(setup->faulty, LATE);
+    atomic_store(&setup->faulty->answer_at_ms, start_ms + 6400);
+    wait_for_calls(setup->faulty, before + 1); /* sent at a third: good until 8000 by itself */
+    wait_until_ms(start_ms + 6600);
+    assert_true(lk_lease_is_lost(lease));
+    assert_int_equal(lk_lease_remaining_ms(lease), 0);
+    lk_lease_abandon(lease);
+}
+
+static void test_closing_does_not_wait_for_an_unavailable_store(void **state) {
+    struct setup *setup = *state;
+    lk_lease *lease = acquire(setup, "x", 60000);
+    lk_lease *short_lease = acquire(setup, "y", 1000);
+    int before = calls_of(setup->faulty);
+    int64_t start_ms;
+
+    set_fault(setup->faulty, HANGING);
+    wait_for_calls(setup->faulty, before + 1); /* a renewal of y hangs */
+    start_ms = now_ms();
+    lk_close(setup->store);
+    assert_true(now_ms() < start_ms + BOUND_MS);
+    lk_lease_abandon(lease);
+    lk_lease_abandon(short_lease);
+    setup->store = NULL;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_setup, close_setup)
+        TEST(test_a_try_ends_with_its_time_budget),
+        TEST(test_an_ask_is_repeated_after_a_lost_answer),
+        TEST(test_a_wait_outlasts_an_outage),
+        TEST(test_a_wait_with_a_time_budget_ends_in_an_outage),
+        TEST(test_a_wait_can_be_cancelled_in_an_outage),
+        TEST(test_a_slow_grant_is_asked_for_again),
+        TEST(test_a_short_outage_loses_no_lease),
+        TEST(test_a_long_outage_loses_the_lease_at_its_deadline),
+        TEST(test_a_hanging_renewal_delays_no_other),
+        TEST(test_slow_round_trips_lose_none_of_many),
+        TEST(test_an_unavailable_store_is_not_flooded),
+        TEST(test_a_late_renewal_does_not_revive_a_lost_lease),
+        TEST(test_closing_does_not_wait_for_an_unavailable_store),
+    };
+
+    return cmocka_run_group_tests_name("outage", tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Many connections that do not read long replies, or send half of a long request: their total memory
+is bounded, and other clients are served."""
+
+import socket
+
+from service import PATIENCE_S, Http, Refused, Resp, Wire, measure_memory, run, until
+
+BOUND = 16 * 1024 * 1024
+SPARE_KB = 32 * 1024  # the model's items, and what a turn may go beyond the bound
+VALUE_BYTES = 8 * 1024 * 1024
+GREEDY = 40
+ASKS = 12  # a MiB each: more than the kernel keeps of a connection
+HALF_BYTES = 200000  # of a request that could have 262144
+HALVES = 160
+
+
+def metric(service, name):
+    status = 429  # while there is no room, which is not for long
+    while status == 429:
+        wire = Http(service.http)
+        status, _, body = wire.call("GET", "/metrics")
+        wire.close()
+    assert status == 200, body
+    line = next(line for line in body.decode().splitlines()
+                if line.startswith(f"lockkeeper_{name} "))
+    return int(line.split()[1])
+
+
+def buffered(service):
+    return metric(service, "buffered_bytes")
+
+
+def unread_connection(address, request):
+    wire = socket.socket()
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    wire.settimeout(PATIENCE_S)
+    wire.connect(address)
+    try:
+        wire.sendall(request * ASKS)
+    except OSError:
+        pass  # it has been cut off already
+    return wire
+
+
+def together(service):
+    """40 connections that do not read take a bounded amount of memory, whatever they request"""
+    honest = Resp(service.resp)
+    for number in range(40):
+        assert honest.call("PUSH", "big", f"i{number}", "VALUE", b"v" * 60000) == 1
+    before_kb = service.resident_kb()
+    resp = Resp.request("ITEMS", "big")
+    http = b"GET /v1/items/big HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    wires = []
+    for _ in range(GREEDY):
+        wires += [unread_connection(service.resp, resp), unread_connection(service.http, http)]
+        assert honest.call("ACQUIRE", "honest", "OWNER", "h") is not None
+        assert honest.call("RELEASE", "honest", "OWNER", "h") == "OK"
+        assert buffered(service) <= BOUND
+        assert service.has_shadow() or service.resident_kb() - before_kb < BOUND / 1024 + SPARE_KB
+    for wire in wires:
+        wire.close()
+
+
+def half(service, is_chunked):
+    """A connection that has sent most of a request, but not its end."""
+    head = b"PUT /v1/values/half HTTP/1.1\r\nHost: localhost\r\n"
+    if is_chunked:
+        head += b"Transfer-Encoding: chunked\r\n\r\n"
+        body = (b"4e20\r\n" + b"x" * 20000 + b"\r\n") * (HALF_BYTES // 20000)
+    else:
+        head += b"Content-Length: 262144\r\n\r\n"
+        body = b"x" * HALF_BYTES
+    wire = Wire(service.http)
+    try:
+        wire.send(head + body)
+    except OSError:
+        pass  # it has been cut off already
+    return wire
+
+
+def is_open(wire):
+    wire.socket.setblocking(False)
+    try:
+        return len(wire.socket.recv(1)) > 0
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def incomplete_requests(service):
+    """incomplete requests count, and beyond the limit their connections are closed"""
+    honest = Resp(service.resp)
+    before_kb = service.resident_kb()
+    wires = [half(service, number % 2 > 0) for number in range(10)]
+    until(lambda: buffered(service) >= 10 * HALF_BYTES)
+    for number in range(10, HALVES):
+        wires.append(half(service, number % 2 > 0))
+        assert honest.call("ACQUIRE", "honest", "OWNER", "h") is not None
+        assert honest.call("RELEASE", "honest", "OWNER", "h") == "OK"
+        assert buffered(service) <= BOUND + HALF_BYTES
+        assert service.has_shadow() or service.resident_kb() - before_kb < BOUND / 1024 + SPARE_KB
+    until(lambda: sum(map(is_open, wires)) <= BOUND // HALF_BYTES)
+    assert any(map(is_open, wires))
+    for wire in wires:
+        wire.close()
+    until(lambda: buffered(service) < HALF_BYTES)
+
+
+def waiters(service):
+    """a waiting request retains nothing of its body"""
+    honest = Resp(service.resp)
+    assert honest.call("ACQUIRE", "wanted", "OWNER", "h") is not None
+    wires = [Http(service.http) for _ in range(10)]
+    for number, wire in enumerate(wires):
+        body = f'{{"parts": ["wanted"], "owner": "w{number}", "mode": "wait"}}'.encode()
+        wire.ask("POST", "/v1/acquire", body + b" " * HALF_BYTES,
+                 headers=("Content-Type: application/json",))
+    until(lambda: metric(service, "calls_blocked") == len(wires))
+    assert buffered(service) < HALF_BYTES
+    for wire in wires:
+        wire.close()
+    until(lambda: metric(service, "calls_blocked") == 0)
+    assert honest.call("RELEASE", "wanted", "OWNER", "h") == "OK"
+
+
+def reader(service):
+    """a connection that reads receives every reply, however many requests it sends at once"""
+    wire = Resp(service.resp)
+    wire.send(Resp.request("ITEMS", "big") * ASKS)
+    for _ in range(ASKS):
+        cursor, page = wire.value()
+        assert cursor != "0" and len(page) == 17, (cursor, len(page))
+
+
+def stored_bytes(service):
+    """values and items are stored up to a limit, and again after some were deleted"""
+    wire = Resp(service.resp)
+    stored = 0
+    while (answer := wire.call("PUT", f"hoard/v{stored}", b"v" * 60000)) == "OK":
+        stored += 1
+    assert isinstance(answer, Refused) and str(answer).startswith("FULL"), answer
+    assert stored < VALUE_BYTES / 60000
+    for words in (("PUSH", "hoard/q", "i", "VALUE", b"v" * 60000), ("PUT", "hoard/v", b"v" * 60000)):
+        assert str(wire.call(*words)).startswith("FULL")
+    wire.call("ACQUIRE", "hoard/l", "OWNER", "h")
+    full = wire.call("RELEASE", "hoard/l", "OWNER", "h", "PUT", b"v" * 60000)
+    assert str(full).startswith("FULL"), full
+    assert wire.call("RELEASE", "hoard/l", "OWNER", "h") == "OK"
+    assert isinstance(wire.call("DEL", "hoard/v0"), (str, int))
+    assert wire.call("PUT", "hoard/v0", b"v" * 60000) == "OK"
+    for number in range(stored):
+        assert not isinstance(wire.call("DEL", f"hoard/v{number}"), Refused)
+    assert wire.call("PUSH", "hoard/q", "i", "VALUE", b"v" * 60000) == 1
+
+
+measure_memory()
+run([together, incomplete_requests, waiters, reader, stored_bytes], "--bound", f"buffer-bytes={BOUND}",
+    "--bound", f"value-bytes={VALUE_BYTES}")
