@@ -7,6 +7,7 @@
 
 #include "../calls.h"
 #include "base/clock.h"
+#include "base/sleepers.h"
 #include "engine/event.h"
 #include "engine/memory/memory.h"
 #include "engine/reply.h"
@@ -149,7 +150,7 @@ static void test_what_may_have_been_missed_is_no_sleep(void **state) {
 
     assert_int_equal(ask(stage, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     assert_int_equal(ask(stage, "b", "x", LK_WAIT, &cursor), LK_WAITING);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < LK_WAKE_UPS_RECALLED; i++) {
         assert_int_equal(ask(stage, "c", "y", LK_TRY, &other), LK_GRANTED);
         assert_int_equal(release(stage, "c", "y"), LK_OK);
     }
