@@ -33,19 +33,6 @@ void lk_waker_done(struct lk_waker *waker) {
     (void)pthread_mutex_destroy(&waker->mutex);
 }
 
-struct lk_waker *lk_waker_borrow(struct lk_waker *waker, struct lk_waker *own) {
-    if (waker != NULL) {
-        return waker;
-    }
-    return lk_waker_init(own) ? own : NULL;
-}
-
-void lk_waker_give_back(struct lk_waker *borrowed, struct lk_waker *own) {
-    if (borrowed == own) {
-        lk_waker_done(own);
-    }
-}
-
 /* Called with the mutex held. */
 static void make_readable(const struct lk_waker *waker) {
     if (waker->is_thrown && waker->thrown_descriptor >= 0) {

@@ -24,13 +24,6 @@ struct lk_waker {
 bool lk_waker_init(struct lk_waker *waker);
 void lk_waker_done(struct lk_waker *waker);
 
-/*
- * Returns the caller's waker, or `own`, initialised, if the caller has none. NULL: as above. End
- * with lk_waker_give_back().
- */
-struct lk_waker *lk_waker_borrow(struct lk_waker *waker, struct lk_waker *own);
-void lk_waker_give_back(struct lk_waker *borrowed, struct lk_waker *own);
-
 void lk_waker_throw(struct lk_waker *waker);
 void lk_waker_nudge(struct lk_waker *waker);
 bool lk_waker_is_thrown(struct lk_waker *waker); /* NULL, no waker: false */

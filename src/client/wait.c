@@ -42,7 +42,7 @@ struct wait {
     bool is_split; /* R14: is queued at one node, and holds the parts at those before it */
     struct lk_batch_progress progress; /* of a split request */
     int64_t hold_end_us;               /* then it releases them; LK_NEVER: none is held */
-    uint32_t retries; /* how often it has released them and begun again */
+    uint32_t retries;                  /* how often it has released them and begun again */
     bool was_requeued;   /* the store had lost the request, and this wait has made a new one */
     bool is_ours;        /* this wait has made the request */
     bool is_asked_twice; /* a grant whose answer was slow has been refreshed */

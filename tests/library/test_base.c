@@ -14,6 +14,7 @@
 #include "base/percent.h"
 #include "base/random.h"
 #include "base/secret.h"
+#include "base/sleepers.h"
 #include "base/text.h"
 #include "base/waker.h"
 #include "support.h"
@@ -321,22 +322,6 @@ static void test_throwing_ends_a_poll(void **state) {
     lk_waker_done(&late);
 }
 
-static void test_a_waker_is_borrowed(void **state) {
-    struct lk_waker waker;
-    struct lk_waker own;
-
-    (void)state;
-    assert_true(lk_waker_init(&waker));
-    assert_ptr_equal(lk_waker_borrow(&waker, &own), &waker);
-    lk_waker_give_back(&waker, &own);
-    assert_false(lk_waker_is_thrown(&waker)); /* it is the caller's as before */
-    lk_waker_done(&waker);
-
-    assert_ptr_equal(lk_waker_borrow(NULL, &own), &own);
-    assert_false(lk_waker_sleep(&own, 1000));
-    lk_waker_give_back(&own, &own);
-}
-
 static void test_a_nudge_ends_one_sleep(void **state) {
     struct lk_waker waker;
     int64_t start_ms = now_ms();
@@ -362,6 +347,104 @@ static void test_without_a_waker_time_ends_a_sleep(void **state) {
     assert_false(lk_waker_is_thrown(NULL));
 }
 
+/* ---- sleepers -------------------------------------------------------------------------------- */
+
+enum { KEY = 7, OTHER_KEY = 8 };
+
+struct bed {
+    pthread_mutex_t mutex;
+    struct lk_sleepers sleepers;
+    struct lk_waker *waker;
+};
+
+static lk_outcome sleep_in(struct bed *bed, uint64_t version, int64_t duration_us) {
+    lk_outcome outcome;
+
+    pthread_mutex_lock(&bed->mutex);
+    outcome = lk_sleepers_sleep(&bed->sleepers, &bed->mutex, KEY, version,
+                                lk_clock_now_us() + duration_us, bed->waker);
+    pthread_mutex_unlock(&bed->mutex);
+    return outcome;
+}
+
+static void test_no_wake_up_is_missed(void **state) {
+    static struct bed bed = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    uint64_t version = bed.sleepers.version;
+
+    (void)state;
+    lk_sleepers_wake(&bed.sleepers, OTHER_KEY);
+    assert_false(lk_sleepers_have_missed(&bed.sleepers, KEY, version));
+    assert_int_equal(sleep_in(&bed, version, 1000), LK_OK); /* by time */
+    lk_sleepers_wake(&bed.sleepers, KEY);
+    assert_true(lk_sleepers_have_missed(&bed.sleepers, KEY, version));
+    assert_int_equal(sleep_in(&bed, version, INT64_C(1000) * BOUND_MS), LK_OK); /* at once */
+
+    version = bed.sleepers.version;
+    assert_false(lk_sleepers_have_missed(&bed.sleepers, KEY, version)); /* that one is read */
+    for (int i = 0; i < LK_WAKE_UPS_RECALLED; i++) {
+        lk_sleepers_wake(&bed.sleepers, OTHER_KEY);
+    }
+    assert_false(lk_sleepers_have_missed(&bed.sleepers, KEY, version)); /* all are recalled */
+    lk_sleepers_wake(&bed.sleepers, OTHER_KEY);
+    assert_true(lk_sleepers_have_missed(&bed.sleepers, KEY, version)); /* one is not */
+
+    version = bed.sleepers.version;
+    lk_sleepers_wake_all(&bed.sleepers);
+    assert_true(lk_sleepers_have_missed(&bed.sleepers, KEY, version));
+    assert_false(lk_sleepers_have_missed(&bed.sleepers, KEY, bed.sleepers.version));
+}
+
+static void *sleep_in_bed(void *context) {
+    return sleep_in(context, 0, INT64_C(1000) * BOUND_MS) == LK_OK ? context : NULL;
+}
+
+/* Locks the mutex once a thread sleeps in the bed. */
+static struct lk_sleeper *lock_when_asleep(struct bed *bed) {
+    struct lk_sleeper *sleeper;
+
+    pthread_mutex_lock(&bed->mutex);
+    while ((sleeper = LIST_FIRST(&bed->sleepers.list)) == NULL) {
+        pthread_mutex_unlock(&bed->mutex);
+        (void)lk_waker_sleep(NULL, 1000);
+        pthread_mutex_lock(&bed->mutex);
+    }
+    return sleeper;
+}
+
+static void test_a_key_wakes_its_sleeper(void **state) {
+    static struct bed bed = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    int64_t start_ms = now_ms();
+    pthread_t thread;
+    void *woken = NULL;
+    struct lk_sleeper *sleeper;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, sleep_in_bed, &bed), 0);
+    sleeper = lock_when_asleep(&bed);
+    lk_sleepers_wake(&bed.sleepers, OTHER_KEY);
+    assert_false(sleeper->is_woken);
+    lk_sleepers_wake(&bed.sleepers, KEY);
+    assert_true(sleeper->is_woken);
+    pthread_mutex_unlock(&bed.mutex);
+    assert_int_equal(pthread_join(thread, &woken), 0);
+    assert_ptr_equal(woken, &bed);
+    assert_true(LIST_EMPTY(&bed.sleepers.list));
+    assert_true(now_ms() < start_ms + BOUND_MS);
+}
+
+static void test_throwing_cancels_a_sleeper(void **state) {
+    static struct bed bed = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct lk_waker waker;
+
+    (void)state;
+    assert_true(lk_waker_init(&waker));
+    bed.waker = &waker;
+    lk_waker_throw(&waker);
+    assert_int_equal(sleep_in(&bed, 0, INT64_C(1000) * BOUND_MS), LK_CANCELLED);
+    assert_true(LIST_EMPTY(&bed.sleepers.list));
+    lk_waker_done(&waker);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_within_its_bound),
@@ -380,9 +463,11 @@ int main(void) {
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
         cmocka_unit_test(test_throwing_ends_a_poll),
-        cmocka_unit_test(test_a_waker_is_borrowed),
         cmocka_unit_test(test_a_nudge_ends_one_sleep),
         cmocka_unit_test(test_without_a_waker_time_ends_a_sleep),
+        cmocka_unit_test(test_no_wake_up_is_missed),
+        cmocka_unit_test(test_a_key_wakes_its_sleeper),
+        cmocka_unit_test(test_throwing_cancels_a_sleeper),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

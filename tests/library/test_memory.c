@@ -7,6 +7,7 @@
 
 #include "../calls.h"
 #include "base/clock.h"
+#include "base/sleepers.h"
 #include "engine/event.h"
 #include "engine/memory/memory.h"
 #include "engine/reply/reply.h"
@@ -149,7 +150,7 @@ static void test_a_wait_after_a_possible_grant_returns_at_once(void **state) {
 
     assert_int_equal(ask(setup, "a", "x", LK_TRY, &cursor), LK_GRANTED);
     assert_int_equal(ask(setup, "b", "x", LK_WAIT, &cursor), LK_WAITING);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < LK_WAKE_UPS_RECALLED; i++) {
         assert_int_equal(ask(setup, "c", "y", LK_TRY, &other), LK_GRANTED);
         assert_int_equal(release(setup, "c", "y"), LK_OK);
     }

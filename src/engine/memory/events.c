@@ -77,16 +77,7 @@ static lk_outcome read_events(struct lk_engine *engine, const struct lk_event_qu
 
 static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                struct lk_waker *waker) {
-    struct lk_memory_store *store = lk_memory_store_of(engine);
-    struct lk_waker own;
-    lk_outcome outcome = LK_INTERNAL;
-
-    waker = lk_waker_borrow(waker, &own);
-    if (waker != NULL) {
-        outcome = lk_memory_sleep_for_events(store, after, until_us, waker);
-        lk_waker_give_back(waker, &own);
-    }
-    return outcome;
+    return lk_memory_sleep_for_events(lk_memory_store_of(engine), after, until_us, waker);
 }
 
 const struct lk_event_ops lk_memory_event_ops = {.read = read_events, .await = await_events};

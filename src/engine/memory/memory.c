@@ -148,15 +148,7 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
 
 static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                         int64_t until_us, struct lk_waker *waker) {
-    struct lk_waker own;
-    lk_outcome outcome = LK_INTERNAL;
-
-    waker = lk_waker_borrow(waker, &own);
-    if (waker != NULL) {
-        outcome = lk_memory_await(lk_memory_store_of(engine), cursor, until_us, waker);
-        lk_waker_give_back(waker, &own);
-    }
-    return outcome;
+    return lk_memory_await(lk_memory_store_of(engine), cursor, until_us, waker);
 }
 
 /* ---- the record of breaks -------------------------------------------------------------------- */

@@ -114,63 +114,51 @@ void lk_memory_store_leave(struct lk_memory_store *store) {
 
 /* ---- steps and wake-ups ---------------------------------------------------------------------- */
 
-static void wake(struct lk_memory_sleeper *sleeper) {
-    sleeper->is_woken = true;
-    lk_waker_nudge(sleeper->waker);
-}
-
-static void wake_sleepers_of(struct lk_memory_store *store, uint64_t id) {
-    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
-         sleeper = sleeper->next) {
-        if (sleeper->id == id) {
-            wake(sleeper);
-        }
-    }
+static struct lk_memory_sleeper *sleeper_of(struct lk_sleeper *sleeper) {
+    return (struct lk_memory_sleeper *)sleeper; /* its first member */
 }
 
 /* A request ended or became weaker: what it locked may be what an item needs. */
 static void wake_workers_for_lock(struct lk_memory_store *store, const struct lk_record *record) {
+    struct lk_sleeper *each;
+
     store->work_version++;
-    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
-         sleeper = sleeper->next) {
+    LIST_FOREACH(each, &store->sleepers.list, list) {
+        const struct lk_memory_sleeper *sleeper = sleeper_of(each);
         bool concerns = sleeper->queue != NULL && sleeper->wakes_at_every_end;
 
         for (size_t i = 0; sleeper->queue != NULL && !concerns && i < record->part_count; i++) {
             concerns = lk_path_related(sleeper->queue, &record->parts[i].path);
         }
         if (concerns) {
-            wake(sleeper);
+            lk_sleeper_wake(each);
         }
     }
 }
 
 static void wake_workers_of_item(struct lk_memory_store *store, lk_item_ref item) {
     struct lk_item_record record;
+    struct lk_sleeper *each;
 
     lk_model_item_record(store->model, item, &record);
     store->work_version++;
-    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
-         sleeper = sleeper->next) {
-        if (sleeper->queue != NULL && lk_path_equal(sleeper->queue, &record.queue)) {
-            wake(sleeper);
+    LIST_FOREACH(each, &store->sleepers.list, list) {
+        const struct lk_path *queue = sleeper_of(each)->queue;
+
+        if (queue != NULL && lk_path_equal(queue, &record.queue)) {
+            lk_sleeper_wake(each);
         }
     }
 }
 
 static void wake_watchers(struct lk_memory_store *store) {
-    for (struct lk_memory_sleeper *sleeper = store->sleepers; sleeper != NULL;
-         sleeper = sleeper->next) {
-        if (sleeper->heeds_events) {
-            wake(sleeper);
+    struct lk_sleeper *each;
+
+    LIST_FOREACH(each, &store->sleepers.list, list) {
+        if (sleeper_of(each)->heeds_events) {
+            lk_sleeper_wake(each);
         }
     }
-}
-
-/* Records the change of a request, and wakes the thread that waits for it. */
-static void notify_waiter(struct lk_memory_store *store, uint64_t id) {
-    store->recent[store->version % LK_MEMORY_RECENT_MAX] = id;
-    store->version++;
-    wake_sleepers_of(store, id);
 }
 
 static void on_change(struct lk_memory_store *store, const struct lk_change *change) {
@@ -179,14 +167,14 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     switch (change->kind) {
     case LK_CHANGE_GRANTED:
         lk_model_record(store->model, change->request, &record);
-        notify_waiter(store, record.id);
+        lk_sleepers_wake(&store->sleepers, record.id);
         break;
     case LK_CHANGE_RELEASED:
     case LK_CHANGE_WITHDRAWN:
     case LK_CHANGE_PERISHED:
     case LK_CHANGE_BROKEN:
         lk_model_record(store->model, change->request, &record);
-        notify_waiter(store, record.id);
+        lk_sleepers_wake(&store->sleepers, record.id);
         wake_workers_for_lock(store, &record);
         break;
     case LK_CHANGE_CONVERTED:
@@ -241,39 +229,6 @@ struct lk_times lk_memory_lock(struct lk_memory_store *store) {
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
-/* Whether the request was granted or ended, or may have been, since the cursor was filled. */
-static bool has_changed(const struct lk_memory_store *store, const struct lk_wait_cursor *cursor) {
-    if (store->version - cursor->version > LK_MEMORY_RECENT_MAX) {
-        return true;
-    }
-    for (uint64_t number = cursor->version; number != store->version; number++) {
-        if (store->recent[number % LK_MEMORY_RECENT_MAX] == cursor->id) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void link_sleeper(struct lk_memory_store *store, struct lk_memory_sleeper *sleeper) {
-    sleeper->previous = NULL;
-    sleeper->next = store->sleepers;
-    if (store->sleepers != NULL) {
-        store->sleepers->previous = sleeper;
-    }
-    store->sleepers = sleeper;
-}
-
-static void unlink_sleeper(struct lk_memory_store *store, struct lk_memory_sleeper *sleeper) {
-    if (sleeper->previous != NULL) {
-        sleeper->previous->next = sleeper->next;
-    } else {
-        store->sleepers = sleeper->next;
-    }
-    if (sleeper->next != NULL) {
-        sleeper->next->previous = sleeper->previous;
-    }
-}
-
 /* Applies overdue deadlines; returns the time until the next one. */
 static int64_t expire(struct lk_memory_store *store) {
     int64_t now_us = store->time->now_us(store->time->context);
@@ -293,12 +248,13 @@ static int64_t expire(struct lk_memory_store *store) {
  * Sleeps until woken, or until the time is up. A wait for work ends at `due_us` in any case, on
  * the store's clock. Called and left with the mutex held, which is free meanwhile.
  */
-static lk_outcome sleep_until_woken(struct lk_memory_store *store,
-                                    struct lk_memory_sleeper *sleeper, int64_t due_us,
-                                    int64_t until_us) {
+static lk_outcome sleep_until_woken(struct lk_memory_store *store, struct lk_sleeper *sleeper,
+                                    int64_t due_us, int64_t until_us, struct lk_waker *waker) {
     bool is_thrown = false;
 
-    link_sleeper(store, sleeper);
+    if (!lk_sleeper_enter(&store->sleepers, sleeper, waker)) {
+        return LK_INTERNAL;
+    }
     while (!is_thrown) {
         int64_t quiet_us = expire(store);
         int64_t left_us = until_us - lk_clock_now_us();
@@ -313,7 +269,7 @@ static lk_outcome sleep_until_woken(struct lk_memory_store *store,
             sleeper->waker, lk_min(lk_min(quiet_us, due_in_us), lk_min(left_us, SLEEP_US_MAX)));
         pthread_mutex_lock(&store->mutex);
     }
-    unlink_sleeper(store, sleeper);
+    lk_sleeper_leave(sleeper);
     return is_thrown ? LK_CANCELLED : LK_OK;
 }
 
@@ -322,18 +278,18 @@ static lk_outcome sleep_until_woken(struct lk_memory_store *store,
 void lk_memory_cursor_of_ask(const struct lk_memory_store *store, const struct lk_answer *answer,
                              struct lk_wait_cursor *cursor) {
     cursor->id = lk_model_request_id(store->model, answer->request);
-    cursor->version = store->version;
+    cursor->version = store->sleepers.version;
     cursor->in_the_way = answer->in_the_way;
 }
 
 static lk_outcome await_grant(struct lk_memory_store *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {
-    struct lk_memory_sleeper sleeper = {.id = cursor->id, .waker = waker};
+    struct lk_memory_sleeper sleeper = {.base = {.key = cursor->id}};
     lk_outcome outcome = LK_OK;
 
     pthread_mutex_lock(&store->mutex);
-    if (!has_changed(store, cursor)) {
-        outcome = sleep_until_woken(store, &sleeper, LK_NEVER, until_us);
+    if (!lk_sleepers_have_missed(&store->sleepers, cursor->id, cursor->version)) {
+        outcome = sleep_until_woken(store, &sleeper.base, LK_NEVER, until_us, waker);
     }
     pthread_mutex_unlock(&store->mutex);
     return outcome;
@@ -361,13 +317,14 @@ static int64_t next_due(const struct lk_memory_store *store, const struct lk_pat
 static lk_outcome await_work(struct lk_memory_store *store, const struct lk_wait_cursor *cursor,
                              int64_t until_us, struct lk_waker *waker) {
     const struct lk_path *queue = &cursor->command->take.queue;
-    struct lk_memory_sleeper sleeper = {.queue = queue, .waker = waker};
+    struct lk_memory_sleeper sleeper = {.queue = queue};
     lk_outcome outcome = LK_OK;
 
     pthread_mutex_lock(&store->mutex);
     if (store->work_version == cursor->version) {
         sleeper.wakes_at_every_end = lk_model_queue_has_needs(store->model, queue);
-        outcome = sleep_until_woken(store, &sleeper, next_due(store, queue, cursor), until_us);
+        outcome = sleep_until_woken(store, &sleeper.base, next_due(store, queue, cursor), until_us,
+                                    waker);
     }
     pthread_mutex_unlock(&store->mutex);
     return outcome;
@@ -383,12 +340,12 @@ lk_outcome lk_memory_await(struct lk_memory_store *store, const struct lk_wait_c
 
 lk_outcome lk_memory_sleep_for_events(struct lk_memory_store *store, uint64_t after,
                                       int64_t until_us, struct lk_waker *waker) {
-    struct lk_memory_sleeper sleeper = {.heeds_events = true, .waker = waker};
+    struct lk_memory_sleeper sleeper = {.heeds_events = true};
     lk_outcome outcome = LK_OK;
 
     pthread_mutex_lock(&store->mutex);
     if (store->events.last_sequence == after) {
-        outcome = sleep_until_woken(store, &sleeper, LK_NEVER, until_us);
+        outcome = sleep_until_woken(store, &sleeper.base, LK_NEVER, until_us, waker);
     }
     pthread_mutex_unlock(&store->mutex);
     return outcome;

@@ -10,38 +10,27 @@
 
 #include <pthread.h>
 
+#include "base/sleepers.h"
 #include "engine/memory/events.h"
 #include "engine/memory/memory.h"
 #include "engine/reply/reply.h"
 
-enum { LK_MEMORY_RECENT_MAX = 256 };
-
 /* A wait for a grant, for work or for events; lives on the sleeping thread's stack. */
 struct lk_memory_sleeper {
-    uint64_t id;                 /* of the request it waits for; 0: none */
+    struct lk_sleeper base;      /* its key is the id of the request it waits for; 0: none */
     const struct lk_path *queue; /* the work it waits for; NULL: none */
     bool wakes_at_every_end;     /* items of the queue need locks that may be anywhere */
     bool heeds_events;           /* any */
-    struct lk_waker *waker;
-    bool is_woken;
-    struct lk_memory_sleeper *next;
-    struct lk_memory_sleeper *previous;
 };
 
 struct lk_memory_store {
     pthread_mutex_t mutex; /* guards everything below but the last three */
     struct lk_model *model;
     const struct lk_time_source *time;
-    struct lk_memory_sleeper *sleepers;
+    struct lk_sleepers sleepers; /* each one in an lk_memory_sleeper; woken by grants and ends */
     lk_audit *audit;
     struct lk_quotas quotas; /* R22: those of the model */
     struct lk_memory_events events;
-    /*
-     * How many times a request was granted or ended, and the ids of the last of them (by number,
-     * modulo the room): so that a caller sees, before it sleeps, what it missed.
-     */
-    uint64_t version;
-    uint64_t recent[LK_MEMORY_RECENT_MAX];
     uint64_t work_version; /* how many changes may have made something claimable, in any queue */
 
     char *name; /* NULL: private. These three are guarded by the register of names */

@@ -17,38 +17,16 @@
 
 enum { AGAIN_MS = 1000 /* after a connection has failed */, CONNECT_S = 10 };
 
-struct lk_postgresql_listener_wait {
-    uint64_t key;
-    bool is_woken;
-    struct lk_waker *waker;
-    struct lk_postgresql_listener_wait *next;
-};
-
-uint64_t lk_postgresql_listener_key(struct lk_slice text) {
-    return lk_hash_bytes(0, text) | 1; /* a collision wakes in vain; 0 is no key */
-}
-
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/* The mutex is held. `key` 0: wakes all waiters. */
-static void wake(struct lk_postgresql_listener *listener, uint64_t key) {
-    for (struct lk_postgresql_listener_wait *wait = listener->first; wait != NULL;
-         wait = wait->next) {
-        if (key == 0 || wait->key == key) {
-            wait->is_woken = true;
-            lk_waker_nudge(wait->waker);
-        }
-    }
+/* A collision wakes in vain. */
+static uint64_t key_of(struct lk_slice text) {
+    return lk_hash_bytes(0, text);
 }
 
-static void record_wake_up(struct lk_postgresql_listener *listener, uint64_t key) {
+static void record_wake_up(struct lk_postgresql_listener *listener, struct lk_slice text) {
     pthread_mutex_lock(&listener->mutex);
-    listener->keys[listener->received % LK_POSTGRESQL_LISTENER_RECENT_MAX] = key;
-    listener->received++;
-    if (listener->received - listener->kept_from > LK_POSTGRESQL_LISTENER_RECENT_MAX) {
-        listener->kept_from = listener->received - LK_POSTGRESQL_LISTENER_RECENT_MAX;
-    }
-    wake(listener, key);
+    lk_sleepers_wake(&listener->sleepers, key_of(text));
     pthread_mutex_unlock(&listener->mutex);
 }
 
@@ -56,9 +34,7 @@ static void record_wake_up(struct lk_postgresql_listener *listener, uint64_t key
 static void reset(struct lk_postgresql_listener *listener, bool is_listening) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_listening = is_listening;
-    listener->received++;
-    listener->kept_from = listener->received;
-    wake(listener, 0);
+    lk_sleepers_wake_all(&listener->sleepers);
     pthread_mutex_unlock(&listener->mutex);
 }
 
@@ -121,7 +97,7 @@ static void listen_on(struct lk_postgresql_listener *listener, PGconn *connectio
         PGnotify *notification;
 
         while ((notification = PQnotifies(connection)) != NULL) {
-            record_wake_up(listener, lk_postgresql_listener_key(lk_slice_of(notification->extra)));
+            record_wake_up(listener, lk_slice_of(notification->extra));
             PQfreemem(notification);
         }
         wait_on(listener, PQsocket(connection), POLLIN, -1);
@@ -196,57 +172,23 @@ uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener)
     uint64_t version;
 
     pthread_mutex_lock(&listener->mutex);
-    version = listener->is_listening ? listener->received : 0;
+    version = listener->is_listening ? listener->sleepers.version : 0;
     pthread_mutex_unlock(&listener->mutex);
     return version;
 }
 
-/* The mutex is held. Whether a wake-up of this key may have arrived since `version`. */
-static bool may_have_arrived(const struct lk_postgresql_listener *listener, uint64_t key,
-                             uint64_t version) {
-    if (!listener->is_listening) {
-        return false; /* no wake-ups arrive: only the time ends the sleep */
-    }
-    if (version < listener->kept_from) {
-        return true;
-    }
-    for (uint64_t at = version; at < listener->received; at++) {
-        if (listener->keys[at % LK_POSTGRESQL_LISTENER_RECENT_MAX] == key) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void leave(struct lk_postgresql_listener *listener,
-                  const struct lk_postgresql_listener_wait *wait) {
-    struct lk_postgresql_listener_wait **link = &listener->first;
-
-    while (*link != wait) {
-        link = &(*link)->next;
-    }
-    *link = wait->next;
-}
-
-bool lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener, uint64_t key,
-                                  uint64_t version, int64_t duration_us, struct lk_waker *waker) {
-    int64_t end_us = lk_clock_now_us() + duration_us;
-    struct lk_postgresql_listener_wait wait = {.key = key, .waker = waker};
-    bool is_thrown = false;
+lk_outcome lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener,
+                                        struct lk_slice text, uint64_t version, int64_t until_us,
+                                        struct lk_waker *waker) {
+    lk_outcome outcome;
 
     pthread_mutex_lock(&listener->mutex);
     begin(listener);
-    wait.is_woken = may_have_arrived(listener, key, version);
-    wait.next = listener->first;
-    listener->first = &wait;
-    while (!wait.is_woken && !is_thrown && lk_clock_now_us() < end_us) {
-        int64_t left_us = end_us - lk_clock_now_us();
-
-        pthread_mutex_unlock(&listener->mutex);
-        is_thrown = lk_waker_sleep(waker, left_us > 0 ? left_us : 0);
-        pthread_mutex_lock(&listener->mutex);
+    if (!listener->is_listening) {
+        version = listener->sleepers.version; /* no wake-ups arrive: only time ends the sleep */
     }
-    leave(listener, &wait);
+    outcome = lk_sleepers_sleep(&listener->sleepers, &listener->mutex, key_of(text), version,
+                                until_us, waker);
     pthread_mutex_unlock(&listener->mutex);
-    return is_thrown || lk_waker_is_thrown(waker);
+    return outcome;
 }

@@ -14,14 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/waker.h"
+#include "base/sleepers.h"
 #include "engine/postgresql/address.h"
-
-enum {
-    LK_POSTGRESQL_LISTENER_RECENT_MAX = 1024
-}; /* wake-ups remembered for callers that are about to sleep */
-
-struct lk_postgresql_listener_wait; /* one sleeping caller */
 
 struct lk_postgresql_listener {
     const struct lk_postgresql_address *address;
@@ -30,11 +24,8 @@ struct lk_postgresql_listener {
     bool is_begun;
     bool is_ending;
     bool is_listening;
-    int pipe[2];        /* a byte written here wakes the thread */
-    uint64_t received;  /* wake-ups so far, plus one for each new connection */
-    uint64_t kept_from; /* the first of them that is remembered */
-    uint64_t keys[LK_POSTGRESQL_LISTENER_RECENT_MAX];
-    struct lk_postgresql_listener_wait *first;
+    int pipe[2];                 /* a byte written here wakes the thread */
+    struct lk_sleepers sleepers; /* by the hash of a wake-up's text */
 };
 
 bool lk_postgresql_listener_init(struct lk_postgresql_listener *listener,
@@ -48,14 +39,13 @@ void lk_postgresql_listener_done(
  */
 uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener);
 
-/* The key of a wake-up, made from its text. */
-uint64_t lk_postgresql_listener_key(struct lk_slice text);
-
 /*
- * Sleeps until a wake-up of this key newer than `version`, for `duration_us` at most, or until the
- * waker is thrown; returns whether it was. Returns at once if a wake-up may have been missed.
+ * Sleeps until a wake-up with this text newer than `version`, or until `until_us`: LK_OK, at once
+ * if a wake-up may have been missed. LK_CANCELLED: the waker (which may be NULL) was thrown;
+ * LK_INTERNAL.
  */
-bool lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener, uint64_t key,
-                                  uint64_t version, int64_t duration_us, struct lk_waker *waker);
+lk_outcome lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener,
+                                        struct lk_slice text, uint64_t version, int64_t until_us,
+                                        struct lk_waker *waker);
 
 #endif

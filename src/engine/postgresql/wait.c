@@ -16,26 +16,6 @@
 #define LOOK_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
 #define LOOK_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
 
-static lk_outcome sleep_for(struct lk_postgresql *store, struct lk_slice text, uint64_t version,
-                            int64_t until_us, struct lk_waker *waker) {
-    int64_t left_us = until_us - lk_clock_now_us();
-    struct lk_waker own;
-    struct lk_waker *borrowed;
-    bool is_thrown;
-
-    if (left_us <= 0) {
-        return LK_OK;
-    }
-    borrowed = lk_waker_borrow(waker, &own);
-    if (borrowed == NULL) {
-        return LK_INTERNAL;
-    }
-    is_thrown = lk_postgresql_listener_sleep(&store->listener, lk_postgresql_listener_key(text),
-                                             version, left_us, borrowed);
-    lk_waker_give_back(borrowed, &own);
-    return is_thrown ? LK_CANCELLED : LK_OK;
-}
-
 static int64_t look_at_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
     int64_t look_us = lk_clock_now_us() + longest_us;
 
@@ -47,8 +27,8 @@ static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_
     char text[24];
 
     (void)snprintf(text, sizeof text, "%" PRIu64, cursor->id);
-    return sleep_for(store, lk_slice_of(text), cursor->version,
-                     lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)), waker);
+    return lk_postgresql_listener_sleep(&store->listener, lk_slice_of(text), cursor->version,
+                                        lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)), waker);
 }
 
 static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
@@ -57,8 +37,8 @@ static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_c
     char text[LK_SEGMENT_BYTES_MAX + 2];
 
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
-    return sleep_for(
-        store, lk_slice_of(text), cursor->version,
+    return lk_postgresql_listener_sleep(
+        &store->listener, lk_slice_of(text), cursor->version,
         lk_min(until_us, look_at_us(cursor, cursor->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
         waker);
 }
@@ -94,8 +74,9 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
         if (outcome != LK_OK || last != after || see_us <= now_us || until_us <= now_us) {
             return outcome;
         }
-        outcome = sleep_for(store, lk_slice_of("!"), version,
-                            lk_min(lk_min(until_us, see_us), now_us + LOOK_MAX_US), waker);
+        outcome = lk_postgresql_listener_sleep(
+            &store->listener, lk_slice_of("!"), version,
+            lk_min(lk_min(until_us, see_us), now_us + LOOK_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "base/random.h"
 
 #define START_US_MAX INT64_C(500000) /* for the first connection */
@@ -39,13 +40,7 @@ void lk_redis_subscriber_tell(struct lk_redis_subscriber *subscriber, struct lk_
     uint64_t id = id_of(text);
 
     pthread_mutex_lock(&subscriber->mutex);
-    subscriber->recent[subscriber->version++ % LK_REDIS_RECENT_MAX] = id;
-    for (struct lk_redis_sleeper *s = subscriber->sleepers; s != NULL; s = s->next) {
-        if (s->id == id) {
-            s->is_woken = true;
-            lk_waker_nudge(s->waker);
-        }
-    }
+    lk_sleepers_wake(&subscriber->sleepers, id);
     pthread_mutex_unlock(&subscriber->mutex);
 }
 
@@ -53,9 +48,8 @@ void lk_redis_subscriber_set_connected(struct lk_redis_subscriber *subscriber, b
                                        bool has_lost) {
     pthread_mutex_lock(&subscriber->mutex);
     subscriber->is_connected = is_connected;
-    for (struct lk_redis_sleeper *s = subscriber->sleepers; has_lost && s != NULL; s = s->next) {
-        s->is_woken = true;
-        lk_waker_nudge(s->waker);
+    if (has_lost) {
+        lk_sleepers_wake_all(&subscriber->sleepers);
     }
     pthread_cond_broadcast(&subscriber->changed);
     pthread_mutex_unlock(&subscriber->mutex);
@@ -213,75 +207,24 @@ uint64_t lk_redis_subscriber_version(struct lk_redis_subscriber *subscriber) {
     uint64_t version;
 
     pthread_mutex_lock(&subscriber->mutex);
-    version = subscriber->version;
+    version = subscriber->sleepers.version;
     pthread_mutex_unlock(&subscriber->mutex);
     return version;
 }
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
-static bool was_told(const struct lk_redis_subscriber *subscriber, uint64_t id, uint64_t version) {
-    if (subscriber->version - version > LK_REDIS_RECENT_MAX) {
-        return true;
-    }
-    for (; version != subscriber->version; version++) {
-        if (subscriber->recent[version % LK_REDIS_RECENT_MAX] == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void link_sleeper(struct lk_redis_subscriber *subscriber, struct lk_redis_sleeper *sleeper) {
-    sleeper->previous = NULL;
-    sleeper->next = subscriber->sleepers;
-    if (sleeper->next != NULL) {
-        sleeper->next->previous = sleeper;
-    }
-    subscriber->sleepers = sleeper;
-}
-
-static void unlink_sleeper(struct lk_redis_subscriber *subscriber,
-                           struct lk_redis_sleeper *sleeper) {
-    if (sleeper->previous != NULL) {
-        sleeper->previous->next = sleeper->next;
-    } else {
-        subscriber->sleepers = sleeper->next;
-    }
-    if (sleeper->next != NULL) {
-        sleeper->next->previous = sleeper->previous;
-    }
-}
-
 lk_outcome lk_redis_subscriber_sleep(struct lk_redis_subscriber *subscriber, uint64_t id,
                                      uint64_t version, int64_t until_us, struct lk_waker *waker) {
-    struct lk_waker own;
-    struct lk_redis_sleeper sleeper = {.id = id, .waker = lk_waker_borrow(waker, &own)};
     struct lk_random random = {lk_random_draw()};
-    bool is_thrown = false;
+    lk_outcome outcome;
     int64_t look_us;
 
-    if (sleeper.waker == NULL) {
-        return LK_INTERNAL;
-    }
     pthread_mutex_lock(&subscriber->mutex);
     look_us = subscriber->is_connected ? LOOK_US : LOOK_DEAF_US;
     look_us = lk_clock_now_us() + lk_random_between(&random, look_us * 3 / 4, look_us * 5 / 4);
-    until_us = until_us < look_us ? until_us : look_us;
-    sleeper.is_woken = was_told(subscriber, id, version);
-    link_sleeper(subscriber, &sleeper);
-    while (!sleeper.is_woken && !is_thrown) {
-        int64_t left_us = until_us - lk_clock_now_us();
-
-        if (left_us <= 0) {
-            break;
-        }
-        pthread_mutex_unlock(&subscriber->mutex);
-        is_thrown = lk_waker_sleep(sleeper.waker, left_us);
-        pthread_mutex_lock(&subscriber->mutex);
-    }
-    unlink_sleeper(subscriber, &sleeper);
+    outcome = lk_sleepers_sleep(&subscriber->sleepers, &subscriber->mutex, id, version,
+                                lk_min(until_us, look_us), waker);
     pthread_mutex_unlock(&subscriber->mutex);
-    lk_waker_give_back(sleeper.waker, &own);
-    return is_thrown ? LK_CANCELLED : LK_OK;
+    return outcome;
 }

@@ -12,22 +12,14 @@
 #ifndef LK_ENGINE_REDIS_CLIENT_SUBSCRIBER_H
 #define LK_ENGINE_REDIS_CLIENT_SUBSCRIBER_H
 
+#include "base/sleepers.h"
 #include "engine/redis/client/topology.h"
 
 #define LK_REDIS_UNUSED_US INT64_C(10000000) /* without a wait so long: may be unsubscribed */
 enum {
-    LK_REDIS_RECENT_MAX = 1024,
     LK_REDIS_SUBSCRIPTIONS_MAX = 256, /* roots at a time; waits under further roots poll */
     LK_REDIS_NAME_BYTES_MAX = 40,
     LK_REDIS_CHANNEL_BYTES_MAX = LK_REDIS_NAME_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 8,
-};
-
-struct lk_redis_sleeper {
-    struct lk_redis_sleeper *next;
-    struct lk_redis_sleeper *previous;
-    uint64_t id;
-    struct lk_waker *waker;
-    bool is_woken;
 };
 
 enum lk_redis_manner { LK_REDIS_MANNER_UNKNOWN, LK_REDIS_PLAIN, LK_REDIS_SHARDED };
@@ -64,9 +56,7 @@ struct lk_redis_subscriber {
     bool is_connected; /* and subscribed to all that is wanted */
     enum lk_redis_manner manner;
     struct lk_redis_subscription subscriptions[LK_REDIS_SUBSCRIPTIONS_MAX];
-    struct lk_redis_sleeper *sleepers;
-    uint64_t version; /* number of messages received */
-    uint64_t recent[LK_REDIS_RECENT_MAX];
+    struct lk_sleepers sleepers; /* by the id that is in a message */
 };
 
 bool lk_redis_subscriber_init(struct lk_redis_subscriber *subscriber,
