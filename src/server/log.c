@@ -2,8 +2,10 @@
 /*
  * Writes to stderr without blocking. O_NONBLOCK must not be set on stderr itself, because other
  * processes may share its open file description. A pipe or a terminal is opened a second time,
- * which makes a description of its own. A socket is written with MSG_DONTWAIT. Anything else is a
- * file, and a write to it waits for no reader.
+ * which makes a description of its own. If it belongs to another user, as under sudo or in a
+ * container, that is refused: a line is then written only while there is room for it, and another
+ * process that fills the same pipe in that very moment can still block this one. A socket is
+ * written with MSG_DONTWAIT. Anything else is a file, and a write to it waits for no reader.
  */
 #include "server/log.h"
 
@@ -11,6 +13,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -35,6 +38,7 @@ struct kind {
 static struct {
     int descriptor; /* -1: not begun */
     bool is_socket;
+    bool may_block;   /* a pipe or a terminal that could not be opened again */
     uint64_t dropped; /* lines lost since the last one that was written */
     struct kind kinds[KINDS_MAX];
 } logger = {.descriptor = -1};
@@ -49,23 +53,34 @@ void lk_server_log_begin(void) {
     struct stat status;
 
     logger.descriptor = STDERR_FILENO;
-    logger.is_socket = false;
+    logger.is_socket = logger.may_block = false;
     if (fstat(STDERR_FILENO, &status) == 0) {
         logger.is_socket = S_ISSOCK(status.st_mode);
         if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
             int again = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
             logger.descriptor = again >= 0 ? again : STDERR_FILENO;
+            logger.may_block = again < 0;
         }
     }
     event_set_log_callback(on_libevent);
 }
 
+/* In a pipe there is room for PIPE_BUF bytes then. */
+static bool has_room(void) {
+    struct pollfd descriptor = {.fd = logger.descriptor, .events = POLLOUT};
+
+    return poll(&descriptor, 1, 0) == 1 && (descriptor.revents & POLLOUT) != 0;
+}
+
 /* Returns whether the whole line was written. A partial line counts as lost. */
 static bool write_line(const char *line, size_t size) {
-    ssize_t written = logger.is_socket
-                          ? send(logger.descriptor, line, size, MSG_DONTWAIT | MSG_NOSIGNAL)
-                          : write(logger.descriptor, line, size);
+    ssize_t written = -1;
 
+    if (logger.is_socket) {
+        written = send(logger.descriptor, line, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } else if (!logger.may_block || has_room()) {
+        written = write(logger.descriptor, line, size);
+    }
     return written == (ssize_t)size;
 }
 

@@ -29,11 +29,11 @@ def measure_memory():
 class Service:
     """`lk serve` as a child process; its files are removed with it."""
 
-    def __init__(self, program, *options, durable=False, stderr=None):
+    def __init__(self, program, *options, durable=False, stderr=None, starter=()):
         self.place = tempfile.mkdtemp(prefix="lk-listeners-")
         where = ["--dir", self.place] if durable else ["--ephemeral"]
         self.process = subprocess.Popen(
-            [program, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", *where,
+            [*starter, program, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", *where,
              *options], stdout=subprocess.PIPE, stderr=stderr, text=True)
         atexit.register(self.process.kill)  # also when a case has failed
         self.resp = self.address("lk://")

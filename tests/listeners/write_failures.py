@@ -18,10 +18,10 @@ def set_room(service, is_there):
     resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def full_pipe():
+def full_pipe(size=4096):
     """A full pipe."""
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, size)
     os.set_blocking(writer, False)
     try:
         while True:
@@ -61,8 +61,19 @@ def is_ready(service):
 
 def stuck_stderr(_):
     """unread log messages are dropped, and repeated ones are logged once a second with a count"""
-    reader, writer = full_pipe()
-    service = Service(sys.argv[1], durable=True, stderr=writer)
+    fill_stderr(*full_pipe())
+
+
+def foreign_stderr(_):
+    """so they are where stderr belongs to another user, and cannot be opened once more"""
+    reader, writer = full_pipe(65536)
+    os.fchmod(writer, 0)
+    rights = "--bounding-set=-dac_override,-dac_read_search"
+    fill_stderr(reader, writer, ["setpriv", rights] if os.geteuid() == 0 else [])
+
+
+def fill_stderr(reader, writer, starter=()):
+    service = Service(sys.argv[1], durable=True, stderr=writer, starter=starter)
     assert fcntl.fcntl(writer, fcntl.F_GETFL) & os.O_NONBLOCK == 0, "stderr is shared"
     wire = Resp(service.resp)
     assert wire.call("PUT", "value", "before") == "OK"
@@ -106,4 +117,4 @@ def readiness(service):
     assert wire.call("PUT", "value", "after") == "OK"
 
 
-run([readiness, stuck_stderr])
+run([readiness, stuck_stderr, foreign_stderr])

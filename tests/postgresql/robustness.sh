@@ -156,6 +156,33 @@ cp "$work/next-err" "$work/err"
 [ "$code" -eq 0 ] && [ ! -s "$work/err" ]
 report $? 'and a waiting client is not affected'
 
+# ---- a queue of notifications that fills up ----
+
+# A listener that is stopped keeps in the server's queue what it has not read. This is what servers
+# say of a queue that is half full, and do when it is full.
+sql "ALTER FUNCTION pg_catalog.pg_notification_queue_usage() RENAME TO queue_usage_of_before;
+     CREATE FUNCTION pg_catalog.pg_notification_queue_usage() RETURNS double precision
+     LANGUAGE sql AS 'SELECT 0.5::double precision';
+     ALTER FUNCTION pg_catalog.pg_notify(text, text) RENAME TO notify_of_before;
+     CREATE FUNCTION pg_catalog.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS
+     'BEGIN RAISE ''too many notifications in the NOTIFY queue''; END'"
+says 0 '*' acquire --owner me n/1
+"$lk" acquire --owner next --wait 60s n/1 >"$work/next" 2>"$work/next-err" &
+waiter=$!
+comes_to "SELECT count(*) FROM lockkeeper.requests WHERE owner = 'next' AND NOT held" 1
+ok 'a release is done although nobody can be notified' says 0 '*' release --owner me n/1
+wait "$waiter"
+code=$?
+cp "$work/next-err" "$work/err"
+[ "$code" -eq 0 ]
+report $? 'and the one that waits finds out by itself'
+says 0 '*' limits events=10 && says 0 '*' acquire --owner me n/2
+report $? 'what makes an event is done, too'
+says 0 '*' limits events=0
+sql "DROP FUNCTION pg_catalog.pg_notification_queue_usage(), pg_catalog.pg_notify(text, text);
+     ALTER FUNCTION pg_catalog.queue_usage_of_before() RENAME TO pg_notification_queue_usage;
+     ALTER FUNCTION pg_catalog.notify_of_before(text, text) RENAME TO pg_notify"
+
 # ---- a replica ----
 
 start_standby

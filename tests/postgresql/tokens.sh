@@ -139,4 +139,28 @@ end_moving "SELECT setval('lockkeeper.draws', $ahead);"
 all_drawn raced
 ok 'whose numbers are not drawn twice' are_above "$ahead"
 
+# A session that is stopped where it knows the time and is to move the sequence there: before it
+# goes on, others have drawn numbers beyond that time.
+sql "CREATE SEQUENCE public.meanwhile" "$database"
+sql "CREATE OR REPLACE FUNCTION lockkeeper.now_us() RETURNS bigint LANGUAGE plpgsql AS \$\$
+     DECLARE
+         moment_us bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+     BEGIN
+         IF EXISTS (SELECT FROM pg_locks AS l
+                    WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory'
+                      AND l.classid::bigint << 32 | l.objid::bigint
+                          = hashtextextended('lockkeeper', 0))
+            AND (SELECT last_value FROM public.meanwhile) = 1 THEN
+             PERFORM setval('public.meanwhile', max(nextval('lockkeeper.draws')))
+             FROM generate_series(1, 100000);
+         END IF;
+         RETURN moment_us;
+     END \$\$" "$database"
+last=$(sql "SELECT setval('lockkeeper.draws', lockkeeper.now_us() - 20000);
+     SELECT lockkeeper.draw()" "$database" | tail -n 1)
+others=$(sql 'SELECT last_value FROM public.meanwhile' "$database")
+echo "others drew up to $others, and this session $last" >"$work/err"
+[ "$others" -gt 1 ] && [ "$last" -gt "$others" ]
+report $? 'nor are those that others draw while a session is at moving it'
+
 finish

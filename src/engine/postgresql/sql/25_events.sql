@@ -4,6 +4,13 @@
 -- transactions that write events wait until this one has committed, so the numbers are in the order
 -- of the commits, without gaps.
 
+-- Wakes those who listen. A listener that is stopped keeps in the server's queue what it has not
+-- read, and when that is full each NOTIFY fails, with its transaction. So where it is half full
+-- nobody is notified; those who wait look by themselves, each second.
+CREATE OR REPLACE FUNCTION lockkeeper.notify(payload text) RETURNS void
+LANGUAGE sql AS
+$$ SELECT pg_notify('lockkeeper', payload) WHERE pg_notification_queue_usage() < 0.5 $$;
+
 -- A part as R2 writes it.
 CREATE OR REPLACE FUNCTION lockkeeper.part_text(path text, unit_limit integer, units integer)
 RETURNS text
@@ -35,7 +42,7 @@ BEGIN
     DELETE FROM lockkeeper.events AS e -- two for one, so that their number falls
     WHERE e.sequence IN (SELECT o.sequence FROM lockkeeper.events AS o
                          WHERE o.sequence <= number - kept_max ORDER BY o.sequence LIMIT 2);
-    PERFORM pg_notify('lockkeeper', '!');
+    PERFORM lockkeeper.notify('!');
 END $$;
 
 -- An event of a request in its present state.

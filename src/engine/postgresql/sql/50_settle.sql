@@ -6,14 +6,14 @@
 -- Notifies the client that is blocked on this request.
 CREATE OR REPLACE FUNCTION lockkeeper.wake(request bigint) RETURNS void
 LANGUAGE sql AS
-$$ SELECT pg_notify('lockkeeper', request::text) $$;
+$$ SELECT lockkeeper.notify(request::text) $$;
 
 -- Notifies the workers that may be waiting below these roots.
 CREATE OR REPLACE FUNCTION lockkeeper.wake_workers(turn lockkeeper.turn) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     IF turn.is_awaited THEN
-        PERFORM pg_notify('lockkeeper', '/' || r.root) FROM lockkeeper.roots AS r
+        PERFORM lockkeeper.notify('/' || r.root) FROM lockkeeper.roots AS r
         WHERE r.root = ANY (turn.roots) AND r.awaited_us > turn.now_us;
     END IF;
 END $$;

@@ -63,7 +63,7 @@ BEGIN
         duplicates = q.duplicates + announce_shared.duplicates
     WHERE q.path = the_queue;
     IF is_awaited AND announce_shared.pushed > 0 THEN
-        PERFORM pg_notify('lockkeeper', '/' || the_root);
+        PERFORM lockkeeper.notify('/' || the_root);
     END IF;
 END $$;
 
