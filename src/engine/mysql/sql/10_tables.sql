@@ -6,8 +6,8 @@
 -- change by hand breaks a promise that a client relies on.
 --
 -- If a DBA creates the store, in the database that is to be used, a user needs these rights to use
--- it (here the user app and the database shop): GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON
--- shop.* TO app;
+-- it (here the user app and the database shop):
+-- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
 --
 -- Running all of this creates a store, or brings an older one to this format (12_steps). With the
 -- present format it only replaces the procedures. If it ends in the middle, run it again.
