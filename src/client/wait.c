@@ -17,7 +17,7 @@
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
@@ -334,13 +334,12 @@ static lk_outcome wait_in_line(struct wait *wait) {
 lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
                        struct lk_decision *ret_decision, int64_t *ret_sent_us) {
     const lk_request *request = &checked->request;
-    struct lk_waker waker;
     struct lk_cancel_link link;
     struct wait wait = {
         .store = store,
         .checked = checked,
         .command = {.kind = LK_COMMAND_ASK, .ask = ask_from(checked)},
-        .waker = &waker,
+        .waker = &link.waker,
         .outage = lk_outage_new(store->engine),
         .decision = ret_decision,
         .end_us = lk_wait_instant_after(request->wait_ms),
@@ -351,25 +350,19 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
 
     *ret_sent_us = 0;
     lk_decision_begin(ret_decision, NULL);
-    if (!lk_waker_init(&waker)) {
-        return lk_decision_fail(ret_decision, LK_INTERNAL, "the system has no more conditions");
-    }
-    if (request->cancel != NULL) {
-        lk_cancel_join(request->cancel, &link, &waker);
+    if (lk_cancel_join(request->cancel, &link, &ret_decision->error) != LK_OK) {
+        return LK_INTERNAL;
     }
     if (request->style == LK_WAIT && request->wait_ms > 0) {
         (void)wait_in_line(&wait);
     } else {
         const struct lk_patience patience = {
-            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &waker};
+            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &link.waker};
 
         /* A wait of no time is a try. */
         (void)ask_store(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY, &patience);
     }
-    if (request->cancel != NULL) {
-        lk_cancel_leave(request->cancel, &link);
-    }
-    lk_waker_done(&waker);
+    lk_cancel_leave(&link);
     ret_decision->result.requeued = wait.is_forgotten || wait.line.is_forgotten;
     *ret_sent_us = wait.sent_us;
     return ret_decision->error.outcome;

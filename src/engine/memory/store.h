@@ -13,7 +13,7 @@
 #include "base/sleepers.h"
 #include "engine/memory/events.h"
 #include "engine/memory/memory.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* A wait for a grant, for work or for events; lives on the sleeping thread's stack. */
 struct lk_memory_sleeper {

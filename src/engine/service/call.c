@@ -239,6 +239,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
 
     *ret_answer = (struct lk_service_answer){.link = NULL};
     if (!lk_words_end(words, &request)) {
+        lk_words_done(words);
         return lk_error_set(error, LK_INTERNAL, "no memory for a command");
     }
     do {
@@ -254,6 +255,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
             outcome = read_error(ret_answer->head.text, error);
         }
     } while (goes_on(&calling, is_sent, &outcome));
+    lk_words_done(words);
     if (outcome == LK_LOST && calling.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "it is over, but whether by this call the service did not say");
@@ -320,7 +322,23 @@ lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
         free(plain.text);
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
+    return outcome;
+}
+
+lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *words,
+                                   enum lk_service_repeat repeat,
+                                   const struct lk_patience *patience, const struct lk_form *form,
+                                   void *record, lk_error *error) {
+    struct lk_service_answer answer;
+    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+
+    if (outcome == LK_OK && answer.head.kind == LK_RESP_NULL) {
+        outcome = lk_error_clear(error, LK_NONE);
+    } else if (outcome == LK_OK) {
+        lk_reader_read_map(&answer.reader, &answer.head, form, record);
+        outcome = lk_service_read_end(&answer.reader, error);
+    }
+    lk_service_answer_done(&answer);
     return outcome;
 }
 
@@ -339,6 +357,5 @@ lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_word
         }
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
     return outcome;
 }

@@ -60,7 +60,7 @@ int lk_closure_fetch_owner(struct lk_closure *closure, struct lk_slice owner) {
     return lk_closure_fetch_once(&closure->owners, owner, &is_new);
 }
 
-bool lk_closure_fetch_stands_at(const struct lk_record *record, const struct lk_path *path) {
+bool lk_closure_fetch_has_part_at(const struct lk_record *record, const struct lk_path *path) {
     for (size_t i = 0; i < record->part_count; i++) {
         if (lk_path_equal(&record->parts[i].path, path)) {
             return true;
@@ -72,7 +72,7 @@ bool lk_closure_fetch_stands_at(const struct lk_record *record, const struct lk_
 /* Whether the request is overdue, or may end by this very event. */
 static bool may_end(const struct lk_closure *closure, const struct lk_record *record) {
     return record->deadline_us <= closure->now_us
-           || (closure->ending != NULL && lk_closure_fetch_stands_at(record, closure->ending));
+           || (closure->ending != NULL && lk_closure_fetch_has_part_at(record, closure->ending));
 }
 
 /* ---- values, queues and items ---------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static int load_item_of(struct lk_closure *closure, const struct lk_record *reco
 /* S2 to S6, of a request that has been loaded. */
 static int want_around(struct lk_closure *closure, const struct lk_record *record) {
     bool may_go = may_end(closure, record);
-    bool is_unsettled = may_go || record->state == LK_STATE_WAITING;
+    bool needs_grant_pass = may_go || record->state == LK_STATE_WAITING;
     int code = closure->with_owners ? lk_closure_fetch_owner(closure, record->owner) : SQLITE_OK;
 
     if (code == SQLITE_OK && may_go && record->wants_value) {
@@ -190,7 +190,7 @@ static int want_around(struct lk_closure *closure, const struct lk_record *recor
     }
     for (size_t i = 0; i < record->part_count && code == SQLITE_OK; i++) {
         code = lk_closure_fetch_draw(closure, &record->parts[i].path);
-        if (code == SQLITE_OK && is_unsettled && !closure->with_all) {
+        if (code == SQLITE_OK && needs_grant_pass && !closure->with_all) {
             code = lk_closure_fetch_path(closure, &record->parts[i].path);
         }
     }

@@ -121,7 +121,7 @@ static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *
 }
 
 /* Whether there are a store's tables in the file. */
-static int look_for_tables(struct lk_sqlite *store, int64_t *ret_count) {
+static int count_tables(struct lk_sqlite *store, int64_t *ret_count) {
     /* In a database that is shared, a table of such a common name may be any program's. */
     return lk_sql_integer(&store->sql,
                           store->address.is_shared
@@ -178,7 +178,7 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     int64_t format = 0;
     int64_t writable_from = 0;
     lk_outcome outcome = LK_UNAVAILABLE;
-    int code = look_for_tables(store, &has_tables);
+    int code = count_tables(store, &has_tables);
 
     if (code == SQLITE_OK && has_tables == 0) {
         outcome = make_tables(store, &code, error);

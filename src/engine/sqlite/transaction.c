@@ -10,10 +10,9 @@
 #include "base/backoff.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/store.h"
-#include "sql/file_identity.h"
 #include "sql/restart.h"
-#include "sql/service_lock.h"
 #include "sql/wait_rows.h"
 
 #define BACK_OFF_FIRST_US INT64_C(700)
@@ -74,7 +73,7 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
     if (meta->served[0] == '\0') {
         return LK_OK;
     }
-    if (lk_sql_service_lock_is_held(sqlite3_db_filename(store->sql.handle, "main"))) {
+    if (lk_sqlite_service_lock_is_held(sqlite3_db_filename(store->sql.handle, "main"))) {
         return lk_error_set(error, LK_DENIED,
                             "a running service keeps this store, and only it may change it; use "
                             "-S %s in place of %s",
@@ -87,7 +86,7 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
 /* What cannot be known when the store is opened, for it can change at any moment. */
 static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                              lk_error *error) {
-    bool is_gone = lk_sql_has_moved(&store->sql);
+    bool is_gone = lk_sqlite_has_moved(store->sql.handle, store->beside);
 
     atomic_store(&store->is_gone, is_gone);
     if (is_gone) {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 struct lk_core_snapshot *lk_core_snapshot_new(const struct lk_model_config *config) {
     struct lk_core_snapshot *snapshot = calloc(1, sizeof *snapshot);

@@ -99,8 +99,8 @@ static bool keep(void *context, const struct lk_event *step_event) {
     return true;
 }
 
-void lk_event_log_tell(struct lk_core *core, const struct lk_command *command,
-                       const struct lk_effects *effects) {
+void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
+                      const struct lk_effects *effects) {
     lk_outcome outcome = effects->answer.outcome;
 
     if (is_keeping(core)) {
@@ -123,7 +123,7 @@ void lk_event_log_fill(const struct lk_core *core, struct lk_batch_events *ret_e
 
 /* ---- durable and void ------------------------------------------------------------------------ */
 
-static void stir_watchers(struct lk_event_log *event_log) {
+static void notify_watchers(struct lk_event_log *event_log) {
     struct lk_watcher *watcher;
 
     LIST_FOREACH(watcher, &event_log->watchers, list) {
@@ -131,7 +131,7 @@ static void stir_watchers(struct lk_event_log *event_log) {
     }
 }
 
-void lk_event_log_settle(struct lk_core *core) {
+void lk_event_log_serve(struct lk_core *core) {
     struct lk_event_log *event_log = &core->event_log;
 
     if (!event_log->is_ready) {
@@ -139,7 +139,7 @@ void lk_event_log_settle(struct lk_core *core) {
     }
     event_log->is_ready = false;
     if (core->config.is_ephemeral) {
-        stir_watchers(event_log);
+        notify_watchers(event_log);
     }
     lk_followers_drain(core);
 }
@@ -151,7 +151,7 @@ void lk_event_log_durable(struct lk_core *core, uint64_t batch) {
 
     event_log->durable = batch;
     if (has_more) {
-        stir_watchers(event_log);
+        notify_watchers(event_log);
     }
 }
 
@@ -186,7 +186,7 @@ void lk_event_log_stop(struct lk_core *core) {
 
 void lk_event_log_done(struct lk_event_log *event_log) {
     lk_event_ring_drop_oldest(&event_log->ring, 0, 0);
-    lk_watch_event_done(&event_log->told);
+    lk_watch_event_done(&event_log->returned);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -236,24 +236,24 @@ void lk_watcher_end(struct lk_core *core, struct lk_watcher *watcher,
     lk_event_log_unfollow(core);
 }
 
-static const lk_watch_event *tell_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
-                                      uint64_t sequence, const struct lk_times *times) {
+static const lk_watch_event *return_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
+                                        uint64_t sequence, const struct lk_times *times) {
     watcher->after = sequence;
-    event_log->told = (lk_watch_event){
+    event_log->returned = (lk_watch_event){
         .kind = LK_WATCH_GAP, .sequence = sequence, .at_unix_ms = times->wall_us / 1000};
-    return &event_log->told;
+    return &event_log->returned;
 }
 
 const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *watcher,
                                       const struct lk_times *times) {
     struct lk_event_log *event_log = &core->event_log;
 
-    lk_watch_event_done(&event_log->told);
+    lk_watch_event_done(&event_log->returned);
     if (core->model == NULL) {
         return NULL;
     }
     if (watcher->after > event_log->last) {
-        return tell_gap(event_log, watcher, event_log->last, times);
+        return return_gap(event_log, watcher, event_log->last, times);
     }
     for (size_t i = lk_event_ring_first_after(&event_log->ring, watcher->after);
          i < event_log->ring.count; i++) {
@@ -262,14 +262,15 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
             return NULL;
         }
         if (kept->sequence != watcher->after + 1) {
-            return tell_gap(event_log, watcher, kept->sequence - 1, times);
+            return return_gap(event_log, watcher, kept->sequence - 1, times);
         }
         watcher->after = kept->sequence;
         if (lk_stored_event_is_below(kept, &watcher->prefix)
-            && lk_stored_event_open(kept, &event_log->told)) {
-            return &event_log->told;
+            && lk_stored_event_open(kept, &event_log->returned)) {
+            return &event_log->returned;
         }
     }
-    return watcher->after != event_log->last ? tell_gap(event_log, watcher, event_log->last, times)
-                                             : NULL;
+    return watcher->after != event_log->last
+               ? return_gap(event_log, watcher, event_log->last, times)
+               : NULL;
 }

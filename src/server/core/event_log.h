@@ -51,9 +51,9 @@ struct lk_event_log {
     bool has_missed;          /* something may have happened since the last event that was not
                                * kept */
     bool is_marked;           /* the store has the mark that events are kept */
-    bool is_ready;            /* an event was added since lk_event_log_settle() */
+    bool is_ready;            /* an event was added since lk_event_log_serve() */
     uint64_t durable;         /* the number of the last durable batch */
-    lk_watch_event told;      /* scratch space: the event returned last */
+    lk_watch_event returned;  /* scratch space: the event returned last */
 };
 
 /* The events that were loaded from a store: part of a snapshot. */
