@@ -52,6 +52,17 @@ static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE 
     };
 }
 
+static int handle_at_store(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    int exit_code;
+
+    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
+        exit_code = line->command->at_store(cli, line, store);
+        lk_close(store);
+    }
+    return exit_code;
+}
+
 static int handle(const struct lk_cli *cli, const struct lk_command_line *line) {
     bool helps = lk_command_line_has(line, LK_OPTION_HELP);
     bool tells_version = lk_command_line_has(line, LK_OPTION_VERSION);
@@ -66,7 +77,11 @@ static int handle(const struct lk_cli *cli, const struct lk_command_line *line) 
     if (helps) {
         return lk_help_say(cli, line->command);
     }
-    return tells_version ? lk_cli_version(cli, line) : line->command->handle(cli, line);
+    if (tells_version) {
+        return lk_cli_version(cli, line);
+    }
+    return line->command->at_store != NULL ? handle_at_store(cli, line)
+                                           : line->command->handle(cli, line);
 }
 
 /* Checks that the output was written: a full disk or a closed pipe is a failure. */

@@ -47,8 +47,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "lk cannot end what is not in its process tree (containers, services, ssh,\n"
                 "sudo) or runs on a stopped machine; the token guards against these.",
         .options = PLAIN_OPTIONS | REQUEST_OPTIONS | RUN_OPTIONS,
-        .words_min = 1,
-        .words_max = LK_WORDS_ANY,
+        .words = {1, LK_WORDS_ANY},
         .has_tail = true,
         .has_own_stop = true,
         .outcomes = ENDS_ASK & ~ENDS(LK_GRANTED),
@@ -76,8 +75,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell, so\n"
                 "that acquire and release in one script have the same owner.",
         .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE),
-        .words_min = 1,
-        .words_max = LK_WORDS_ANY,
+        .words = {1, LK_WORDS_ANY},
         .outcomes = ENDS_ASK,
         .examples =
             {
@@ -96,8 +94,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "has ended or was broken; a lost lease cannot be renewed.\n"
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell.",
         .options = COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TOKEN),
-        .words_min = 1,
-        .words_max = LK_WORDS_ANY,
+        .words = {1, LK_WORDS_ANY},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples =
             {
@@ -116,8 +113,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "The owner is --owner, else $LK_OWNER, else one made for the calling shell.",
         .options =
             COMMON_OPTIONS | MODE_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(PUT) | BIT(PUT_FILE),
-        .words_min = 1,
-        .words_max = LK_WORDS_ANY,
+        .words = {1, LK_WORDS_ANY},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples =
             {
@@ -137,8 +133,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "holder is known to be dead. The reason and the user are recorded: see lk audit.\n"
                 "It is no failure if there is nothing to break.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(REASON) | BIT(NOW),
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples =
             {
@@ -155,10 +150,10 @@ const struct lk_cli_command lk_cli_commands[] = {
         .text = "Lists what was broken at or below PREFIX, oldest first. A PREFIX matches whole\n"
                 "segments: db covers db/t1, not db2.",
         .options = COMMON_OPTIONS,
-        .words_max = 1,
+        .words = {0, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk audit", "everything"}, {"lk audit db --json", "one object a break"}},
-        .handle = lk_cli_audit,
+        .at_store = lk_cli_audit,
     },
     {
         .name = "ls",
@@ -168,10 +163,10 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "arrival: owner, mode, time left, note. A PREFIX matches whole segments: db\n"
                 "covers db/t1, not db2.",
         .options = COMMON_OPTIONS,
-        .words_max = 1,
+        .words = {0, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk ls", "everything"}, {"lk ls db --json", "one object a part"}},
-        .handle = lk_cli_ls,
+        .at_store = lk_cli_ls,
     },
     {
         .name = "show",
@@ -182,12 +177,11 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "Of several blockers only the nearest are printed; their own blockers are one\n"
                 "level further down. --json names all of them.",
         .options = COMMON_OPTIONS,
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk show db/t1", "the queue at db/t1"},
                      {"lk show db/t1 --json", "one object a part, with its blockers"}},
-        .handle = lk_cli_show,
+        .at_store = lk_cli_show,
     },
     {
         .name = "get",
@@ -197,8 +191,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "value is in doubt: a holder that had asked for it has died since it was\n"
                 "written.",
         .options = COMMON_OPTIONS,
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_NONE),
         .examples = {{"lk get config/web", "the value"},
                      {"lk get config/web --json", "the same, with in_doubt"}},
@@ -212,8 +205,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "exclusive lease that covers PATH. With --token: only while this owner's lease\n"
                 "with that token covers it, else LOST.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(CONFLICT_EXIT_CODE),
-        .words_min = 2,
-        .words_max = 2,
+        .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_BUSY) | ENDS(LK_LOST),
         .examples = {{"lk put config/web on", "a word"},
                      {"lk put config/web - < web.conf", "a file"}},
@@ -225,8 +217,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .summary = "delete the value kept at a path",
         .text = "BUSY and LOST as for lk put. It is no failure if there is no value.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(CONFLICT_EXIT_CODE),
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_BUSY) | ENDS(LK_LOST),
         .examples = {{"lk del config/web", "remove the value"}},
         .handle = lk_cli_del,
@@ -240,8 +231,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "work twice. VALUE is passed to the worker that claims the item; - reads it from\n"
                 "stdin.",
         .options = COMMON_OPTIONS | BIT(DELAY) | BIT(NEEDS),
-        .words_min = 2,
-        .words_max = 3,
+        .words = {2, 3},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk push mails 4711 'to: ana'", "one item"},
                      {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
@@ -258,13 +248,12 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "free item; --wait waits for one.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TRY) | BIT(WAIT) | BIT(NOTE)
                    | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE),
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes =
             ENDS_COMMON | ENDS(LK_GRANTED) | ENDS(LK_BUSY) | ENDS(LK_TIMEOUT) | ENDS(LK_FULL),
         .examples = {{"lk claim mails --ttl 5m", "one item, for five minutes"},
                      {"lk claim mails --wait 1h --json", "wait for work"}},
-        .handle = lk_cli_claim,
+        .at_store = lk_cli_claim,
     },
     {
         .name = "done",
@@ -272,11 +261,10 @@ const struct lk_cli_command lk_cli_commands[] = {
         .summary = "end a claim and remove the item",
         .text = "LOST if this owner has no claim on the item, or no longer.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN),
-        .words_min = 2,
-        .words_max = 2,
+        .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk done mails 4711 --token \"$token\"", "if the token is current"}},
-        .handle = lk_cli_done,
+        .at_store = lk_cli_done,
     },
     {
         .name = "retry",
@@ -285,11 +273,10 @@ const struct lk_cli_command lk_cli_commands[] = {
         .text = "The item can be claimed again at once, or after --delay. It is parked instead if\n"
                 "the claim named --max-attempts and has used them up.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY),
-        .words_min = 2,
-        .words_max = 2,
+        .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk retry mails 4711 --delay 10m", "in ten minutes"}},
-        .handle = lk_cli_retry,
+        .at_store = lk_cli_retry,
     },
     {
         .name = "unpark",
@@ -297,11 +284,10 @@ const struct lk_cli_command lk_cli_commands[] = {
         .summary = "make a parked item ready again",
         .text = "Sets its count of attempts to 0. LOST if there is no such parked item.",
         .options = COMMON_OPTIONS,
-        .words_min = 2,
-        .words_max = 2,
+        .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk unpark mails 4711", "try the item again"}},
-        .handle = lk_cli_unpark,
+        .at_store = lk_cli_unpark,
     },
     {
         .name = "work",
@@ -323,8 +309,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 ":attempt of the claim.",
         .options = PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL)
                    | BIT(NOTE) | TABLE_OPTIONS,
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .for_words = BIT(TABLE),
         .for_tail = BIT(ANNOUNCE_ONLY),
         .has_tail = true,
@@ -349,8 +334,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .summary = "list the items of a queue, oldest first",
         .text = "Lists state (ready, delayed, claimed, parked), attempts, and the claim's owner.",
         .options = COMMON_OPTIONS,
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk items mails", "a table"}, {"lk items mails --json", "one object each"}},
         .handle = lk_cli_items,
@@ -364,8 +348,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "now. Many duplicates and steals mean that there are too many workers, or that\n"
                 "their ttl is too short.",
         .options = COMMON_OPTIONS,
-        .words_min = 1,
-        .words_max = 1,
+        .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk stats mails", "one name and number a line"}},
         .handle = lk_cli_stats,
@@ -381,12 +364,12 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "another watch ended. Events that are no longer kept are reported as gap. lk\n"
                 "limits events=N keeps the last N at all times.",
         .options = COMMON_OPTIONS | BIT(AFTER),
-        .words_max = 1,
+        .words = {0, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .more_codes = "128+N  ended by signal N\n",
         .examples = {{"lk watch", "everything"},
                      {"lk watch db --json | jq -r .event", "one object an event"}},
-        .handle = lk_cli_watch,
+        .at_store = lk_cli_watch,
     },
     {
         .name = "limits",
@@ -398,7 +381,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "(waiters-per-path) is answered FULL; existing requests stay. events is the\n"
                 "number of past events that the store keeps for lk watch.",
         .options = COMMON_OPTIONS,
-        .words_max = 5,
+        .words = {0, 5},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk limits", "the present bounds"},
                      {"lk limits live=10000 live-per-owner=100", "both, at once"},
@@ -415,7 +398,7 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "reads now, ? explains the keys, q quits. Needs a terminal. Uses colours if the\n"
                 "terminal has them and $NO_COLOR is not set.",
         .options = PLAIN_OPTIONS,
-        .words_max = 1,
+        .words = {0, 1},
         .has_own_stop = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .more_codes = "128+N  ended by signal N\n",
@@ -433,7 +416,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk doctor", "the default store"},
                      {"lk -S sqlite:/srv/locks.db doctor", "that file"}},
-        .handle = lk_cli_doctor,
+        .at_store = lk_cli_doctor,
     },
     {
         .name = "serve",
@@ -479,7 +462,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .text = "Prints the SQL that prepares an empty store of that dialect (sqlite, postgresql\n"
                 "or mysql; default: that of the store), for a DBA to run.",
         .options = COMMON_OPTIONS,
-        .words_max = 1,
+        .words = {0, 1},
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID) | ENDS(LK_UNSUPPORTED) | ENDS(LK_INTERNAL),
         .examples = {{"lk schema sqlite | sqlite3 locks.db", "prepare a file by hand"},
                      {"lk schema postgresql | psql -v ON_ERROR_STOP=1 shop",
@@ -492,7 +475,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .summary = "list the commands, or describe one",
         .text = "The same as lk COMMAND --help.",
         .options = COMMON_OPTIONS,
-        .words_max = 1,
+        .words = {0, 1},
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID),
         .examples = {{"lk help acquire", "options, examples and exit codes of acquire"}},
         .handle = lk_cli_help,

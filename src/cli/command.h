@@ -9,7 +9,7 @@
 #include <limits.h>
 
 #include "cli/parse/option.h"
-#include "lockkeeper/terms.h"
+#include "lockkeeper/lockkeeper.h"
 
 struct lk_cli;
 struct lk_command_line;
@@ -27,8 +27,9 @@ struct lk_cli_command {
     const char *summary;   /* one line, for the list of commands */
     const char *text;      /* paragraphs that say more */
     lk_option_set options; /* those it knows */
-    int words_min;         /* how many arguments it takes */
-    int words_max;
+    struct {
+        int min, max; /* how many arguments it takes */
+    } words;
     lk_option_set for_words; /* with one of these, it needs no arguments */
     lk_option_set for_tail;  /* with one of these, it needs no command */
     bool has_tail;           /* needs `--` and a command of the user's behind it */
@@ -37,8 +38,12 @@ struct lk_cli_command {
     const char *more_codes;  /* lines for exit codes that are no outcome's; NULL: none */
     struct lk_example examples[5];
 
-    /* Does it. Returns the exit code. */
+    /*
+     * Does it. Returns the exit code. One of the two: `at_store` is called with the store of the
+     * command line, which is opened before and closed after; `handle` opens what it needs.
+     */
     int (*handle)(const struct lk_cli *cli, const struct lk_command_line *line);
+    int (*at_store)(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 };
 
 /* The table, in the order in which help lists it, ended by one without a name. */

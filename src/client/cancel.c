@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+
 struct lk_cancel {
     pthread_mutex_t mutex;
     bool is_now;
@@ -31,13 +33,19 @@ void lk_cancel_now(lk_cancel *cancel) {
     pthread_mutex_lock(&cancel->mutex);
     cancel->is_now = true;
     for (struct lk_cancel_link *link = cancel->links; link != NULL; link = link->next) {
-        lk_waker_throw(link->waker);
+        lk_waker_throw(&link->waker);
     }
     pthread_mutex_unlock(&cancel->mutex);
 }
 
-void lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, struct lk_waker *waker) {
-    link->waker = waker;
+lk_outcome lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, lk_error *error) {
+    if (!lk_waker_init(&link->waker)) {
+        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+    }
+    link->cancel = cancel;
+    if (cancel == NULL) {
+        return LK_OK;
+    }
     link->previous = NULL;
     pthread_mutex_lock(&cancel->mutex);
     link->next = cancel->links;
@@ -46,20 +54,26 @@ void lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, struct lk_wa
     }
     cancel->links = link;
     if (cancel->is_now) {
-        lk_waker_throw(waker);
+        lk_waker_throw(&link->waker);
     }
     pthread_mutex_unlock(&cancel->mutex);
+    return LK_OK;
 }
 
-void lk_cancel_leave(lk_cancel *cancel, struct lk_cancel_link *link) {
-    pthread_mutex_lock(&cancel->mutex);
-    if (link->previous != NULL) {
-        link->previous->next = link->next;
-    } else {
-        cancel->links = link->next;
+void lk_cancel_leave(struct lk_cancel_link *link) {
+    lk_cancel *cancel = link->cancel;
+
+    if (cancel != NULL) {
+        pthread_mutex_lock(&cancel->mutex);
+        if (link->previous != NULL) {
+            link->previous->next = link->next;
+        } else {
+            cancel->links = link->next;
+        }
+        if (link->next != NULL) {
+            link->next->previous = link->previous;
+        }
+        pthread_mutex_unlock(&cancel->mutex);
     }
-    if (link->next != NULL) {
-        link->next->previous = link->previous;
-    }
-    pthread_mutex_unlock(&cancel->mutex);
+    lk_waker_done(&link->waker);
 }

@@ -6,16 +6,20 @@
 #include "base/waker.h"
 #include "lockkeeper/lockkeeper.h"
 
-/* One wait that a cancellation ends; lives as long as the wait. */
+/* One wait, with the waker that ends it; lives as long as the wait and does not move. */
 struct lk_cancel_link {
-    struct lk_waker *waker;
+    struct lk_waker waker;
+    lk_cancel *cancel; /* NULL: none can come */
     struct lk_cancel_link *next;
     struct lk_cancel_link *previous;
 };
 
-/* From here to lk_cancel_leave() the waker is thrown when the cancellation is; at once if it is
- * already. */
-void lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, struct lk_waker *waker);
-void lk_cancel_leave(lk_cancel *cancel, struct lk_cancel_link *link);
+/*
+ * From here to lk_cancel_leave() the link has a waker, which lk_cancel_now() throws; it is thrown
+ * at once if that was called before. cancel NULL: a waker alone. LK_OK, or LK_INTERNAL when the
+ * system is exhausted: then there is nothing to leave.
+ */
+lk_outcome lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, lk_error *error);
+void lk_cancel_leave(struct lk_cancel_link *link);
 
 #endif

@@ -24,6 +24,27 @@ lk_outcome lk_checked_copy(void *ret_known, size_t known_size, const void *given
     return LK_OK;
 }
 
+lk_outcome lk_checked_prefix(const lk_store *store, unsigned needed, const char *text,
+                             struct lk_path *path, const struct lk_path **ret_prefix,
+                             lk_error *error) {
+    lk_outcome outcome = needed != 0 ? lk_store_check_can(store, (enum lk_capability)needed, error)
+                                     : lk_store_check(store, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    *ret_prefix = text != NULL ? path : NULL;
+    return text != NULL ? lk_path_parse(lk_slice_of(text), path, error)
+                        : lk_error_clear(error, LK_OK);
+}
+
+lk_outcome lk_checked_path(const lk_store *store, unsigned needed, const char *text,
+                           struct lk_path *ret_path, lk_error *error) {
+    const struct lk_path *same;
+
+    return lk_checked_prefix(store, needed, text, ret_path, &same, error);
+}
+
 lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_t max,
                            lk_error *error) {
     size_t size = strnlen(text, max + 1);

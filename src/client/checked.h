@@ -25,6 +25,19 @@ lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
 lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_checked,
                              lk_error *error);
 
+/*
+ * A path of a store that this process may use and that is capable of `needed` (0: of anything).
+ * LK_OK with *ret_path, which borrows `text`, and a clear error; LK_INVALID, LK_UNSUPPORTED, or
+ * LK_INTERNAL after fork().
+ */
+lk_outcome lk_checked_path(const lk_store *store, unsigned needed, const char *text,
+                           struct lk_path *ret_path, lk_error *error);
+
+/* The same for a prefix: *ret_prefix is `path`, or NULL where `text` is. */
+lk_outcome lk_checked_prefix(const lk_store *store, unsigned needed, const char *text,
+                             struct lk_path *path, const struct lk_path **ret_prefix,
+                             lk_error *error);
+
 /* LK_UNSUPPORTED: a lease that outlives its process is meant, and the store has none such. */
 lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error);
 

@@ -28,7 +28,7 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "client/batch.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define SLEEP_US_MAX INT64_C(1000000) /* suspended time is noticed within this */
 #define ATTEMPT_US_MIN INT64_C(250000)
@@ -443,17 +443,16 @@ static void attend(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     }
 }
 
-/* A lease with which something is due by now: asleep, or still ready at its deadline. */
-static struct lk_lease *first_due(struct lk_keepalive *keepalive, int64_t now_us) {
+/* The lease with which something is due first, asleep or ready; NULL: there is no lease. */
+static struct lk_lease *first_due(struct lk_keepalive *keepalive) {
     struct lk_heap *const heaps[] = {&keepalive->fresh.asleep, &keepalive->fresh.ready,
                                      &keepalive->troubled.asleep, &keepalive->troubled.ready};
+    struct lk_heap *first = heaps[0];
 
-    for (size_t i = 0; i < sizeof heaps / sizeof heaps[0]; i++) {
-        if (first_key(heaps[i]) <= now_us) {
-            return lease_of(heaps[i]->first);
-        }
+    for (size_t i = 1; i < sizeof heaps / sizeof heaps[0]; i++) {
+        first = first_key(heaps[i]) < first_key(first) ? heaps[i] : first;
     }
-    return NULL;
+    return lease_of(first->first);
 }
 
 /* Sees to it that there are workers enough. Returns when to look again. */
@@ -476,38 +475,25 @@ static int64_t provide_workers(struct lk_keepalive *keepalive, int64_t now_us) {
     return keepalive->short_since_us + GROW_US;
 }
 
-/* When to look again, if nothing happens before. */
-static int64_t next_look_us(const struct lk_keepalive *keepalive, int64_t now_us) {
-    const struct lk_heap *const heaps[] = {&keepalive->fresh.asleep, &keepalive->fresh.ready,
-                                           &keepalive->troubled.asleep, &keepalive->troubled.ready};
-    int64_t next_us = LK_NEVER;
-
-    for (size_t i = 0; i < sizeof heaps / sizeof heaps[0]; i++) {
-        next_us = lk_min(next_us, first_key(heaps[i]));
-    }
-    if (keepalive->troubled.ready.first != NULL && keepalive->next_retry_us > now_us) {
-        next_us = lk_min(next_us, keepalive->next_retry_us);
-    }
-    return next_us;
-}
-
 static void *run_timekeeper(void *context) {
     struct lk_keepalive *keepalive = context;
 
     pthread_mutex_lock(&keepalive->mutex);
     while (!keepalive->is_closed) {
         int64_t now_us = lk_clock_now_us();
-        struct lk_lease *lease = first_due(keepalive, now_us);
-        int64_t until_us;
+        struct lk_lease *lease = first_due(keepalive);
+        int64_t until_us = lease != NULL ? lease->node.key : LK_NEVER;
         struct timespec end;
 
-        if (lease != NULL) {
+        if (until_us <= now_us) {
             keepalive->asleep_until_us = 0;
             attend(keepalive, lease);
             continue;
         }
-        until_us = provide_workers(keepalive, now_us);
-        until_us = lk_min(until_us, next_look_us(keepalive, now_us));
+        until_us = lk_min(until_us, provide_workers(keepalive, now_us));
+        if (keepalive->troubled.ready.first != NULL && keepalive->next_retry_us > now_us) {
+            until_us = lk_min(until_us, keepalive->next_retry_us);
+        }
         keepalive->asleep_until_us = until_us;
         if (until_us == LK_NEVER) {
             pthread_cond_wait(&keepalive->due, &keepalive->mutex);

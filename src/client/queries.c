@@ -19,49 +19,25 @@ static struct lk_patience patience_by_default(void) {
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
-/* Parses an optional prefix: *ret_used is NULL when there is none. */
-static lk_outcome parse_prefix(const char *prefix, struct lk_path *path,
-                               const struct lk_path **ret_used, lk_error *error) {
-    lk_outcome outcome = LK_OK;
-
-    if (prefix != NULL) {
-        outcome = lk_path_parse(lk_slice_of(prefix), path, error);
-    }
-    if (outcome == LK_OK) {
-        *ret_used = prefix != NULL ? path : NULL;
-    }
-    return outcome;
-}
-
 lk_outcome lk_list(lk_store *store, const char *prefix, lk_listing **ret_listing, lk_error *error) {
     const struct lk_patience patience = patience_by_default();
-    const struct lk_path *used = NULL;
+    const struct lk_path *used;
     struct lk_path path;
-    lk_outcome outcome = lk_store_check(store, error);
+    lk_outcome outcome = lk_checked_prefix(store, 0, prefix, &path, &used, error);
 
-    if (outcome == LK_OK) {
-        outcome = parse_prefix(prefix, &path, &used, error);
-    }
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_error_clear(error, LK_OK);
-    return store->engine->ops->list(store->engine, used, &patience, ret_listing, error);
+    return outcome == LK_OK
+               ? store->engine->ops->list(store->engine, used, &patience, ret_listing, error)
+               : outcome;
 }
 
 lk_outcome lk_show(lk_store *store, const char *path, lk_listing **ret_listing, lk_error *error) {
     const struct lk_patience patience = patience_by_default();
     struct lk_path parsed;
-    lk_outcome outcome = lk_store_check(store, error);
+    lk_outcome outcome = lk_checked_path(store, 0, path, &parsed, error);
 
-    if (outcome == LK_OK) {
-        outcome = lk_path_parse(lk_slice_of(path), &parsed, error);
-    }
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_error_clear(error, LK_OK);
-    return store->engine->ops->show(store->engine, &parsed, &patience, ret_listing, error);
+    return outcome == LK_OK
+               ? store->engine->ops->show(store->engine, &parsed, &patience, ret_listing, error)
+               : outcome;
 }
 
 /* ---- breaking -------------------------------------------------------------------------------- */
@@ -118,18 +94,13 @@ lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *re
 lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit **ret_audit,
                          lk_error *error) {
     const struct lk_patience patience = patience_by_default();
-    const struct lk_path *used = NULL;
+    const struct lk_path *used;
     struct lk_path path;
-    lk_outcome outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
+    lk_outcome outcome = lk_checked_prefix(store, LK_CAN_BREAK, prefix, &path, &used, error);
 
-    if (outcome == LK_OK) {
-        outcome = parse_prefix(prefix, &path, &used, error);
-    }
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_error_clear(error, LK_OK);
-    return store->engine->ops->audit(store->engine, used, &patience, ret_audit, error);
+    return outcome == LK_OK
+               ? store->engine->ops->audit(store->engine, used, &patience, ret_audit, error)
+               : outcome;
 }
 
 /* ---- examining ------------------------------------------------------------------------------- */

@@ -5,23 +5,14 @@
 #include "client/checked.h"
 #include "client/wait.h"
 
-static lk_outcome prepare(const lk_store *store, const char *text, struct lk_path *ret_path,
-                          lk_error *error) {
-    lk_outcome outcome = lk_store_check_can(store, LK_CAN_VALUES, error);
-
-    return outcome == LK_OK ? lk_path_parse(lk_slice_of(text), ret_path, error) : outcome;
-}
-
 lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_path parsed;
-    lk_outcome outcome = prepare(store, path, &parsed, error);
+    lk_outcome outcome = lk_checked_path(store, LK_CAN_VALUES, path, &parsed, error);
 
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_error_clear(error, LK_OK);
-    return store->engine->ops->value_get(store->engine, &parsed, &patience, ret_value, error);
+    return outcome == LK_OK
+               ? store->engine->ops->value_get(store->engine, &parsed, &patience, ret_value, error)
+               : outcome;
 }
 
 lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner, uint64_t token,
@@ -35,7 +26,7 @@ lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner, ui
                 .bytes = {.bytes = bytes, .size = size}},
     };
     struct lk_decision decision;
-    lk_outcome outcome = prepare(store, path, &command.put.path, error);
+    lk_outcome outcome = lk_checked_path(store, LK_CAN_VALUES, path, &command.put.path, error);
 
     if (outcome == LK_OK) {
         outcome = lk_checked_value(bytes, size, error);

@@ -10,14 +10,14 @@
 
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "base/random.h"
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define LOOK_MIN_US INT64_C(10000)       /* a request near its end is not looked at more often */
@@ -26,7 +26,6 @@ enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
 #define HOLD_FIRST_US INT64_C(500000) /* R14: some places of a split request, while another waits */
 #define HOLD_MAX_US INT64_C(8000000)
-#define PAUSE_MIN_US INT64_C(2000)
 #define PAUSE_FIRST_US INT64_C(10000)
 #define PAUSE_MAX_US INT64_C(250000)
 
@@ -42,9 +41,8 @@ struct wait {
     struct lk_wait_entry entry;   /* what stood in line at the last answer */
     bool is_split;                /* R14: stands in line at one place, and holds those before it */
     struct lk_batch_line line;    /* of a split request */
-    int64_t hold_us;              /* how long it holds them at most; grows */
     int64_t hold_end_us;          /* then they are given back; LK_NEVER: none is held */
-    int64_t pause_us;             /* before it begins again */
+    uint32_t retries;             /* how many times they were given back: it begins again */
     bool is_forgotten;            /* the store had lost the request, and it was asked for again */
     bool is_ours;                 /* this wait put the request there */
     bool is_asked_twice;          /* a grant whose answer was slow was asked for again */
@@ -207,26 +205,21 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
  * is reached in the end.
  */
 static lk_outcome begin_again(struct wait *wait) {
-    struct lk_random random = {lk_random_draw()};
-    int64_t pause_us = lk_random_between(&random, PAUSE_MIN_US, wait->pause_us);
+    int64_t pause_us = lk_backoff_delay(PAUSE_FIRST_US, PAUSE_MAX_US, wait->retries++);
 
     lk_batch_leave_line(wait->store->engine, &wait->command.ask, &wait->line);
     wait->hold_end_us = LK_NEVER;
-    wait->hold_us = lk_min(wait->hold_us * 2, HOLD_MAX_US);
-    wait->pause_us = lk_min(wait->pause_us * 2, PAUSE_MAX_US);
     pause_us = lk_min(pause_us, lk_max(wait->end_us - lk_clock_now_us(), 0));
     return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
 }
 
 /* R14: while it waits for one place, a split request holds others for a bounded time only. */
 static void bound_hold(struct wait *wait) {
-    struct lk_random random = {lk_random_draw()};
-
     if (wait->line.held == 0) {
         wait->hold_end_us = LK_NEVER;
     } else if (wait->hold_end_us == LK_NEVER) {
         wait->hold_end_us =
-            lk_clock_now_us() + lk_random_between(&random, wait->hold_us / 2, wait->hold_us);
+            lk_clock_now_us() + lk_backoff_delay(HOLD_FIRST_US, HOLD_MAX_US, wait->retries);
     }
 }
 
@@ -341,44 +334,35 @@ static lk_outcome wait_in_line(struct wait *wait) {
 lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
                        struct lk_decision *ret_decision, int64_t *ret_sent_us) {
     const lk_request *request = &checked->request;
-    struct lk_waker waker;
     struct lk_cancel_link link;
     struct wait wait = {
         .store = store,
         .checked = checked,
         .command = {.kind = LK_COMMAND_ASK, .ask = ask_from(checked)},
-        .waker = &waker,
+        .waker = &link.waker,
         .outage = lk_outage_new(store->engine),
         .decision = ret_decision,
         .end_us = lk_wait_instant_after(request->wait_ms),
-        .hold_us = HOLD_FIRST_US,
         .hold_end_us = LK_NEVER,
         .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
-        .pause_us = PAUSE_FIRST_US,
         .is_ours = checked->is_owner_made,
     };
 
     *ret_sent_us = 0;
     lk_decision_begin(ret_decision, NULL);
-    if (!lk_waker_init(&waker)) {
-        return lk_decision_fail(ret_decision, LK_INTERNAL, "the system has no more conditions");
-    }
-    if (request->cancel != NULL) {
-        lk_cancel_join(request->cancel, &link, &waker);
+    if (lk_cancel_join(request->cancel, &link, &ret_decision->error) != LK_OK) {
+        return LK_INTERNAL;
     }
     if (request->style == LK_WAIT && request->wait_ms > 0) {
         (void)wait_in_line(&wait);
     } else {
         const struct lk_patience patience = {
-            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &waker};
+            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &link.waker};
 
         /* A wait of no time is a try. */
         (void)ask_store(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY, &patience);
     }
-    if (request->cancel != NULL) {
-        lk_cancel_leave(request->cancel, &link);
-    }
-    lk_waker_done(&waker);
+    lk_cancel_leave(&link);
     ret_decision->result.requeued = wait.is_forgotten || wait.line.is_forgotten;
     *ret_sent_us = wait.sent_us;
     return ret_decision->error.outcome;

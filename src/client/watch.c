@@ -141,20 +141,12 @@ static lk_outcome await(lk_watch *watch, int64_t end_us, struct lk_waker *waker,
 static lk_outcome await_or_cancel(lk_watch *watch, int64_t end_us, lk_cancel *cancel,
                                   lk_error *error) {
     struct lk_cancel_link link;
-    struct lk_waker waker;
-    lk_outcome outcome;
+    lk_outcome outcome = lk_cancel_join(cancel, &link, error);
 
-    if (!lk_waker_init(&waker)) {
-        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+    if (outcome == LK_OK) {
+        outcome = await(watch, end_us, &link.waker, error);
+        lk_cancel_leave(&link);
     }
-    if (cancel != NULL) {
-        lk_cancel_join(cancel, &link, &waker);
-    }
-    outcome = await(watch, end_us, &waker, error);
-    if (cancel != NULL) {
-        lk_cancel_leave(cancel, &link);
-    }
-    lk_waker_done(&waker);
     return outcome;
 }
 

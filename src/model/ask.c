@@ -300,7 +300,7 @@ static void convert(struct asking *asking, lk_id id, uint64_t ticket, uint64_t t
 }
 
 /* Grants what waits after a conversion, and the owner's requests that it may cover now. */
-static void settle_around(struct asking *asking, lk_id id) {
+static void grant_waiters_around(struct asking *asking, lk_id id) {
     struct lk_released_nodes released;
 
     lk_released_nodes_of(asking->model, id, &released);
@@ -349,7 +349,7 @@ static void strengthen_held(struct asking *asking, lk_id id) {
     lk_request_keep_draw(model, id, request->token);
     lk_change_add(model, LK_CHANGE_CONVERTED, id);
     refresh(asking, id);
-    settle_around(asking, id);
+    grant_waiters_around(asking, id);
     answer_state(asking, id);
 }
 
@@ -367,7 +367,7 @@ static void ask_held(struct asking *asking, lk_id id, enum change change) {
     }
     refresh(asking, id);
     if (change == NO_STRONGER) {
-        settle_around(asking, id);
+        grant_waiters_around(asking, id);
     }
     answer_state(asking, id);
 }
@@ -413,7 +413,7 @@ static void ask_waiting(struct asking *asking, lk_id id, enum change change) {
     }
     refresh(asking, id);
     if (change != UNCHANGED) {
-        settle_around(asking, id);
+        grant_waiters_around(asking, id);
     }
     if ((change != UNCHANGED || model->may_hide_cycle) && withdraw_if_deadlocked(asking, id)) {
         return; /* also when it has just been granted, past a request that its owner waits for */

@@ -128,7 +128,7 @@ static const char *check_request(const struct lk_model *model, lk_id id) {
             return "R4: a root has forgotten a draw";
         }
     }
-    if (request->state == LK_STATE_WAITING && !model->is_unsettled
+    if (request->state == LK_STATE_WAITING && !model->needs_grant_pass
         && lk_probe_check(model, &probe, NULL) == LK_VERDICT_GRANT) {
         return "R7: a request waits that could be granted";
     }

@@ -109,7 +109,7 @@ static uint32_t sift_down(struct lk_model *model, uint32_t at, int64_t key, lk_i
 }
 
 /* Puts (key, id) at its position; the hole is at `at`. */
-static void settle_in(struct lk_model *model, uint32_t at, int64_t key, lk_id id) {
+static void put_in_order(struct lk_model *model, uint32_t at, int64_t key, lk_id id) {
     uint32_t up = sift_up(model, at, key, id);
     put(model, up != at ? up : sift_down(model, at, key, id), key, id);
 }
@@ -126,7 +126,7 @@ void lk_deadlines_move(struct lk_model *model, lk_id request, int64_t at_us) {
     uint32_t at = lk_request_at(model, request)->deadline_at;
 
     assert(model->deadlines.ids[at] == request);
-    settle_in(model, at, at_us, request);
+    put_in_order(model, at, at_us, request);
 }
 
 void lk_deadlines_remove(struct lk_model *model, lk_id request) {
@@ -137,7 +137,7 @@ void lk_deadlines_remove(struct lk_model *model, lk_id request) {
     assert(at < heap->count && heap->ids[at] == request);
     last = --heap->count;
     if (at != last) {
-        settle_in(model, at, heap->keys[last], heap->ids[last]);
+        put_in_order(model, at, heap->keys[last], heap->ids[last]);
     }
 }
 

@@ -26,7 +26,7 @@ enum { CURSORS_PER_NODE = 2 * LK_PATH_DEPTH_MAX };
 struct front {
     lk_id node;
     size_t count;
-    lk_id places[CURSORS_PER_NODE]; /* the position in each list; 0: at its end, or dropped */
+    lk_id positions[CURSORS_PER_NODE]; /* the position in each list; 0: at its end, or dropped */
     bool has_dropped_exclusive;
 };
 
@@ -52,7 +52,7 @@ void lk_released_nodes_of(const struct lk_model *model, lk_id request,
 /* ---- granting ---- */
 
 /* Schedules a check of all the waiting requests of an owner, from the first. */
-static void look_at_owner(struct pass *pass, lk_id id) {
+static void schedule_owner(struct pass *pass, lk_id id) {
     struct lk_waits *waits;
 
     if (lk_owner_waiting(pass->model, id) == 0) {
@@ -97,7 +97,7 @@ static void grant(struct pass *pass, lk_id id) {
     }
     lk_change_add(model, LK_CHANGE_GRANTED, id);
     note_overtaking(model, request);
-    look_at_owner(pass, request->owner); /* R8: it may cover others of them */
+    schedule_owner(pass, request->owner); /* R8: it may cover others of them */
 }
 
 /*
@@ -113,7 +113,7 @@ static void note_exhaustion(struct pass *pass, const struct lk_probed_part *part
     }
 }
 
-static void judge(struct pass *pass, lk_id id) {
+static void check_and_grant(struct pass *pass, lk_id id) {
     struct lk_probe probe;
     size_t part;
     enum lk_verdict verdict;
@@ -137,7 +137,7 @@ static void add_list(struct pass *pass, struct front *front, lk_id queue, enum l
     lk_id queue_entry = lk_wait_queue_at(pass->model, queue)->lists[kind].first;
 
     if (queue_entry != 0) {
-        front->places[front->count++] = queue_entry;
+        front->positions[front->count++] = queue_entry;
     }
 }
 
@@ -170,9 +170,10 @@ static bool is_exclusive_list(uint8_t list) {
 
 static void drop_lists(const struct pass *pass, struct front *front, bool all) {
     for (size_t i = 0; i < front->count; i++) {
-        if (front->places[i] != 0
-            && (all || is_exclusive_list(lk_queue_entry_at(pass->model, front->places[i])->list))) {
-            front->places[i] = 0;
+        if (front->positions[i] != 0
+            && (all
+                || is_exclusive_list(lk_queue_entry_at(pass->model, front->positions[i])->list))) {
+            front->positions[i] = 0;
         }
     }
 }
@@ -190,11 +191,11 @@ static bool is_exhausted(const struct pass *pass, lk_id node, uint8_t list) {
 static void close_way(struct pass *pass, struct front *front, lk_id owner, bool exclusive) {
     if (exclusive) {
         drop_lists(pass, front, true);
-        look_at_owner(pass, owner);
+        schedule_owner(pass, owner);
     } else if (!front->has_dropped_exclusive) {
         front->has_dropped_exclusive = true;
         drop_lists(pass, front, false);
-        look_at_owner(pass, owner);
+        schedule_owner(pass, owner);
     }
 }
 
@@ -210,10 +211,10 @@ static lk_id next_candidate(const struct pass *pass) {
         const struct front *front = &pass->fronts[f];
         for (size_t i = 0; i < front->count; i++) {
             const struct lk_queue_entry *queue_entry;
-            if (front->places[i] == 0) {
+            if (front->positions[i] == 0) {
                 continue;
             }
-            queue_entry = lk_queue_entry_at(model, front->places[i]);
+            queue_entry = lk_queue_entry_at(model, front->positions[i]);
             if (best == 0 || lk_queue_entry_ticket(model, queue_entry) < best_ticket) {
                 best = lk_queue_entry_request(model, queue_entry);
                 best_ticket = lk_request_at(model, best)->ticket;
@@ -250,14 +251,14 @@ static void step_front(struct pass *pass, struct front *front, lk_id request, bo
     *ret_closes = false;
     *ret_exclusive = false;
     for (size_t i = 0; i < front->count; i++) {
-        while (
-            front->places[i] != 0
-            && lk_queue_entry_request(pass->model, lk_queue_entry_at(pass->model, front->places[i]))
-                   == request) {
+        while (front->positions[i] != 0
+               && lk_queue_entry_request(pass->model,
+                                         lk_queue_entry_at(pass->model, front->positions[i]))
+                      == request) {
             bool exclusive;
             lk_id node;
             uint8_t list;
-            if (step_list(pass, front, &front->places[i], &exclusive, &node, &list)) {
+            if (step_list(pass, front, &front->positions[i], &exclusive, &node, &list)) {
                 *ret_closes = true;
                 *ret_exclusive = *ret_exclusive || exclusive;
             }
@@ -268,12 +269,12 @@ static void step_front(struct pass *pass, struct front *front, lk_id request, bo
 /* After the check: drops each shared list that has been exhausted. */
 static void drop_exhausted(const struct pass *pass, struct front *front) {
     for (size_t i = 0; i < front->count; i++) {
-        if (front->places[i] != 0) {
+        if (front->positions[i] != 0) {
             const struct lk_queue_entry *queue_entry =
-                lk_queue_entry_at(pass->model, front->places[i]);
+                lk_queue_entry_at(pass->model, front->positions[i]);
             if (!is_exclusive_list(queue_entry->list)
                 && is_exhausted(pass, queue_entry->node, queue_entry->list)) {
-                front->places[i] = 0;
+                front->positions[i] = 0;
             }
         }
     }
@@ -288,7 +289,7 @@ static void step_owner(const struct pass *pass, lk_id owner, lk_id request) {
     }
 }
 
-static void look_at(struct pass *pass, lk_id request) {
+static void visit(struct pass *pass, lk_id request) {
     lk_id owner = lk_request_at(pass->model, request)->owner;
     bool closes[LK_PARTS_MAX];
     bool exclusive[LK_PARTS_MAX];
@@ -297,7 +298,7 @@ static void look_at(struct pass *pass, lk_id request) {
         step_front(pass, &pass->fronts[f], request, &closes[f], &exclusive[f]);
     }
     step_owner(pass, owner, request);
-    judge(pass, request);
+    check_and_grant(pass, request);
     for (size_t f = 0; f < pass->front_count; f++) {
         if (closes[f]) {
             close_way(pass, &pass->fronts[f], owner, exclusive[f]);
@@ -310,7 +311,7 @@ static void look_at(struct pass *pass, lk_id request) {
  * R8: the owner of an exclusive lease here or above passes all that wait here. If that owner waits
  * here too, it waits for a limit, which may have room now. Dropped lists do not matter to it.
  */
-static void look_at_coverer(struct pass *pass, lk_id node) {
+static void schedule_covering_owner(struct pass *pass, lk_id node) {
     const struct lk_model *model = pass->model;
     lk_id queue = lk_node_at(model, node)->queue;
 
@@ -320,7 +321,7 @@ static void look_at_coverer(struct pass *pass, lk_id node) {
     for (; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         lk_id first = lk_node_at(model, node)->holders;
         if (first != 0 && lk_part_entry_is_exclusive(lk_part_entry_at(model, first))) {
-            look_at_owner(pass, lk_part_entry_owner(model, lk_part_entry_at(model, first)));
+            schedule_owner(pass, lk_part_entry_owner(model, lk_part_entry_at(model, first)));
             return; /* all exclusive leases on the way up have this owner */
         }
     }
@@ -341,13 +342,13 @@ void lk_grant_waiters(struct lk_model *model, const struct lk_released_nodes *re
     pass.front_count = 0;
     for (size_t i = 0; i < released->count; i++) {
         open_front(&pass, released->nodes[i]);
-        look_at_coverer(&pass, released->nodes[i]);
+        schedule_covering_owner(&pass, released->nodes[i]);
     }
     if (released->owner != 0) {
-        look_at_owner(&pass, released->owner);
+        schedule_owner(&pass, released->owner);
     }
     while ((candidate = next_candidate(&pass)) != 0) {
-        look_at(&pass, candidate);
+        visit(&pass, candidate);
     }
     model->mark++; /* invalidates the sums and marks of this pass */
 }
@@ -440,7 +441,7 @@ void lk_grant_all_waiters(struct lk_model *model, struct lk_times times) {
             id = again;
         }
         at += at < count && model->scratch[at] == id;
-        look_at(&pass, id);
+        visit(&pass, id);
     }
     model->mark++;
 }

@@ -27,7 +27,7 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_pool_init(&model->owners, allocator, sizeof(struct lk_owner));
     lk_pool_init(&model->waits, allocator, sizeof(struct lk_waits));
     lk_pool_init(&model->queues, allocator, sizeof(struct lk_wait_queue));
-    lk_pool_init(&model->places, allocator, sizeof(struct lk_queue_entry));
+    lk_pool_init(&model->queue_entries, allocator, sizeof(struct lk_queue_entry));
     lk_pool_init(&model->values, allocator, sizeof(struct lk_kept_value));
     lk_pool_init(&model->items, allocator, sizeof(struct lk_item));
     lk_pool_init(&model->works, allocator, sizeof(struct lk_work));
@@ -94,7 +94,7 @@ void lk_model_free(struct lk_model *model) {
     lk_pool_done(&model->owners);
     lk_pool_done(&model->waits);
     lk_pool_done(&model->queues);
-    lk_pool_done(&model->places);
+    lk_pool_done(&model->queue_entries);
     lk_pool_done(&model->values);
     lk_pool_done(&model->items);
     lk_pool_done(&model->works);
@@ -155,13 +155,13 @@ static void reset_effects(struct lk_model *model) {
 }
 
 /* After a restore: grants requests that have become grantable while no step was taken. */
-static bool settle_restored(struct lk_model *model, struct lk_times times) {
-    if (model->is_unsettled) {
+static bool grant_restored(struct lk_model *model, struct lk_times times) {
+    if (model->needs_grant_pass) {
         if (!lk_changes_reserve(model, 0) || !lk_grant_reserve(model, 0)) {
             return false;
         }
         lk_grant_all_waiters(model, times);
-        model->is_unsettled = false;
+        model->needs_grant_pass = false;
     }
     return true;
 }
@@ -175,7 +175,7 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_c
     if (model->waiting == 0) {
         model->may_hide_cycle = false;
     }
-    if (!lk_step_perish(model, times) || !settle_restored(model, times)) {
+    if (!lk_step_perish(model, times) || !grant_restored(model, times)) {
         lk_answer_exhausted(model);
         return &model->effects;
     }

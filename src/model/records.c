@@ -123,7 +123,7 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
     lk_request_enter(model, id, record->state, record->deadline_us);
     remember_draws(model, request);
     lk_model_restore_next_id(model, record->id + 1);
-    model->is_unsettled = true;
+    model->needs_grant_pass = true;
     model->may_hide_cycle = true; /* it may have been so before */
     return LK_OK;
 }

@@ -105,7 +105,7 @@ struct lk_waits {
     lk_id first;        /* ring, the smallest ticket first; 0: none waits now */
     uint32_t mark;      /* of the pass or search that has this owner in its list */
     lk_id next_owner;   /* in that list */
-    lk_id next_request; /* a pass: the one to look at next */
+    lk_id next_request; /* a pass: the one to check next */
     lk_id waited_by;    /* a search: the owner through which it came here */
 };
 
@@ -212,7 +212,7 @@ struct lk_model {
     struct lk_pool owners;
     struct lk_pool waits;
     struct lk_pool queues;
-    struct lk_pool places;
+    struct lk_pool queue_entries;
     struct lk_pool values;
     struct lk_pool items;
     struct lk_pool works;
@@ -238,7 +238,7 @@ struct lk_model {
     uint32_t live;
     uint32_t waiting;
     uint32_t mark;            /* numbers the passes and searches */
-    bool is_unsettled;        /* restored since the last step: a waiting request may be grantable */
+    bool needs_grant_pass;    /* restored since the last step: a waiting request may be grantable */
     bool may_hide_cycle;      /* a cycle of owners may exist that no ask has found: see ask.c */
     uint32_t claims;          /* live requests that are claims (R16) */
     uint32_t step_mark;       /* numbers the steps */
@@ -291,7 +291,7 @@ static inline struct lk_wait_queue *lk_wait_queue_at(const struct lk_model *mode
 }
 
 static inline struct lk_queue_entry *lk_queue_entry_at(const struct lk_model *model, lk_id id) {
-    return lk_pool_at(&model->places, id);
+    return lk_pool_at(&model->queue_entries, id);
 }
 
 static inline struct lk_kept_value *lk_kept_value_at(const struct lk_model *model, lk_id id) {

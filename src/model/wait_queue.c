@@ -14,7 +14,7 @@ bool lk_wait_queue_reserve(struct lk_model *model, lk_id node) {
     }
     /* Enough for all parts of a request: reservations of several parts do not add up. */
     return lk_pool_reserve(&model->queues, depth * LK_PARTS_MAX)
-           && lk_pool_reserve(&model->places, (depth + 1) * LK_PARTS_MAX);
+           && lk_pool_reserve(&model->queue_entries, (depth + 1) * LK_PARTS_MAX);
 }
 
 static struct lk_wait_queue *queue_of(struct lk_model *model, lk_id node_id) {
@@ -51,7 +51,7 @@ static void insert(struct lk_model *model, struct lk_wait_list *list, lk_id id, 
 
 static void stand_in(struct lk_model *model, lk_id entry_id, lk_id node, enum lk_list_kind kind) {
     struct lk_part_entry *entry = lk_part_entry_at(model, entry_id);
-    lk_id id = lk_pool_take(&model->places);
+    lk_id id = lk_pool_take(&model->queue_entries);
     struct lk_queue_entry *queue_entry = lk_queue_entry_at(model, id);
     struct lk_wait_queue *queue = queue_of(model, node);
 
@@ -151,7 +151,7 @@ void lk_wait_queue_leave(struct lk_model *model, lk_id entry_id) {
         const struct lk_queue_entry *queue_entry = lk_queue_entry_at(model, id);
         lk_id next = queue_entry->next_queue_entry;
         leave_list(model, id);
-        lk_pool_give(&model->places, id);
+        lk_pool_give(&model->queue_entries, id);
         id = next;
     }
     entry->first_queue_entry = 0;

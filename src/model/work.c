@@ -11,7 +11,6 @@
 
 #include "model/deadlock.h"
 #include "model/grant.h"
-#include "model/hash.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/steps.h"

@@ -320,8 +320,8 @@ static void check_accepted(const struct typed *typed) {
     }
     assert_non_null(line->command);
     assert_int_equal(line->given & ~line->command->options, 0);
-    assert_in_range(line->word_count, (unsigned)line->command->words_min,
-                    (unsigned)line->command->words_max);
+    assert_in_range(line->word_count, (unsigned)line->command->words.min,
+                    (unsigned)line->command->words.max);
     assert_true((line->tail != NULL) == line->command->has_tail);
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
         const struct lk_option *option = lk_option_at((enum lk_option_id)id);

@@ -60,8 +60,8 @@ static void check_accepted(const struct arguments *arguments, const struct lk_co
     const struct lk_cli_command *command = line->command;
 
     FUZZ_DEMAND(command != NULL && (line->given & ~command->options) == 0);
-    FUZZ_DEMAND(line->word_count >= (size_t)command->words_min);
-    FUZZ_DEMAND(line->word_count <= (size_t)command->words_max);
+    FUZZ_DEMAND(line->word_count >= (size_t)command->words.min);
+    FUZZ_DEMAND(line->word_count <= (size_t)command->words.max);
     FUZZ_DEMAND(command->has_tail == (line->tail != NULL));
     FUZZ_DEMAND(line->tail == NULL || is_argument(arguments, line->tail[0]));
     for (size_t i = 0; i < line->word_count; i++) {

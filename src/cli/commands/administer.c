@@ -90,19 +90,15 @@ static int say_audit(const struct lk_cli *cli, const lk_audit *audit) {
     return 0;
 }
 
-int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
-    lk_audit *audit = NULL;
+int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    lk_audit *audit;
     lk_error error;
     int exit_code;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
+    if (lk_audit_read(store, line->words[0], &audit, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
     }
-    lk_outcome outcome =
-        lk_audit_read(store, line->word_count > 0 ? line->words[0] : NULL, &audit, &error);
-    exit_code = outcome == LK_OK ? say_audit(cli, audit) : lk_say_failure(cli, outcome, error.text);
+    exit_code = say_audit(cli, audit);
     lk_audit_free(audit);
-    lk_close(store);
     return exit_code;
 }

@@ -5,7 +5,6 @@
 
 #include "cli/print/human.h"
 #include "cli/print/say.h"
-#include "cli/print/table.h"
 #include "form/form.h"
 
 static int say_items(const struct lk_cli *cli, const char *queue, const lk_item_list *list) {
@@ -47,9 +46,7 @@ static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
         add_time(&table, item);
         lk_table_add(&table, item->owner != NULL ? item->owner : "");
     }
-    bool written = lk_table_write(&table, cli->out, cli->colour);
-    lk_table_close(&table);
-    return written ? 0 : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    return lk_say_table(cli, &table);
 }
 
 int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line) {

@@ -2,7 +2,6 @@
 /* lk ls: each part of every live request. */
 #include "cli/print/entry.h"
 #include "cli/print/say.h"
-#include "cli/print/table.h"
 
 static void add_row(struct lk_table *table, const lk_entry *entry) {
     char mode[LK_ENTRY_MODE_SIZE];
@@ -30,28 +29,18 @@ static int write_table(const struct lk_cli *cli, const lk_listing *listing) {
     for (size_t i = 0; i < listing->count; i++) {
         add_row(&table, &listing->entries[i]);
     }
-    bool written = lk_table_write(&table, cli->out, cli->colour);
-    lk_table_close(&table);
-    return written ? 0 : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    return lk_say_table(cli, &table);
 }
 
-int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
-    lk_listing *listing = NULL;
+int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    lk_listing *listing;
     lk_error error;
     int exit_code;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
+    if (lk_list(store, line->words[0], &listing, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
     }
-    lk_outcome outcome =
-        lk_list(store, line->word_count > 0 ? line->words[0] : NULL, &listing, &error);
-    if (outcome != LK_OK) {
-        exit_code = lk_say_failure(cli, outcome, error.text);
-    } else {
-        exit_code = cli->json ? lk_entries_say(cli, listing, false) : write_table(cli, listing);
-    }
+    exit_code = cli->json ? lk_entries_say(cli, listing, false) : write_table(cli, listing);
     lk_listing_free(listing);
-    lk_close(store);
     return exit_code;
 }

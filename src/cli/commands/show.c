@@ -5,7 +5,6 @@
 
 #include "cli/print/entry.h"
 #include "cli/print/say.h"
-#include "cli/print/table.h"
 #include "cli/print/wait_graph.h"
 
 /* How many listings are read to follow a chain that leaves the path of the command. */
@@ -120,7 +119,7 @@ static void add_request(const struct lk_cli *cli, struct lk_table *table,
     }
 }
 
-static bool write_requests(const struct lk_cli *cli, const struct seen *seen) {
+static int write_requests(const struct lk_cli *cli, const struct seen *seen) {
     static const char *const titles[] = {"STATE", "OWNER",        "AGE",
                                          "LEFT",  "TOKEN/TICKET", "PARTS (NOTE)"};
     const lk_listing *listing = seen->listings[0];
@@ -136,44 +135,37 @@ static bool write_requests(const struct lk_cli *cli, const struct seen *seen) {
         }
         add_request(cli, &table, seen->waits, parts, count);
     }
-    bool written = lk_table_write(&table, cli->out, cli->colour);
-    lk_table_close(&table);
-    return written;
+    return lk_say_table(cli, &table);
 }
 
+/* Takes over the listing. */
 static int show(const struct lk_cli *cli, lk_store *store, const char *path, lk_listing *listing) {
     struct seen seen = {.listings = {listing}, .count = 1};
+    int exit_code = 0;
 
-    if (listing->count == 0) {
-        if (!cli->quiet) {
-            (void)fprintf(cli->out, "no request holds %s or waits for it\n", path);
-        }
-        lk_listing_free(listing);
-        return 0;
+    if (listing->count > 0) {
+        exit_code = look_further(store, &seen)
+                        ? write_requests(cli, &seen)
+                        : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    } else if (!cli->quiet) {
+        (void)fprintf(cli->out, "no request holds %s or waits for it\n", path);
     }
-    bool written = look_further(store, &seen) && write_requests(cli, &seen);
     close_seen(&seen);
-    return written ? 0 : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    return exit_code;
 }
 
-int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
-    lk_listing *listing = NULL;
+int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    lk_listing *listing;
     lk_error error;
     int exit_code;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
+    if (lk_show(store, line->words[0], &listing, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
     }
-    lk_outcome outcome = lk_show(store, line->words[0], &listing, &error);
-    if (outcome != LK_OK) {
-        exit_code = lk_say_failure(cli, outcome, error.text);
-    } else if (cli->json) {
-        exit_code = lk_entries_say(cli, listing, true);
-        lk_listing_free(listing);
-    } else {
-        exit_code = show(cli, store, line->words[0], listing);
+    if (!cli->json) {
+        return show(cli, store, line->words[0], listing);
     }
-    lk_close(store);
+    exit_code = lk_entries_say(cli, listing, true);
+    lk_listing_free(listing);
     return exit_code;
 }

@@ -72,28 +72,23 @@ static void write_report(const struct lk_cli *cli, const lk_report *report) {
     }
 }
 
-int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
-    lk_report *report = NULL;
+int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    lk_report *report;
     lk_error error;
-    int exit_code;
+    int exit_code = 0;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
+    (void)line;
+    if (lk_examine(store, &report, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
     }
-    lk_outcome outcome = lk_examine(store, &report, &error);
-    if (outcome != LK_OK) {
-        exit_code = lk_say_failure(cli, outcome, error.text);
-    } else if (cli->json) {
+    if (cli->json) {
         struct lk_object object;
         lk_form_write_report(lk_object_begin(&object), report);
         exit_code = lk_say_object(cli, LK_OK, &object);
     } else {
         write_report(cli, report);
-        exit_code = 0;
     }
     lk_report_free(report);
-    lk_close(store);
     return exit_code;
 }
 
@@ -150,7 +145,7 @@ static lk_outcome dialect_of_store(const struct lk_command_line *line,
 }
 
 int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) {
-    const char *name = line->word_count > 0 ? line->words[0] : NULL;
+    const char *name = line->words[0];
     const struct dialect *dialect = NULL;
     lk_outcome outcome = LK_OK;
     lk_error error;

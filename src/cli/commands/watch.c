@@ -143,19 +143,22 @@ static int follow(const struct lk_cli *cli, lk_watch *watch, lk_cancel *cancel) 
     return exit_code;
 }
 
-static int watch_store(const struct lk_cli *cli, const struct lk_command_line *line,
-                       lk_store *store) {
+int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     lk_watch_options options = {
         .size = sizeof options,
-        .prefix = line->word_count > 0 ? line->words[0] : NULL,
+        .prefix = line->words[0],
         .after = (uint64_t)lk_command_line_number(line, LK_OPTION_AFTER, 0),
     };
-    struct lk_interrupt *interrupt = lk_interrupt_open();
+    struct lk_interrupt *interrupt;
     lk_watch *watch;
     lk_error error;
     int signal_number;
     int exit_code;
 
+    if (lk_cli_check_shared(store, &error) != LK_OK) {
+        return lk_say_failure(cli, LK_UNSUPPORTED, error.text);
+    }
+    interrupt = lk_interrupt_open();
     if (interrupt == NULL) {
         return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
     }
@@ -168,21 +171,4 @@ static int watch_store(const struct lk_cli *cli, const struct lk_command_line *l
     }
     signal_number = lk_interrupt_close(interrupt);
     return signal_number != 0 ? EXIT_SIGNAL + signal_number : exit_code;
-}
-
-int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
-    lk_error error;
-    int exit_code;
-
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
-    }
-    if (lk_cli_check_shared(store, &error) == LK_OK) {
-        exit_code = watch_store(cli, line, store);
-    } else {
-        exit_code = lk_say_failure(cli, LK_UNSUPPORTED, error.text);
-    }
-    lk_close(store);
-    return exit_code;
 }

@@ -72,7 +72,7 @@ static int say_claim(const struct lk_cli *cli, const lk_claim_info *claim) {
     return 0;
 }
 
-static int claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     char made_owner[LK_OWNER_TEXT_SIZE];
     struct lk_interrupt *interrupt = lk_interrupt_open();
     lk_claim_info *info = NULL;
@@ -109,62 +109,39 @@ static int claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     return exit_code;
 }
 
-int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
-    int exit_code;
-
-    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
-        exit_code = claim(cli, line, store);
-        lk_close(store);
-    }
-    return exit_code;
-}
-
 /* ---- finish ---------------------------------------------------------------------------------- */
 
 /* `delay_ms` NULL: the work is done; else it is given back for so long. */
-static int finish(const struct lk_cli *cli, const struct lk_command_line *line,
+static int finish(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store,
                   const int64_t *delay_ms) {
     char made_owner[LK_OWNER_TEXT_SIZE];
     const char *owner = lk_ask_owner(line, made_owner);
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
     lk_outcome outcome;
-    lk_store *store;
     lk_error error;
-    int exit_code;
 
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
-    }
     if (delay_ms == NULL) {
         outcome = lk_done(store, line->words[0], line->words[1], owner, token, &error);
     } else {
         outcome = lk_retry(store, line->words[0], line->words[1], owner, token, *delay_ms, &error);
     }
-    lk_close(store);
     return outcome == LK_LOST && owner == made_owner ? lk_say_lost_by_shell(cli, owner, error.text)
                                                      : lk_say_done(cli, outcome, &error);
 }
 
-int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line) {
-    return finish(cli, line, NULL);
+int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    return finish(cli, line, store, NULL);
 }
 
-int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line) {
+int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     int64_t delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0);
 
-    return finish(cli, line, &delay_ms);
+    return finish(cli, line, store, &delay_ms);
 }
 
-int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line) {
-    lk_store *store;
+int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     lk_error error;
-    int exit_code;
-
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
-    }
     lk_outcome outcome = lk_unpark(store, line->words[0], line->words[1], &error);
-    lk_close(store);
+
     return lk_say_done(cli, outcome, &error);
 }

@@ -208,8 +208,8 @@ static void take_command(struct reader *reader) {
                      like != NULL ? like->name : "", like != NULL ? "\"?" : "");
         return;
     }
-    line->word_count--;
     memmove(line->words, line->words + 1, line->word_count * sizeof line->words[0]);
+    line->word_count--;
 }
 
 /* Every option given must be one of the command's, and contradict none of the others. */
@@ -236,14 +236,14 @@ static lk_outcome check_options(const struct lk_command_line *line, lk_error *er
 static lk_outcome check_words(const struct lk_command_line *line, lk_error *error) {
     const struct lk_cli_command *command = line->command;
 
-    if (line->word_count < (size_t)command->words_min && (line->given & command->for_words) == 0) {
+    if (line->word_count < (size_t)command->words.min && (line->given & command->for_words) == 0) {
         return lk_error_set(error, LK_INVALID, "%s needs %s; see: lk help %s", command->name,
                             command->arguments, command->name);
     }
-    if (line->word_count > (size_t)command->words_max) {
+    if (line->word_count > (size_t)command->words.max) {
         return lk_error_set(error, LK_INVALID,
                             "%s: \"%s\" is one argument too many; see: lk help %s", command->name,
-                            line->words[command->words_max], command->name);
+                            line->words[command->words.max], command->name);
     }
     if (command->has_tail && (line->tail == NULL || line->tail[0] == NULL)
         && (line->given & command->for_tail) == 0) {

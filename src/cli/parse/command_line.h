@@ -20,7 +20,7 @@ struct lk_command_line {
     char **listed; /* the texts of options that may be given often, as they came; its own array */
     enum lk_option_id *listed_ids; /* ... and which each of them is of */
     size_t listed_count;
-    char **words; /* behind the command; its own array, freed with the line */
+    char **words; /* behind the command, ended by NULL; its own array, freed with the line */
     size_t word_count;
     char *const *tail; /* behind `--`, ended by NULL; NULL where the command takes none */
 };

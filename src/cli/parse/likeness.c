@@ -9,7 +9,7 @@ enum {
     DISTANCE_MAX = 2,
 };
 
-static size_t least(size_t a, size_t b) {
+static size_t min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -25,7 +25,7 @@ static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t 
         for (size_t j = 1; j <= b_size; j++) {
             size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
             diagonal = row[j];
-            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+            row[j] = min(replaced, min(row[j], row[j - 1]) + 1);
         }
     }
     return row[b_size];

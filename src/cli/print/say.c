@@ -57,6 +57,13 @@ int lk_say_failure(const struct lk_cli *cli, lk_outcome outcome, const char *tex
     return lk_say_exit_code(cli, outcome);
 }
 
+int lk_say_table(const struct lk_cli *cli, struct lk_table *table) {
+    bool is_whole = lk_table_write(table, cli->out, cli->colour);
+
+    lk_table_close(table);
+    return is_whole ? 0 : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+}
+
 int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error) {
     struct lk_object object;
 

@@ -8,6 +8,7 @@
 #define LK_CLI_PRINT_SAY_H
 
 #include "cli/cli.h"
+#include "cli/print/table.h"
 #include "form/form.h"
 
 /* The exit code of an outcome, -E considered. */
@@ -25,6 +26,9 @@ struct lk_form_writer *lk_object_begin(struct lk_object *object);
 
 /* The object on a line of stdout. Ends the object. */
 int lk_say_object(const struct lk_cli *cli, lk_outcome outcome, struct lk_object *object);
+
+/* The table, or the failure to make it. Ends the table. */
+int lk_say_table(const struct lk_cli *cli, struct lk_table *table);
 
 /* A call that grants nothing: status "ok" with --json, nothing without; or its failure. */
 int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error);

@@ -296,12 +296,12 @@ static void end_now(struct supervision *supervision) {
 
 static void obey_other(struct supervision *supervision, int signal) {
     const struct lk_run_job *job = supervision->job;
-    enum lk_run_signal_use wish =
-        job->wish != NULL ? job->wish(job->context, signal) : LK_RUN_PASS_ON;
+    enum lk_run_signal_use use =
+        job->signal_use != NULL ? job->signal_use(job->context, signal) : LK_RUN_PASS_ON;
 
-    if (wish == LK_RUN_PASS_ON) {
+    if (use == LK_RUN_PASS_ON) {
         lk_run_signal_pass(signal, supervision->command);
-    } else if (wish == LK_RUN_END_NOW && !supervision->is_told_to_end) {
+    } else if (use == LK_RUN_END_NOW && !supervision->is_told_to_end) {
         end_now(supervision);
     }
 }

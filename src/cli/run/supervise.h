@@ -28,7 +28,7 @@ struct lk_run_job {
     struct lk_run_guard *guard;
     struct lk_run_child *child;
     /* NULL: every signal is passed on. */
-    enum lk_run_signal_use (*wish)(void *context, int signal);
+    enum lk_run_signal_use (*signal_use)(void *context, int signal);
     void *context;
 };
 

@@ -45,8 +45,8 @@ static int name_width(const struct lk_view *view, const struct lk_view_row *row)
     return width + (int)row->depth * BRANCH_COLUMNS + 2;
 }
 
-/* What path and owner would like to have. */
-static void wishes(const struct lk_view *view, int *ret_path, int *ret_owner) {
+/* The widths at which path and owner are not cut. */
+static void wanted_widths(const struct lk_view *view, int *ret_path, int *ret_owner) {
     int path = PATH_COLUMNS_MIN;
     int owner = OWNER_COLUMNS_MIN;
 
@@ -75,7 +75,7 @@ static struct column take(int *at, int *room, int width) {
     return column;
 }
 
-static int least(int a, int b) {
+static int min(int a, int b) {
     return a < b ? a : b;
 }
 
@@ -84,7 +84,7 @@ static struct columns lay_out(const struct lk_view *view, int width) {
     int path, owner;
     int at = 0;
 
-    wishes(view, &path, &owner);
+    wanted_widths(view, &path, &owner);
     int needed = PATH_COLUMNS_MIN + GAP + OWNER_COLUMNS_MIN + GAP;
     bool with_state = width >= needed + STATE_COLUMNS;
     bool with_left = width >= needed + STATE_COLUMNS + GAP + TIME_COLUMNS;
@@ -94,7 +94,7 @@ static struct columns lay_out(const struct lk_view *view, int width) {
     int fixed = (with_state ? STATE_COLUMNS + GAP : 0) + (with_mode ? MODE_COLUMNS + GAP : 0)
                 + ((with_age ? 1 : 0) + (with_left ? 1 : 0)) * (TIME_COLUMNS + GAP);
     int room = width - fixed;
-    columns.path = take(&at, &room, least(path, room > 2 * PATH_COLUMNS_MIN ? room * 2 / 5 : room));
+    columns.path = take(&at, &room, min(path, room > 2 * PATH_COLUMNS_MIN ? room * 2 / 5 : room));
     int flexible = room;
     room = width;
     columns.state = take(&at, &room, with_state ? STATE_COLUMNS : 0);
@@ -102,7 +102,7 @@ static struct columns lay_out(const struct lk_view *view, int width) {
     columns.age = take(&at, &room, with_age ? TIME_COLUMNS : 0);
     columns.left = take(&at, &room, with_left ? TIME_COLUMNS : 0);
     bool with_why = flexible >= OWNER_COLUMNS_MIN + GAP + WHY_COLUMNS_MIN;
-    columns.owner = take(&at, &flexible, least(owner, with_why ? flexible / 2 : flexible));
+    columns.owner = take(&at, &flexible, min(owner, with_why ? flexible / 2 : flexible));
     columns.why = take(&at, &flexible, with_why ? flexible : 0);
     return columns;
 }

@@ -210,7 +210,7 @@ static lk_outcome check(const char *prefix, lk_error *error) {
 }
 
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line) {
-    const char *prefix = line->word_count > 0 ? line->words[0] : NULL;
+    const char *prefix = line->words[0];
     lk_store *store;
     lk_error error;
     sigset_t former;

@@ -212,7 +212,7 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
                                       .terminal = &no_terminal,
                                       .guard = &guard,
                                       .child = &child,
-                                      .wish = cooldown->wish,
+                                      .signal_use = cooldown->signal_use,
                                       .context = cooldown->context};
 
     if (!lk_run_guard_start(&guard, &no_cleanup)) {

@@ -12,7 +12,7 @@ struct lk_pool_cooldown {
     const struct lk_run_signals *signals;
     int timer; /* lk_run_timer_open() */
     /* What signals mean; see supervise.h. */
-    enum lk_run_signal_use (*wish)(void *context, int signal);
+    enum lk_run_signal_use (*signal_use)(void *context, int signal);
     void *context;
 };
 

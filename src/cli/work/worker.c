@@ -268,7 +268,7 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
                                                 .command = slot->options->command,
                                                 .signals = slot->signals,
                                                 .timer = timer,
-                                                .wish = obey,
+                                                .signal_use = obey,
                                                 .context = &worker};
     int exit_code = run_loop(&worker);
     lk_close(worker.store);

@@ -15,7 +15,7 @@
 #include "client/cancel.h"
 #include "client/checked.h"
 #include "client/wait.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define LOOK_US INT64_C(5000000)    /* whatever wakes: work is looked for this often */
 #define DRAIN_MIN_US INT64_C(10000) /* and for its end, which wakes no waiter, by growing pauses */
@@ -184,7 +184,7 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
 /* A new one, unless what was asked last is to be asked again (R3). */
 static void number_ask(struct lk_claiming *claiming) {
     if (!claiming->is_unknown && !claiming->keeps_number) {
-        claiming->command.take.ask_number = draw_ask_number(&claiming->outage.random);
+        claiming->command.take.ask_number = draw_ask_number(&claiming->random);
     }
 }
 
@@ -310,8 +310,8 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
     lk_claim_request known;
     struct lk_claiming claiming = {.store = store,
                                    .command = {.kind = LK_COMMAND_TAKE},
-                                   .outage = lk_outage_new(store->engine)};
-    struct lk_waker waker;
+                                   .outage = lk_outage_new(store->engine),
+                                   .random = {lk_random_draw()}};
     struct lk_cancel_link link;
     int64_t sent_us;
     lk_outcome outcome = check(store, request, &known, &claiming.command.take.queue, error);
@@ -328,20 +328,14 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
     claiming.command.take.max_attempts = known.max_attempts;
     claiming.command.take.note_given = known.note != NULL;
     claiming.command.take.note = lk_slice_of(known.note);
-    claiming.waker = &waker;
+    claiming.waker = &link.waker;
     claiming.end_us = known.wait_ms != 0 ? lk_wait_instant_after(known.wait_ms) : 0;
     claiming.away_end_us = away_end_us(&known);
     claiming.patience_ms = known.patience_ms;
-    if (!lk_waker_init(&waker)) {
-        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+    outcome = lk_cancel_join(known.cancel, &link, error);
+    if (outcome == LK_OK) {
+        outcome = lk_claim_await(&claiming, ret_claim, &sent_us, error);
+        lk_cancel_leave(&link);
     }
-    if (known.cancel != NULL) {
-        lk_cancel_join(known.cancel, &link, &waker);
-    }
-    outcome = lk_claim_await(&claiming, ret_claim, &sent_us, error);
-    if (known.cancel != NULL) {
-        lk_cancel_leave(known.cancel, &link);
-    }
-    lk_waker_done(&waker);
     return outcome;
 }

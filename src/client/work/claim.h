@@ -3,6 +3,7 @@
 #ifndef LK_CLIENT_WORK_CLAIM_H
 #define LK_CLIENT_WORK_CLAIM_H
 
+#include "base/random.h"
 #include "client/outage.h"
 #include "client/store.h"
 
@@ -13,6 +14,7 @@ struct lk_claiming {
     const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_outage outage;
+    struct lk_random random; /* for ask numbers */
     bool is_unknown;   /* whether what was asked last has got an item: then it is asked again */
     bool keeps_number; /* what was asked with an end brought nothing, or its answer was lost */
     lk_claim_info *followed; /* what the next lk_claim_await() brings; NULL: nothing yet */

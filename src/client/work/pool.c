@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
@@ -32,8 +33,7 @@ struct pool;
 struct worker {
     struct pool *pool;
     char owner[LK_OWNER_BYTES_MAX + 1];
-    struct lk_waker waker; /* thrown by the options' cancellation, and when the pool ends */
-    struct lk_cancel_link link;
+    struct lk_cancel_link link; /* its waker is thrown by cancellation, and when the pool ends */
     struct lk_claiming claiming;
     pthread_t thread;
     bool is_started; /* has a thread of its own */
@@ -46,8 +46,7 @@ struct pool {
     struct lk_table_text table;     /* R17 */
     const struct lk_source *source; /* in it; NULL: the queue is no table */
     struct lk_finder finder;
-    struct lk_waker finder_waker; /* thrown as a worker's is, and when all workers have ended */
-    struct lk_cancel_link finder_link;
+    struct lk_cancel_link finder_link; /* as a worker's; thrown when all workers have ended, too */
     pthread_t finder_thread;
     struct worker *workers;
     size_t worker_count; /* those whose waker is there */
@@ -62,10 +61,10 @@ struct pool {
 
 static void stop_all(struct pool *pool) {
     for (size_t i = 0; i < pool->worker_count; i++) {
-        lk_waker_throw(&pool->workers[i].waker);
+        lk_waker_throw(&pool->workers[i].link.waker);
     }
     if (pool->source != NULL) {
-        lk_waker_throw(&pool->finder_waker);
+        lk_waker_throw(&pool->finder_link.waker);
     }
 }
 
@@ -131,7 +130,7 @@ static void tell_announced(void *context, const struct lk_announcement *announce
     struct pool *pool = context;
     struct lk_engine *engine = pool->store->engine;
     const struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_CLOSE_BUDGET_US,
-                                         .waker = &pool->finder_waker};
+                                         .waker = &pool->finder_link.waker};
     lk_work_progress progress = {.step = LK_WORK_ANNOUNCED};
     lk_queue_stats stats = {.pushed = 0};
     bool is_known =
@@ -151,15 +150,10 @@ static void tell_announced(void *context, const struct lk_announcement *announce
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
-/* Doubles with each attempt; cut at random, so that what failed together does not come together. */
-static int64_t retry_delay_ms(struct worker *worker, uint32_t attempt) {
+static int64_t retry_delay_ms(const struct worker *worker, uint32_t attempt) {
     const lk_work_options *options = &worker->pool->options;
-    int64_t delay_ms = options->retry_min_ms;
 
-    for (uint32_t i = 1; i < attempt && delay_ms < options->retry_max_ms; i++) {
-        delay_ms = lk_min(delay_ms * 2, options->retry_max_ms);
-    }
-    return lk_random_between(&worker->claiming.outage.random, delay_ms - delay_ms / 2, delay_ms);
+    return lk_backoff_delay(options->retry_min_ms, options->retry_max_ms, attempt - 1);
 }
 
 /*
@@ -176,11 +170,11 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
                        && engine->ops->table->finish_and_take != NULL;
 
     for (;;) {
-        bool is_farewell = lk_waker_is_thrown(&worker->waker);
+        bool is_farewell = lk_waker_is_thrown(&worker->link.waker);
         int64_t sent_us = lk_clock_now_us();
         const struct lk_patience patience = {
             .until_us = is_farewell ? sent_us + LK_CLOSE_BUDGET_US : until_us,
-            .waker = is_farewell ? NULL : &worker->waker,
+            .waker = is_farewell ? NULL : &worker->link.waker,
         };
         lk_outcome outcome;
 
@@ -197,7 +191,7 @@ static lk_outcome finish(struct worker *worker, const struct lk_finish *finish, 
             lk_outage_end(outage);
             return outcome;
         }
-        if (is_farewell || !lk_outage_outlast(outage, sent_us, until_us, 0, &worker->waker)) {
+        if (is_farewell || !lk_outage_outlast(outage, sent_us, until_us, 0, &worker->link.waker)) {
             return outcome;
         }
     }
@@ -323,12 +317,9 @@ static void *run_worker(void *context) {
     }
 }
 
-static bool init_worker(struct pool *pool, struct worker *worker) {
+static void init_worker(struct pool *pool, struct worker *worker) {
     const lk_work_options *options = &pool->options;
 
-    if (!lk_waker_init(&worker->waker)) {
-        return false;
-    }
     worker->pool = pool;
     lk_owner_make(worker->owner);
     worker->claiming = (struct lk_claiming){
@@ -347,15 +338,15 @@ static bool init_worker(struct pool *pool, struct worker *worker) {
                     },
             },
         .source = pool->source,
-        .waker = &worker->waker,
+        .waker = &worker->link.waker,
         .outage = lk_outage_new(pool->store->engine),
+        .random = {lk_random_draw()},
         .end_us = LK_NEVER,
         .away_end_us = LK_NEVER,
         .patience_ms = options->patience_ms,
         .drains = options->drain,
         .outlasts_full = true,
     };
-    return true;
 }
 
 /* ---- the pool -------------------------------------------------------------------------------- */
@@ -369,12 +360,10 @@ static lk_outcome init_workers(struct pool *pool, lk_error *error) {
     while (pool->worker_count < pool->options.workers) {
         struct worker *worker = &pool->workers[pool->worker_count];
 
-        if (!init_worker(pool, worker)) {
-            return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+        if (lk_cancel_join(pool->options.cancel, &worker->link, error) != LK_OK) {
+            return LK_INTERNAL;
         }
-        if (pool->options.cancel != NULL) {
-            lk_cancel_join(pool->options.cancel, &worker->link, &worker->waker);
-        }
+        init_worker(pool, worker);
         pool->worker_count++;
     }
     return LK_OK;
@@ -382,10 +371,7 @@ static lk_outcome init_workers(struct pool *pool, lk_error *error) {
 
 static void done_workers(struct pool *pool) {
     for (size_t i = 0; i < pool->worker_count; i++) {
-        if (pool->options.cancel != NULL) {
-            lk_cancel_leave(pool->options.cancel, &pool->workers[i].link);
-        }
-        lk_waker_done(&pool->workers[i].waker);
+        lk_cancel_leave(&pool->workers[i].link);
     }
     free(pool->workers);
 }
@@ -396,17 +382,14 @@ static lk_outcome init_finder(struct pool *pool, lk_error *error) {
     if (pool->source == NULL) {
         return LK_OK;
     }
-    if (!lk_waker_init(&pool->finder_waker)) {
+    if (lk_cancel_join(pool->options.cancel, &pool->finder_link, error) != LK_OK) {
         pool->source = NULL; /* and nothing to undo */
-        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
-    }
-    if (pool->options.cancel != NULL) {
-        lk_cancel_join(pool->options.cancel, &pool->finder_link, &pool->finder_waker);
+        return LK_INTERNAL;
     }
     pool->finder = (struct lk_finder){
         .store = pool->store,
         .source = pool->source,
-        .waker = &pool->finder_waker,
+        .waker = &pool->finder_link.waker,
         .outage = lk_outage_new(pool->store->engine),
         .patience_ms = pool->options.patience_ms,
         .drains = pool->options.drain && pool->options.loops == LK_WORK_ANNOUNCES,
@@ -418,10 +401,7 @@ static lk_outcome init_finder(struct pool *pool, lk_error *error) {
 
 static void done_finder(struct pool *pool) {
     if (pool->source != NULL) {
-        if (pool->options.cancel != NULL) {
-            lk_cancel_leave(pool->options.cancel, &pool->finder_link);
-        }
-        lk_waker_done(&pool->finder_waker);
+        lk_cancel_leave(&pool->finder_link);
     }
 }
 
@@ -455,7 +435,7 @@ static void end_finder(struct pool *pool, bool is_started) {
         pthread_mutex_lock(&pool->mutex);
         pool->is_over = true;
         pthread_mutex_unlock(&pool->mutex);
-        lk_waker_throw(&pool->finder_waker);
+        lk_waker_throw(&pool->finder_link.waker);
         (void)pthread_join(pool->finder_thread, NULL);
     }
 }

@@ -44,11 +44,8 @@ static lk_outcome check_id(struct item_name *name, lk_error *error) {
 /* Everything that the calls about one item check first. */
 static lk_outcome name_item(const lk_store *store, const char *queue, const char *id,
                             struct item_name *ret_name, lk_error *error) {
-    lk_outcome outcome = lk_store_check_can(store, LK_CAN_WORK, error);
+    lk_outcome outcome = lk_checked_path(store, LK_CAN_WORK, queue, &ret_name->queue, error);
 
-    if (outcome == LK_OK) {
-        outcome = lk_path_parse(lk_slice_of(queue), &ret_name->queue, error);
-    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -184,37 +181,25 @@ lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_erro
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static lk_outcome check_queue(const lk_store *store, const char *queue, struct lk_path *ret_queue,
-                              lk_error *error) {
-    lk_outcome outcome = lk_store_check_can(store, LK_CAN_WORK, error);
-
-    return outcome == LK_OK ? lk_path_parse(lk_slice_of(queue), ret_queue, error) : outcome;
-}
-
 lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_path path;
-    lk_outcome outcome = check_queue(store, queue, &path, error);
+    lk_outcome outcome = lk_checked_path(store, LK_CAN_WORK, queue, &path, error);
 
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_error_clear(error, LK_OK);
-    return store->engine->ops->items(store->engine, &path, &patience, ret_list, error);
+    return outcome == LK_OK
+               ? store->engine->ops->items(store->engine, &path, &patience, ret_list, error)
+               : outcome;
 }
 
 lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats *ret_stats,
                     lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_path path;
-    lk_outcome outcome = check_queue(store, queue, &path, error);
+    lk_outcome outcome = lk_checked_path(store, LK_CAN_WORK, queue, &path, error);
 
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_error_clear(error, LK_OK);
-    return store->engine->ops->stats(store->engine, &path, LK_STATS_WHOLE, &patience, ret_stats,
-                                     error);
+    return outcome == LK_OK ? store->engine->ops->stats(store->engine, &path, LK_STATS_WHOLE,
+                                                        &patience, ret_stats, error)
+                            : outcome;
 }
 
 const char *lk_stats_hint(const lk_queue_stats *stats) {

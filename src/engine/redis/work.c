@@ -8,11 +8,10 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "base/text.h"
-#include "engine/bytes.h"
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define WORK_LOOK_US INT64_C(250000) /* an end under another root sends no message */
 #define WORK_LOOK_MIN_US INT64_C(20000)
@@ -132,7 +131,7 @@ static bool fill_claim(const struct lk_take *take, const redisReply *reply, lk_c
     claim->id = lk_text_copy(lk_redis_text_at(reply, TAKEN_ID));
     claim->owner = lk_text_copy(take->owner);
     if (value.size > 0) {
-        claim->value = lk_bytes_copy_with_end(value);
+        claim->value = lk_text_copy(value);
         claim->value_size = value.size;
     }
     claim->token = (uint64_t)lk_redis_integer_at(reply, TAKEN_TOKEN);

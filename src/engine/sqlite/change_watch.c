@@ -108,7 +108,7 @@ lk_outcome lk_change_watch_wait(struct lk_change_watch *watch, int64_t until_us,
         if (left_us <= 0) {
             break;
         }
-        if (lk_sqlite_pause(waker, lk_min(pause_us(watch), left_us))) {
+        if (lk_waker_sleep(waker, lk_min(pause_us(watch), left_us))) {
             return LK_CANCELLED;
         }
         outcome = lk_change_watch_check(watch);

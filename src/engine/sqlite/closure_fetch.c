@@ -182,7 +182,7 @@ static int load_item_of(struct lk_closure *closure, const struct lk_record *reco
 /* S2 to S6, of a request that has been loaded. */
 static int want_around(struct lk_closure *closure, const struct lk_record *record) {
     bool may_go = may_end(closure, record);
-    bool is_unsettled = may_go || record->state == LK_STATE_WAITING;
+    bool needs_grant_pass = may_go || record->state == LK_STATE_WAITING;
     int code = closure->with_owners ? lk_closure_fetch_owner(closure, record->owner) : SQLITE_OK;
 
     if (code == SQLITE_OK && may_go && record->wants_value) {
@@ -190,7 +190,7 @@ static int want_around(struct lk_closure *closure, const struct lk_record *recor
     }
     for (size_t i = 0; i < record->part_count && code == SQLITE_OK; i++) {
         code = lk_closure_fetch_draw(closure, &record->parts[i].path);
-        if (code == SQLITE_OK && is_unsettled && !closure->with_all) {
+        if (code == SQLITE_OK && needs_grant_pass && !closure->with_all) {
             code = lk_closure_fetch_path(closure, &record->parts[i].path);
         }
     }

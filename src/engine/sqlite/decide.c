@@ -10,7 +10,7 @@
  */
 #include "engine/sqlite/decide.h"
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/source.h"

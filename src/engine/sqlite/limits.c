@@ -7,7 +7,7 @@
  * is told. What is overdue counts nowhere, swept or not (R11).
  */
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/closure.h"
 #include "engine/sqlite/events.h"
 #include "sql/counts.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/decide.h"
 
 #define WRITE_US_MAX INT64_C(1000000) /* how long a query waits for other writers */

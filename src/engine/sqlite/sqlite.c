@@ -211,7 +211,7 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
 
 static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *patience,
                          lk_error *error) {
-    int64_t delay_us = 0;
+    uint32_t retries = 0;
     lk_outcome outcome;
 
     do {
@@ -229,7 +229,7 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
         if (!lk_sql_is_busy(code)) {
             return outcome;
         }
-        outcome = lk_sqlite_back_off(store, patience, &delay_us, error);
+        outcome = lk_sqlite_back_off(store, patience, &retries, error);
     } while (outcome == LK_OK);
     return outcome;
 }

@@ -98,18 +98,15 @@ int lk_sqlite_transaction_version(const struct lk_sqlite_transaction *transactio
 int lk_sqlite_version(struct lk_sqlite *store, uint64_t *ret_version);
 
 /*
- * The file is busy: sleeps a little longer than the time before (*delay_us, 0 at first), with
- * jitter and without the mutex. LK_OK: try again; LK_UNAVAILABLE: patience is over; LK_CANCELLED.
+ * The file is busy: sleeps, without the mutex, for longer with each retry (*retries, 0 at first).
+ * LK_OK: try again; LK_UNAVAILABLE: patience is over; LK_CANCELLED.
  */
 lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
-                              int64_t *delay_us, lk_error *error);
+                              uint32_t *retries, lk_error *error);
 
 /* LK_OK, or LK_UNSUPPORTED: the tables are of a format that this program must not touch. */
 lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
                                   int64_t writable_from, lk_error *error);
-
-/* Sleeps for `duration_us`, or until the waker (NULL: none) is thrown; returns whether it is. */
-bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us);
 
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);

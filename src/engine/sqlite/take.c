@@ -21,8 +21,7 @@
  */
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
@@ -261,7 +260,7 @@ static int decide(struct taking *taking) {
 static int copy_value(void *context, struct lk_slice bytes) {
     lk_claim_info *claim = context;
 
-    claim->value = lk_bytes_copy_with_end(bytes);
+    claim->value = lk_text_copy(bytes);
     claim->value_size = bytes.size;
     return claim->value != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }

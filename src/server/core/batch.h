@@ -10,6 +10,7 @@
 #ifndef LK_SERVER_CORE_BATCH_H
 #define LK_SERVER_CORE_BATCH_H
 
+#include "engine/stored_event.h"
 #include "server/core/arena.h"
 #include "sql/rows.h"
 

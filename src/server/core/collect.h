@@ -11,9 +11,9 @@
 #ifndef LK_SERVER_CORE_COLLECT_H
 #define LK_SERVER_CORE_COLLECT_H
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
+#include "engine/stored_event.h"
 #include "server/core/batch.h"
-#include "server/core/stored_event.h"
 
 /* A request that changed. */
 struct lk_dirty {

@@ -102,7 +102,7 @@ struct lk_core_config {
     uint32_t sessions_max;
     uint32_t blocked_max; /* blocked calls in all */
     uint32_t blocked_per_session_max;
-    size_t batch_bytes_max; /* a larger batch makes lk_core_is_choked() true */
+    size_t batch_bytes_max; /* a larger batch makes lk_core_has_backpressure() true */
 };
 enum {
     LK_CORE_SESSIONS_MAX_DEFAULT = 65536,
@@ -158,7 +158,7 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times);
 void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk_times *times);
 
 /* Backpressure: whether so much waits to be written that the listeners should stop reading. */
-bool lk_core_is_choked(const struct lk_core *core);
+bool lk_core_has_backpressure(const struct lk_core *core);
 
 struct lk_core_stats {
     uint64_t sessions;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/file_identity.h"
 #include "engine/sqlite/service_lock.h"
@@ -182,9 +182,8 @@ static int visit_event(void *context, const struct lk_sql_event *row) {
         return SQLITE_OK; /* another program's change: its number stays unused, and followers get
                            * a gap event */
     }
-    return lk_event_log_snapshot_add(
-               &snapshot->event_log,
-               lk_stored_event_make(&step_event, row->sequence, row->at_unix_us))
+    return lk_event_ring_add(&snapshot->event_log.ring,
+                             lk_stored_event_make(&step_event, row->sequence, row->at_unix_us))
                ? SQLITE_OK
                : SQLITE_NOMEM;
 }
