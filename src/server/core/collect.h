@@ -51,8 +51,10 @@ void lk_collection_reset(struct lk_collection *collection, uint64_t first_new_id
 void lk_collect_step(struct lk_collection *collection, const struct lk_model *model,
                      const struct lk_command *command, const struct lk_effects *effects);
 
-/* Records what a break ended or revoked, for the audit; called besides lk_collect_step(). */
+/* Adds a row that only proves that a write succeeds. */
 void lk_collect_probe(struct lk_collection *collection);
+
+/* Records what a break ended or revoked, for the audit; called besides lk_collect_step(). */
 void lk_collect_audit(struct lk_collection *collection, const struct lk_audit_row *row);
 
 /* Copies an event (R21) into the batch. */
