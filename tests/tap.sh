@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Cases counted and told in TAP; read by scripts that look at things one by one (tests/cli/harness.sh
-# has scenarios instead). What a script leaves behind belongs below $work, a directory that goes when
-# it ends; who has more to clear away sets a trap of his own.
+# Test cases in TAP, for scripts that check one thing at a time (tests/cli/harness.sh has scenarios
+# instead). Files belong below $work, a directory that is removed at the end; a script with more to
+# clean up sets its own trap.
 #
-#   ok TITLE COMMAND...   a case: the command ends well
-#   report CODE TITLE     a case that has been decided: 0 is well
+#   ok TITLE COMMAND...   a case: the command succeeds
+#   report CODE TITLE     a case with a known result: 0 is success
 #   finish                the last line of a script
 #
-# When a case fails, what the command said is told, and what stands in $work/out and $work/err.
+# When a case fails, the command's output, $work/out and $work/err are printed.
 
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/lk-test.XXXXXX") || exit 1

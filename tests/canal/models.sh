@@ -9,7 +9,7 @@
 source=$1
 cd "$work" || exit 70
 
-# -E: whoever is dead stands still for ever, and that is no error.
+# -E: a dead process stays blocked for ever, which is no error.
 check() { # MODEL OPTION...
     model=$1
     shift

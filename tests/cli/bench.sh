@@ -20,7 +20,7 @@ for pattern in many one shared limit; do
     expect_out ''
 done
 
-scenario 'bench: who takes turns hands on'
+scenario 'bench: with turns each client hands the lease on'
 lk bench --pattern one --clients 3 --seconds 300ms --json
 expect '.handoff_us.count > 0 and .handoff_us.count <= .pairs' true
 

@@ -91,7 +91,7 @@ expect .created false
 lk ls --json
 expect '[.owner, .token]' "[\"ana\",$token]"
 
-scenario 'a refused try says who is in the way'
+scenario 'a refused try names the blockers'
 lk acquire db --owner ana --note nightly
 lk acquire -n db/t1 --owner ben
 failure 75 'lk: BUSY: *db is held by ana (nightly), * left'
@@ -111,7 +111,7 @@ failure 75 ''
 lk -q acquire bad//path
 failure 64 ''
 
-scenario 'wait 0 is a try, a wait ends in TIMEOUT, and nothing stays in line'
+scenario 'wait 0 is a try, a wait ends in TIMEOUT, and no request stays in the queue'
 lk acquire db --owner ana
 lk acquire -w 0 db --owner ben
 failure 75 'lk: BUSY: *'
@@ -257,7 +257,7 @@ lk acquire -n t --owner a --json
 expect '[.status, .created]' '["granted",false]'
 expect ".token > $token" true
 
-scenario 'renew sets the deadline anew, with the former ttl or another'
+scenario 'renew sets the deadline again, with the former ttl or another'
 lk acquire 'db?shared' --owner ana --ttl 100s --json
 token=$(field .token)
 lk renew db --owner ana

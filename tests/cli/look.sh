@@ -122,7 +122,7 @@ lk show nobody
 expect_code 0
 expect_out 'no request holds nobody or waits for it'
 
-scenario 'show draws who waits for whom, down to the holders'
+scenario 'show draws the chain of waiters down to the holders'
 lk acquire x --owner a
 lk acquire --queue x y --owner b
 lk acquire --queue y z --owner c

@@ -283,7 +283,7 @@ expect_code 78
 lk 'done' q 1 --owner ana --token "$token"
 expect_code 0
 
-scenario 'a claim is a lease on QUEUE/ID to everybody who looks'
+scenario 'a claim is listed as a lease on QUEUE/ID'
 lk push q 1 --needs 'pool?limit=3'
 lk claim q --owner ana --note why --json
 token=$(field .token)

@@ -90,7 +90,7 @@ failure 64 'lk: INVALID: R15: *65536*'
 lk get config --json
 expect '.value | length' 65536
 
-scenario 'a lease of somebody else that covers the path refuses put and del, never get'
+scenario 'a lease of another owner that covers the path refuses put and del, never get'
 lk put db/t1 old
 lk acquire db --owner ana
 lk put db/t1 new
@@ -158,7 +158,7 @@ lk acquire none --value
 lk acquire none --value --json
 expect 'has("value") or has("in_doubt")' false
 
-scenario 'the value comes with a refusal to nobody'
+scenario 'a refusal does not return the value'
 lk put job secret
 lk acquire job --owner ana
 lk acquire -n job --owner ben --value --json

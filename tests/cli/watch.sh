@@ -50,7 +50,7 @@ expect '.[5:] | map([.path, .deleted])' '[["config",false],["config",true]]'
 expect '[.[].sequence] | . == sort' true
 expect '[.[].at_ms] | (min > 1600000000000) and (. == sort)' true
 
-scenario 'work is told by queue and id'
+scenario 'events of work have queue and id'
 begin_watch q --json
 lk push q 1 value
 lk claim q --owner ann
@@ -122,7 +122,7 @@ failure 64 'lk: INVALID: *'
 lk watch a b
 failure 64 'lk: INVALID: *'
 
-scenario 'a store in the memory of one process has nobody to watch, or to work for'
+scenario 'watch and work are refused on a store in the memory of one process'
 lk -S mem: watch
 failure 79 'lk: UNSUPPORTED: mem:*'
 lk -S mem: watch --json

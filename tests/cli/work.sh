@@ -196,7 +196,7 @@ for pid in $(sed 's/.* //' "$log"); do
     await_gone "$pid"
 done
 
-scenario 'SIGQUIT ends it all at once, also who does not obey SIGTERM'
+scenario 'SIGQUIT ends all at once, also commands that ignore SIGTERM'
 push 1
 begin_work q --ttl 10 -- sh -c 'trap "" TERM; echo "begin $$" >>"$log"; while :; do sleep 0.1; done'
 await begin
@@ -243,7 +243,7 @@ done
 lk items q --json
 expect .state '"ready"'
 
-scenario 'a claim that is lost ends its command, and nobody else does'
+scenario 'a lost claim ends its own command only'
 push 1 2
 begin_work q --workers 2 --ttl 60 -- \
     sh -c 'trap "echo told $LK_ITEM_ID >>\"$log\"; exit 1" TERM; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go$LK_ITEM_ID" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'

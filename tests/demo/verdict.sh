@@ -14,7 +14,7 @@ export DEMO_DIR
 # shellcheck source=tools/demo/record.sh
 . "$demo/record.sh"
 
-# A pid that nobody has: that of a process that has come and gone.
+# An unused pid: that of a process that has ended.
 sh -c : &
 gone=$!
 wait "$gone"

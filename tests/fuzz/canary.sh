@@ -39,14 +39,14 @@ refuses() { [ "$code" -ne 0 ] && ! said 'ok .*' && [ -s "$work/err" ]; }
 drive --milliseconds 0 "$work/good"
 ok "inputs that are good pass" passes
 drive --milliseconds 0 "$work/aborts"
-ok "an input that aborts is told" fails_in_the_corpus '.*signal 6.*' 41
+ok "an input that aborts is reported" fails_in_the_corpus '.*signal 6.*' 41
 ok "so is the one behind it" fails_in_the_corpus '.*signal 6.*' 416263
 drive --milliseconds 0 "$work/ends"
-ok "an input that ends the process is told" fails_in_the_corpus '.*code 77' 45
+ok "an input that ends the process is reported" fails_in_the_corpus '.*code 77' 45
 drive --milliseconds 0 --patience 1 "$work/hangs"
-ok "an input that hangs is told" fails_in_the_corpus '.*more than 1 s' 48
+ok "an input that hangs is reported" fails_in_the_corpus '.*more than 1 s' 48
 drive --input 41
-ok "a told input fails once more by itself" test "$code" -ne 0
+ok "a reported input fails again by itself" test "$code" -ne 0
 drive --input 42
 ok "another does not" test "$code" -eq 0
 

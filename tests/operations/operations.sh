@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What docs/operations.md tells whoever looks after a store, done to the letter with real files.
+# The procedures of docs/operations.md, carried out with real files.
 . "${0%/*}/../cli/harness.sh"
 
 umask 022
@@ -147,7 +147,7 @@ check_restored() {
     [ "$token" -gt "$after" ] || complain "R4: $token is not above $after"
 }
 
-scenario 'restore with everybody stopped: tokens go on, later grants are not known, earlier ones are back'
+scenario 'restore with all clients stopped: tokens go on, later grants are not known, earlier ones are back'
 make_copy
 demand cp "$store.copy" "$store"
 rm -f "$store-wal" "$store-shm"
@@ -185,7 +185,7 @@ for root in a b c d e f; do
     [ "$(cat "$store.$root")" -gt "$token" ] || complain "R4: in $root a token is not above $token"
 done
 
-scenario 'who was granted after the copy learns of the restore at the next renewal'
+scenario 'a holder granted after the backup detects the restore at its next renewal'
 acquire kept --owner ana --ttl 1h
 demand sql "$store" ".backup '$store.copy'"
 hold late --ttl 3s
@@ -195,7 +195,7 @@ expect_code 78
 lk ls --json
 expect '.path' '"kept"'
 
-scenario 'who holds what the copy knows goes on'
+scenario 'a holder granted before the backup continues'
 hold known --ttl 6s
 demand sql "$store" ".backup '$store.copy'"
 demand sql "$store" ".restore '$store.copy'"
@@ -231,7 +231,7 @@ expect_code 0
 
 # ---- moving ----
 
-scenario 'moved with nobody there: the leases are there, tokens go on'
+scenario 'moved without clients: the leases are there, tokens go on'
 acquire a --owner ana --ttl 1h
 mkdir "$work/elsewhere"
 demand mv "$store" "$work/elsewhere/locks.db"
@@ -241,7 +241,7 @@ before=$token
 acquire b --owner ana -S "sqlite:$work/elsewhere/locks.db"
 [ "$token" -gt "$before" ] || complain "R4: $token is not above $before"
 
-scenario 'moved under somebody: refused, and the command ends before its lease does'
+scenario 'moved in use: refused, and the command ends before its lease does'
 hold a --ttl 3s
 demand mv "$store" "$store.moved"
 ended
@@ -286,7 +286,7 @@ while [ "$(sql "$store" 'SELECT count(*) FROM ended WHERE ended_us < 0')" != 0 ]
 done
 says 0 "$store" 'SELECT count(*) FROM ended WHERE ended_us < 0'
 
-scenario 'dead requests are swept by whoever comes by'
+scenario 'expired requests are removed by later calls'
 number=0
 while [ "$number" -lt 20 ]; do
     number=$((number + 1))
@@ -372,7 +372,7 @@ expect_code 0
 
 # ---- what to watch ----
 
-scenario 'who has waited for long can be asked'
+scenario 'long waits can be queried'
 acquire a --owner ana
 lk acquire a --owner ben --queue
 lk ls --json

@@ -96,7 +96,7 @@ ok "the package is made" make_package
 ok "the same tree makes the same package" is_same_again
 ok "it has the version of the header" field Version "^$("$source/tools/version")\$"
 ok "it needs the libraries that it uses" field Depends 'libhiredis.*libsqlite3-0'
-ok "nobody in particular keeps it" field Maintainer \
+ok "the maintainer field is set" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'
 ok "its files belong to root" belongs_to_root
 ok "dpkg installs it" install_it

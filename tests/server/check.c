@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must never be. Judged by what was told to somebody, and by what is on the disk: not by what
- * the core thinks of itself.
+ * Safety checks. They use the answers that clients received and the contents of the disk, not the
+ * state of the core.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "sim.h"
 
-/* ---- what was told --------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------- */
 
 static bool is_about(const struct sim_lease *lease, const char *owner, char parts[][SIM_NAME_MAX],
                      size_t part_count) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who asks: clients that do one thing at a time, and their side of a connection. */
+/* Clients, which do one thing at a time, and their side of a connection. */
 #include <inttypes.h>
 #include <stdio.h>
 

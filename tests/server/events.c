@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What followers are told (R21), over crashes and writes that fail: a number stands for one event
- * and for no other ever after, and none is passed over without the word for it.
+ * Events that watches receive (R21), over crashes and failed writes: a number always denotes the
+ * same event, and no event is skipped without a gap.
  */
 #include <inttypes.h>
 

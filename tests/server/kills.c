@@ -3,9 +3,9 @@
  * A real service, killed with SIGKILL at random moments under load, and started again on the same
  * directory; real clients over its socket.
  *
- * Each worker takes a lease of one of few counters with its value, checks that nobody else has it,
- * and puts the value plus one with the release, asking again (R3) as long as nobody knows whether
- * it took effect. So at the end every counter is exactly the number of times it was counted up:
+ * Each worker acquires one of a few counters with its value, checks that no other worker holds it,
+ * and puts the value plus one with the release, which it repeats (R3) as long as the result is
+ * unknown. So at the end every counter is exactly the number of times it was counted up:
  * nothing that was acknowledged is lost, nothing is done twice, nothing granted twice.
  * Between kills the same is pushed as work, which has to be done once for each push.
  *

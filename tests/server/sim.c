@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world: its clock, its network's events, its disk, and what befalls them. */
+/* The world: its clock, network and disk, and their faults. */
 #include "sim.h"
 
 #include <inttypes.h>

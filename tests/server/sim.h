@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulator: the service's own core and store, in a world that is invented from one number.
+ * The simulator: the service's core and store in a world generated from a seed.
  *
  *   clock     jumps from event to event; the wall clock is stepped now and then
  *   clients   ask, wait, renew, release, break, put, push, claim, finish, follow; lose their
- *             connection in the middle, come back and ask again
- *   network   delays, and cuts that swallow what is under way
- *   disk      delays; writes that fail, and writes of which nobody knows; crashes at any moment
+ *             connection, reconnect and ask again
+ *   network   delays, and cuts that lose messages in transit
+ *   disk      delays; writes that fail, or whose result is unknown; crashes at any moment
  *
- * First misfortunes, with all checks that say "never" (check.c); then they end, and everybody has
- * to get what they wait for. The same number gives the same world, event for event.
+ * The first phase injects faults and checks safety (check.c). Then the faults end, and every waiter
+ * must be granted. The same seed gives the same world, event for event.
  */
 #ifndef LK_TESTS_SERVER_SIM_H
 #define LK_TESTS_SERVER_SIM_H
@@ -21,8 +21,8 @@
 enum {
     SIM_CLIENTS = 8,
     SIM_EVENTS_MAX = 512,
-    SIM_TOLD_MAX = 64,     /* answers of one connection that are held back */
-    SIM_LEASES_MAX = 8192, /* grants and places in line that were told, in one world */
+    SIM_TOLD_MAX = 64,     /* answers of one connection that wait for their batch */
+    SIM_LEASES_MAX = 8192, /* grants and queue entries that were answered, in one world */
     SIM_BREAKS_MAX = 1024,
     SIM_PARTS_MAX = 2,
     SIM_NAME_MAX = 64,
@@ -30,7 +30,7 @@ enum {
     SIM_EVENTS_KNOWN = 1 << 16, /* numbers of events, in one world */
 };
 
-/* What the world does wrong on purpose, to show that it is seen. */
+/* Deliberate defects, which the checks must detect. */
 enum sim_flaw {
     SIM_SOUND,
     SIM_ANSWERS_EARLY, /* answers leave before they are durable */

@@ -2,8 +2,8 @@
 /*
  * usage: simulator [--worlds N] [--from N] [--replay N] [--flaw 1|2|3|4]
  *
- * Runs N invented worlds, the first one drawn unless LK_TEST_SEED or --from says it. What fails is
- * told with the line that runs it again, event for event.
+ * Runs N generated worlds, the first with a random seed unless LK_TEST_SEED or --from sets it. A
+ * failure is printed with the command that replays it, event for event.
  */
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues that are empty (R16): the core and its file keep what was counted of so many of them, and
- * of no more, however many there have been; a file from before there was a bound is brought below
- * it after a restart.
+ * Empty queues (R16): the core and its file keep the counters of a limited number of them. A file
+ * from before that limit is reduced to it after a restart.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service's store in its directory: who else may touch the file and when, and what a restart
- * makes of what was live (R11).
+ * The service's store in its directory: access of other processes to the file, and the grace period
+ * of live leases after a restart (R11).
  */
 #include <setjmp.h>
 #include <sqlite3.h>

@@ -22,7 +22,7 @@ cli CLIENT LIST | grep -Eq '^id=[0-9]+ addr=127\.0\.0\.1:[0-9]+ ' || complain 'C
 [ "$(cli COMMAND COUNT)" -gt 20 ] && [ "$(cli -3 HELLO 2 | grep -c lockkeeper)" = 1 ] ||
     complain 'COMMAND and HELLO'
 cli NONSENSE | grep -q '^ERR unknown command' || complain 'an unknown command'
-# A grant is pushed to who waits.
+# A grant is pushed to the waiting client.
 cli ACQUIRE x OWNER ana TTL 60000 >/dev/null
 timeout 90 redis-cli -3 --json -p "$port" ACQUIRE x OWNER ben WAIT 60000 >"$work/waited" &
 waits=$!

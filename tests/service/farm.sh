@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Twenty `lk run` at one resource while the service is killed again and again: nobody runs beside
-# somebody else, everybody gets there, and what each was granted came later than what was before.
+# Twenty `lk run` at one resource while the service is killed again and again: no two
+# commands run at once, every run is granted, and tokens rise.
 . "${0%/*}/harness.sh"
 
 scenario 'twenty runs and a service that is killed under them'
@@ -22,7 +22,7 @@ for number in $(seq 20); do
     "$LK_PROGRAM" run farm/db --ttl 20s -- sh "$work/job" "$work" "$number" 2>>"$work/farm.err" &
     runs="$runs $!"
 done
-# Whoever finds nobody there at its start is told so; what was begun outlasts the kills.
+# A run started while the service is down fails; a run that has begun survives the kills.
 arrived() {
     [ "$(($(grep -c ends "$work/log") + $("$LK_PROGRAM" ls farm --json | wc -l)))" -ge 20 ]
 }
@@ -43,7 +43,7 @@ done
 [ "$kills" -ge 3 ] || complain "it was killed $kills times only"
 [ "$(grep -c ends "$work/log")" -eq 20 ] || complain "not all have run: $(cat "$work/log")"
 grep overlap "$work/log" && complain 'two were inside at once'
-# Each line pair stands together, and tokens rise.
+# The two lines of each run are adjacent, and tokens rise.
 awk '$1 == "begins" { if (open != "" || $3 + 0 <= token + 0) wrong = 1; open = $2; token = $3 }
      $1 == "ends" { if ($2 != open) wrong = 1; open = "" }
      END { exit wrong }' "$work/log" || complain "the log: $(cat "$work/log")"

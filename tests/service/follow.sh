@@ -62,7 +62,7 @@ numbers_rise
 [ ! -s "$work/events.err" ] || complain "$(cat "$work/events.err")"
 stop
 
-scenario 'who comes back goes on behind what it has seen'
+scenario 'a watch that returns continues after its last event'
 serve_at d2
 follow
 until_true begun 1
@@ -86,7 +86,7 @@ ends
 expect_told 'granted b' 'released b'
 stop
 
-scenario 'what a bound keeps is there for whoever comes later, and the rest is a gap'
+scenario 'retained events are sent to a later watch, and the rest is a gap'
 serve_at d3
 lk limits events=3 --json
 expect '[.status, .events]' '["ok",3]'
@@ -117,14 +117,14 @@ ends
 expect_told 'gap -' 'value_written v5' 'value_written v6' 'value_written v7'
 stop
 
-scenario 'what happened while nobody followed, and nothing was kept, is a gap'
+scenario 'events that were not retained, without a watch, are a gap'
 serve_at d4
 follow
 until_true begun 1
 ends
 last=$(tail -1 "$work/events" | jq .sequence)
 stop
-# The service is away for longer than the mark lasts; somebody else changes the file meanwhile.
+# The service is down for longer than the mark lasts; another program changes the file meanwhile.
 sqlite3 "$work/d4/locks.db" 'UPDATE meta SET watched_until_us = 1'
 lk -S "sqlite:$work/d4/locks.db" acquire a --owner ana
 serve_at d4

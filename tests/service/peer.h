@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A service that says what it was told to: for what no real one would do to its clients.
+ * A scripted service, for replies that a real one would not send.
  *
- * A thread listens on a Unix socket. HELLO it answers by itself; each other command has to be the
- * next of the script, word for word, and gets the reply that stands there, or less of it.
+ * A thread listens on a Unix socket and answers HELLO by itself. Each other command must equal the
+ * next one of the script, and is answered with the reply given there, or a part of it.
  */
 #ifndef LK_TESTS_SERVICE_PEER_H
 #define LK_TESTS_SERVICE_PEER_H

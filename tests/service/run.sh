@@ -54,7 +54,7 @@ until_true sh -c "[ \"\$(wc -l <'$work/order')\" -eq 3 ]"
 [ "$(tr '\n' ' ' <"$work/order")" = '1 2 3 ' ] || complain "the order was $(cat "$work/order")"
 stop
 
-scenario 'a command under a fixed end is told how long it has'
+scenario 'a command under a fixed end receives its time limit'
 serve --unix "$work/s" --http none --dir "$work/d"
 LK_STORE=lk+unix:$work/s
 end=$(date -u -d '+40 seconds' +%Y-%m-%dT%H:%M:%SZ)

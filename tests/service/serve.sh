@@ -116,7 +116,7 @@ wait "$waiter" || complain "ended with $?: $(cat "$work/said")"
 grep -q 'asked for again' "$work/said" || complain "said $(cat "$work/said")"
 stop
 
-scenario 'its file is read by all and changed by nobody else'
+scenario 'other programs can read its file but not change it'
 serve --unix "$work/s" --http none --dir "$work/d2"
 lk -S "lk+unix:$work/s" acquire a --owner ana
 lk -S "sqlite:$work/d2/locks.db" ls --json
@@ -182,7 +182,7 @@ lk acquire c
 failure 73 'lk: FULL: *'
 stop
 
-scenario 'what is wrong is told'
+scenario 'errors are reported'
 for wrong in '--listen nonsense' '--listen 127.0.0.1:0 --bound live' '--listen none --http none' \
     '--bound colour=3' '--dir /tmp --ephemeral' 'a'; do
     # shellcheck disable=SC2086 # words are parted at blanks

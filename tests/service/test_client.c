@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client of a service against a scripted one: what is said, what is read, what is repeated. */
+/* The client of a service against a scripted service: requests, replies, and repeated calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of a service, read by their tables: one that is not what was agreed is refused. */
+/* Records of a service, read by their tables: a malformed record is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The minute of docs/service.md, word for word; and what lk serve says to whoever starts it wrongly.
+# The tour of docs/service.md, word for word; and the messages of lk serve when it is started wrongly.
 . "${0%/*}/harness.sh"
 
 scenario 'a minute with the service, as it is documented'
@@ -19,7 +19,7 @@ for said in 'under the lease' 'the first is done' '- ana holds mydatabase/mytest
     '^mydatabase *held *exclusive *ben'; do
     grep -q -e "$said" "$work/out" || complain "it did not say: $said"
 done
-# ben waits in line, holds it after the release, and in the file: the last two lists are alike.
+# ben waits, and holds the lease after the release, in the file too: the last two lists are equal.
 [ "$(grep -c '^mydatabase .*held .*ben' "$work/out")" -eq 2 ] || complain "ben's turn"
 
 scenario 'a port that is taken'
@@ -47,7 +47,7 @@ sqlite3 "$work/d/locks.db" 'UPDATE meta SET format = 99, writable_from = 99'
 lk serve --unix "$work/s2" --http none --dir "$work/d"
 failure 79 'lk: UNSUPPORTED: *format 99*newer program*'
 
-scenario 'the manager of services is told when the doors are open, that it lives, of a reload, and of its end'
+scenario 'the service manager is notified of readiness, liveness, a reload and the end'
 python3 - "$work/notify" >"$work/told" <<'PYTHON' &
 import socket, sys
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -73,7 +73,7 @@ grep -v WATCHDOG "$work/told" | sed 's/=[0-9][0-9][0-9]*$/=N/' | tr '\n' ' ' >"$
 [ "$(cat "$work/told.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
     complain "told: $(cat "$work/told.all")"
 
-scenario 'a manager of services that does not read holds up nobody, and is told when it does'
+scenario 'a service manager that does not read delays no client, and is notified when it reads'
 mkfifo "$work/go"
 python3 - "$work/notify2" "$work/go" >"$work/told" <<'PYTHON' &
 import socket, sys
