@@ -23,8 +23,9 @@
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
 enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
 
-#define LOAD_RETRY_US INT64_C(1000000)    /* after a load that failed */
-#define SHUTDOWN_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
+#define LOAD_RETRY_US INT64_C(1000000) /* after a load that failed */
+#define SHUTDOWN_US_MAX                                                                            \
+    INT64_C(10000000) /* how long the listeners may take to send the last answers */
 
 struct lk_server {
     struct lk_server_options options;

@@ -294,7 +294,7 @@ static void probe(struct lk_core *core) {
     }
 }
 
-/* Answers from the model, after what is due by now has taken effect (`is_current`). */
+/* Answers a query from the model, if overdue deadlines could be applied (`is_current`). */
 static void call_read(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
                       bool is_current) {
     const struct lk_answer answer = {.outcome = LK_OK, .text = ""};

@@ -191,8 +191,8 @@ void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t t
                     lk_outcome outcome, const char *text);
 
 /*
- * Applies what is due by now: deadlines; or everything, delays of items too. false: the model was
- * given up.
+ * Apply deadlines that have passed; lk_core_tick_model() also delays of items. false: the model was
+ * dropped.
  */
 bool lk_core_pass_time(struct lk_core *core);
 bool lk_core_tick_model(struct lk_core *core);
@@ -302,7 +302,7 @@ void lk_claim_waiters_clear(struct lk_core *core);
 
 /* ---- event_log.c ----------------------------------------------------------------------------- */
 
-/* Adds the events of a step, if there is a follower or a bound says so. */
+/* Adds the events of a step, if events are kept. */
 void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
                       const struct lk_effects *effects);
 
@@ -317,7 +317,7 @@ void lk_event_log_unfollow(struct lk_core *core);
 /* So many events are kept at all times; 0: only for followers. */
 void lk_event_log_bound(struct lk_core *core, size_t kept_max);
 
-/* Fills in what a batch says of the event log. */
+/* Fills in the position of the event log for a batch. */
 void lk_event_log_fill(const struct lk_core *core, struct lk_batch_events *ret_events);
 void lk_event_log_durable(struct lk_core *core, uint64_t batch);
 

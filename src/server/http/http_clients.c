@@ -207,8 +207,8 @@ static void rest(evutil_socket_t socket, short what, void *context) {
 }
 
 /*
- * evhttp owns the context of this callback, so it has none of ours; it reaches this code through an
- * event on the same socket, which waits for nothing else.
+ * evhttp owns the context of this callback. So the callback activates an event on the same socket,
+ * which waits for nothing else and has the listener's clients as its context.
  */
 static void on_accept_failed(struct evconnlistener *evlistener, void *context) {
     (void)context;
@@ -306,8 +306,8 @@ static bool admit(struct lk_http_client *client) {
 }
 
 /*
- * Adds it to those whose request is awaited. A client without room is closed at the end of the
- * turn.
+ * Admits the client, or makes it pending; its request is then awaited. A client for which there is
+ * no room is closed at the end of the turn.
  */
 static void admit_or_hold(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
@@ -378,8 +378,8 @@ static void count_buffered_request(struct lk_http_client *client) {
 }
 
 /*
- * By now evhttp has made a connection around the buffers, with its own callbacks. If it has given
- * up instead, they have no callbacks any more.
+ * Attaches the client to the connection that evhttp has made around the buffers, with callbacks of
+ * its own. If evhttp has failed instead, the buffers have no callbacks any more.
  */
 static void attach(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;

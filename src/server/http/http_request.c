@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of HTTP: whether they are allowed, and what they ask for. */
+/* Access checks, routing and parsing of HTTP requests. */
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/http_struct.h>
