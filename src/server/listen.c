@@ -36,19 +36,19 @@ static lk_outcome explain(const char *address, int cause, lk_error *error) {
  */
 static bool is_stale(const struct sockaddr_un *socket_address) {
     struct stat status;
-    int probe;
+    int try_write;
     bool is_refused;
 
     if (lstat(socket_address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         return false;
     }
-    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    try_write = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     is_refused =
-        probe >= 0
-        && connect(probe, (const struct sockaddr *)socket_address, sizeof *socket_address) != 0
+        try_write >= 0
+        && connect(try_write, (const struct sockaddr *)socket_address, sizeof *socket_address) != 0
         && errno == ECONNREFUSED;
-    if (probe >= 0) {
-        (void)close(probe);
+    if (try_write >= 0) {
+        (void)close(try_write);
     }
     return is_refused;
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 /* How long events that were kept for followers stay after the last follower has gone. */
 #define LINGER_US INT64_C(300000000)
