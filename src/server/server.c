@@ -516,6 +516,12 @@ static void flush(struct lk_server *server) {
     }
 }
 
+static void free_event(struct event *event) {
+    if (event != NULL) {
+        event_free(event);
+    }
+}
+
 static void end(struct lk_server *server) {
     for (size_t i = 0; i < server->listener_count; i++) {
         server->listeners[i]->ops->close(server->listeners[i]);
@@ -526,22 +532,12 @@ static void end(struct lk_server *server) {
     lk_writer_stop(server->writer);
     lk_core_free(server->core);
     for (size_t i = 0; i < SIGNALS_MAX; i++) {
-        if (server->signals[i] != NULL) {
-            event_free(server->signals[i]);
-        }
+        free_event(server->signals[i]);
     }
-    if (server->written != NULL) {
-        event_free(server->written);
-    }
-    if (server->trim != NULL) {
-        event_free(server->trim);
-    }
-    if (server->alive != NULL) {
-        event_free(server->alive);
-    }
-    if (server->timer != NULL) {
-        event_free(server->timer);
-    }
+    free_event(server->written);
+    free_event(server->trim);
+    free_event(server->alive);
+    free_event(server->timer);
     if (server->loop != NULL) {
         event_base_free(server->loop);
     }

@@ -339,7 +339,7 @@ bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *q
 struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
                                        const struct lk_event_query *query);
 
-/* ---- record.c -------------------------------------------------------------------------------- */
+/* ---- audit.c --------------------------------------------------------------------------------- */
 
 /* Records in the audit what a break ended or revoked, with the administrator and the reason. */
 void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,

@@ -33,6 +33,15 @@ enum {
     LK_HTTP_REPLY_BYTES_MAX = 64 * 1024 * 1024,
 };
 
+/* Statuses that libevent has no names for. */
+enum {
+    LK_HTTP_UNAUTHORIZED = 401,
+    LK_HTTP_FORBIDDEN = 403,
+    LK_HTTP_TOO_LARGE = 413,
+    LK_HTTP_UNSUPPORTED_TYPE = 415,
+    LK_HTTP_TOO_MANY = 429,
+};
+
 /* A reply as it will be sent. */
 struct lk_http_reply {
     int status;
