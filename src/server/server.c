@@ -182,11 +182,9 @@ static void arm_timer(struct lk_server *server) {
     if (due_us == LK_NEVER) {
         (void)event_del(server->timer);
     } else {
-        int64_t left_us = due_us - lk_clock_now_us();
-        struct timeval delay;
+        int64_t left_us = lk_max(due_us - lk_clock_now_us(), 0);
+        struct timeval delay = {.tv_sec = left_us / 1000000, .tv_usec = left_us % 1000000};
 
-        left_us = left_us > 0 ? left_us : 0;
-        delay = (struct timeval){.tv_sec = left_us / 1000000, .tv_usec = left_us % 1000000};
         (void)event_add(server->timer, &delay);
     }
 }

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/minmax.h"
 #include "server/files.h"
 #include "server/http/http.h"
 
@@ -51,19 +52,16 @@ static void move(struct lk_http_client *client, struct lk_http_client_list *in_l
 static void arm(struct lk_http_clients *clients) {
     const struct lk_http_client *reading = TAILQ_FIRST(&clients->reading);
     const struct lk_http_client *writing = TAILQ_FIRST(&clients->writing);
-    int64_t due_us = LK_NEVER;
-    int64_t left_us;
+    int64_t due_us = lk_min(reading != NULL ? reading->due_us : LK_NEVER,
+                            writing != NULL ? writing->due_us : LK_NEVER);
 
     if (evtimer_pending(&clients->timer, NULL)) {
         return;
     }
-    due_us = reading != NULL ? reading->due_us : due_us;
-    due_us = writing != NULL && writing->due_us < due_us ? writing->due_us : due_us;
     if (due_us != LK_NEVER) {
-        struct timeval delay;
-        left_us = due_us - now_us(clients->listener);
-        left_us = left_us > 0 ? left_us : 0;
-        delay = (struct timeval){.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+        int64_t left_us = lk_max(due_us - now_us(clients->listener), 0);
+        struct timeval delay = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+
         (void)event_add(&clients->timer, &delay);
     }
 }
