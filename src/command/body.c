@@ -39,7 +39,7 @@ static struct lk_slice slice_of(const json_t *string) {
 }
 
 static lk_outcome refuse(const char *name, const char *what, lk_error *error) {
-    return lk_error_set(error, LK_INVALID, "\"%.*s\" is %s", SHOWN_NAME_BYTES_MAX, name, what);
+    return lk_error_set(error, LK_INVALID, "\"%.*s\" must be %s", SHOWN_NAME_BYTES_MAX, name, what);
 }
 
 /* ---- kinds of values ------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static lk_outcome set_base64(struct lk_draft *draft, enum lk_keyword keyword, co
     memcpy(copy, text.bytes, text.size);
     body->decoded[body->decoded_count++] = copy;
     if (!lk_form_read_base64(copy, text.size, &text.size)) {
-        return refuse(name, "not base64", error);
+        return refuse(name, "a text in base64", error);
     }
     text.bytes = copy;
     lk_keyword_set_text(draft, keyword, text);

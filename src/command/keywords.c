@@ -91,7 +91,7 @@ lk_outcome lk_keyword_set_number(struct lk_draft *draft, enum lk_keyword keyword
     const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
 
     if (number < form->min || number > form->max) {
-        return lk_error_set(error, LK_INVALID, "%s is from %" PRId64 " to %" PRId64, name,
+        return lk_error_set(error, LK_INVALID, "%s must be from %" PRId64 " to %" PRId64, name,
                             form->min, form->max);
     }
     memcpy((char *)draft + form->at, &number, sizeof number);
@@ -126,7 +126,7 @@ lk_outcome lk_keyword_add_part(struct lk_draft *draft, enum lk_keyword keyword,
 lk_outcome lk_keyword_read_number(const char *name, struct lk_slice text, int64_t *ret_number,
                                   lk_error *error) {
     if (!lk_resp_number_parse(text, ret_number)) {
-        return lk_error_set(error, LK_INVALID, "%s is not a whole number", name);
+        return lk_error_set(error, LK_INVALID, "%s must be a whole number", name);
     }
     return LK_OK;
 }

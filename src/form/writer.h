@@ -41,7 +41,7 @@ void lk_form_open_array(struct lk_form_writer *writer, const char *name);
 void lk_form_close(struct lk_form_writer *writer);
 
 /*
- * A mark within the open map or array. Going back to it drops what was written after it; writing a
+ * A mark within the open map or array. Rewinding to it drops everything after it; writing a
  * text at it inserts the text there. In a map of JSON a field must precede the mark.
  */
 struct lk_form_mark {

@@ -40,15 +40,14 @@ struct lk_admission {
     uint32_t address_count;
     uint64_t seed;
     struct lk_admission_bucket buckets[LK_ADMISSION_BUCKETS];
-    void (*evict)(
-        struct lk_pending *pending); /* called after its removal, to close the connection */
+    /* Closes an evicted connection, after its removal. */
+    void (*evict)(struct lk_pending *pending);
 };
 
 /* `is_shared`: only the common bound applies, not the one per address. */
 void lk_admission_begin(struct lk_admission *admission, uint32_t count_max, bool is_shared,
                         void (*evict)(struct lk_pending *pending));
-void lk_admission_end(
-    struct lk_admission *admission); /* after the last pending connection has left */
+void lk_admission_end(struct lk_admission *admission); /* after the last one was removed */
 
 /*
  * Makes a connection pending; another one may be evicted for it. false: there is no room, because

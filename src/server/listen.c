@@ -36,19 +36,19 @@ static lk_outcome explain(const char *address, int cause, lk_error *error) {
  */
 static bool is_stale(const struct sockaddr_un *socket_address) {
     struct stat status;
-    int probe;
+    int descriptor;
     bool is_refused;
 
     if (lstat(socket_address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         return false;
     }
-    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     is_refused =
-        probe >= 0
-        && connect(probe, (const struct sockaddr *)socket_address, sizeof *socket_address) != 0
+        descriptor >= 0
+        && connect(descriptor, (const struct sockaddr *)socket_address, sizeof *socket_address) != 0
         && errno == ECONNREFUSED;
-    if (probe >= 0) {
-        (void)close(probe);
+    if (descriptor >= 0) {
+        (void)close(descriptor);
     }
     return is_refused;
 }

@@ -23,8 +23,9 @@
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
 enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
 
-#define LOAD_RETRY_US INT64_C(1000000)    /* after a load that failed */
-#define SHUTDOWN_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
+#define LOAD_RETRY_US INT64_C(1000000) /* after a load that failed */
+#define SHUTDOWN_US_MAX                                                                            \
+    INT64_C(10000000) /* how long the listeners may take to send the last answers */
 
 struct lk_server {
     struct lk_server_options options;
@@ -181,11 +182,9 @@ static void arm_timer(struct lk_server *server) {
     if (due_us == LK_NEVER) {
         (void)event_del(server->timer);
     } else {
-        int64_t left_us = due_us - lk_clock_now_us();
-        struct timeval delay;
+        int64_t left_us = lk_max(due_us - lk_clock_now_us(), 0);
+        struct timeval delay = {.tv_sec = left_us / 1000000, .tv_usec = left_us % 1000000};
 
-        left_us = left_us > 0 ? left_us : 0;
-        delay = (struct timeval){.tv_sec = left_us / 1000000, .tv_usec = left_us % 1000000};
         (void)event_add(server->timer, &delay);
     }
 }
@@ -515,6 +514,12 @@ static void flush(struct lk_server *server) {
     }
 }
 
+static void free_event(struct event *event) {
+    if (event != NULL) {
+        event_free(event);
+    }
+}
+
 static void end(struct lk_server *server) {
     for (size_t i = 0; i < server->listener_count; i++) {
         server->listeners[i]->ops->close(server->listeners[i]);
@@ -525,22 +530,12 @@ static void end(struct lk_server *server) {
     lk_writer_stop(server->writer);
     lk_core_free(server->core);
     for (size_t i = 0; i < SIGNALS_MAX; i++) {
-        if (server->signals[i] != NULL) {
-            event_free(server->signals[i]);
-        }
+        free_event(server->signals[i]);
     }
-    if (server->written != NULL) {
-        event_free(server->written);
-    }
-    if (server->trim != NULL) {
-        event_free(server->trim);
-    }
-    if (server->alive != NULL) {
-        event_free(server->alive);
-    }
-    if (server->timer != NULL) {
-        event_free(server->timer);
-    }
+    free_event(server->written);
+    free_event(server->trim);
+    free_event(server->alive);
+    free_event(server->timer);
     if (server->loop != NULL) {
         event_base_free(server->loop);
     }

@@ -15,7 +15,7 @@ static enum lk_resp_step wait_for(struct lk_resp_request *request, size_t size) 
     return LK_RESP_MORE;
 }
 
-/* ---- arrays of bulks ---- */
+/* ---- arrays of bulks ------------------------------------------------------------------------- */
 
 /* The number after the type byte of a header at *at, which advances past the header. */
 static enum lk_resp_step read_header(struct lk_slice input, size_t *at, int64_t *ret_number,
@@ -57,7 +57,7 @@ static enum lk_resp_step read_argument(struct lk_slice input, size_t *at, size_t
         return wait_for(request, from + (size_t)size + LINE_END_BYTES);
     }
     if (memcmp(input.bytes + from + size, "\r\n", LINE_END_BYTES) != 0) {
-        return fail(request, "Protocol error: a bulk does not end where it said");
+        return fail(request, "Protocol error: expected CR LF after a bulk");
     }
     request->arguments[request->argument_count++] =
         (struct lk_slice){.bytes = input.bytes + from, .size = (size_t)size};
@@ -88,7 +88,7 @@ static enum lk_resp_step parse_array(struct lk_slice input, const struct lk_resp
     return LK_RESP_DONE;
 }
 
-/* ---- lines of words ---- */
+/* ---- lines of words -------------------------------------------------------------------------- */
 
 /* The words of a line, unquoted into `text`. */
 struct words {

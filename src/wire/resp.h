@@ -18,7 +18,7 @@ enum lk_resp_step {
     LK_RESP_BAD,  /* not RESP, or beyond a bound, whatever follows */
 };
 
-/* ---- requests, read by a server ---- */
+/* ---- requests, read by a server -------------------------------------------------------------- */
 
 enum {
     LK_RESP_ARGUMENTS_MAX = 128,
@@ -40,7 +40,7 @@ struct lk_resp_request {
     size_t argument_count; /* 0: an empty line or array, to be skipped */
     struct lk_slice arguments[LK_RESP_ARGUMENTS_MAX];
     bool is_inline;                      /* a line of words, as typed at a terminal */
-    const char *error;                   /* BAD: what is wrong, static */
+    const char *error;                   /* BAD: the reason; static */
     char text[LK_RESP_INLINE_BYTES_MAX]; /* words of an inline request, quotes resolved */
 };
 
@@ -48,7 +48,7 @@ struct lk_resp_request {
 enum lk_resp_step lk_resp_request_parse(struct lk_slice input, const struct lk_resp_bounds *bounds,
                                         struct lk_resp_request *request);
 
-/* ---- replies, written by a server; requests, written by a client ---- */
+/* ---- replies, written by a server; requests, written by a client ----------------------------- */
 
 /*
  * A request is an array of bulks. Each call adds one value; an aggregate is followed by its values.
@@ -75,7 +75,7 @@ void lk_resp_put_push(struct lk_buffer *out, int version, size_t count);
 void lk_resp_insert_array(struct lk_buffer *out, size_t at, size_t count);
 void lk_resp_insert_map(struct lk_buffer *out, int version, size_t at, size_t pair_count);
 
-/* ---- replies, read by a client ---- */
+/* ---- replies, read by a client --------------------------------------------------------------- */
 
 enum lk_resp_kind {
     LK_RESP_SIMPLE,  /* text */
@@ -105,7 +105,7 @@ struct lk_resp_measure {
     size_t size;    /* bytes scanned; DONE: the reply's size */
     size_t missing; /* values still to come */
     bool has_begun;
-    const char *error; /* BAD: what is wrong, static */
+    const char *error; /* BAD: the reason; static */
 };
 
 /*

@@ -15,7 +15,7 @@
 #define LK_TESTS_SERVER_SIM_H
 
 #include "base/random.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 #include "server/store/store.h"
 
 enum {

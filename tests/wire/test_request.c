@@ -47,7 +47,7 @@ static enum lk_resp_step parse_piece(struct lk_slice whole, size_t size,
     return step;
 }
 
-/* ---- what is read ---- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *input;
@@ -112,7 +112,7 @@ static void test_pipeline(void **state) {
     assert_int_equal(input.size, 0);
 }
 
-/* ---- what is refused ---- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static const struct {
     const char *input;
@@ -133,8 +133,8 @@ static const struct {
     {"*1\r\n$9223372036854775808\r\n", "Protocol error: invalid bulk length"},
     {"*1\r\n$201\r\n", "Protocol error: request too large"},
     {"*1\r\n$9223372036854775807\r\n", "Protocol error: request too large"},
-    {"*1\r\n$1\r\nxyz", "Protocol error: a bulk does not end where it said"},
-    {"*1\r\n$3\r\nx\r\n\rz", "Protocol error: a bulk does not end where it said"},
+    {"*1\r\n$1\r\nxyz", "Protocol error: expected CR LF after a bulk"},
+    {"*1\r\n$3\r\nx\r\n\rz", "Protocol error: expected CR LF after a bulk"},
     {"a b c d e f g h i\r\n", "Protocol error: too many arguments"},
     {"get \"x\r\n", "Protocol error: unbalanced quotes in request"},
     {"get 'x\r\n", "Protocol error: unbalanced quotes in request"},

@@ -2,7 +2,7 @@
 /* Bindings of live requests to the sessions and blocked calls that depend on them, by reference. */
 #include <stdlib.h>
 
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 bool lk_bindings_reserve(struct lk_core *core) {
     size_t needed = (size_t)lk_model_greatest_ref(core->model) + 1;
@@ -93,7 +93,7 @@ struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
     };
 }
 
-void lk_bindings_leave(struct lk_core *core, struct lk_session *session) {
+void lk_bindings_end_session(struct lk_core *core, struct lk_session *session) {
     while (!lk_link_is_alone(&session->bindings)) {
         struct lk_binding *binding =
             LK_LINK_ITEM(session->bindings.next, struct lk_binding, in_session);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/minmax.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 /* A blocked request is refreshed half its ttl before its deadline, but at most so long before. */
 #define REFRESH_AHEAD_US_MAX INT64_C(10000000)
@@ -302,7 +302,7 @@ void lk_blocked_refuse_all(struct lk_core *core, lk_outcome outcome, const char 
     }
 }
 
-bool lk_core_lives_under(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket) {
+bool lk_core_has_ticket(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket) {
     lk_ref request = lk_model_find(core->model, ask->owner, ask->parts, ask->part_count);
     struct lk_record record;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 /* Buckets are chosen by root, so every queue related to a path (R5) is in one bucket. */
 static struct lk_waiting_queue **bucket_of(struct lk_core *core, const struct lk_path *path) {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
-#define PROBE_AGAIN_US INT64_C(1000000)
+#define TRY_WRITE_AGAIN_US INT64_C(1000000)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -160,7 +160,7 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
     }
     lk_event_log_add(core, command, effects);
     if (!core->config.is_ephemeral && core->collection.is_incomplete) {
-        lk_core_give_up(core, "memory is exhausted");
+        lk_core_drop_model(core, "memory is exhausted");
         return NULL;
     }
     for (size_t i = 0; i < effects->change_count && core->generation == generation; i++) {
@@ -182,7 +182,7 @@ bool lk_core_tick_model(struct lk_core *core) {
     return lk_core_step(core, &tick) != NULL;
 }
 
-bool lk_core_pass_time(struct lk_core *core) {
+bool lk_core_apply_deadlines(struct lk_core *core) {
     return lk_model_next_deadline(core->model) > core->times.now_us || lk_core_tick_model(core);
 }
 
@@ -269,7 +269,8 @@ static void call_command(struct lk_core *core, struct lk_session *session, struc
         return;
     }
     if (call->ticket != 0
-        && (!lk_core_pass_time(core) || !lk_core_lives_under(core, &command->ask, call->ticket))) {
+        && (!lk_core_apply_deadlines(core)
+            || !lk_core_has_ticket(core, &command->ask, call->ticket))) {
         lk_core_refuse(core, session, call->tag, LK_LOST,
                        "R12: no request of this owner and these paths lives under that ticket");
         return;
@@ -286,15 +287,15 @@ static void call_command(struct lk_core *core, struct lk_session *session, struc
  * While writes fail, clients may stop sending calls that write. INFO therefore starts a write that
  * changes nothing, to find out whether writing is possible again.
  */
-static void probe(struct lk_core *core) {
+static void try_write(struct lk_core *core) {
     if (core->stats.cannot_write && core->model != NULL && !core->config.is_ephemeral
-        && core->probe_after_us <= core->times.now_us) {
-        core->probe_after_us = core->times.now_us + PROBE_AGAIN_US;
+        && core->try_write_after_us <= core->times.now_us) {
+        core->try_write_after_us = core->times.now_us + TRY_WRITE_AGAIN_US;
         lk_collect_probe(&core->collection);
     }
 }
 
-/* Answers from the model, after what is due by now has taken effect (`is_current`). */
+/* Answers a query from the model, if overdue deadlines could be applied (`is_current`). */
 static void call_read(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
                       bool is_current) {
     const struct lk_answer answer = {.outcome = LK_OK, .text = ""};
@@ -309,7 +310,7 @@ static void call_read(struct lk_core *core, struct lk_session *session, const st
 static void call_get(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
     struct lk_answer answer = {.outcome = LK_NONE, .text = ""};
 
-    if (!lk_core_pass_time(core)) {
+    if (!lk_core_apply_deadlines(core)) {
         refuse_unwritten(core, session, call);
         return;
     }
@@ -331,12 +332,12 @@ static void report(struct lk_core *core, struct lk_session *session, uint64_t ta
 
 static void call_info(struct lk_core *core, struct lk_session *session,
                       const struct lk_call *call) {
-    if (!lk_core_pass_time(core)) {
+    if (!lk_core_apply_deadlines(core)) {
         refuse_unwritten(core, session, call);
         return;
     }
     report(core, session, call->tag, LK_OK, "");
-    probe(core); /* after the answer, which does not depend on the write */
+    try_write(core); /* after the answer, which does not depend on the write */
 }
 
 static void run(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
@@ -357,7 +358,7 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
     case LK_CALL_LIST:
     case LK_CALL_SHOW:
     case LK_CALL_AUDIT:
-        call_read(core, session, call, lk_core_pass_time(core));
+        call_read(core, session, call, lk_core_apply_deadlines(core));
         break;
     case LK_CALL_INFO:
         call_info(core, session, call);
@@ -409,7 +410,7 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
         }
     }
     if (core->model != NULL) {
-        (void)lk_core_pass_time(core);
+        (void)lk_core_apply_deadlines(core);
         lk_core_serve_waiters(core);
     }
 }
@@ -432,7 +433,7 @@ const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
     batch = lk_collection_close(&core->collection, core->model, core->collecting, &core->times,
                                 is_bound, core);
     if (batch == NULL) {
-        lk_core_give_up(core, "memory is exhausted");
+        lk_core_drop_model(core, "memory is exhausted");
         return NULL;
     }
     lk_event_log_fill(core, &batch->events);
@@ -473,10 +474,10 @@ void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk
         core->is_void = false;
         return;
     }
-    lk_core_give_up(core, why);
+    lk_core_drop_model(core, why);
 }
 
-void lk_core_give_up(struct lk_core *core, const char *why) {
+void lk_core_drop_model(struct lk_core *core, const char *why) {
     struct lk_model *model = core->model;
 
     while (!lk_link_is_alone(&core->undurable)) {
@@ -527,10 +528,10 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     lk_event_log_restore(core, &snapshot->event_log);
     lk_core_snapshot_free(snapshot);
     if (!has_memory) {
-        lk_core_give_up(core, "memory is exhausted");
+        lk_core_drop_model(core, "memory is exhausted");
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    lk_bindings_leave(core, &core->orphans);
+    lk_bindings_end_session(core, &core->orphans);
     /* At least one step: requests that expired while the service was down make room for others. */
     if (core->model == NULL || !lk_core_tick_model(core)) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service without its surroundings: the sessions, the blocked calls, what was decided and how
- * much of it is durable. Calls in, answers out: no clock, no I/O, no threads, no globals. The
- * program drives it from a loop, and the simulator (tests/server) from a list of failures.
+ * The core of the service: sessions, blocked calls, decisions, and which of them are durable. Calls
+ * in, answers out: no clock, no I/O, no threads, no globals. The program drives it from a loop, and
+ * the simulator (tests/server) from a list of failures.
  *
  * The rules are the model's (src/model). The core adds waits that block (R10) and are kept alive,
  * requests that end with their connection (R18), events that are followed (R21; watchers that are

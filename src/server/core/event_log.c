@@ -2,7 +2,7 @@
 /* When events are kept, and the readers of the ring. */
 #include "server/core/event_log.h"
 
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 /* How long events that were kept for followers stay after the last follower has gone. */
 #define LINGER_US INT64_C(300000000)

@@ -2,7 +2,7 @@
 /* Calls about events (R21), which may block until there are any, and about bounds (R22). */
 #include "base/error.h"
 #include "engine/reply/reply.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ void lk_core_events(struct lk_core *core, struct lk_session *session, const stru
     struct lk_event_page *page;
 
     lk_event_log_follow(core, false);
-    if (!lk_core_pass_time(core)) {
+    if (!lk_core_apply_deadlines(core)) {
         lk_core_refuse(core, session, call->tag, LK_UNAVAILABLE,
                        "the service's store could not be written; ask again");
         return;
@@ -142,7 +142,7 @@ void lk_core_limits(struct lk_core *core, struct lk_session *session, const stru
     if (changes_any(&call->limits)) {
         set_limits(core, &call->limits);
         if (!core->config.is_ephemeral && core->collection.is_incomplete) {
-            lk_core_give_up(core, "memory is exhausted");
+            lk_core_drop_model(core, "memory is exhausted");
             lk_core_refuse(core, session, call->tag, LK_UNAVAILABLE,
                            "the service's store could not be written; ask again");
             return;

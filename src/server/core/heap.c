@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 bool lk_timer_reserve(struct lk_core *core, size_t count) {
     size_t capacity = core->timer_capacity == 0 ? 64 : core->timer_capacity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bound on the total size of values and items. */
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 /* The bytes that a command stores; LK_NEVER: it stores none. */
 static int64_t bytes_of(const struct lk_command *command) {

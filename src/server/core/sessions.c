@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 static void init(struct lk_session *session) {
     lk_link_init(&session->all);
@@ -62,7 +62,7 @@ void lk_core_session_close(struct lk_core *core, struct lk_session *session,
             LK_LINK_ITEM(session->blocked.next, struct lk_blocked, in_session);
         lk_blocked_cancel(core, blocked, blocked->ends_withdrawn);
     }
-    lk_bindings_leave(core, session);
+    lk_bindings_end_session(core, session);
     core->stats.sessions--;
     free(session);
     lk_core_serve_waiters(core);

@@ -33,6 +33,15 @@ enum {
     LK_HTTP_REPLY_BYTES_MAX = 64 * 1024 * 1024,
 };
 
+/* Statuses that libevent has no names for. */
+enum {
+    LK_HTTP_UNAUTHORIZED = 401,
+    LK_HTTP_FORBIDDEN = 403,
+    LK_HTTP_TOO_LARGE = 413,
+    LK_HTTP_UNSUPPORTED_TYPE = 415,
+    LK_HTTP_TOO_MANY = 429,
+};
+
 /* A reply as it will be sent. */
 struct lk_http_reply {
     int status;
@@ -76,7 +85,7 @@ struct lk_http_client {
     size_t request_bytes; /* bytes received of its request, and after it */
     size_t reply_bytes;   /* ... bytes of its reply that have not been read */
     size_t charged;       /* both, as accounted by the server */
-    bool is_admitted; /* counts towards the bound of connections; else it is a pending connection */
+    bool is_admitted;     /* counts towards the bound of connections; else it is pending */
     struct lk_pending pending;
     struct lk_http_penalty *penalty;     /* after a wrong password; NULL: none */
     struct lk_http_client_list *in_list; /* the list that it is in */
@@ -122,8 +131,7 @@ struct lk_http_listener {
     struct event heartbeat; /* of streams */
     uint64_t last_tag;
     uint64_t durable;
-    bool is_checking_host; /* only local clients can connect, so a Host name may be
-                                        * part of a DNS rebinding attack */
+    bool is_checking_host; /* against DNS rebinding, where there is no password */
     /* Of the current call: */
     struct evhttp_request *calling; /* NULL: there is no current call, or it has been answered */
     struct lk_draft draft;
@@ -140,9 +148,9 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
 void lk_http_clients_start_accepting(struct lk_http_clients *clients);
 void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
 void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out);
-void lk_http_clients_shorten_timeouts(
-    struct lk_http_clients *clients);                      /* shutdown: replies must be read
-                                                              * soon */
+
+/* Shutdown: replies must be read soon. */
+void lk_http_clients_shorten_timeouts(struct lk_http_clients *clients);
 void lk_http_clients_end(struct lk_http_clients *clients); /* after the last client has closed */
 
 /* At the end of each turn: handles the clients accepted in it and those that were evicted. */

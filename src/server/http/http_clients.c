@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/minmax.h"
 #include "server/files.h"
 #include "server/http/http.h"
 
@@ -51,19 +52,16 @@ static void move(struct lk_http_client *client, struct lk_http_client_list *in_l
 static void arm(struct lk_http_clients *clients) {
     const struct lk_http_client *reading = TAILQ_FIRST(&clients->reading);
     const struct lk_http_client *writing = TAILQ_FIRST(&clients->writing);
-    int64_t due_us = LK_NEVER;
-    int64_t left_us;
+    int64_t due_us = lk_min(reading != NULL ? reading->due_us : LK_NEVER,
+                            writing != NULL ? writing->due_us : LK_NEVER);
 
     if (evtimer_pending(&clients->timer, NULL)) {
         return;
     }
-    due_us = reading != NULL ? reading->due_us : due_us;
-    due_us = writing != NULL && writing->due_us < due_us ? writing->due_us : due_us;
     if (due_us != LK_NEVER) {
-        struct timeval delay;
-        left_us = due_us - now_us(clients->listener);
-        left_us = left_us > 0 ? left_us : 0;
-        delay = (struct timeval){.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+        int64_t left_us = lk_max(due_us - now_us(clients->listener), 0);
+        struct timeval delay = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+
         (void)event_add(&clients->timer, &delay);
     }
 }
@@ -207,8 +205,8 @@ static void rest(evutil_socket_t socket, short what, void *context) {
 }
 
 /*
- * evhttp owns the context of this callback, so it has none of ours; it reaches this code through an
- * event on the same socket, which waits for nothing else.
+ * evhttp owns the context of this callback. So the callback activates an event on the same socket,
+ * which waits for nothing else and has the listener's clients as its context.
  */
 static void on_accept_failed(struct evconnlistener *evlistener, void *context) {
     (void)context;
@@ -306,8 +304,8 @@ static bool admit(struct lk_http_client *client) {
 }
 
 /*
- * Adds it to those whose request is awaited. A client without room is closed at the end of the
- * turn.
+ * Admits the client, or makes it pending; its request is then awaited. A client for which there is
+ * no room is closed at the end of the turn.
  */
 static void admit_or_hold(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
@@ -378,8 +376,8 @@ static void count_buffered_request(struct lk_http_client *client) {
 }
 
 /*
- * By now evhttp has made a connection around the buffers, with its own callbacks. If it has given
- * up instead, they have no callbacks any more.
+ * Attaches the client to the connection that evhttp has made around the buffers, with callbacks of
+ * its own. If evhttp has failed instead, the buffers have no callbacks any more.
  */
 static void attach(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;

@@ -15,11 +15,7 @@ static const char of_text[] = "text/plain; charset=utf-8";
 static const char of_metrics[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char of_bytes[] = "application/octet-stream";
 
-enum {
-    METRICS_BYTES_MAX = 4096,
-    HTTP_STATUS_UNAUTHORIZED = 401,
-    HTTP_STATUS_TOO_MANY = 429,
-};
+enum { METRICS_BYTES_MAX = 4096 };
 
 const struct lk_command_spec lk_http_metrics = {.name = "metrics", .kind = LK_CALL_INFO};
 const struct lk_command_spec lk_http_ready = {.name = "readyz", .kind = LK_CALL_INFO};
@@ -40,7 +36,7 @@ static void add_length(struct evhttp_request *request, size_t size) {
 
 /* The reason phrase where libevent has none; NULL: libevent's own. */
 static const char *reason_of(int status) {
-    return status == HTTP_STATUS_TOO_MANY ? "Too Many Requests" : NULL;
+    return status == LK_HTTP_TOO_MANY ? "Too Many Requests" : NULL;
 }
 
 void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request *request,
@@ -62,18 +58,18 @@ void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request
     }
     add_header(request, "Cache-Control", "no-store");
     add_header(request, "X-Content-Type-Options", "nosniff");
-    if (status == HTTP_STATUS_UNAUTHORIZED) {
+    if (status == LK_HTTP_UNAUTHORIZED) {
         add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
     }
     if (client != NULL) {
         lk_http_client_reply_begun(client, request, reply->body.size);
         /* A client without the password may send it in its next request; one beyond the bound is
          * closed. */
-        if (!client->is_admitted && status != HTTP_STATUS_UNAUTHORIZED) {
+        if (!client->is_admitted && status != LK_HTTP_UNAUTHORIZED) {
             add_header(request, "Connection", "close");
         }
     }
-    if (status == HTTP_STATUS_TOO_MANY) {
+    if (status == LK_HTTP_TOO_MANY) {
         add_header(request, "Retry-After", "1");
     }
     evhttp_send_reply(request, status, reason_of(status), body);
@@ -95,7 +91,7 @@ void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *re
 
 void lk_http_refuse_without_password(struct lk_http_listener *listener,
                                      struct evhttp_request *request) {
-    lk_http_refuse(listener, request, HTTP_STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
+    lk_http_refuse(listener, request, LK_HTTP_UNAUTHORIZED, LK_DENIED, "a password is needed");
 }
 
 /* ---- replies of the core --------------------------------------------------------------------- */

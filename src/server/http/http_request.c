@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of HTTP: whether they are allowed, and what they ask for. */
+/* Access checks, routing and parsing of HTTP requests. */
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/http_struct.h>
@@ -19,10 +19,6 @@
 #include "server/http/http.h"
 
 enum {
-    STATUS_FORBIDDEN = 403,
-    STATUS_TOO_LARGE = 413,
-    STATUS_UNSUPPORTED_TYPE = 415,
-    STATUS_TOO_MANY = 429,
     OWNER_BYTES_MAX = 64,
     CREDENTIAL_BYTES_MAX = 1024,
 };
@@ -446,10 +442,10 @@ static void run_route(struct lk_http_listener *listener, struct evhttp_request *
     } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
         refuse_method_of_command(listener, request, path);
     } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
-        lk_http_refuse(listener, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
+        lk_http_refuse(listener, request, LK_HTTP_UNSUPPORTED_TYPE, LK_INVALID,
                        "the Content-Type of a POST must be application/json");
     } else if (type == EVHTTP_REQ_PUT && body_of(request).size > LK_VALUE_BYTES_MAX) {
-        lk_http_refuse(listener, request, STATUS_TOO_LARGE, LK_INVALID,
+        lk_http_refuse(listener, request, LK_HTTP_TOO_LARGE, LK_INVALID,
                        "R15: a value has at most 65536 bytes");
     } else {
         run_command(listener, request, command, rest);
@@ -457,7 +453,7 @@ static void run_route(struct lk_http_listener *listener, struct evhttp_request *
 }
 
 static void refuse_surplus(struct lk_http_listener *listener, struct evhttp_request *request) {
-    lk_http_refuse(listener, request, STATUS_TOO_MANY, LK_FULL, "too many connections");
+    lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL, "too many connections");
 }
 
 /* A missing password is refused at once, a wrong one after a delay. */
@@ -493,7 +489,7 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     } else if (path == NULL) {
         lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request has no path");
     } else if (!is_from_here(listener, request)) {
-        lk_http_refuse(listener, request, STATUS_FORBIDDEN, LK_DENIED,
+        lk_http_refuse(listener, request, LK_HTTP_FORBIDDEN, LK_DENIED,
                        "cross-site request: see Host and Origin");
     } else if (password != NULL && strcmp(path, "/healthz") != 0
                && !is_authorized(password, header_of(request, "Authorization"))) {
@@ -501,7 +497,7 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     } else if (!is_health_check(path) && !lk_http_client_admit(client)) {
         refuse_surplus(listener, request);
     } else if (!is_health_check(path) && lk_server_is_full(listener->server)) {
-        lk_http_refuse(listener, request, STATUS_TOO_MANY, LK_FULL,
+        lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL,
                        "too many reply bytes are unread; try again later");
     } else {
         run_route(listener, request, path);

@@ -119,7 +119,7 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection);
 /* Closes it, outside of turns. */
 void lk_resp_connection_close(struct lk_resp_connection *connection);
 
-/* Accounts for a change of what it buffers. */
+/* Accounts for a change of its buffered bytes. */
 void lk_resp_connection_charge(struct lk_resp_connection *connection);
 
 /* Starts or stops reading, depending on the connection's state. */

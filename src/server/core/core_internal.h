@@ -11,8 +11,8 @@
  *
  * README.md of this folder has their invariants.
  */
-#ifndef LK_SERVER_CORE_INSIDE_H
-#define LK_SERVER_CORE_INSIDE_H
+#ifndef LK_SERVER_CORE_INTERNAL_H
+#define LK_SERVER_CORE_INTERNAL_H
 
 #include <assert.h>
 
@@ -132,10 +132,10 @@ struct lk_core {
     size_t queues_waking_at_every_end; /* how many of them wake at the end of every lock */
 
     struct lk_collection collection;
-    uint64_t collecting;    /* number of the open batch */
-    uint64_t writing;       /* number of the batch that is being written; 0: none */
-    bool is_void;           /* the batch being written belongs to a model that was given up */
-    int64_t probe_after_us; /* no probe write before this time */
+    uint64_t collecting;        /* number of the open batch */
+    uint64_t writing;           /* number of the batch that is being written; 0: none */
+    bool is_void;               /* the batch being written belongs to a model that was given up */
+    int64_t try_write_after_us; /* no probe write before this time */
 
     struct lk_core_stats stats;
     struct lk_record record; /* scratch space; too large for the stack */
@@ -178,7 +178,7 @@ static inline void lk_link_append(struct lk_link *ring, struct lk_link *link) {
 const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *command);
 
 /* Whether the request that is asked for again still lives under that ticket. */
-bool lk_core_lives_under(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket);
+bool lk_core_has_ticket(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket);
 
 /* Answers a session's call. Without a model: an outcome and its message. */
 void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
@@ -191,10 +191,10 @@ void lk_core_refuse(struct lk_core *core, struct lk_session *session, uint64_t t
                     lk_outcome outcome, const char *text);
 
 /*
- * Applies what is due by now: deadlines; or everything, delays of items too. false: the model was
- * given up.
+ * Apply deadlines that have passed; lk_core_tick_model() also delays of items. false: the model was
+ * dropped.
  */
-bool lk_core_pass_time(struct lk_core *core);
+bool lk_core_apply_deadlines(struct lk_core *core);
 bool lk_core_tick_model(struct lk_core *core);
 
 /* Completes a call: serves every waiting claim and every follower that can be served now. */
@@ -208,7 +208,7 @@ uint64_t lk_core_depends_on(struct lk_core *core);
 void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch);
 
 /* The decisions cannot be written: returns to the last durable state. Frees the model. */
-void lk_core_give_up(struct lk_core *core, const char *why);
+void lk_core_drop_model(struct lk_core *core, const char *why);
 
 /* ---- sessions.c ------------------------------------------------------------------------------ */
 
@@ -237,7 +237,7 @@ struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
                                 char ret_owner[LK_OWNER_BYTES_MAX]);
 
 /* The requests bound to the session perish (R18). */
-void lk_bindings_leave(struct lk_core *core, struct lk_session *session);
+void lk_bindings_end_session(struct lk_core *core, struct lk_session *session);
 
 /* There is no model: the bindings keep the ids of their requests for the next one. */
 void lk_bindings_suspend(struct lk_core *core);
@@ -302,7 +302,7 @@ void lk_claim_waiters_clear(struct lk_core *core);
 
 /* ---- event_log.c ----------------------------------------------------------------------------- */
 
-/* Adds the events of a step, if there is a follower or a bound says so. */
+/* Adds the events of a step, if events are kept. */
 void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
                       const struct lk_effects *effects);
 
@@ -317,7 +317,7 @@ void lk_event_log_unfollow(struct lk_core *core);
 /* So many events are kept at all times; 0: only for followers. */
 void lk_event_log_bound(struct lk_core *core, size_t kept_max);
 
-/* Fills in what a batch says of the event log. */
+/* Fills in the position of the event log for a batch. */
 void lk_event_log_fill(const struct lk_core *core, struct lk_batch_events *ret_events);
 void lk_event_log_durable(struct lk_core *core, uint64_t batch);
 
@@ -339,7 +339,7 @@ bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *q
 struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
                                        const struct lk_event_query *query);
 
-/* ---- record.c -------------------------------------------------------------------------------- */
+/* ---- audit.c --------------------------------------------------------------------------------- */
 
 /* Records in the audit what a break ended or revoked, with the administrator and the reason. */
 void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audit of breaks (R12). */
 #include "engine/reply/reply.h"
-#include "server/core/inside.h"
+#include "server/core/core_internal.h"
 
 void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
                          const struct lk_effects *effects) {
