@@ -49,7 +49,7 @@ struct hashed {
     } key;
 };
 
-struct ground {
+struct shared {
     _Atomic uint32_t turn;  /* children begin the turn with this number together */
     _Atomic uint32_t ready; /* and say so here when they are through */
     int64_t began_ns[CHILDREN_MAX];
@@ -59,7 +59,7 @@ struct ground {
 };
 
 struct bench {
-    struct ground *ground;
+    struct shared *shared;
     size_t key_count;
     size_t bytes;
     char name[64];
@@ -84,7 +84,7 @@ static size_t key_of(const struct worker *worker, size_t round) {
 }
 
 static void pair_by_swap(struct worker *worker, size_t key) {
-    _Atomic uint64_t *count = &worker->bench->ground->counters[key].count;
+    _Atomic uint64_t *count = &worker->bench->shared->counters[key].count;
     uint64_t seen = atomic_load_explicit(count, memory_order_relaxed);
 
     do {
@@ -101,7 +101,7 @@ static void pair_by_swap(struct worker *worker, size_t key) {
 /* FNV-1a, stirred, and the next slots from there on. */
 static _Atomic uint64_t *count_of(struct worker *worker, size_t number) {
     const struct key *key = &worker->keys[number];
-    struct hashed *table = worker->bench->ground->table;
+    struct hashed *table = worker->bench->shared->table;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     size_t slot;
 
@@ -136,7 +136,7 @@ static void pair_by_hash(struct worker *worker, size_t key) {
 }
 
 static void pair_by_semaphore(struct worker *worker, size_t key) {
-    sem_t *semaphore = &worker->bench->ground->counters[key].semaphore;
+    sem_t *semaphore = &worker->bench->shared->counters[key].semaphore;
 
     if (sem_trywait(semaphore) != 0 || sem_post(semaphore) != 0) {
         bench_give_up("a semaphore is off");
@@ -144,7 +144,7 @@ static void pair_by_semaphore(struct worker *worker, size_t key) {
 }
 
 static void pair_by_mutex(struct worker *worker, size_t key) {
-    pthread_mutex_t *mutex = &worker->bench->ground->counters[key].mutex;
+    pthread_mutex_t *mutex = &worker->bench->shared->counters[key].mutex;
 
     if (pthread_mutex_lock(mutex) != 0 || pthread_mutex_unlock(mutex) != 0) {
         bench_give_up("a mutex is off");
@@ -176,24 +176,24 @@ enum { PEERS = sizeof peers / sizeof peers[0], SWAP = 0, HASHED = 1, CANAL = PEE
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static void ground_begin(struct bench *bench, size_t key_count) {
+static void shared_begin(struct bench *bench, size_t key_count) {
     const lk_canal_options options = {.size = sizeof options, .keys = MANY_KEYS};
     pthread_mutexattr_t attributes;
     lk_canal *canal;
     char text[LK_CANAL_TEXT_MAX];
 
     bench->key_count = key_count;
-    bench->bytes = sizeof *bench->ground;
-    bench->ground =
+    bench->bytes = sizeof *bench->shared;
+    bench->shared =
         mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (bench->ground == MAP_FAILED || pthread_mutexattr_init(&attributes) != 0
+    if (bench->shared == MAP_FAILED || pthread_mutexattr_init(&attributes) != 0
         || pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) != 0
         || pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) != 0) {
         bench_give_up("no shared memory");
     }
     for (size_t i = 0; i < key_count; i++) {
-        (void)sem_init(&bench->ground->counters[i].semaphore, 1, 100);
-        (void)pthread_mutex_init(&bench->ground->counters[i].mutex, &attributes);
+        (void)sem_init(&bench->shared->counters[i].semaphore, 1, 100);
+        (void)pthread_mutex_init(&bench->shared->counters[i].mutex, &attributes);
     }
     (void)snprintf(bench->name, sizeof bench->name, "bench.%d", (int)getpid());
     if (lk_canal_open(bench->name, &options, &canal, text) != LK_CANAL_OK) {
@@ -202,8 +202,8 @@ static void ground_begin(struct bench *bench, size_t key_count) {
     lk_canal_close(canal);
 }
 
-static void ground_end(struct bench *bench) {
-    (void)munmap(bench->ground, bench->bytes);
+static void shared_end(struct bench *bench) {
+    (void)munmap(bench->shared, bench->bytes);
     (void)lk_canal_remove(bench->name);
 }
 
@@ -227,45 +227,45 @@ static void worker_begin(struct worker *worker) {
 }
 
 static void take_turn(struct worker *worker, const struct peer *peer) {
-    worker->bench->ground->began_ns[worker->number] = bench_now_ns();
+    worker->bench->shared->began_ns[worker->number] = bench_now_ns();
     for (size_t i = 0; i < PAIRS; i++) {
         peer->pair(worker, key_of(worker, i));
     }
-    worker->bench->ground->ended_ns[worker->number] = bench_now_ns();
+    worker->bench->shared->ended_ns[worker->number] = bench_now_ns();
 }
 
 /* From the first's beginning to the last's end: who did not run side by side took longer. */
-static double span_ns(const struct ground *ground, size_t processes) {
-    int64_t began_ns = ground->began_ns[0];
-    int64_t ended_ns = ground->ended_ns[0];
+static double span_ns(const struct shared *shared, size_t processes) {
+    int64_t began_ns = shared->began_ns[0];
+    int64_t ended_ns = shared->ended_ns[0];
 
     for (size_t i = 1; i < processes; i++) {
-        began_ns = ground->began_ns[i] < began_ns ? ground->began_ns[i] : began_ns;
-        ended_ns = ground->ended_ns[i] > ended_ns ? ground->ended_ns[i] : ended_ns;
+        began_ns = shared->began_ns[i] < began_ns ? shared->began_ns[i] : began_ns;
+        ended_ns = shared->ended_ns[i] > ended_ns ? shared->ended_ns[i] : ended_ns;
     }
     return (double)(ended_ns - began_ns) / PAIRS;
 }
 
 /* All turns of one process, each begun together with the others'. */
 static void work(struct worker *worker) {
-    struct ground *ground = worker->bench->ground;
+    struct shared *shared = worker->bench->shared;
 
     worker_begin(worker);
-    (void)atomic_fetch_add(&ground->ready, 1);
+    (void)atomic_fetch_add(&shared->ready, 1);
     for (uint32_t turn = 1; turn <= TURNS * PEERS; turn++) {
-        while (atomic_load(&ground->turn) < turn) {
+        while (atomic_load(&shared->turn) < turn) {
             /* spinning: both have a core, and a wake-up would be measured */
         }
         take_turn(worker, &peers[turn % PEERS]);
-        (void)atomic_fetch_add(&ground->ready, 1);
+        (void)atomic_fetch_add(&shared->ready, 1);
     }
     _exit(0);
 }
 
-static void await_ready(struct ground *ground, uint32_t count) {
+static void await_ready(struct shared *shared, uint32_t count) {
     const struct timespec nap = {.tv_nsec = 100000};
 
-    while (atomic_load(&ground->ready) < count) {
+    while (atomic_load(&shared->ready) < count) {
         (void)nanosleep(&nap, NULL); /* the cores are the workers' */
     }
 }
@@ -276,7 +276,7 @@ static void measure(size_t processes, size_t key_count, bool apart, double ret_n
     uint32_t ready = (uint32_t)processes;
 
     bench_progress("%zu processes, %zu keys", processes, key_count);
-    ground_begin(&bench, key_count);
+    shared_begin(&bench, key_count);
     for (size_t i = 0; i < processes; i++) {
         struct worker worker = {.bench = &bench, .number = i, .share = apart ? i : 0};
 
@@ -285,17 +285,17 @@ static void measure(size_t processes, size_t key_count, bool apart, double ret_n
             work(&worker);
         }
     }
-    await_ready(bench.ground, ready);
+    await_ready(bench.shared, ready);
     for (size_t peer = 0; peer < PEERS; peer++) {
         ret_ns[peer] = 1e18;
     }
     for (uint32_t turn = 1; turn <= TURNS * PEERS; turn++) {
         double taken_ns;
 
-        atomic_store(&bench.ground->turn, turn);
+        atomic_store(&bench.shared->turn, turn);
         ready += (uint32_t)processes;
-        await_ready(bench.ground, ready);
-        taken_ns = span_ns(bench.ground, processes);
+        await_ready(bench.shared, ready);
+        taken_ns = span_ns(bench.shared, processes);
         if (taken_ns < ret_ns[turn % PEERS]) {
             ret_ns[turn % PEERS] = taken_ns;
         }
@@ -303,7 +303,7 @@ static void measure(size_t processes, size_t key_count, bool apart, double ret_n
     while (wait(NULL) > 0) {
         /* until all have ended */
     }
-    ground_end(&bench);
+    shared_end(&bench);
 }
 
 /* ---- Erlang ---------------------------------------------------------------------------------- */

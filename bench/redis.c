@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "engine/redis/topology.h"
+#include "engine/redis/client/topology.h"
 
 enum { ROUNDS = 25, ROUND_MS = 100, THREADS_MAX = 50, PATH_MAX_BYTES = 128, RANGES_MAX = 64 };
 

@@ -2,6 +2,7 @@
 /* A waker: two flags under a mutex, and the condition that says that one of them was set. */
 #include "base/waker.h"
 
+#include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -72,6 +73,9 @@ void lk_waker_nudge(struct lk_waker *waker) {
 bool lk_waker_is_thrown(struct lk_waker *waker) {
     bool is_thrown;
 
+    if (waker == NULL) {
+        return false;
+    }
     pthread_mutex_lock(&waker->mutex);
     is_thrown = waker->is_thrown;
     pthread_mutex_unlock(&waker->mutex);
@@ -96,6 +100,11 @@ bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us) {
     bool is_thrown;
     int status = 0;
 
+    if (waker == NULL) {
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) {
+        }
+        return false;
+    }
     pthread_mutex_lock(&waker->mutex);
     while (!waker->is_thrown && !waker->is_nudged && status == 0) {
         status = pthread_cond_timedwait(&waker->stirred, &waker->mutex, &end);

@@ -33,7 +33,7 @@ void lk_waker_give_back(struct lk_waker *borrowed, struct lk_waker *own);
 
 void lk_waker_throw(struct lk_waker *waker);
 void lk_waker_nudge(struct lk_waker *waker);
-bool lk_waker_is_thrown(struct lk_waker *waker);
+bool lk_waker_is_thrown(struct lk_waker *waker); /* NULL, no waker: false */
 
 /*
  * A descriptor for poll(), owned by the waker, that is readable once the waker is thrown. Nothing
@@ -43,7 +43,7 @@ int lk_waker_thrown_descriptor(struct lk_waker *waker);
 
 /*
  * Sleeps until thrown or nudged, or for `duration_us` (which does not count the time that the
- * machine is suspended). Returns whether it is thrown.
+ * machine is suspended). Returns whether it is thrown. Without a waker (NULL) only time ends it.
  */
 bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us);
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 lk_result *lk_answer_new(const struct lk_checked *checked) {
     lk_result *result = calloc(1, sizeof *result);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing is left */
 #define FIRST_US_MAX                                                                               \

@@ -29,7 +29,7 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "client/batch.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define SLEEP_US_MAX INT64_C(1000000) /* suspended time is noticed within this */
 #define ATTEMPT_US_MIN INT64_C(250000)

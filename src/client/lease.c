@@ -16,7 +16,7 @@
 #include "client/batch.h"
 #include "client/keepalive.h"
 #include "client/wait.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 void lk_lease_discard(lk_lease *lease) {
     free(lease->parts);

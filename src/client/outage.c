@@ -2,6 +2,7 @@
 /* Backing off while a store is away. */
 #include "client/outage.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "model/model.h"
@@ -10,16 +11,13 @@
 #define BACK_OFF_MAX_US INT64_C(1000000)
 
 struct lk_outage lk_outage_new(struct lk_engine *engine) {
-    return (struct lk_outage){.engine = engine,
-                              .since_us = LK_NEVER,
-                              .back_off_us = BACK_OFF_MIN_US,
-                              .random = {.state = lk_random_draw()}};
+    return (struct lk_outage){.engine = engine, .since_us = LK_NEVER};
 }
 
 void lk_outage_end(struct lk_outage *outage) {
     outage->has_answered = true;
     outage->since_us = LK_NEVER;
-    outage->back_off_us = BACK_OFF_MIN_US;
+    outage->retries = 0;
 }
 
 static bool is_hopeless(const struct lk_outage *outage) {
@@ -40,8 +38,7 @@ bool lk_outage_outlast(struct lk_outage *outage, int64_t sent_us, int64_t end_us
         || (patience_ms != 0 && (now_us - outage->since_us) / 1000 >= patience_ms)) {
         return false;
     }
-    pause_us = lk_random_between(&outage->random, outage->back_off_us / 2, outage->back_off_us);
+    pause_us = lk_backoff_delay(BACK_OFF_MIN_US, BACK_OFF_MAX_US, outage->retries++);
     (void)lk_waker_sleep(waker, lk_min(end_us - now_us, pause_us));
-    outage->back_off_us = lk_min(outage->back_off_us * 2, BACK_OFF_MAX_US);
     return true;
 }

@@ -3,7 +3,6 @@
 #ifndef LK_CLIENT_OUTAGE_H
 #define LK_CLIENT_OUTAGE_H
 
-#include "base/random.h"
 #include "base/waker.h"
 #include "engine/engine.h"
 
@@ -14,8 +13,7 @@ struct lk_outage {
     struct lk_engine *engine;
     bool has_answered;
     int64_t since_us; /* the first call that was not answered; LK_NEVER: the store is there */
-    int64_t back_off_us;
-    struct lk_random random;
+    uint32_t retries; /* since then */
 };
 
 struct lk_outage lk_outage_new(struct lk_engine *engine);

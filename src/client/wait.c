@@ -10,14 +10,14 @@
 
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "base/random.h"
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define REFRESH_MIN_US INT64_C(10000)    /* between two asks, however near the deadline is */
@@ -26,7 +26,6 @@ enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
 #define HOLD_FIRST_US INT64_C(500000) /* R14: parts of a split request, while another waits */
 #define HOLD_MAX_US INT64_C(8000000)
-#define PAUSE_MIN_US INT64_C(2000)
 #define PAUSE_FIRST_US INT64_C(10000)
 #define PAUSE_MAX_US INT64_C(250000)
 
@@ -42,9 +41,8 @@ struct wait {
     struct lk_wait_entry entry;   /* the queued request, as of the last answer */
     bool is_split; /* R14: is queued at one node, and holds the parts at those before it */
     struct lk_batch_progress progress; /* of a split request */
-    int64_t hold_us;                   /* for how long it holds parts, at most; grows */
-    int64_t hold_end_us;               /* then it releases them; LK_NEVER: none is held */
-    int64_t pause_us;                  /* before it begins again; grows */
+    int64_t hold_end_us;               /* then it releases the parts; LK_NEVER: none is held */
+    uint32_t retries;                  /* how often it has released them, and begun again */
     bool was_requeued;   /* the store had lost the request, and this wait has made a new one */
     bool is_ours;        /* this wait has made the request */
     bool is_asked_twice; /* a grant whose answer was slow has been refreshed */
@@ -203,26 +201,21 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
  * head of a queue that moves.
  */
 static lk_outcome begin_again(struct wait *wait) {
-    struct lk_random random = {lk_random_draw()};
-    int64_t pause_us = lk_random_between(&random, PAUSE_MIN_US, wait->pause_us);
+    int64_t pause_us = lk_backoff_delay(PAUSE_FIRST_US, PAUSE_MAX_US, wait->retries++);
 
     lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
     wait->hold_end_us = LK_NEVER;
-    wait->hold_us = lk_min(wait->hold_us * 2, HOLD_MAX_US);
-    wait->pause_us = lk_min(wait->pause_us * 2, PAUSE_MAX_US);
     pause_us = lk_min(pause_us, lk_max(wait->end_us - lk_clock_now_us(), 0));
     return lk_waker_sleep(wait->waker, pause_us) ? LK_CANCELLED : LK_OK;
 }
 
 /* R14: a split request that waits at one node holds parts at others for a bounded time only. */
 static void bound_hold(struct wait *wait) {
-    struct lk_random random = {lk_random_draw()};
-
     if (wait->progress.held == 0) {
         wait->hold_end_us = LK_NEVER;
     } else if (wait->hold_end_us == LK_NEVER) {
         wait->hold_end_us =
-            lk_clock_now_us() + lk_random_between(&random, wait->hold_us / 2, wait->hold_us);
+            lk_clock_now_us() + lk_backoff_delay(HOLD_FIRST_US, HOLD_MAX_US, wait->retries);
     }
 }
 
@@ -346,10 +339,8 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
         .outage = lk_outage_new(store->engine),
         .decision = ret_decision,
         .end_us = lk_wait_instant_after(request->wait_ms),
-        .hold_us = HOLD_FIRST_US,
         .hold_end_us = LK_NEVER,
         .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
-        .pause_us = PAUSE_FIRST_US,
         .is_ours = checked->is_owner_made,
     };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "command/page.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "form/form.h"
 #include "wire/resp.h"
 
@@ -81,8 +81,8 @@ static void write_result(const struct lk_reply_context *context, const struct lk
     lk_result_clear(&result);
 }
 
-static void write_asked(const struct lk_reply_context *context, const struct lk_reply *reply,
-                        struct lk_form_writer *writer) {
+static void write_result_or_failure(const struct lk_reply_context *context,
+                                    const struct lk_reply *reply, struct lk_form_writer *writer) {
     const struct lk_answer *answer = reply->answer;
 
     if (reply->model == NULL
@@ -98,7 +98,7 @@ static void write_done(const struct lk_reply_context *context, const struct lk_r
     if (is_resp(writer) && !context->is_meta && reply->answer->outcome == LK_OK) {
         lk_resp_put_simple(writer->out, "OK");
     } else {
-        write_asked(context, reply, writer);
+        write_result_or_failure(context, reply, writer);
     }
 }
 
@@ -179,11 +179,11 @@ static void write_stats(const struct lk_reply_context *context, const struct lk_
 /*
  * Opens what is around a page: a map with a status and the cursor in JSON; `[cursor, [...]]` in
  * RESP, or the array alone without a cursor. The cursor is known only at the end; returns its
- * place.
+ * mark.
  */
-static struct lk_form_place open_page(struct lk_form_writer *writer, const char *name,
-                                      bool has_cursor) {
-    struct lk_form_place place;
+static struct lk_form_mark open_page(struct lk_form_writer *writer, const char *name,
+                                     bool has_cursor) {
+    struct lk_form_mark mark;
 
     if (!is_resp(writer)) {
         lk_form_open_map(writer, NULL);
@@ -191,30 +191,30 @@ static struct lk_form_place open_page(struct lk_form_writer *writer, const char 
     } else if (has_cursor) {
         lk_form_open_array(writer, NULL);
     }
-    place = lk_form_here(writer);
+    mark = lk_form_mark_here(writer);
     lk_form_open_array(writer, is_resp(writer) ? NULL : name);
-    return place;
+    return mark;
 }
 
 /* `cursor` is NULL if there is none. */
-static void close_page(struct lk_form_writer *writer, struct lk_form_place place,
+static void close_page(struct lk_form_writer *writer, struct lk_form_mark mark,
                        const char *cursor) {
     lk_form_close(writer);
     if (cursor != NULL) {
-        lk_form_add_text_at(writer, place, is_resp(writer) ? NULL : "cursor", cursor);
+        lk_form_add_text_at(writer, mark, is_resp(writer) ? NULL : "cursor", cursor);
     }
     if (!is_resp(writer) || cursor != NULL) {
         lk_form_close(writer);
     }
 }
 
-/* Whether the page that began at `place` is larger than the maximum. */
-static bool is_over(const struct lk_form_writer *writer, struct lk_form_place place) {
-    return writer->out->size - place.at > LK_PAGE_BYTES_MAX;
+/* Whether the page that began at `mark` is larger than the maximum. */
+static bool is_over(const struct lk_form_writer *writer, struct lk_form_mark mark) {
+    return writer->out->size - mark.at > LK_PAGE_BYTES_MAX;
 }
 
 /* An answer that consists of rows. */
-struct telling {
+struct page_writer {
     const struct lk_reply_context *context;
     const struct lk_reply *reply;
     struct lk_form_writer *writer;
@@ -222,31 +222,31 @@ struct telling {
 };
 
 /* Writes one row; false: memory is exhausted. */
-static bool tell_request(struct telling *telling, uint32_t request) {
-    const struct lk_selection *selection = &telling->context->selection;
-    const struct lk_reply *reply = telling->reply;
+static bool write_request(struct page_writer *page_writer, uint32_t request) {
+    const struct lk_selection *selection = &page_writer->context->selection;
+    const struct lk_reply *reply = page_writer->reply;
     lk_listing *listing = lk_listing_new();
-    bool is_explained = telling->explaining != NULL;
+    bool is_explained = page_writer->explaining != NULL;
     bool is_complete = listing != NULL;
     struct lk_record record;
 
     if (is_complete && is_explained) {
         is_complete = lk_listing_add_explained(listing, reply->model, request, reply->times,
-                                               telling->explaining);
+                                               page_writer->explaining);
     } else if (is_complete) {
         lk_model_record(reply->model, request, &record);
         is_complete = lk_listing_add(listing, &record, reply->times,
                                      selection->has_path ? &selection->path : NULL);
     }
     for (size_t i = 0; is_complete && i < listing->count; i++) {
-        lk_form_write_entry(telling->writer, &listing->entries[i], is_explained);
+        lk_form_write_entry(page_writer->writer, &listing->entries[i], is_explained);
     }
     lk_listing_free(listing);
     return is_complete;
 }
 
-static bool tell_item(struct telling *telling, uint32_t ref) {
-    const struct lk_reply *reply = telling->reply;
+static bool write_item(struct page_writer *page_writer, uint32_t ref) {
+    const struct lk_reply *reply = page_writer->reply;
     lk_item_list *list = lk_item_list_new();
     struct lk_item_record item;
     struct lk_record claim;
@@ -259,56 +259,57 @@ static bool tell_item(struct telling *telling, uint32_t ref) {
     is_complete =
         is_complete && lk_item_list_add(list, &item, item.claim != 0 ? &claim : NULL, reply->times);
     if (is_complete) {
-        lk_form_write_item(telling->writer, telling->context->selection.path.bytes,
+        lk_form_write_item(page_writer->writer, page_writer->context->selection.path.bytes,
                            &list->items[0]);
     }
     lk_item_list_free(list);
     return is_complete;
 }
 
-static bool tell_row(struct telling *telling, uint32_t ref) {
-    if (telling->context->command->shape == LK_SHAPE_ITEMS) {
-        return tell_item(telling, ref);
+static bool write_row(struct page_writer *page_writer, uint32_t ref) {
+    if (page_writer->context->command->shape == LK_SHAPE_ITEMS) {
+        return write_item(page_writer, ref);
     }
-    if (telling->context->command->shape == LK_SHAPE_AUDIT) {
-        lk_form_write_audit_entry(telling->writer, &telling->reply->audit->entries[ref]);
+    if (page_writer->context->command->shape == LK_SHAPE_AUDIT) {
+        lk_form_write_audit_entry(page_writer->writer, &page_writer->reply->audit->entries[ref]);
         return true;
     }
-    return tell_request(telling, ref);
+    return write_request(page_writer, ref);
 }
 
-static bool has_walked_enough(const struct telling *telling) {
-    return telling->explaining != NULL && telling->explaining->steps > LK_PAGE_STEPS_MAX;
+static bool has_reached_walk_bound(const struct page_writer *page_writer) {
+    return page_writer->explaining != NULL && page_writer->explaining->steps > LK_PAGE_STEPS_MAX;
 }
 
 /*
  * Writes rows until the page is full, in entries, bytes or the walks behind them; at least one.
  * Returns how many; *ret_is_complete becomes false when memory is exhausted.
  */
-static size_t tell_rows(struct telling *telling, const struct lk_page *page,
-                        struct lk_form_place begin, bool *ret_is_complete) {
+static size_t write_rows(struct page_writer *page_writer, const struct lk_page *page,
+                         struct lk_form_mark begin, bool *ret_is_complete) {
     bool is_complete = true;
-    size_t told = 0;
+    size_t written = 0;
 
-    while (told < page->count && is_complete && !has_walked_enough(telling)) {
-        struct lk_form_place place = lk_form_here(telling->writer);
+    while (written < page->count && is_complete && !has_reached_walk_bound(page_writer)) {
+        struct lk_form_mark mark = lk_form_mark_here(page_writer->writer);
 
-        is_complete = tell_row(telling, page->rows[told].ref);
-        if (told > 0 && is_over(telling->writer, begin)) {
-            lk_form_go_back(telling->writer, place);
+        is_complete = write_row(page_writer, page->rows[written].ref);
+        if (written > 0 && is_over(page_writer->writer, begin)) {
+            lk_form_rewind(page_writer->writer, mark);
             break;
         }
-        told++;
+        written++;
     }
     *ret_is_complete = is_complete;
-    return told;
+    return written;
 }
 
 /* Replaces what was written so far by a failure. */
-static lk_outcome fail_instead(struct lk_form_writer *writer, struct lk_form_writer begun,
-                               struct lk_form_place begin, lk_outcome outcome, const char *text) {
+static lk_outcome replace_by_failure(struct lk_form_writer *writer, struct lk_form_writer begun,
+                                     struct lk_form_mark begin, lk_outcome outcome,
+                                     const char *text) {
     *writer = begun;
-    lk_form_go_back(writer, begin);
+    lk_form_rewind(writer, begin);
     lk_answer_write_failure(writer, outcome, text);
     return outcome;
 }
@@ -319,58 +320,59 @@ static lk_outcome fail_instead(struct lk_form_writer *writer, struct lk_form_wri
  */
 static lk_outcome write_page(const struct lk_reply_context *context, const struct lk_reply *reply,
                              struct lk_form_writer *writer, const char *name, bool has_cursor) {
-    struct telling telling = {.context = context, .reply = reply, .writer = writer};
+    struct page_writer page_writer = {.context = context, .reply = reply, .writer = writer};
     struct lk_form_writer begun = *writer;
-    struct lk_form_place begin = lk_form_here(writer);
-    struct lk_form_place place;
+    struct lk_form_mark begin = lk_form_mark_here(writer);
+    struct lk_form_mark mark;
     char cursor[LK_CURSOR_BYTES_MAX];
     struct lk_page page = {.rows = NULL};
     bool is_complete = true;
 
     if (context->command->shape == LK_SHAPE_SHOW) {
-        telling.explaining = calloc(1, sizeof *telling.explaining);
-        is_complete = telling.explaining != NULL;
+        page_writer.explaining = calloc(1, sizeof *page_writer.explaining);
+        is_complete = page_writer.explaining != NULL;
     }
     if (is_complete && lk_page_find(context, reply, !has_cursor, &page)) {
-        place = open_page(writer, name, has_cursor);
-        lk_page_cursor(&page, tell_rows(&telling, &page, begin, &is_complete), cursor);
-        close_page(writer, place, has_cursor ? cursor : NULL);
+        mark = open_page(writer, name, has_cursor);
+        lk_page_cursor(&page, write_rows(&page_writer, &page, begin, &is_complete), cursor);
+        close_page(writer, mark, has_cursor ? cursor : NULL);
     } else {
         is_complete = false;
     }
     free(page.rows);
-    free(telling.explaining);
+    free(page_writer.explaining);
     if (!is_complete) {
-        return fail_instead(writer, begun, begin, LK_INTERNAL, "no memory for the list");
+        return replace_by_failure(writer, begun, begin, LK_INTERNAL, "no memory for the list");
     }
     return has_cursor || strcmp(cursor, "0") == 0
                ? LK_OK
-               : fail_instead(writer, begun, begin, LK_FULL,
-                              "there is no room for the reply, ask for less: COUNT and CURSOR "
-                              "give it in pages");
+               : replace_by_failure(
+                   writer, begun, begin, LK_FULL,
+                   "there is no room for the reply, ask for less: COUNT and CURSOR "
+                   "give it in pages");
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void write_events(const struct lk_reply *reply, struct lk_form_writer *writer) {
     const struct lk_event_page *page = reply->page;
-    struct lk_form_place begin = lk_form_here(writer);
-    struct lk_form_place place = open_page(writer, "events", true);
+    struct lk_form_mark begin = lk_form_mark_here(writer);
+    struct lk_form_mark mark = open_page(writer, "events", true);
     char cursor[LK_NUMBER_BYTES_MAX + 1];
     uint64_t last = page->last;
 
     for (size_t i = 0; i < page->count; i++) {
-        struct lk_form_place behind = lk_form_here(writer);
+        struct lk_form_mark behind = lk_form_mark_here(writer);
 
         lk_form_write_event(writer, &page->events[i]);
         if (i > 0 && is_over(writer, begin)) {
-            lk_form_go_back(writer, behind);
+            lk_form_rewind(writer, behind);
             last = page->events[i - 1].sequence;
             break;
         }
     }
     cursor[lk_number_write(cursor, (int64_t)last)] = '\0';
-    close_page(writer, place, cursor);
+    close_page(writer, mark, cursor);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -426,7 +428,7 @@ lk_outcome lk_answer_write(const struct lk_reply_context *context, const struct 
     lk_outcome outcome = reply->answer->outcome;
 
     if (context->command->shape == LK_SHAPE_RESULT) {
-        write_asked(context, reply, writer);
+        write_result_or_failure(context, reply, writer);
         return outcome;
     }
     if (context->command->shape == LK_SHAPE_DONE) {

@@ -42,7 +42,7 @@ static lk_outcome refuse(const char *name, const char *what, lk_error *error) {
     return lk_error_set(error, LK_INVALID, "\"%.*s\" is %s", SHOWN_NAME_BYTES_MAX, name, what);
 }
 
-/* ---- kinds of values ---- */
+/* ---- kinds of values ------------------------------------------------------------------------- */
 
 /* Milliseconds as a number, or text such as "10s". */
 static lk_outcome read_duration(const char *name, const json_t *value, int64_t *ret_ms,
@@ -108,7 +108,7 @@ static lk_outcome set_field(struct lk_draft *draft, enum lk_keyword keyword, con
     return outcome == LK_OK ? lk_keyword_set_number(draft, keyword, name, number, error) : outcome;
 }
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Sets the mode of an ask. A `wait` without a mode means WAIT. */
 static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error *error) {
@@ -146,7 +146,7 @@ static enum lk_keyword find_field(const struct lk_command_spec *command, const c
     return LK_WORDS_COUNT;
 }
 
-/* The place of a text operand; NULL: the command has no operand of this name. */
+/* Where a text operand is stored; NULL: the command has no operand of this name. */
 static struct lk_slice *find_operand(struct lk_draft *draft, const char *name) {
     bool has_id = draft->command->operands == LK_OPERANDS_QUEUE_ID;
     bool is_queue = has_id || lk_command_decides(draft->command, LK_COMMAND_TAKE);
@@ -227,7 +227,7 @@ static lk_outcome set_member(struct lk_draft *draft, const char *name, const jso
 }
 
 /* Interprets `wait` once all members are known. */
-static lk_outcome settle_mode(struct lk_draft *draft, lk_error *error) {
+static lk_outcome resolve_mode(struct lk_draft *draft, lk_error *error) {
     bool has_wait = (draft->given >> LK_WORD_WAIT & 1) != 0;
 
     if (has_wait && draft->has_mode && draft->style != LK_WAIT) {
@@ -268,7 +268,7 @@ static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error
 lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
                               struct lk_draft_body **ret_body, lk_error *error) {
     struct lk_draft_body *body = calloc(1, sizeof *body);
-    json_error_t place;
+    json_error_t problem;
     const char *name;
     json_t *value;
     lk_outcome outcome = LK_OK;
@@ -278,10 +278,10 @@ lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
         return lk_error_set(error, LK_INTERNAL, "no memory for the body");
     }
     body->root = json_loadb(json.bytes != NULL ? json.bytes : "", json.size,
-                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &place);
+                            JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
     if (body->root == NULL) {
-        return lk_error_set(error, LK_INVALID, "the body is not JSON: %s, at byte %d", place.text,
-                            place.position);
+        return lk_error_set(error, LK_INVALID, "the body is not JSON: %s, at byte %d", problem.text,
+                            problem.position);
     }
     if (!json_is_object(body->root)) {
         return lk_error_set(error, LK_INVALID, "the body is JSON, but not an object");
@@ -292,6 +292,6 @@ lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,
             return outcome;
         }
     }
-    outcome = settle_mode(draft, error);
+    outcome = resolve_mode(draft, error);
     return outcome == LK_OK ? require_operands(draft, error) : outcome;
 }

@@ -63,7 +63,7 @@ static inline bool lk_call_is(const struct lk_call *call, enum lk_command_kind k
 
 /*
  * The reply to a call. Model, references and texts are valid during the callback only, so the
- * listener encodes them at once, straight from the model or with engine/reply.h.
+ * listener encodes them at once, straight from the model or with engine/reply/reply.h.
  */
 struct lk_reply {
     const struct lk_answer *answer;   /* its outcome is LK_TIMEOUT also when a wait was over */

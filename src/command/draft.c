@@ -79,10 +79,10 @@ static lk_outcome parse_all_parts(struct lk_draft *draft, lk_error *error) {
         .units = (uint32_t)draft->units,
     };
     lk_outcome outcome =
-        parse_parts(draft->parts_said, draft->part_count, &defaults, draft->parts, error);
+        parse_parts(draft->part_texts, draft->part_count, &defaults, draft->parts, error);
 
     return outcome == LK_OK
-               ? parse_parts(draft->needs_said, draft->need_count, NULL, draft->needs, error)
+               ? parse_parts(draft->need_texts, draft->need_count, NULL, draft->needs, error)
                : outcome;
 }
 
@@ -105,8 +105,7 @@ static bool parse_cursor(struct lk_slice text, struct lk_standing *ret_standing)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static lk_outcome understand_ask(const struct lk_draft *draft, struct lk_ask *ask,
-                                 lk_error *error) {
+static lk_outcome parse_ask(const struct lk_draft *draft, struct lk_ask *ask, lk_error *error) {
     if (is_given(draft, LK_WORD_TTL) && is_given(draft, LK_WORD_UNTIL)) {
         return lk_error_set(error, LK_INVALID, "R11: a ttl or an until, not both");
     }
@@ -134,8 +133,8 @@ static struct lk_target target_of(const struct lk_draft *draft) {
     };
 }
 
-static lk_outcome understand_break(const struct lk_draft *draft, const struct lk_path *path,
-                                   struct lk_break *broken, lk_error *error) {
+static lk_outcome parse_break(const struct lk_draft *draft, const struct lk_path *path,
+                              struct lk_break *broken, lk_error *error) {
     if (draft->reason.size == 0) {
         return lk_error_set(error, LK_INVALID, "R12: a break names its reason");
     }
@@ -205,11 +204,11 @@ static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_
 }
 
 /* `path`: the path or queue of a command that has one. */
-static lk_outcome understand_command(const struct lk_draft *draft, const struct lk_path *path,
-                                     struct lk_command *command, lk_error *error) {
+static lk_outcome parse_command(const struct lk_draft *draft, const struct lk_path *path,
+                                struct lk_command *command, lk_error *error) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
-        return understand_ask(draft, &command->ask, error);
+        return parse_ask(draft, &command->ask, error);
     case LK_COMMAND_RENEW:
         command->renew = (struct lk_renew){.target = target_of(draft), .ttl_ms = draft->ttl_ms};
         break;
@@ -218,7 +217,7 @@ static lk_outcome understand_command(const struct lk_draft *draft, const struct 
             .target = target_of(draft), .puts = is_given(draft, LK_WORD_PUT), .put = draft->put};
         break;
     case LK_COMMAND_BREAK:
-        return understand_break(draft, path, &command->broken, error);
+        return parse_break(draft, path, &command->broken, error);
     case LK_COMMAND_PUT:
         command->put = put_of(draft, path);
         break;
@@ -258,8 +257,8 @@ static lk_limits limits_of(const struct lk_draft *draft) {
     };
 }
 
-static lk_outcome understand_selection(const struct lk_draft *draft, const struct lk_path *path,
-                                       struct lk_selection *ret_selection, lk_error *error) {
+static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_path *path,
+                                  struct lk_selection *ret_selection, lk_error *error) {
     struct lk_selection selection = {
         .has_path = draft->has_path,
         .path = *path,
@@ -275,7 +274,7 @@ static lk_outcome understand_selection(const struct lk_draft *draft, const struc
     return LK_OK;
 }
 
-lk_outcome lk_draft_understand(struct lk_draft *draft, struct lk_call *ret_call, lk_error *error) {
+lk_outcome lk_draft_parse(struct lk_draft *draft, struct lk_call *ret_call, lk_error *error) {
     struct lk_path path = {.size = 0};
     lk_outcome outcome = check_texts(draft, error);
 
@@ -297,7 +296,7 @@ lk_outcome lk_draft_understand(struct lk_draft *draft, struct lk_call *ret_call,
     switch (ret_call->kind) {
     case LK_CALL_COMMAND:
         ret_call->command.kind = draft->command->decides;
-        return understand_command(draft, &path, &ret_call->command, error);
+        return parse_command(draft, &path, &ret_call->command, error);
     case LK_CALL_LIMITS:
         ret_call->limits = limits_of(draft);
         return LK_OK;
@@ -311,5 +310,5 @@ lk_outcome lk_draft_understand(struct lk_draft *draft, struct lk_call *ret_call,
     case LK_CALL_EVENTS:
         break;
     }
-    return understand_selection(draft, &path, &ret_call->selection, error);
+    return parse_selection(draft, &path, &ret_call->selection, error);
 }

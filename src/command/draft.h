@@ -21,9 +21,9 @@ enum {
 struct lk_draft {
     const struct lk_command_spec *command;
     uint64_t given; /* bits of enum lk_keyword */
-    struct lk_slice parts_said[LK_PARTS_MAX];
+    struct lk_slice part_texts[LK_PARTS_MAX];
     size_t part_count;
-    struct lk_slice needs_said[LK_NEEDS_MAX];
+    struct lk_slice need_texts[LK_NEEDS_MAX];
     size_t need_count;
     bool has_path;
     struct lk_slice path; /* also a prefix or a queue */
@@ -94,6 +94,6 @@ void lk_draft_body_free(struct lk_draft_body *body); /* accepts NULL */
  * draft and from its sources. LK_OK, or LK_INVALID with its message. The model checks the bounds of
  * owners, notes, values and ttls.
  */
-lk_outcome lk_draft_understand(struct lk_draft *draft, struct lk_call *ret_call, lk_error *error);
+lk_outcome lk_draft_parse(struct lk_draft *draft, struct lk_call *ret_call, lk_error *error);
 
 #endif

@@ -66,7 +66,7 @@ enum lk_keyword lk_keyword_find(const struct lk_command_spec *command, struct lk
     return LK_WORDS_COUNT;
 }
 
-lk_outcome lk_keyword_give(struct lk_draft *draft, enum lk_keyword keyword, lk_error *error) {
+lk_outcome lk_keyword_mark_given(struct lk_draft *draft, enum lk_keyword keyword, lk_error *error) {
     static const uint64_t styles =
         UINT64_C(1) << LK_WORD_TRY | UINT64_C(1) << LK_WORD_QUEUE | UINT64_C(1) << LK_WORD_WAIT;
     const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
@@ -113,13 +113,13 @@ lk_outcome lk_keyword_add_part(struct lk_draft *draft, enum lk_keyword keyword,
             return lk_error_set(error, LK_INVALID, "R16: an item needs at most %d parts",
                                 LK_NEEDS_MAX);
         }
-        draft->needs_said[draft->need_count++] = part;
+        draft->need_texts[draft->need_count++] = part;
         return LK_OK;
     }
     if (draft->part_count == LK_PARTS_MAX) {
         return lk_error_set(error, LK_INVALID, "R2: a request has at most %d parts", LK_PARTS_MAX);
     }
-    draft->parts_said[draft->part_count++] = part;
+    draft->part_texts[draft->part_count++] = part;
     return LK_OK;
 }
 

@@ -31,7 +31,7 @@ extern const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT];
 enum lk_keyword lk_keyword_find(const struct lk_command_spec *command, struct lk_slice name);
 
 /* Marks a keyword as given. LK_INVALID: given twice, or together with another style. */
-lk_outcome lk_keyword_give(struct lk_draft *draft, enum lk_keyword keyword, lk_error *error);
+lk_outcome lk_keyword_mark_given(struct lk_draft *draft, enum lk_keyword keyword, lk_error *error);
 
 /* Sets a keyword's field; `name` is its name in the request. LK_INVALID: out of bounds. */
 lk_outcome lk_keyword_set_number(struct lk_draft *draft, enum lk_keyword keyword, const char *name,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* ---- the audit ------------------------------------------------------------------------------- */
 
@@ -66,12 +66,13 @@ bool lk_page_find(const struct lk_reply_context *context, const struct lk_reply 
     return true;
 }
 
-void lk_page_cursor(const struct lk_page *page, size_t told, char ret_cursor[LK_CURSOR_BYTES_MAX]) {
-    if (told == page->count && !page->has_more) {
+void lk_page_cursor(const struct lk_page *page, size_t written,
+                    char ret_cursor[LK_CURSOR_BYTES_MAX]) {
+    if (written == page->count && !page->has_more) {
         (void)snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "0");
     } else {
         struct lk_standing last =
-            told == page->count ? page->reached : page->rows[told - 1].standing;
+            written == page->count ? page->reached : page->rows[written - 1].standing;
 
         int size = snprintf(ret_cursor, LK_CURSOR_BYTES_MAX, "%" PRIu64, last.ticket);
 

@@ -21,7 +21,8 @@ enum { LK_CURSOR_BYTES_MAX = 2 * LK_NUMBER_BYTES_MAX + 2 };
 bool lk_page_find(const struct lk_reply_context *context, const struct lk_reply *reply,
                   bool is_whole, struct lk_page *ret_page);
 
-/* The cursor after the first `told` rows: all of them, or at least one. */
-void lk_page_cursor(const struct lk_page *page, size_t told, char ret_cursor[LK_CURSOR_BYTES_MAX]);
+/* The cursor after the first `written` rows: all of them, or at least one. */
+void lk_page_cursor(const struct lk_page *page, size_t written,
+                    char ret_cursor[LK_CURSOR_BYTES_MAX]);
 
 #endif

@@ -23,7 +23,7 @@ void lk_draft_begin(struct lk_draft *draft, const struct lk_command_spec *comman
 static size_t read_operands(struct lk_draft *draft, const struct lk_slice *words, size_t count) {
     switch (draft->command->operands) {
     case LK_OPERANDS_PARTS:
-        draft->parts_said[draft->part_count++] = words[0];
+        draft->part_texts[draft->part_count++] = words[0];
         return 1;
     case LK_OPERANDS_PREFIX:
         if (count == 0 || lk_keyword_find(draft->command, words[0]) != LK_WORDS_COUNT) {
@@ -86,7 +86,7 @@ lk_outcome lk_draft_read_words(struct lk_draft *draft, const struct lk_slice *wo
                                 (int)(words[at].size < 64 ? words[at].size : 64), words[at].bytes);
         }
         name = lk_keyword_forms[keyword].name;
-        outcome = lk_keyword_give(draft, keyword, error);
+        outcome = lk_keyword_mark_given(draft, keyword, error);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -136,7 +136,7 @@ lk_outcome lk_draft_set_text(struct lk_draft *draft, struct lk_slice name, struc
         return lk_error_set(error, LK_INVALID, "there is no field \"%.*s\" here",
                             (int)(name.size < 64 ? name.size : 64), name.bytes);
     }
-    outcome = lk_keyword_give(draft, keyword, error);
+    outcome = lk_keyword_mark_given(draft, keyword, error);
     return outcome == LK_OK
                ? set_word(draft, keyword, lk_keyword_forms[keyword].json_name, text, error)
                : outcome;

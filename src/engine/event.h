@@ -44,7 +44,6 @@ bool lk_watch_kind_parse(struct lk_slice name, lk_watch_kind *ret_kind);
 /* An event with its number, on the heap. Returns false when memory is exhausted, nothing made. */
 bool lk_watch_event_make(const struct lk_event *step_event, uint64_t sequence, int64_t at_unix_ms,
                          lk_watch_event *ret_event);
-bool lk_watch_event_copy(const lk_watch_event *event, lk_watch_event *ret_event);
 void lk_watch_event_done(lk_watch_event *event);
 
 /* What a query came to. */

@@ -105,27 +105,6 @@ bool lk_watch_event_make(const struct lk_event *step_event, uint64_t sequence, i
     return true;
 }
 
-bool lk_watch_event_copy(const lk_watch_event *event, lk_watch_event *ret_event) {
-    lk_watch_event copy = *event;
-    bool is_complete = true;
-
-    copy.owner = copy_if_any(lk_slice_of(event->owner), &is_complete);
-    copy.note = copy_if_any(lk_slice_of(event->note), &is_complete);
-    copy.queue = copy_if_any(lk_slice_of(event->queue), &is_complete);
-    copy.id = copy_if_any(lk_slice_of(event->id), &is_complete);
-    is_complete = make_room_for_parts(&copy, event->part_count) && is_complete;
-    for (size_t i = 0; i < copy.part_count; i++) {
-        copy.paths[i] = copy_if_any(lk_slice_of(event->paths[i]), &is_complete);
-        copy.parts[i] = copy_if_any(lk_slice_of(event->parts[i]), &is_complete);
-    }
-    if (!is_complete) {
-        lk_watch_event_done(&copy);
-        return false;
-    }
-    *ret_event = copy;
-    return true;
-}
-
 /* ---- an answer ------------------------------------------------------------------------------- */
 
 struct lk_event_page *lk_event_page_new(const struct lk_event_query *query) {

@@ -23,7 +23,7 @@ static const char *failure_text(lk_outcome outcome, const char *text) {
 }
 
 /* The outcomes of a judged ask, which report the state of its paths. */
-static bool is_judged(lk_outcome outcome) {
+static bool is_decided(lk_outcome outcome) {
     return outcome == LK_GRANTED || outcome == LK_WAITING || outcome == LK_BUSY
            || outcome == LK_TIMEOUT || outcome == LK_DEADLOCK;
 }
@@ -33,17 +33,17 @@ static bool is_failure(lk_outcome outcome) {
 }
 
 /* Fields of answers to an ask only: the state of its paths, and why. */
-static void add_judgement(struct lk_form_writer *writer, const lk_result *result, bool lives) {
-    if (is_judged(result->outcome)) {
+static void add_decision(struct lk_form_writer *writer, const lk_result *result, bool lives) {
+    if (is_decided(result->outcome)) {
         lk_form_add_count(writer, "in_use", result->in_use);
     }
-    if (is_judged(result->outcome) && result->outcome != LK_DEADLOCK) {
+    if (is_decided(result->outcome) && result->outcome != LK_DEADLOCK) {
         lk_form_add_count(writer, "position", result->position);
     }
     if (result->cycle_count > 0) {
         lk_form_add_texts(writer, "cycle", result->cycle, result->cycle_count);
     }
-    if (is_judged(result->outcome) && lives) {
+    if (is_decided(result->outcome) && lives) {
         lk_form_add_boolean(writer, "created", result->created);
     }
     if (result->blocker_count > 0) {
@@ -84,7 +84,7 @@ void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result
     if (lives) {
         lk_form_add_number(writer, "expires_in_ms", result->expires_in_ms);
     }
-    add_judgement(writer, result, lives);
+    add_decision(writer, result, lives);
     if (result->value != NULL) {
         lk_form_add_value(writer, result->value, result->value_size);
         lk_form_add_boolean(writer, "in_doubt", result->in_doubt);

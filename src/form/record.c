@@ -2,7 +2,7 @@
 /* Writes the records of any form field by field. */
 #include "form/record.h"
 
-static const void *place_of(const struct lk_field *field, const void *record) {
+static const void *address_of(const struct lk_field *field, const void *record) {
     return (const char *)record + field->at;
 }
 
@@ -11,7 +11,7 @@ static size_t count_of(const struct lk_field *field, const void *record) {
 }
 
 bool lk_field_is_empty(const struct lk_field *field, const void *record) {
-    const void *at = place_of(field, record);
+    const void *at = address_of(field, record);
 
     switch (field->kind) {
     case LK_FIELD_TEXT:
@@ -44,7 +44,7 @@ bool lk_field_is_empty(const struct lk_field *field, const void *record) {
     return false;
 }
 
-static bool is_told(const struct lk_field *field, const void *record) {
+static bool is_shown(const struct lk_field *field, const void *record) {
     switch (field->when) {
     case LK_FIELD_ALWAYS:
         break;
@@ -52,9 +52,9 @@ static bool is_told(const struct lk_field *field, const void *record) {
     case LK_FIELD_IF_ANY:
         return !lk_field_is_empty(field, record);
     case LK_FIELD_IF_KNOWN:
-        return *(const int64_t *)place_of(field, record) >= 0;
-    case LK_FIELD_IF_TOLD:
-        return field->is_told(record);
+        return *(const int64_t *)address_of(field, record) >= 0;
+    case LK_FIELD_IF_SHOWN:
+        return field->is_shown(record);
     }
     return true;
 }
@@ -72,7 +72,7 @@ static void add_records(struct lk_form_writer *writer, const struct lk_field *fi
 
 static void add_field(struct lk_form_writer *writer, const struct lk_field *field,
                       const void *record) {
-    const void *at = place_of(field, record);
+    const void *at = address_of(field, record);
 
     switch (field->kind) {
     case LK_FIELD_TEXT:
@@ -126,7 +126,7 @@ static void add_field(struct lk_form_writer *writer, const struct lk_field *fiel
 void lk_form_add_fields(struct lk_form_writer *writer, const struct lk_form *form,
                         const void *record) {
     for (const struct lk_field *field = form->fields; field->name != NULL; field++) {
-        if (is_told(field, record)) {
+        if (is_shown(field, record)) {
             add_field(writer, field, record);
         }
     }

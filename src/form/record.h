@@ -37,7 +37,7 @@ enum lk_field_when {
     LK_FIELD_NEEDED,   /* always; reading a record without it fails */
     LK_FIELD_IF_ANY,   /* unless it is NULL, 0, false, empty or LK_OK */
     LK_FIELD_IF_KNOWN, /* a number: unless it is negative */
-    LK_FIELD_IF_TOLD,  /* if is_told() returns true */
+    LK_FIELD_IF_SHOWN, /* if is_shown() returns true */
 };
 
 struct lk_form;
@@ -51,7 +51,7 @@ struct lk_field {
     size_t count_at; /* VALUE, TEXTS, FIRST, RECORDS: a size_t */
     const char *const *names;
     const struct lk_form *of;
-    bool (*is_told)(const void *record);
+    bool (*is_shown)(const void *record);
 };
 
 struct lk_form {

@@ -3,15 +3,16 @@
 #include "form/record.h"
 
 /* A field with the name of its member, or with another name. */
-#define FIELD(type, member, of_kind, told) FIELD_AS(#member, type, member, of_kind, told)
-#define FIELD_AS(as, type, member, of_kind, told)                                                  \
-    .name = as, .kind = LK_FIELD_##of_kind, .when = LK_FIELD_##told, .at = offsetof(type, member)
+#define FIELD(type, member, of_kind, presence) FIELD_AS(#member, type, member, of_kind, presence)
+#define FIELD_AS(as, type, member, of_kind, presence)                                              \
+    .name = as, .kind = LK_FIELD_##of_kind, .when = LK_FIELD_##presence,                           \
+    .at = offsetof(type, member)
 
 /* A field with a count, and a field that is one of several names. */
-#define LIST(as, type, member, count, of_kind, told)                                               \
-    FIELD_AS(as, type, member, of_kind, told), .count_at = offsetof(type, count)
-#define NAMED(as, type, member, of_kind, told, all)                                                \
-    FIELD_AS(as, type, member, of_kind, told), .names = all
+#define LIST(as, type, member, count, of_kind, presence)                                           \
+    FIELD_AS(as, type, member, of_kind, presence), .count_at = offsetof(type, count)
+#define NAMED(as, type, member, of_kind, presence, all)                                            \
+    FIELD_AS(as, type, member, of_kind, presence), .names = all
 
 #define FORM(of, type, of_fields, ...)                                                             \
     static const type blank_##of = {__VA_ARGS__};                                                  \
@@ -48,7 +49,7 @@ static const struct lk_field entry_fields[] = {
     {FIELD(lk_entry, revoked, FLAG, IF_ANY)},
     {NAMED("mode", lk_entry, shared, WORD, ALWAYS, shared_or_exclusive)},
     {FIELD(lk_entry, limit, SMALL, IF_ANY)},
-    {FIELD(lk_entry, units, SMALL, IF_TOLD), .is_told = is_shared},
+    {FIELD(lk_entry, units, SMALL, IF_SHOWN), .is_shown = is_shared},
     {FIELD(lk_entry, owner, TEXT, NEEDED)},
     {FIELD(lk_entry, note, TEXT, IF_ANY)},
     {FIELD(lk_entry, ttl_ms, NUMBER, ALWAYS)},
@@ -157,7 +158,7 @@ static const struct lk_field event_fields[] = {
     {FIELD(lk_watch_event, note, TEXT, IF_ANY)},
     {FIELD(lk_watch_event, ticket, COUNT, IF_ANY)},
     {FIELD(lk_watch_event, token, COUNT, IF_ANY)},
-    {FIELD_AS("deleted", lk_watch_event, is_deletion, FLAG, IF_TOLD), .is_told = is_of_value},
+    {FIELD_AS("deleted", lk_watch_event, is_deletion, FLAG, IF_SHOWN), .is_shown = is_of_value},
     {.name = NULL},
 };
 FORM(event, lk_watch_event, event_fields, .kind = LK_WATCH_GAP, .refusal = LK_OK);

@@ -20,7 +20,7 @@ bool lk_form_writer_failed(const struct lk_form_writer *writer) {
     return writer->failed || writer->out->failed;
 }
 
-/* ---- one value ---- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 /* Writes what precedes a value: its name, and in JSON the comma after the previous value. */
 static void begin(struct lk_form_writer *writer, const char *name) {
@@ -136,7 +136,7 @@ void lk_form_add_value(struct lk_form_writer *writer, const void *bytes, size_t 
     lk_buffer_done(&text);
 }
 
-/* ---- several values ---- */
+/* ---- several values -------------------------------------------------------------------------- */
 
 static void open_level(struct lk_form_writer *writer, const char *name, bool is_map) {
     struct lk_form_level level = {.is_map = is_map};
@@ -187,34 +187,34 @@ void lk_form_add_texts(struct lk_form_writer *writer, const char *name, char *co
     lk_form_close(writer);
 }
 
-/* ---- places ---- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
-struct lk_form_place lk_form_here(const struct lk_form_writer *writer) {
-    return (struct lk_form_place){
+struct lk_form_mark lk_form_mark_here(const struct lk_form_writer *writer) {
+    return (struct lk_form_mark){
         .at = writer->out->size,
         .count = writer->depth > 0 ? writer->levels[writer->depth - 1].count : 0,
     };
 }
 
-void lk_form_go_back(struct lk_form_writer *writer, struct lk_form_place place) {
-    lk_buffer_cut(writer->out, place.at);
+void lk_form_rewind(struct lk_form_writer *writer, struct lk_form_mark mark) {
+    lk_buffer_cut(writer->out, mark.at);
     if (writer->depth > 0) {
-        writer->levels[writer->depth - 1].count = place.count;
+        writer->levels[writer->depth - 1].count = mark.count;
     }
 }
 
-void lk_form_add_text_at(struct lk_form_writer *writer, struct lk_form_place place,
-                         const char *name, const char *text) {
+void lk_form_add_text_at(struct lk_form_writer *writer, struct lk_form_mark mark, const char *name,
+                         const char *text) {
     struct lk_buffer piece = {.max = 0};
     struct lk_form_writer inserted = *writer;
 
     inserted.out = &piece;
     if (inserted.depth > 0) {
-        inserted.levels[inserted.depth - 1].count = place.count;
+        inserted.levels[inserted.depth - 1].count = mark.count;
         writer->levels[writer->depth - 1].count++;
     }
     lk_form_add_text(&inserted, name, text);
     writer->failed = writer->failed || piece.failed;
-    lk_buffer_insert(writer->out, place.at, piece.bytes, piece.size);
+    lk_buffer_insert(writer->out, mark.at, piece.bytes, piece.size);
     lk_buffer_done(&piece);
 }

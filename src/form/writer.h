@@ -41,17 +41,17 @@ void lk_form_open_array(struct lk_form_writer *writer, const char *name);
 void lk_form_close(struct lk_form_writer *writer);
 
 /*
- * A place within the open map or array. Going back to it drops what was written after it; writing a
- * text at it inserts the text there. In a map of JSON a field must precede the place.
+ * A mark within the open map or array. Going back to it drops what was written after it; writing a
+ * text at it inserts the text there. In a map of JSON a field must precede the mark.
  */
-struct lk_form_place {
+struct lk_form_mark {
     size_t at;
     size_t count;
 };
-struct lk_form_place lk_form_here(const struct lk_form_writer *writer);
-void lk_form_go_back(struct lk_form_writer *writer, struct lk_form_place place);
-void lk_form_add_text_at(struct lk_form_writer *writer, struct lk_form_place place,
-                         const char *name, const char *text);
+struct lk_form_mark lk_form_mark_here(const struct lk_form_writer *writer);
+void lk_form_rewind(struct lk_form_writer *writer, struct lk_form_mark mark);
+void lk_form_add_text_at(struct lk_form_writer *writer, struct lk_form_mark mark, const char *name,
+                         const char *text);
 
 /* In JSON each byte that is not UTF-8 is replaced by U+FFFD. */
 void lk_form_add_slice(struct lk_form_writer *writer, const char *name, struct lk_slice text);

@@ -2,7 +2,7 @@
 /* Ended tokens: a ring searched from its newest entry, since a repeat comes soon or never. */
 #include "model/ended.h"
 
-#include "model/hash.h"
+#include "base/hash.h"
 
 enum { CAPACITY_FIRST = 16 };
 

@@ -2,7 +2,7 @@
 /* Treaps. Recursion is as deep as the tree, which is logarithmic whatever the keys. */
 #include "model/order.h"
 
-#include "model/hash.h"
+#include "base/hash.h"
 
 static struct lk_order_links *links_of(const struct lk_model *model, enum lk_order order,
                                        lk_id id) {

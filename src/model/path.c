@@ -104,6 +104,23 @@ lk_outcome lk_path_parse(struct lk_slice text, struct lk_path *ret_path, lk_erro
     return lk_error_clear(error, LK_OK);
 }
 
+lk_outcome lk_item_path_make(const struct lk_path *queue, struct lk_slice id,
+                             struct lk_item_path *ret_path, lk_error *error) {
+    lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
+
+    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
+        memcpy(ret_path->bytes, queue->bytes, queue->size);
+        ret_path->bytes[queue->size] = '/';
+        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
+        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
+                          &ret_path->path, &cause)
+            == LK_OK) {
+            return LK_OK;
+        }
+    }
+    return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
+}
+
 struct lk_slice lk_path_segment(const struct lk_path *path, unsigned index) {
     size_t start;
 

@@ -30,6 +30,16 @@ struct lk_path {
  */
 lk_outcome lk_path_parse(struct lk_slice text, struct lk_path *ret_path, struct lk_error *error);
 
+/* The path of an item (R16): QUEUE/ID. It borrows from itself: not to be copied. */
+struct lk_item_path {
+    struct lk_path path;
+    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
+};
+
+/* LK_OK with *ret_path; or LK_INVALID, with what is wrong with the id or the path in *error. */
+lk_outcome lk_item_path_make(const struct lk_path *queue, struct lk_slice id,
+                             struct lk_item_path *ret_path, struct lk_error *error);
+
 /* Segment `index` of the path, borrowed from it. */
 struct lk_slice lk_path_segment(const struct lk_path *path, unsigned index);
 

@@ -2,7 +2,7 @@
 /* The life of requests. ask.c, grant.c and end.c decide about them. */
 #include "model/requests.h"
 
-#include "model/hash.h"
+#include "base/hash.h"
 #include "model/order.h"
 #include "model/tree.h"
 #include "model/wait_queue.h"

@@ -2,7 +2,7 @@
 /* Values, items and queues as nodes keep them. */
 #include "model/storage.h"
 
-#include "model/hash.h"
+#include "base/hash.h"
 #include "model/tree.h"
 
 static uint32_t node_hash(const struct lk_model *model, lk_id node) {

@@ -2,7 +2,7 @@
 /* The tree of paths. A node exists exactly while something is at it or below it. */
 #include "model/tree.h"
 
-#include "model/hash.h"
+#include "base/hash.h"
 
 static uint32_t node_hash(const struct lk_model *model, lk_id parent, struct lk_slice name) {
     return (uint32_t)lk_hash_bytes(model->hash_seed + parent, name);

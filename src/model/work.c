@@ -11,7 +11,6 @@
 
 #include "model/deadlock.h"
 #include "model/grant.h"
-#include "model/hash.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/steps.h"
@@ -47,34 +46,16 @@ static void note_count(struct lk_model *model, lk_id id) {
 
 /* ---- checks ---- */
 
-/* QUEUE/ID as a path, in the caller's bytes. */
-struct item_path {
-    struct lk_path path;
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-};
-
-static bool is_segment(struct lk_slice id) {
-    return id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX
-           && memchr(id.bytes, '/', id.size) == NULL;
-}
-
 /* false: the answer says what is wrong with the id. */
 static bool make_item_path(struct lk_model *model, const struct lk_path *queue, struct lk_slice id,
-                           struct item_path *ret_path) {
-    lk_error error = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
+                           struct lk_item_path *ret_path) {
+    lk_error error;
 
-    if (is_segment(id)) {
-        memcpy(ret_path->bytes, queue->bytes, queue->size);
-        ret_path->bytes[queue->size] = '/';
-        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
-        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
-                          &ret_path->path, &error)
-            == LK_OK) {
-            return true;
-        }
+    if (lk_item_path_make(queue, id, ret_path, &error) == LK_OK) {
+        return true;
     }
     lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text, "R16: the item's path: %.300s", error.text);
+    snprintf(model->text, sizeof model->text, "%s", error.text);
     return false;
 }
 
@@ -160,7 +141,7 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
 }
 
 void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push) {
-    struct item_path item_path;
+    struct lk_item_path item_path;
     bool is_known;
     lk_id work;
     lk_id item;
@@ -470,7 +451,7 @@ static lk_id find_claimed(const struct lk_model *model, const struct lk_path *pa
 }
 
 void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish) {
-    struct item_path item_path;
+    struct lk_item_path item_path;
     struct lk_part part;
     struct lk_target target = {
         .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
@@ -506,7 +487,7 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
 }
 
 void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
-    struct item_path item_path;
+    struct lk_item_path item_path;
     lk_id id;
 
     if (!make_item_path(model, &unpark->queue, unpark->id, &item_path)) {

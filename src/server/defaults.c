@@ -5,12 +5,12 @@
 #include <inttypes.h>
 
 #include "base/minmax.h"
-#include "server/complaints.h"
+#include "server/log.h"
 
 /* Files besides connections: those of the store and the loop, and the standard streams. */
 enum { OTHER_FILES = 64, FEW_CONNECTIONS = LK_CONNECTIONS_MAX_DEFAULT / 2 };
 
-static uint32_t count_doors(const struct lk_server_options *options) {
+static uint32_t count_listeners(const struct lk_server_options *options) {
     return (uint32_t)(options->resp_listen != NULL) + (options->unix_listen != NULL)
            + (options->http_listen != NULL);
 }
@@ -18,8 +18,8 @@ static uint32_t count_doors(const struct lk_server_options *options) {
 /* As many connections at each listener as the file limit allows, when no bound is configured. */
 static uint32_t connections_default(const struct lk_server_options *options, uint64_t files) {
     uint64_t others = OTHER_FILES + (options->password != NULL ? options->strangers_max : 0);
-    uint32_t doors = count_doors(options);
-    uint64_t each = files / (doors > 0 ? doors : 1);
+    uint32_t listeners = count_listeners(options);
+    uint64_t each = files / (listeners > 0 ? listeners : 1);
 
     return each <= others ? 1
                           : (uint32_t)lk_min((int64_t)(each - others), LK_CONNECTIONS_MAX_DEFAULT);
@@ -28,18 +28,19 @@ static uint32_t connections_default(const struct lk_server_options *options, uin
 void lk_server_defaults_tell(const struct lk_server_options *options, bool is_default,
                              uint64_t files) {
     uint64_t strangers = options->password != NULL ? options->strangers_max : 0;
-    uint64_t needed = OTHER_FILES + count_doors(options) * (options->connections_max + strangers);
+    uint64_t needed =
+        OTHER_FILES + count_listeners(options) * (options->connections_max + strangers);
 
     if (is_default && options->connections_max < FEW_CONNECTIONS) {
-        lk_complain("connections",
-                    "%" PRIu64 " files may be open (ulimit -Hn), so that each listener takes "
-                    "%" PRIu32 " connections, not %d",
-                    files, options->connections_max, LK_CONNECTIONS_MAX_DEFAULT);
+        lk_server_log("connections",
+                      "%" PRIu64 " files may be open (ulimit -Hn), so that each listener takes "
+                      "%" PRIu32 " connections, not %d",
+                      files, options->connections_max, LK_CONNECTIONS_MAX_DEFAULT);
     } else if (!is_default && files < needed) {
-        lk_complain("connections",
-                    "%" PRIu64 " files may be open (ulimit -Hn), and as many connections as the "
-                    "bounds allow need %" PRIu64,
-                    files, needed);
+        lk_server_log("connections",
+                      "%" PRIu64 " files may be open (ulimit -Hn), and as many connections as the "
+                      "bounds allow need %" PRIu64,
+                      files, needed);
     }
 }
 

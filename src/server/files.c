@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 
-#include "server/complaints.h"
+#include "server/log.h"
 
 static uint64_t soft_limit(void) {
     struct rlimit limit = {.rlim_cur = 0};
@@ -24,8 +24,8 @@ uint64_t lk_files_raise(void) {
     return soft_limit();
 }
 
-void lk_files_complain(void) {
-    lk_complain("connections wait to be accepted",
-                "too many files are open (%" PRIu64 " may be), or memory is exhausted",
-                soft_limit());
+void lk_files_log_exhausted(void) {
+    lk_server_log("connections wait to be accepted",
+                  "too many files are open (%" PRIu64 " may be), or memory is exhausted",
+                  soft_limit());
 }

@@ -9,6 +9,6 @@
 uint64_t lk_files_raise(void);
 
 /* Writes a warning: a connection could not be accepted because files or memory ran out. */
-void lk_files_complain(void);
+void lk_files_log_exhausted(void);
 
 #endif

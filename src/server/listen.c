@@ -34,70 +34,74 @@ static lk_outcome explain(const char *address, int cause, lk_error *error) {
  * Whether the file is a socket that no process listens on: left behind by a process that was
  * killed.
  */
-static bool is_left_behind(const struct sockaddr_un *place) {
+static bool is_stale(const struct sockaddr_un *socket_address) {
     struct stat status;
     int probe;
     bool is_refused;
 
-    if (lstat(place->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+    if (lstat(socket_address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         return false;
     }
     probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    is_refused = probe >= 0 && connect(probe, (const struct sockaddr *)place, sizeof *place) != 0
-                 && errno == ECONNREFUSED;
+    is_refused =
+        probe >= 0
+        && connect(probe, (const struct sockaddr *)socket_address, sizeof *socket_address) != 0
+        && errno == ECONNREFUSED;
     if (probe >= 0) {
         (void)close(probe);
     }
     return is_refused;
 }
 
-static lk_outcome open_unix(const char *address, struct lk_listen_socket *ret_listener,
+static lk_outcome open_unix(const char *address, struct lk_listen_socket *ret_listen_socket,
                             lk_error *error) {
     const char *path = address + strlen(unix_scheme);
-    struct sockaddr_un place = {.sun_family = AF_UNIX};
-    struct lk_listen_socket listener = {.socket = -1};
+    struct sockaddr_un socket_address = {.sun_family = AF_UNIX};
+    struct lk_listen_socket listen_socket = {.socket = -1};
     int cause;
 
-    if (path[0] == '\0' || strlen(path) >= sizeof place.sun_path) {
+    if (path[0] == '\0' || strlen(path) >= sizeof socket_address.sun_path) {
         return lk_error_set(error, LK_INVALID, "%s: the path of a socket has 1 to %zu bytes",
-                            address, sizeof place.sun_path - 1);
+                            address, sizeof socket_address.sun_path - 1);
     }
-    memcpy(place.sun_path, path, strlen(path) + 1);
-    if (is_left_behind(&place)) {
+    memcpy(socket_address.sun_path, path, strlen(path) + 1);
+    if (is_stale(&socket_address)) {
         (void)unlink(path);
     }
-    listener.socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    listener.path = strdup(path);
+    listen_socket.socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    listen_socket.path = strdup(path);
     /* Only its owner may connect: the permissions are set before listening begins. */
-    if (listener.socket >= 0 && listener.path != NULL
-        && bind(listener.socket, (const struct sockaddr *)&place, sizeof place) == 0
-        && chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(listener.socket, BACKLOG) == 0) {
-        *ret_listener = listener;
+    if (listen_socket.socket >= 0 && listen_socket.path != NULL
+        && bind(listen_socket.socket, (const struct sockaddr *)&socket_address,
+                sizeof socket_address)
+               == 0
+        && chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(listen_socket.socket, BACKLOG) == 0) {
+        *ret_listen_socket = listen_socket;
         return LK_OK;
     }
     cause = errno;
-    if (listener.socket >= 0) {
-        (void)close(listener.socket);
+    if (listen_socket.socket >= 0) {
+        (void)close(listen_socket.socket);
     }
-    free(listener.path);
+    free(listen_socket.path);
     return explain(address, cause, error);
 }
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-struct place {
+struct socket_address {
     struct sockaddr_storage address;
     socklen_t size;
 };
 
-static bool is_loopback(const struct place *place) {
-    if (place->address.ss_family == AF_INET) {
+static bool is_loopback(const struct socket_address *socket_address) {
+    if (socket_address->address.ss_family == AF_INET) {
         struct sockaddr_in of;
-        memcpy(&of, &place->address, sizeof of);
+        memcpy(&of, &socket_address->address, sizeof of);
         return ntohl(of.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
     }
     struct sockaddr_in6 of;
-    memcpy(&of, &place->address, sizeof of);
+    memcpy(&of, &socket_address->address, sizeof of);
     return IN6_IS_ADDR_LOOPBACK(&of.sin6_addr)
            || (IN6_IS_ADDR_V4MAPPED(&of.sin6_addr) && of.sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
 }
@@ -125,7 +129,7 @@ static bool split(const char *address, char host[HOST_BYTES_MAX], char port[PORT
 }
 
 /* The first address of that name, IPv4 ones before others. */
-static bool look_up(const char *host, const char *port, struct place *ret_place) {
+static bool resolve(const char *host, const char *port, struct socket_address *ret_address_found) {
     bool is_any = host[0] == '\0' || strcmp(host, "*") == 0;
     const struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -142,19 +146,20 @@ static bool look_up(const char *host, const char *port, struct place *ret_place)
             break;
         }
     }
-    memcpy(&ret_place->address, best->ai_addr, best->ai_addrlen);
-    ret_place->size = best->ai_addrlen;
+    memcpy(&ret_address_found->address, best->ai_addr, best->ai_addrlen);
+    ret_address_found->size = best->ai_addrlen;
     freeaddrinfo(found);
     return true;
 }
 
-static void tell_place(const struct place *place, char ret_address[LK_ADDRESS_BYTES_MAX]) {
-    bool is_six = place->address.ss_family == AF_INET6;
+static void write_address(const struct socket_address *socket_address,
+                          char ret_address[LK_ADDRESS_BYTES_MAX]) {
+    bool is_six = socket_address->address.ss_family == AF_INET6;
     char host[HOST_BYTES_MAX] = "";
     char port[PORT_BYTES_MAX] = "";
 
-    (void)getnameinfo((const struct sockaddr *)&place->address, place->size, host, sizeof host,
-                      port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    (void)getnameinfo((const struct sockaddr *)&socket_address->address, socket_address->size, host,
+                      sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
     (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s%s:%s", is_six ? "[" : "", host,
                    is_six ? "]" : "", port);
 }
@@ -165,7 +170,7 @@ static void tell_place(const struct place *place, char ret_address[LK_ADDRESS_BY
  * all of it is over: an idle connection by the probes (KEEP*), one with data under way by the user
  * timeout (RFC 5482), without which the kernel retransmits for a quarter of an hour.
  */
-static bool set_up_peers(int listener, uint32_t keepalive_s) {
+static bool set_options(int descriptor, uint32_t keepalive_s) {
     enum { PROBES = 3 };
     static const int yes = 1;
     int idle_s = (int)(keepalive_s / 2);
@@ -188,7 +193,7 @@ static bool set_up_peers(int listener, uint32_t keepalive_s) {
     interval_s = interval_s > 0 ? interval_s : 1;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (!options[i].is_of_keepalive || keepalive_s != LK_TCP_KEEPALIVE_NEVER) {
-            is_set = setsockopt(listener, options[i].level, options[i].name, options[i].value,
+            is_set = setsockopt(descriptor, options[i].level, options[i].name, options[i].value,
                                 sizeof(int))
                          == 0
                      && is_set;
@@ -198,35 +203,36 @@ static bool set_up_peers(int listener, uint32_t keepalive_s) {
 }
 
 static lk_outcome open_port(const struct lk_server_options *options, const char *address,
-                            struct lk_listen_socket *ret_listener, lk_error *error) {
+                            struct lk_listen_socket *ret_listen_socket, lk_error *error) {
     static const int yes = 1;
     char host[HOST_BYTES_MAX];
     char port[PORT_BYTES_MAX];
-    struct place place;
-    int listener;
+    struct socket_address socket_address;
+    int descriptor;
     int cause;
 
-    if (!split(address, host, port) || !look_up(host, port, &place)) {
+    if (!split(address, host, port) || !resolve(host, port, &socket_address)) {
         return lk_error_set(error, LK_INVALID, "there is no address %s: HOST:PORT or unix:PATH",
                             address);
     }
-    if (!is_loopback(&place) && !options->is_insecure && options->password == NULL) {
+    if (!is_loopback(&socket_address) && !options->is_insecure && options->password == NULL) {
         return lk_error_set(error, LK_DENIED,
                             "other machines can reach %s: give it a password, or say --insecure",
                             address);
     }
-    listener =
-        socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-    if (listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
-        && set_up_peers(listener, options->tcp_keepalive_s)
-        && bind(listener, (const struct sockaddr *)&place.address, place.size) == 0
-        && listen(listener, BACKLOG) == 0) {
-        *ret_listener = (struct lk_listen_socket){.socket = listener};
+    descriptor = socket(socket_address.address.ss_family,
+                        SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    if (descriptor >= 0 && setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
+        && set_options(descriptor, options->tcp_keepalive_s)
+        && bind(descriptor, (const struct sockaddr *)&socket_address.address, socket_address.size)
+               == 0
+        && listen(descriptor, BACKLOG) == 0) {
+        *ret_listen_socket = (struct lk_listen_socket){.socket = descriptor};
         return LK_OK;
     }
     cause = errno;
-    if (listener >= 0) {
-        (void)close(listener);
+    if (descriptor >= 0) {
+        (void)close(descriptor);
     }
     return explain(address, cause, error);
 }
@@ -234,48 +240,49 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 lk_outcome lk_listen_socket_open(const struct lk_server_options *options, const char *address,
-                                 struct lk_listen_socket *ret_listener,
+                                 struct lk_listen_socket *ret_listen_socket,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
     bool is_unix = strncmp(address, unix_scheme, strlen(unix_scheme)) == 0;
-    lk_outcome outcome = is_unix ? open_unix(address, ret_listener, error)
-                                 : open_port(options, address, ret_listener, error);
+    lk_outcome outcome = is_unix ? open_unix(address, ret_listen_socket, error)
+                                 : open_port(options, address, ret_listen_socket, error);
 
     if (outcome == LK_OK && is_unix) {
         (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s", address);
     } else if (outcome == LK_OK) {
-        struct place place = {.size = sizeof place.address};
-        (void)getsockname(ret_listener->socket, (struct sockaddr *)&place.address, &place.size);
-        tell_place(&place, ret_address);
+        struct socket_address socket_address = {.size = sizeof socket_address.address};
+        (void)getsockname(ret_listen_socket->socket, (struct sockaddr *)&socket_address.address,
+                          &socket_address.size);
+        write_address(&socket_address, ret_address);
     }
     return outcome;
 }
 
-void lk_listen_socket_name_peer(const struct lk_listen_socket *listener, int socket,
+void lk_listen_socket_name_peer(const struct lk_listen_socket *listen_socket, int socket,
                                 char ret_address[LK_ADDRESS_BYTES_MAX]) {
-    struct place place = {.size = sizeof place.address};
+    struct socket_address socket_address = {.size = sizeof socket_address.address};
 
-    if (listener->path != NULL) {
-        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listener->path);
+    if (listen_socket->path != NULL) {
+        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listen_socket->path);
     } else {
-        (void)getpeername(socket, (struct sockaddr *)&place.address, &place.size);
-        tell_place(&place, ret_address);
+        (void)getpeername(socket, (struct sockaddr *)&socket_address.address, &socket_address.size);
+        write_address(&socket_address, ret_address);
     }
 }
 
-void lk_listen_socket_close(struct lk_listen_socket *listener) {
-    if (listener->socket >= 0) {
-        (void)close(listener->socket);
-        listener->socket = -1;
+void lk_listen_socket_close(struct lk_listen_socket *listen_socket) {
+    if (listen_socket->socket >= 0) {
+        (void)close(listen_socket->socket);
+        listen_socket->socket = -1;
     }
-    if (listener->path != NULL) {
-        (void)unlink(listener->path);
-        free(listener->path);
-        listener->path = NULL;
+    if (listen_socket->path != NULL) {
+        (void)unlink(listen_socket->path);
+        free(listen_socket->path);
+        listen_socket->path = NULL;
     }
 }
 
-int lk_listen_socket_accept(const struct lk_listen_socket *listener, bool *ret_is_exhausted) {
-    int peer = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+int lk_listen_socket_accept(const struct lk_listen_socket *listen_socket, bool *ret_is_exhausted) {
+    int peer = accept4(listen_socket->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     *ret_is_exhausted =
         peer < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);

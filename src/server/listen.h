@@ -17,23 +17,23 @@ struct lk_listen_socket {
  * Accepted sockets inherit the listener's options: small packets are sent at once, and unreachable
  * peers are found within options->tcp_keepalive_s.
  *
- * LK_OK with *ret_listener, for lk_listen_socket_close(), and its address; LK_INVALID (no such
+ * LK_OK with *ret_listen_socket, for lk_listen_socket_close(), and its address; LK_INVALID (no such
  * address), LK_DENIED (other machines can reach it, or no permission), LK_UNAVAILABLE (taken),
  * LK_INTERNAL.
  */
 lk_outcome lk_listen_socket_open(const struct lk_server_options *options, const char *address,
-                                 struct lk_listen_socket *ret_listener,
+                                 struct lk_listen_socket *ret_listen_socket,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
-void lk_listen_socket_close(struct lk_listen_socket *listener);
+void lk_listen_socket_close(struct lk_listen_socket *listen_socket);
 
 /*
  * Accepts the next connection: a non-blocking socket. -1: there is none now; *ret_is_exhausted:
  * there may be one, but no more files can be opened.
  */
-int lk_listen_socket_accept(const struct lk_listen_socket *listener, bool *ret_is_exhausted);
+int lk_listen_socket_accept(const struct lk_listen_socket *listen_socket, bool *ret_is_exhausted);
 
 /* The peer's address; for a Unix socket, the path of the socket. */
-void lk_listen_socket_name_peer(const struct lk_listen_socket *listener, int socket,
+void lk_listen_socket_name_peer(const struct lk_listen_socket *listen_socket, int socket,
                                 char ret_address[LK_ADDRESS_BYTES_MAX]);
 
 #endif

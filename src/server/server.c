@@ -14,16 +14,16 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "server/complaints.h"
 #include "server/defaults.h"
 #include "server/files.h"
+#include "server/log.h"
 #include "server/store/writer.h"
 
-enum { DOOR_RESP, DOOR_UNIX, DOOR_HTTP, DOORS_MAX };
+enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
 enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
 
-#define LOAD_AGAIN_US INT64_C(1000000) /* after a load that failed */
-#define LEAVE_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
+#define LOAD_RETRY_US INT64_C(1000000)    /* after a load that failed */
+#define SHUTDOWN_US_MAX INT64_C(10000000) /* how long the listeners may take to send what is left */
 
 struct lk_server {
     struct lk_server_options options;
@@ -34,17 +34,17 @@ struct lk_server {
     struct event *written;
     struct event *alive; /* NULL: no callback is set */
     struct event *trim;
-    uint64_t clients_most; /* the most since the trim timer last fired */
+    uint64_t clients_peak; /* the most since the trim timer last fired */
     struct event *signals[SIGNALS_MAX];
-    struct lk_listener *doors[DOORS_MAX];
-    size_t door_count;
+    struct lk_listener *listeners[LISTENERS_MAX];
+    size_t listener_count;
     struct lk_times times;
     bool is_turning; /* `times` are those of the current turn */
-    bool is_choked;
+    bool has_backpressure;
     uint64_t buffered; /* bytes, of all connections */
     bool was_full;     /* since the listeners were last told that there is room */
-    bool is_leaving;
-    int64_t leave_by_us;
+    bool is_shutting_down;
+    int64_t shutdown_deadline_us;
     int64_t load_after_us; /* no load before this time */
     uint64_t files;        /* how many may be open */
     bool is_default;       /* the bound of connections is the default */
@@ -91,15 +91,15 @@ uint64_t lk_server_buffered(const struct lk_server *server) {
 uint64_t lk_server_count_clients(const struct lk_server *server) {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < server->door_count; i++) {
-        count += server->doors[i]->ops->count_clients(server->doors[i]);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        count += server->listeners[i]->ops->count_clients(server->listeners[i]);
     }
     return count;
 }
 
 void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
-    for (size_t i = 0; i < server->door_count; i++) {
-        server->doors[i]->ops->list_clients(server->doors[i], out);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->list_clients(server->listeners[i], out);
     }
 }
 
@@ -112,14 +112,14 @@ static void take_result(struct lk_server *server, const struct lk_job_result *re
     if (result->job == LK_JOB_WRITE && result->outcome == LK_OK) {
         lk_core_batch_durable(server->core, &times);
     } else if (result->job == LK_JOB_WRITE) {
-        lk_complain("a batch was not written", "%s", result->error.text);
+        lk_server_log("a batch was not written", "%s", result->error.text);
         lk_core_batch_failed(server->core, result->error.text, &times);
     } else if (result->job == LK_JOB_LOAD) {
         error = result->error;
         if (result->outcome != LK_OK
             || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
-            lk_complain("the store could not be loaded", "%s", error.text);
-            server->load_after_us = times.now_us + LOAD_AGAIN_US;
+            lk_server_log("the store could not be loaded", "%s", error.text);
+            server->load_after_us = times.now_us + LOAD_RETRY_US;
         }
     }
 }
@@ -134,7 +134,7 @@ static void on_written(evutil_socket_t descriptor, short what, void *context) {
 }
 
 /* Gives the writer a job, if it is idle. */
-static void employ_writer(struct lk_server *server) {
+static void start_writer_job(struct lk_server *server) {
     struct lk_times times = lk_server_times(server);
     struct lk_model_config config;
     const struct lk_batch *batch;
@@ -151,13 +151,13 @@ static void employ_writer(struct lk_server *server) {
     }
 }
 
-static void choke(struct lk_server *server) {
-    bool is_choked = lk_core_is_choked(server->core);
+static void set_backpressure(struct lk_server *server) {
+    bool has_backpressure = lk_core_has_backpressure(server->core);
 
-    if (is_choked != server->is_choked) {
-        server->is_choked = is_choked;
-        for (size_t i = 0; i < server->door_count; i++) {
-            server->doors[i]->ops->choke(server->doors[i], is_choked);
+    if (has_backpressure != server->has_backpressure) {
+        server->has_backpressure = has_backpressure;
+        for (size_t i = 0; i < server->listener_count; i++) {
+            server->listeners[i]->ops->set_backpressure(server->listeners[i], has_backpressure);
         }
     }
 }
@@ -170,8 +170,8 @@ static void arm_timer(struct lk_server *server) {
         && !lk_writer_is_busy(server->writer)) {
         due_us = lk_min(due_us, server->load_after_us);
     }
-    if (server->is_leaving) {
-        due_us = lk_min(due_us, server->leave_by_us);
+    if (server->is_shutting_down) {
+        due_us = lk_min(due_us, server->shutdown_deadline_us);
     }
     if (due_us == server->armed_us) {
         return;
@@ -205,25 +205,25 @@ static bool shed(struct lk_server *server) {
     while (lk_server_is_full(server)) {
         struct lk_listener *worst = NULL;
         size_t most = 0;
-        for (size_t i = 0; i < server->door_count; i++) {
-            size_t bytes = server->doors[i]->ops->shed(server->doors[i], false);
-            worst = bytes > most ? server->doors[i] : worst;
+        for (size_t i = 0; i < server->listener_count; i++) {
+            size_t bytes = server->listeners[i]->ops->shed(server->listeners[i], false);
+            worst = bytes > most ? server->listeners[i] : worst;
             most = bytes > most ? bytes : most;
         }
         if (worst == NULL) {
             return false;
         }
-        lk_complain("too much is buffered",
-                    "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
-                    server->buffered, most);
+        lk_server_log("too much is buffered",
+                      "%" PRIu64 " bytes: the connection with the most, %zu, is cut off",
+                      server->buffered, most);
         (void)worst->ops->shed(worst, true);
     }
     if (!server->was_full) {
         return false;
     }
     server->was_full = false;
-    for (size_t i = 0; i < server->door_count; i++) {
-        server->doors[i]->ops->choke(server->doors[i], server->is_choked);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->set_backpressure(server->listeners[i], server->has_backpressure);
     }
     return true;
 }
@@ -234,19 +234,19 @@ static void end_turn(struct lk_server *server) {
     uint64_t clients = lk_server_count_clients(server);
     bool goes_on = true;
 
-    server->clients_most = clients > server->clients_most ? clients : server->clients_most;
+    server->clients_peak = clients > server->clients_peak ? clients : server->clients_peak;
     if (lk_core_next_due(server->core) <= times.now_us) {
         lk_core_tick(server->core, &times);
     }
     while (goes_on) {
         goes_on = false;
-        for (size_t i = 0; i < server->door_count; i++) {
-            goes_on = server->doors[i]->ops->turn_end(server->doors[i]) || goes_on;
+        for (size_t i = 0; i < server->listener_count; i++) {
+            goes_on = server->listeners[i]->ops->turn_end(server->listeners[i]) || goes_on;
         }
         goes_on = shed(server) || goes_on;
     }
-    employ_writer(server);
-    choke(server);
+    start_writer_job(server);
+    set_backpressure(server);
     arm_timer(server);
     server->is_turning = false;
 }
@@ -270,16 +270,16 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
         if (server->options.reload != NULL) {
             server->options.reload(server->options.context);
         }
-    } else if (!server->is_leaving) {
+    } else if (!server->is_shutting_down) {
         struct lk_times times = lk_server_times(server);
 
-        server->is_leaving = true;
+        server->is_shutting_down = true;
         if (server->options.stopping != NULL) {
             server->options.stopping(server->options.context);
         }
-        server->leave_by_us = times.now_us + LEAVE_US_MAX;
-        for (size_t i = 0; i < server->door_count; i++) {
-            server->doors[i]->ops->stop(server->doors[i]);
+        server->shutdown_deadline_us = times.now_us + SHUTDOWN_US_MAX;
+        for (size_t i = 0; i < server->listener_count; i++) {
+            server->listeners[i]->ops->stop(server->listeners[i]);
         }
         lk_core_stop(server->core, &times);
     }
@@ -316,10 +316,10 @@ static void on_trim(evutil_socket_t descriptor, short what, void *context) {
 
     (void)descriptor;
     (void)what;
-    if (server->clients_most >= count + FLOOD_CLIENTS) {
+    if (server->clients_peak >= count + FLOOD_CLIENTS) {
         (void)malloc_trim(0);
     }
-    server->clients_most = count;
+    server->clients_peak = count;
 }
 
 static bool make_trim(struct lk_server *server) {
@@ -350,7 +350,7 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
 /* Listeners bound their connections; besides, each listener has a session or two of its own. */
 static uint32_t sessions_max(const struct lk_server_options *options) {
     int64_t count =
-        (int64_t)DOORS_MAX * ((int64_t)options->connections_max + options->strangers_max + 2);
+        (int64_t)LISTENERS_MAX * ((int64_t)options->connections_max + options->strangers_max + 2);
 
     return (uint32_t)lk_min(count, UINT32_MAX);
 }
@@ -382,23 +382,23 @@ static lk_outcome load(struct lk_server *server, struct lk_storage *storage, lk_
     return outcome == LK_OK ? lk_core_restore(server->core, snapshot, &times, error) : outcome;
 }
 
-static lk_outcome open_doors(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
-                             lk_error *error) {
-    const char *const listen[DOORS_MAX] = {server->options.resp_listen, server->options.unix_listen,
-                                           server->options.http_listen};
+static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
+                                 lk_error *error) {
+    const char *const listen[LISTENERS_MAX] = {
+        server->options.resp_listen, server->options.unix_listen, server->options.http_listen};
     lk_outcome outcome = LK_OK;
 
-    for (size_t i = 0; i < DOORS_MAX && outcome == LK_OK; i++) {
-        struct lk_listener **door = &server->doors[server->door_count];
+    for (size_t i = 0; i < LISTENERS_MAX && outcome == LK_OK; i++) {
+        struct lk_listener **listener = &server->listeners[server->listener_count];
 
         addresses[i][0] = '\0';
         if (listen[i] == NULL) {
             continue;
         }
-        outcome = i == DOOR_HTTP
-                      ? lk_listener_http_open(server, listen[i], door, addresses[i], error)
-                      : lk_listener_resp_open(server, listen[i], door, addresses[i], error);
-        server->door_count += outcome == LK_OK;
+        outcome = i == LISTENER_HTTP
+                      ? lk_listener_http_open(server, listen[i], listener, addresses[i], error)
+                      : lk_listener_resp_open(server, listen[i], listener, addresses[i], error);
+        server->listener_count += outcome == LK_OK;
     }
     return outcome;
 }
@@ -408,13 +408,13 @@ static lk_outcome announce(struct lk_storage *storage, char addresses[][LK_ADDRE
                            lk_error *error) {
     char url[LK_ADDRESS_BYTES_MAX + sizeof "http://"];
     struct lk_text text = lk_text_in(url, sizeof url);
-    const char *address = addresses[DOOR_HTTP];
+    const char *address = addresses[LISTENER_HTTP];
     const char *scheme;
 
-    for (size_t i = 0; i < DOOR_HTTP && address == addresses[DOOR_HTTP]; i++) {
+    for (size_t i = 0; i < LISTENER_HTTP && address == addresses[LISTENER_HTTP]; i++) {
         address = addresses[i][0] != '\0' ? addresses[i] : address;
     }
-    scheme = address == addresses[DOOR_HTTP]     ? "http://"
+    scheme = address == addresses[LISTENER_HTTP] ? "http://"
              : strncmp(address, "unix:", 5) == 0 ? "lk+"
                                                  : "lk://";
 
@@ -459,7 +459,7 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
     }
     server->is_turning = false; /* loading may take long: the clocks are read again */
     if (outcome == LK_OK) {
-        outcome = open_doors(server, addresses, error);
+        outcome = open_listeners(server, addresses, error);
     }
     if (outcome == LK_OK) {
         lk_server_defaults_tell(&server->options, server->is_default, server->files);
@@ -479,14 +479,15 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
 /* ---- shutdown -------------------------------------------------------------------------------- */
 
 /* Whether every answer has been sent, or the time for it is over. */
-static bool has_left(struct lk_server *server) {
+static bool is_shut_down(struct lk_server *server) {
     bool is_quiet = lk_core_is_idle(server->core)
                     && (server->writer == NULL || !lk_writer_is_busy(server->writer));
 
-    for (size_t i = 0; i < server->door_count; i++) {
-        is_quiet = is_quiet && server->doors[i]->ops->is_quiet(server->doors[i]);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        is_quiet = is_quiet && server->listeners[i]->ops->is_quiet(server->listeners[i]);
     }
-    return server->is_leaving && (is_quiet || lk_clock_now_us() >= server->leave_by_us);
+    return server->is_shutting_down
+           && (is_quiet || lk_clock_now_us() >= server->shutdown_deadline_us);
 }
 
 /* Also writes what the closing of connections has changed (R18). */
@@ -494,14 +495,14 @@ static void flush(struct lk_server *server) {
     while (server->writer != NULL) {
         struct lk_job_result result;
 
-        employ_writer(server);
+        start_writer_job(server);
         if (!lk_writer_is_busy(server->writer)) {
             return;
         }
         result = lk_writer_fetch(server->writer, true);
         if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
             lk_core_snapshot_free(result.snapshot);
-            lk_complain("what changed last was not written", "%s", result.error.text);
+            lk_server_log("what changed last was not written", "%s", result.error.text);
             return;
         }
         lk_core_batch_durable(server->core, &server->times);
@@ -509,8 +510,8 @@ static void flush(struct lk_server *server) {
 }
 
 static void end(struct lk_server *server) {
-    for (size_t i = 0; i < server->door_count; i++) {
-        server->doors[i]->ops->close(server->doors[i]);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->close(server->listeners[i]);
     }
     if (server->core != NULL) {
         flush(server);
@@ -540,8 +541,8 @@ static void end(struct lk_server *server) {
 }
 
 /* NULL: the listener was not opened. */
-static const char *address_of_door(char addresses[][LK_ADDRESS_BYTES_MAX], size_t door) {
-    return addresses[door][0] != '\0' ? addresses[door] : NULL;
+static const char *address_of_listener(char addresses[][LK_ADDRESS_BYTES_MAX], size_t listener) {
+    return addresses[listener][0] != '\0' ? addresses[listener] : NULL;
 }
 
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
@@ -550,7 +551,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
                                .files = files,
                                .is_default = options->connections_max == 0,
                                .armed_us = LK_NEVER};
-    char addresses[DOORS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
+    char addresses[LISTENERS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former[2];
     lk_outcome outcome;
@@ -558,23 +559,23 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     (void)sigaction(SIGPIPE, &ignore, &former[0]);
     (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write beyond the file size limit (ulimit
                                                     * -f) fails with an error */
-    lk_complaints_begin();
+    lk_server_log_begin();
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
-            options->ready(options->context, address_of_door(addresses, DOOR_RESP),
-                           address_of_door(addresses, DOOR_UNIX),
-                           address_of_door(addresses, DOOR_HTTP));
+            options->ready(options->context, address_of_listener(addresses, LISTENER_RESP),
+                           address_of_listener(addresses, LISTENER_UNIX),
+                           address_of_listener(addresses, LISTENER_HTTP));
         }
         end_turn(&server);
-        while (outcome == LK_OK && !has_left(&server)) {
+        while (outcome == LK_OK && !is_shut_down(&server)) {
             if (!turn(&server)) {
                 outcome = lk_error_set(error, LK_INTERNAL, "the event loop has failed");
             }
         }
     }
     end(&server);
-    lk_complaints_end();
+    lk_server_log_end();
     (void)sigaction(SIGPIPE, &former[0], NULL);
     (void)sigaction(SIGXFSZ, &former[1], NULL);
     return outcome;

@@ -100,34 +100,36 @@ struct lk_listener_ops {
     /* The end of each turn: write what may leave, and take up input that an answer has made
      * possible. When that leads to calls, it is called again in the same turn, until it returns
      * false. */
-    bool (*turn_end)(struct lk_listener *door);
+    bool (*turn_end)(struct lk_listener *listener);
 
-    /* Backpressure: lk_core_is_choked() has changed; stop reading or go on. */
-    void (*choke)(struct lk_listener *door, bool is_choked);
+    /* Backpressure: lk_core_has_backpressure() has changed; stop reading or go on. */
+    void (*set_backpressure)(struct lk_listener *listener, bool has_backpressure);
 
     /* How much the connection that buffers most has buffered; `ends`: closes it. Between turns. */
-    size_t (*shed)(struct lk_listener *door, bool ends);
+    size_t (*shed)(struct lk_listener *listener, bool ends);
 
     /* Accepts no more connections. The others end when all their answers have been sent. */
-    void (*stop)(struct lk_listener *door);
-    bool (*is_quiet)(const struct lk_listener *door); /* after stop(): nothing is left to send */
-    void (*close)(struct lk_listener *door);
+    void (*stop)(struct lk_listener *listener);
+    bool (*is_quiet)(
+        const struct lk_listener *listener); /* after stop(): nothing is left to send */
+    void (*close)(struct lk_listener *listener);
 
-    uint64_t (*count_clients)(const struct lk_listener *door);
-    void (*list_clients)(const struct lk_listener *door,
+    uint64_t (*count_clients)(const struct lk_listener *listener);
+    void (*list_clients)(const struct lk_listener *listener,
                          struct lk_buffer *out); /* one line per connection */
 };
 
 /*
- * resp_door.c, http_door.c: open a listener at an address. LK_OK with *ret_door, and its address in
- * ret_address; or LK_INVALID (no such address), LK_DENIED, LK_UNAVAILABLE (taken), LK_INTERNAL.
+ * resp_listener.c, http_listener.c: open a listener at an address. LK_OK with *ret_listener, and
+ * its address in ret_address; or LK_INVALID (no such address), LK_DENIED, LK_UNAVAILABLE (taken),
+ * LK_INTERNAL.
  */
 enum { LK_ADDRESS_BYTES_MAX = 256 };
 lk_outcome lk_listener_resp_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_door,
+                                 struct lk_listener **ret_listener,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
 lk_outcome lk_listener_http_open(struct lk_server *server, const char *listen,
-                                 struct lk_listener **ret_door,
+                                 struct lk_listener **ret_listener,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error);
 
 #endif

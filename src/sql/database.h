@@ -15,7 +15,6 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/slice.h"
 #include "lockkeeper/terms.h"
@@ -26,21 +25,12 @@ enum { LK_SQL_COMPLAINT_MAX = 160 };
 /* Upper bound of instants and draws in a sound store; the sum of two cannot overflow. */
 #define LK_SQL_INSTANT_MAX (INT64_MAX / 4)
 
-/* A file, whatever its name. Inode 0: not known yet. */
-struct lk_sql_file {
-    dev_t device;
-    ino_t inode;
-};
-
-enum { LK_SQL_BESIDE_COUNT = 2 }; /* -wal, -shm */
-
 struct lk_sql {
     sqlite3 *handle;
     sqlite3_stmt *prepared[LK_SQL_STATEMENT_COUNT];
-    const char *path;                               /* borrowed from lk_sql_open() */
-    int system_error;                               /* errno of an open that failed */
-    bool is_writing;                                /* in a write transaction */
-    struct lk_sql_file beside[LK_SQL_BESIDE_COUNT]; /* file_identity.h */
+    const char *path;                     /* borrowed from lk_sql_open() */
+    int system_error;                     /* errno of an open that failed */
+    bool is_writing;                      /* in a write transaction */
     char complaint[LK_SQL_COMPLAINT_MAX]; /* which row is impossible, after SQLITE_CORRUPT */
 };
 

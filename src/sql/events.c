@@ -133,9 +133,9 @@ int lk_sql_events_set_watched(struct lk_sql *sql, int64_t watched_until_us) {
     return set(sql, LK_SQL_META_SET_WATCHED, watched_until_us);
 }
 
-int lk_sql_events_look(struct lk_sql *sql, uint64_t *ret_last_event, int64_t *ret_next_due_us) {
+int lk_sql_events_probe(struct lk_sql *sql, uint64_t *ret_last_event, int64_t *ret_next_due_us) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_EVENTS_LOOK, &statement);
+    int code = lk_sql_statement(sql, LK_SQL_EVENTS_PROBE, &statement);
 
     if (code != SQLITE_OK) {
         return code;

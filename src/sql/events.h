@@ -9,26 +9,10 @@
 #ifndef LK_SQL_EVENTS_H
 #define LK_SQL_EVENTS_H
 
-#include "model/model.h"
 #include "sql/database.h"
+#include "sql/rows.h"
 
 enum { LK_SQL_EVENT_PARTS_MAX = LK_PARTS_MAX * LK_PART_TEXT_MAX };
-
-/* An event as its row has it. Everything is borrowed; the caller interprets the names. */
-struct lk_sql_event {
-    uint64_t sequence;
-    int64_t at_unix_us;
-    struct lk_slice event;
-    struct lk_slice refusal; /* empty: none */
-    struct lk_slice parts;
-    struct lk_slice owner;
-    struct lk_slice note;
-    uint64_t ticket;
-    uint64_t token;
-    uint32_t attempt;
-    bool is_of_item;
-    bool is_deletion;
-};
 
 int lk_sql_event_add(struct lk_sql *sql, const struct lk_sql_event *event);
 
@@ -49,6 +33,6 @@ int lk_sql_events_set_last(struct lk_sql *sql, uint64_t last_event);
 int lk_sql_events_set_watched(struct lk_sql *sql, int64_t watched_until_us);
 
 /* A cheap query for followers of events: the last number, and the earliest deadline. */
-int lk_sql_events_look(struct lk_sql *sql, uint64_t *ret_last_event, int64_t *ret_next_due_us);
+int lk_sql_events_probe(struct lk_sql *sql, uint64_t *ret_last_event, int64_t *ret_next_due_us);
 
 #endif

@@ -455,11 +455,11 @@ static int64_t sooner(sqlite3_stmt *statement, int column, int64_t instant_us) {
                : instant_us;
 }
 
-int lk_sql_queue_look(struct lk_sql *sql, struct lk_slice queue,
-                      struct lk_sql_queue_look *ret_look) {
+int lk_sql_queue_probe(struct lk_sql *sql, struct lk_slice queue,
+                       struct lk_sql_queue_probe *ret_look) {
     struct lk_sql_range range;
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_QUEUE_LOOK, &statement);
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_PROBE, &statement);
 
     if (code != SQLITE_OK) {
         return code;

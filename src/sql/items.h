@@ -93,11 +93,11 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us
                        struct lk_queue_counts *counts);
 
 /* A cheap query for claims that wait for work. No decision depends on it. */
-struct lk_sql_queue_look {
+struct lk_sql_queue_probe {
     bool has_ready;      /* the items may still be locked */
     int64_t next_due_us; /* the next item due or claim expiring; LK_NEVER: none */
 };
-int lk_sql_queue_look(struct lk_sql *sql, struct lk_slice queue,
-                      struct lk_sql_queue_look *ret_look);
+int lk_sql_queue_probe(struct lk_sql *sql, struct lk_slice queue,
+                       struct lk_sql_queue_probe *ret_look);
 
 #endif

@@ -6,9 +6,9 @@
 #ifndef LK_SQL_META_H
 #define LK_SQL_META_H
 
-#include "model/model.h"
 #include "sql/database.h"
 #include "sql/format.h"
+#include "sql/rows.h"
 
 enum { LK_SQL_SERVED_MAX = 255 }; /* bytes of a service's address */
 
@@ -79,17 +79,6 @@ int lk_sql_ended_bound(struct lk_sql *sql, int max);
 int lk_sql_ended_clear(struct lk_sql *sql);
 
 /* ---- R12 ------------------------------------------------------------------------------------- */
-
-struct lk_sql_audit {
-    int64_t at_unix_us;
-    struct lk_slice by;
-    struct lk_slice reason;
-    struct lk_slice path;
-    struct lk_slice owner;
-    struct lk_slice note;
-    uint64_t ticket;
-    uint64_t token; /* 0: it was waiting */
-};
 
 /* Adds a record, and deletes all but the last `max`. */
 int lk_sql_audit_save(struct lk_sql *sql, const struct lk_sql_audit *audit, int max);

@@ -235,7 +235,7 @@ int lk_sql_requests_each(struct lk_sql *sql, struct lk_sql_request *request,
 }
 
 int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int64_t expires_unix_us,
-                        bool graced, bool bound) {
+                        bool bound) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_REQUEST_SAVE, &statement);
     const char *state = record->state == LK_STATE_HELD ? held_text : waiting_text;
@@ -250,7 +250,7 @@ int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int6
     (void)lk_sql_bind_integer(statement, 5, record->revoked);
     (void)lk_sql_bind_integer(statement, 6, record->attended);
     (void)lk_sql_bind_integer(statement, 7, record->fixed);
-    (void)lk_sql_bind_integer(statement, 8, graced);
+    (void)lk_sql_bind_integer(statement, 8, false);
     (void)lk_sql_bind_integer(statement, 9, (int64_t)record->ticket);
     (void)lk_sql_bind_integer(statement, 10, (int64_t)record->token);
     (void)lk_sql_bind_integer(statement, 11, record->ttl_ms);

@@ -25,11 +25,11 @@ struct lk_sql_request {
 int lk_sql_request_load(struct lk_sql *sql, uint64_t id, struct lk_sql_request *ret_request);
 
 /*
- * Writes the request without its parts, new or changed. `expires_unix_us` and `graced` are kept as
- * they are in the file when the deadline is the same.
+ * Writes the request without its parts, new or changed. `expires_unix_us` and whether it is graced
+ * are kept as they are in the file when the deadline is the same.
  */
 int lk_sql_request_save(struct lk_sql *sql, const struct lk_record *record, int64_t expires_unix_us,
-                        bool graced, bool bound);
+                        bool bound);
 
 /* Called for each request, which is borrowed for the call; a code other than SQLITE_OK ends it. */
 typedef int lk_sql_visit_request(void *context, const struct lk_sql_request *request);

@@ -60,7 +60,7 @@ static const char *const texts[] = {
         " deadline_us = excluded.deadline_us, wants_value = excluded.wants_value,"
         " bound = max(bound, excluded.bound)",
     [LK_SQL_REQUEST_DELETE] = "DELETE FROM requests WHERE id = ?1",
-    [LK_SQL_REQUEST_STANDING] = "SELECT ticket FROM requests WHERE id = ?1 AND state = 'waiting'",
+    [LK_SQL_REQUEST_TICKET] = "SELECT ticket FROM requests WHERE id = ?1 AND state = 'waiting'",
     [LK_SQL_REQUEST_PATHS] = "SELECT path FROM parts WHERE request = ?1",
     [LK_SQL_REQUEST_GREATEST] = "SELECT ifnull(max(id), 0) FROM requests",
     [LK_SQL_PART_SAVE] =
@@ -153,7 +153,7 @@ static const char *const texts[] = {
                            " (SELECT count(*) FROM items AS late WHERE late.queue = ?1"
                            "  AND late.state = 'delayed' AND late.due_us <= ?2)"
                            " FROM items WHERE queue = ?1 GROUP BY state",
-    [LK_SQL_QUEUE_LOOK] =
+    [LK_SQL_QUEUE_PROBE] =
         "SELECT EXISTS (SELECT 1 FROM items WHERE queue = ?1 AND state = 'ready'),"
         " (SELECT min(due_us) FROM items WHERE queue = ?1 AND state = 'delayed'),"
         " (SELECT min(deadline_us) FROM parts CROSS JOIN requests ON requests.id = parts.request"
@@ -240,7 +240,7 @@ static const char *const texts[] = {
         " is_of_item, is_deletion FROM events WHERE sequence > ?1 ORDER BY sequence",
     [LK_SQL_EVENTS_FORGET] = "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events"
                              " WHERE sequence <= ?1 ORDER BY sequence LIMIT ?2)",
-    [LK_SQL_EVENTS_LOOK] = "SELECT last_event, (SELECT min(deadline_us) FROM requests) FROM meta",
+    [LK_SQL_EVENTS_PROBE] = "SELECT last_event, (SELECT min(deadline_us) FROM requests) FROM meta",
 };
 
 _Static_assert(sizeof texts / sizeof texts[0] == LK_SQL_STATEMENT_COUNT, "every statement is here");

@@ -10,7 +10,7 @@
 #include "sql/requests.h"
 
 /* Adds the rows that a bound statement selects: whether waiting, ticket, deadline. */
-static int add_rows(sqlite3_stmt *statement, uint64_t ticket, struct lk_sql_wait_rows *line) {
+static int add_rows(sqlite3_stmt *statement, uint64_t ticket, struct lk_sql_wait_rows *rows) {
     int code;
 
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -20,16 +20,16 @@ static int add_rows(sqlite3_stmt *statement, uint64_t ticket, struct lk_sql_wait
         if (waits && (uint64_t)sqlite3_column_int64(statement, 1) >= ticket) {
             continue; /* the request itself, or one behind it */
         }
-        line->ahead += waits;
-        if (deadline_us < line->next_due_us) {
-            line->next_due_us = deadline_us;
+        rows->ahead += waits;
+        if (deadline_us < rows->next_due_us) {
+            rows->next_due_us = deadline_us;
         }
     }
     return lk_sql_done(statement, code);
 }
 
 static int add_at(struct lk_sql *sql, struct lk_slice path, uint64_t ticket,
-                  struct lk_sql_wait_rows *line) {
+                  struct lk_sql_wait_rows *rows) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_WAIT_ROWS_AT, &statement);
 
@@ -37,12 +37,12 @@ static int add_at(struct lk_sql *sql, struct lk_slice path, uint64_t ticket,
         return code;
     }
     (void)lk_sql_bind_text(statement, 1, path);
-    (void)lk_sql_bind_integer(statement, 2, LK_SQL_WAIT_ROWS_LOOK_MAX);
-    return add_rows(statement, ticket, line);
+    (void)lk_sql_bind_integer(statement, 2, LK_SQL_WAIT_ROWS_MAX);
+    return add_rows(statement, ticket, rows);
 }
 
 static int add_below(struct lk_sql *sql, struct lk_slice path, uint64_t ticket,
-                     struct lk_sql_wait_rows *line) {
+                     struct lk_sql_wait_rows *rows) {
     struct lk_sql_range range;
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_WAIT_ROWS_BELOW, &statement);
@@ -52,58 +52,58 @@ static int add_below(struct lk_sql *sql, struct lk_slice path, uint64_t ticket,
     }
     lk_sql_range_below(path, &range);
     lk_sql_bind_range(statement, 1, &range);
-    (void)lk_sql_bind_integer(statement, 3, LK_SQL_WAIT_ROWS_LOOK_MAX);
-    return add_rows(statement, ticket, line);
+    (void)lk_sql_bind_integer(statement, 3, LK_SQL_WAIT_ROWS_MAX);
+    return add_rows(statement, ticket, rows);
 }
 
 /* At the path, above it and below it. */
 static int add_related(struct lk_sql *sql, struct lk_slice path, uint64_t ticket,
-                       struct lk_sql_wait_rows *line) {
+                       struct lk_sql_wait_rows *rows) {
     if (path.size > LK_PATH_BYTES_MAX) {
         return SQLITE_CORRUPT;
     }
     for (size_t end = 1; end <= path.size; end++) {
         if (end == path.size || path.bytes[end] == '/') {
-            int code = add_at(sql, (struct lk_slice){path.bytes, end}, ticket, line);
+            int code = add_at(sql, (struct lk_slice){path.bytes, end}, ticket, rows);
             if (code != SQLITE_OK) {
                 return code;
             }
         }
     }
-    return add_below(sql, path, ticket, line);
+    return add_below(sql, path, ticket, rows);
 }
 
 static int load_ticket(struct lk_sql *sql, uint64_t request, uint64_t *ret_ticket,
-                       bool *ret_is_standing) {
+                       bool *ret_is_waiting) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_REQUEST_STANDING, &statement);
+    int code = lk_sql_statement(sql, LK_SQL_REQUEST_TICKET, &statement);
 
     if (code != SQLITE_OK) {
         return code;
     }
     (void)lk_sql_bind_integer(statement, 1, (int64_t)request);
     code = sqlite3_step(statement);
-    *ret_is_standing = code == SQLITE_ROW;
+    *ret_is_waiting = code == SQLITE_ROW;
     if (code == SQLITE_ROW) {
         *ret_ticket = (uint64_t)sqlite3_column_int64(statement, 0);
     }
     return lk_sql_done(statement, code);
 }
 
-int lk_sql_wait_rows_load(struct lk_sql *sql, uint64_t request, struct lk_sql_wait_rows *ret_line) {
-    struct lk_sql_wait_rows line = {.next_due_us = LK_NEVER};
+int lk_sql_wait_rows_load(struct lk_sql *sql, uint64_t request, struct lk_sql_wait_rows *ret_rows) {
+    struct lk_sql_wait_rows rows = {.next_due_us = LK_NEVER};
     uint64_t ticket = 0;
     sqlite3_stmt *statement;
-    int code = load_ticket(sql, request, &ticket, &line.is_standing);
+    int code = load_ticket(sql, request, &ticket, &rows.is_waiting);
 
-    if (code == SQLITE_OK && line.is_standing) {
+    if (code == SQLITE_OK && rows.is_waiting) {
         code = lk_sql_statement(sql, LK_SQL_REQUEST_PATHS, &statement);
         if (code != SQLITE_OK) {
             return code;
         }
         (void)lk_sql_bind_integer(statement, 1, (int64_t)request);
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-            code = add_related(sql, lk_sql_column_text(statement, 0), ticket, &line);
+            code = add_related(sql, lk_sql_column_text(statement, 0), ticket, &rows);
             if (code != SQLITE_OK) {
                 break;
             }
@@ -111,7 +111,7 @@ int lk_sql_wait_rows_load(struct lk_sql *sql, uint64_t request, struct lk_sql_wa
         code = lk_sql_done(statement, code);
     }
     if (code == SQLITE_OK) {
-        *ret_line = line;
+        *ret_rows = rows;
     }
     return code;
 }

@@ -9,15 +9,15 @@
 #include "model/model.h"
 #include "sql/database.h"
 
-enum { LK_SQL_WAIT_ROWS_LOOK_MAX = 64 }; /* rows read for each path and each path above it */
+enum { LK_SQL_WAIT_ROWS_MAX = 64 }; /* rows read for each path and each path above it */
 
 struct lk_sql_wait_rows {
-    bool is_standing;    /* the request is there and waits */
+    bool is_waiting;     /* the request is there and waits */
     size_t ahead;        /* waiting requests related to it with smaller tickets, as far as seen */
     int64_t next_due_us; /* the earliest deadline of those in front of it; LK_NEVER: none seen */
 };
 
-int lk_sql_wait_rows_load(struct lk_sql *sql, uint64_t request, struct lk_sql_wait_rows *ret_line);
+int lk_sql_wait_rows_load(struct lk_sql *sql, uint64_t request, struct lk_sql_wait_rows *ret_rows);
 
 /*
  * Counts the commits of other connections: the number changes when one of them has written. Unlike

@@ -61,7 +61,7 @@ static void tell(struct world *world, const char *line, struct lk_form_writer wr
     }
     lk_draft_begin(&world->draft, lk_command_find(words[0]));
     assert_int_equal(lk_draft_read_words(&world->draft, words + 1, count - 1, &error), LK_OK);
-    assert_int_equal(lk_draft_understand(&world->draft, &world->call, &error), LK_OK);
+    assert_int_equal(lk_draft_parse(&world->draft, &world->call, &error), LK_OK);
     lk_reply_context_fill(&world->context, &world->draft, &world->call);
     reply.answer = carry_out(world);
     /* As when it has blocked: the copy is all that is left. */
@@ -196,7 +196,7 @@ static void test_bad_cursors(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         lk_draft_begin(&world->draft, lk_command_find(lk_slice_of("LIST")));
         world->draft.cursor = lk_slice_of(bad[i]);
-        assert_int_equal(lk_draft_understand(&world->draft, &world->call, &error), LK_INVALID);
+        assert_int_equal(lk_draft_parse(&world->draft, &world->call, &error), LK_INVALID);
     }
 }
 

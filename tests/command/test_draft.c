@@ -31,7 +31,7 @@ static lk_outcome read_line(const char *line, lk_error *error) {
     assert_true(count - 1 >= lk_command_operand_count(command));
     lk_draft_begin(&draft, command);
     outcome = lk_draft_read_words(&draft, words + 1, count - 1, error);
-    return outcome == LK_OK ? lk_draft_understand(&draft, &the_call, error) : outcome;
+    return outcome == LK_OK ? lk_draft_parse(&draft, &the_call, error) : outcome;
 }
 
 static const struct lk_call *call_of(const char *line) {
@@ -48,7 +48,7 @@ static void assert_slice(struct lk_slice slice, const char *expected) {
     assert_memory_equal(slice.bytes, expected, slice.size);
 }
 
-/* ---- words --------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static void test_acquire(void **state) {
     const struct lk_call *call =
@@ -141,7 +141,7 @@ static void test_refused_words(void **state) {
     }
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static lk_outcome read_json(const char *name, const char *json, struct lk_draft_body **ret_body,
                             lk_error *error) {
@@ -149,7 +149,7 @@ static lk_outcome read_json(const char *name, const char *json, struct lk_draft_
 
     lk_draft_begin(&draft, lk_command_find(lk_slice_of(name)));
     outcome = lk_draft_read_json(&draft, lk_slice_of(json), ret_body, error);
-    return outcome == LK_OK ? lk_draft_understand(&draft, &the_call, error) : outcome;
+    return outcome == LK_OK ? lk_draft_parse(&draft, &the_call, error) : outcome;
 }
 
 static struct lk_draft_body *understand_json(const char *name, const char *json) {

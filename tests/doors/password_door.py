@@ -173,7 +173,7 @@ def crowd(_):
     own.process.send_signal(signal.SIGTERM)
     said_there = own.process.stderr.read()
     assert own.end() == 0
-    assert "connections that had no place yet were ended" in said_there, said_there
+    assert "pending connections are closed for newer ones" in said_there, said_there
 
 
 def guesses(_):

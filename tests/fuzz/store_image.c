@@ -9,50 +9,50 @@
 
 enum { PAGE_BYTES = 4096, EDIT_BYTES = 4, SPOIL_BYTES = 3, NAME_MAX_BYTES = PATH_MAX };
 
-static void name_file(const struct ground *ground, const char *suffix, char ret_name[]) {
-    (void)snprintf(ret_name, NAME_MAX_BYTES, "%s%s", ground->file, suffix);
+static void name_file(const struct fixture *fixture, const char *suffix, char ret_name[]) {
+    (void)snprintf(ret_name, NAME_MAX_BYTES, "%s%s", fixture->file, suffix);
 }
 
-static void read_file(const struct ground *ground, const char *suffix,
+static void read_file(const struct fixture *fixture, const char *suffix,
                       struct store_image_file *ret_file) {
     char name[NAME_MAX_BYTES];
     FILE *file;
 
-    name_file(ground, suffix, name);
+    name_file(fixture, suffix, name);
     file = fopen(name, "rb");
     if (file == NULL) {
-        ground_fail("%s: %s", name, strerror(errno));
+        test_die("%s: %s", name, strerror(errno));
     }
     ret_file->size = fread(ret_file->bytes, 1, sizeof ret_file->bytes, file);
     (void)fclose(file);
     if (ret_file->size == 0 || ret_file->size == sizeof ret_file->bytes) {
-        ground_fail("%s has %zu bytes", name, ret_file->size);
+        test_die("%s has %zu bytes", name, ret_file->size);
     }
 }
 
-static void write_file(const struct ground *ground, const char *suffix,
+static void write_file(const struct fixture *fixture, const char *suffix,
                        const struct store_image_file *image) {
     char name[NAME_MAX_BYTES];
     int file;
 
-    name_file(ground, suffix, name);
+    name_file(fixture, suffix, name);
     /* Not cut off first: some file systems write such a file out before they go on. */
     file = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0 || pwrite(file, image->bytes, image->size, 0) != (ssize_t)image->size
         || ftruncate(file, (off_t)image->size) != 0 || close(file) != 0) {
-        ground_fail("%s: %s", name, strerror(errno));
+        test_die("%s: %s", name, strerror(errno));
     }
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static void ask(struct lk_engine *engine, struct ground_clock *clock, const char *owner,
+static void ask(struct lk_engine *engine, struct fixture_clock *clock, const char *owner,
                 const char *parts, lk_style style) {
     lk_result result = {.outcome = LK_OK};
 
-    ground_clock_advance(clock, 1000);
-    if (ground_ask(engine, owner, parts, style, 60000, &result) > LK_WAITING) {
-        ground_fail("%s for %s: %s", owner, parts, lk_outcome_name(result.outcome));
+    fixture_clock_advance(clock, 1000);
+    if (fixture_ask(engine, owner, parts, style, 60000, &result) > LK_WAITING) {
+        test_die("%s for %s: %s", owner, parts, lk_outcome_name(result.outcome));
     }
     lk_result_clear(&result);
 }
@@ -60,17 +60,17 @@ static void ask(struct lk_engine *engine, struct ground_clock *clock, const char
 static void release(struct lk_engine *engine, const char *owner, const char *parts) {
     lk_result result = {.outcome = LK_OK};
 
-    if (ground_ask(engine, owner, parts, LK_TRY, 60000, &result) != LK_GRANTED
-        || ground_release(engine, owner, parts, result.token, &result) != LK_OK) {
-        ground_fail("%s cannot release %s", owner, parts);
+    if (fixture_ask(engine, owner, parts, LK_TRY, 60000, &result) != LK_GRANTED
+        || fixture_release(engine, owner, parts, result.token, &result) != LK_OK) {
+        test_die("%s cannot release %s", owner, parts);
     }
     lk_result_clear(&result);
 }
 
-void store_image_make(const struct ground *ground, struct ground_clock *clock,
+void store_image_make(const struct fixture *fixture, struct fixture_clock *clock,
                       struct store_image *ret_image) {
     struct lk_sqlite_options options = lk_sqlite_options_default;
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_break broken = {.at_once = false};
     struct lk_engine *engine;
     lk_error error;
@@ -78,36 +78,36 @@ void store_image_make(const struct ground *ground, struct ground_clock *clock,
 
     options.time = &clock->source;
     options.boot_id = STORE_IMAGE_BOOT;
-    engine = ground_open(ground->file, &options);
+    engine = fixture_open(fixture->file, &options);
     ask(engine, clock, "ana", "db/t1", LK_TRY);
     ask(engine, clock, "ben", "db", LK_QUEUE);
     ask(engine, clock, "cleo", "db/t1?shared db/t2?shared", LK_QUEUE);
     ask(engine, clock, "dan", "pool?limit=3&units=2", LK_TRY);
     release(engine, "eve", "gone/for/good");
-    ground_close(engine);
+    fixture_close(engine);
 
-    engine = ground_open(ground->file, &options);
+    engine = fixture_open(fixture->file, &options);
     ask(engine, clock, "eve", "pool?limit=3&units=2", LK_QUEUE);
     ask(engine, clock, "fay", "old/one old/two", LK_TRY);
     if (lk_path_parse(lk_slice_of("old/one"), &broken.path, NULL) != LK_OK
         || call_break(engine, &broken, "ops@host", "it hangs", &patience, &count, &error)
                != LK_OK) {
-        ground_fail("nothing can be broken");
+        test_die("nothing can be broken");
     }
-    read_file(ground, "", &ret_image->base);
-    read_file(ground, "-wal", &ret_image->log);
-    ground_close(engine);
+    read_file(fixture, "", &ret_image->base);
+    read_file(fixture, "-wal", &ret_image->log);
+    fixture_close(engine);
 }
 
-void store_image_put(const struct store_image *image, const struct ground *ground) {
+void store_image_put(const struct store_image *image, const struct fixture *fixture) {
     char name[NAME_MAX_BYTES];
 
-    name_file(ground, "-shm", name);
+    name_file(fixture, "-shm", name);
     (void)unlink(name);
-    name_file(ground, "-journal", name);
+    name_file(fixture, "-journal", name);
     (void)unlink(name);
-    write_file(ground, "", &image->base);
-    write_file(ground, "-wal", &image->log);
+    write_file(fixture, "", &image->base);
+    write_file(fixture, "-wal", &image->log);
 }
 
 /* ---- damaging -------------------------------------------------------------------------------- */
@@ -248,10 +248,10 @@ static void spoil_once(sqlite3 *handle, const uint8_t spoil[SPOIL_BYTES]) {
     (void)sqlite3_exec(handle, statement, NULL, NULL, NULL);
 }
 
-void store_image_spoil(const struct ground *ground, const uint8_t *data, size_t size) {
+void store_image_spoil(const struct fixture *fixture, const uint8_t *data, size_t size) {
     sqlite3 *handle = NULL;
 
-    if (size < SPOIL_BYTES || sqlite3_open(ground->file, &handle) != SQLITE_OK) {
+    if (size < SPOIL_BYTES || sqlite3_open(fixture->file, &handle) != SQLITE_OK) {
         (void)sqlite3_close(handle);
         return;
     }
@@ -291,7 +291,7 @@ static bool mix_rows(sqlite3 *handle, const char *query, uint64_t *digest) {
     return code == SQLITE_DONE;
 }
 
-bool store_image_digest(const struct ground *ground, uint64_t *ret_digest) {
+bool store_image_digest(const struct fixture *fixture, uint64_t *ret_digest) {
     static const char *const queries[] = {
         "PRAGMA integrity_check",
         "PRAGMA application_id",
@@ -304,7 +304,7 @@ bool store_image_digest(const struct ground *ground, uint64_t *ret_digest) {
         "SELECT * FROM audit ORDER BY id",
     };
     sqlite3 *handle = NULL;
-    bool is_whole = sqlite3_open(ground->file, &handle) == SQLITE_OK;
+    bool is_whole = sqlite3_open(fixture->file, &handle) == SQLITE_OK;
 
     *ret_digest = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < sizeof queries / sizeof queries[0] && is_whole; i++) {

@@ -6,7 +6,7 @@
 #ifndef LK_TESTS_FUZZ_STORE_IMAGE_H
 #define LK_TESTS_FUZZ_STORE_IMAGE_H
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "target.h"
 
 enum { STORE_IMAGE_BYTES_MAX = 256 * 1024, STORE_IMAGE_EDITS_MAX = 24 };
@@ -24,7 +24,7 @@ struct store_image {
 };
 
 /* The one at which nothing is wrong. `clock` is left where its last event was. */
-void store_image_make(const struct ground *ground, struct ground_clock *clock,
+void store_image_make(const struct fixture *fixture, struct fixture_clock *clock,
                       struct store_image *ret_image);
 
 /*
@@ -34,10 +34,10 @@ void store_image_make(const struct ground *ground, struct ground_clock *clock,
 size_t store_image_damage(struct store_image *image, const uint8_t *data, size_t size);
 
 /* Puts the image in place of the store's files. */
-void store_image_put(const struct store_image *image, const struct ground *ground);
+void store_image_put(const struct store_image *image, const struct fixture *fixture);
 
 /* Writes nonsense into rows of the file in place, by SQL, three bytes a row. */
-void store_image_spoil(const struct ground *ground, const uint8_t *data, size_t size);
+void store_image_spoil(const struct fixture *fixture, const uint8_t *data, size_t size);
 
 /* How many places and how many kinds of nonsense it knows: its first two bytes, counted from 0. */
 uint8_t store_image_place_count(void);
@@ -48,6 +48,6 @@ const char *store_image_place(uint8_t place);
 const char *store_image_nonsense(uint8_t nonsense);
 
 /* A number made of all that the file's tables say; false if anything is wrong with the file. */
-bool store_image_digest(const struct ground *ground, uint64_t *ret_digest);
+bool store_image_digest(const struct fixture *fixture, uint64_t *ret_digest);
 
 #endif

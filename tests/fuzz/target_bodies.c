@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of JSON, and queries, at the HTTP door. The first byte chooses the command. A body is
+ * Bodies of JSON, and queries, at the HTTP listener. The first byte chooses the command. A body is
  * understood, or refused with a sentence, and what is answered to that is JSON.
  */
 #include <jansson.h>
@@ -25,7 +25,7 @@ static void check_refusal(lk_outcome outcome, const lk_error *error) {
 static lk_outcome understand(struct lk_draft *draft, lk_error *error) {
     static struct lk_call call;
     static struct lk_reply_context context;
-    lk_outcome outcome = lk_draft_understand(draft, &call, error);
+    lk_outcome outcome = lk_draft_parse(draft, &call, error);
 
     if (outcome == LK_OK) {
         lk_reply_context_fill(&context, draft, &call);

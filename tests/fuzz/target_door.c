@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes at the RESP door of a service: the very code that serves connections, in front of the very
- * core, in a world in which nothing is left to chance. The clock stands still until it is moved;
- * the disk is a number of turns that a batch takes; the loop is libevent's, on sockets of this
- * process, whose other end is the test.
+ * Bytes at the RESP listener of a service: the very code that serves connections, in front of the
+ * very core, in a world in which nothing is left to chance. The clock stands still until it is
+ * moved; the disk is a number of turns that a batch takes; the loop is libevent's, on sockets of
+ * this process, whose other end is the test.
  *
  * The first byte decides how the others are cut: into pieces, with turns of the loop between them,
  * into a socket that takes little at a time, to be read slowly, before a disk that takes its time.
@@ -44,7 +44,7 @@ struct lk_server {
     struct lk_core *core;
     struct lk_server_options options;
     struct lk_times times;
-    struct lk_listener *door;
+    struct lk_listener *listener;
     char address[LK_ADDRESS_BYTES_MAX];
     uint64_t buffered;
     unsigned disk_turns; /* that a batch takes */
@@ -82,11 +82,11 @@ uint64_t lk_server_buffered(const struct lk_server *server) {
 }
 
 uint64_t lk_server_count_clients(const struct lk_server *server) {
-    return server->door->ops->count_clients(server->door);
+    return server->listener->ops->count_clients(server->listener);
 }
 
 void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
-    server->door->ops->list_clients(server->door, out);
+    server->listener->ops->list_clients(server->listener, out);
 }
 
 static void write_batches(struct lk_server *server) {
@@ -103,7 +103,7 @@ static void turn(struct lk_server *server) {
     if (lk_core_next_due(server->core) <= server->times.now_us) {
         lk_core_tick(server->core, &server->times);
     }
-    while (server->door->ops->turn_end(server->door)) {
+    while (server->listener->ops->turn_end(server->listener)) {
     }
     write_batches(server);
 }
@@ -124,12 +124,12 @@ static void begin(struct lk_server *server, const char *listen, unsigned disk_tu
     model = lk_core_model_config(server->core);
     FUZZ_DEMAND(lk_core_restore(server->core, lk_core_snapshot_new(&model), &server->times, &error)
                 == LK_OK);
-    FUZZ_DEMAND(lk_listener_resp_open(server, listen, &server->door, server->address, &error)
+    FUZZ_DEMAND(lk_listener_resp_open(server, listen, &server->listener, server->address, &error)
                 == LK_OK);
 }
 
 static void end(struct lk_server *server) {
-    server->door->ops->close(server->door);
+    server->listener->ops->close(server->listener);
     while (!lk_core_is_idle(server->core)) {
         write_batches(server);
     }
@@ -139,7 +139,7 @@ static void end(struct lk_server *server) {
 
 /* ---- the other end --------------------------------------------------------------------------- */
 
-/* How a stream is brought to the door. */
+/* How a stream is brought to the listener. */
 struct manner {
     uint64_t draws; /* 0: all at once, and as fast as it goes */
 };
@@ -151,7 +151,7 @@ static unsigned draw(struct manner *manner, unsigned below) {
 
 struct peer {
     int socket;
-    bool is_unheard; /* the door takes nothing more */
+    bool is_unheard; /* the listener takes nothing more */
     bool is_cut;     /* ... and has told everything */
     size_t answer_size;
     char *answers;
@@ -183,7 +183,7 @@ static bool listen_to(struct peer *peer, size_t max) {
     return size > 0;
 }
 
-/* What the door has not yet taken of what was said. */
+/* What the listener has not yet taken of what was said. */
 static int unheard(const struct peer *peer) {
     int size = 0;
 
@@ -223,12 +223,12 @@ static void say(struct lk_server *server, struct peer *peer, const char *bytes, 
 static void bring(struct lk_server *server, struct peer *peer, struct manner manner,
                   const char *bytes, size_t size) {
     bool is_whole = manner.draws == 0;
-    struct lk_resp_door *door = (struct lk_resp_door *)(void *)server->door;
+    struct lk_resp_listener *listener = (struct lk_resp_listener *)(void *)server->listener;
     int little = 1; /* the least that the system allows */
 
     if (!is_whole) {
-        (void)setsockopt(TAILQ_LAST(&door->all, lk_resp_connections)->socket, SOL_SOCKET, SO_SNDBUF,
-                         &little, sizeof little);
+        (void)setsockopt(TAILQ_LAST(&listener->all, lk_resp_connections)->socket, SOL_SOCKET,
+                         SO_SNDBUF, &little, sizeof little);
     }
     for (size_t at = 0; at < size && !peer->is_unheard;) {
         size_t piece = is_whole ? size : 1 + draw(&manner, PIECE_BYTES_MAX);
@@ -248,7 +248,7 @@ static void bring(struct lk_server *server, struct peer *peer, struct manner man
 static const char holds[] = "ACQUIRE held OWNER holder TTL 7200000\r\n";
 static const char lets_go[] = "RELEASE held OWNER holder\r\n";
 
-/* What the door answers to the bytes, from the first connection to the last. */
+/* What the listener answers to the bytes, from the first connection to the last. */
 static void live(const char *listen, struct manner manner, const char *bytes, size_t size,
                  struct peer *stranger) {
     unsigned disk_turns = manner.draws == 0 ? 1 : 1 + draw(&manner, DISK_TURNS_MAX);
@@ -279,7 +279,7 @@ static void live(const char *listen, struct manner manner, const char *bytes, si
         turn(&server);
     }
     lk_core_stats(server.core, &stats);
-    FUZZ_DEMAND(((struct lk_resp_door *)(void *)server.door)->count == 1 && stats.bound == 0
+    FUZZ_DEMAND(((struct lk_resp_listener *)(void *)server.listener)->count == 1 && stats.bound == 0
                 && stats.blocked == 0);
     (void)close(holder.socket);
     end(&server);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes at the RESP door. The first byte says how the others are cut into pieces: as a stream of
- * requests they mean the same however they are cut, what is whole stays within its bytes, and a
+ * Bytes at the RESP listener. The first byte says how the others are cut into pieces: as a stream
+ * of requests they mean the same however they are cut, what is whole stays within its bytes, and a
  * command is understood or refused with a sentence. As a reply they are measured the same however
  * they are cut, and what was measured can be walked over to its end.
  */
@@ -41,7 +41,7 @@ static void understand(const struct lk_resp_request *request) {
     outcome =
         lk_draft_read_words(&draft, request->arguments + 1, request->argument_count - 1, &error);
     if (outcome == LK_OK) {
-        outcome = lk_draft_understand(&draft, &call, &error);
+        outcome = lk_draft_parse(&draft, &call, &error);
     }
     FUZZ_DEMAND(outcome == LK_OK || (outcome == LK_INVALID && error.text[0] != '\0'));
     if (outcome == LK_OK) {

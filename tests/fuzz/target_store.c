@@ -39,8 +39,8 @@ struct transcript {
 /* What does not change from one input to the next. */
 static struct {
     bool is_made;
-    struct ground ground;
-    struct ground_clock clock; /* as it was when the image was made */
+    struct fixture fixture;
+    struct fixture_clock clock; /* as it was when the image was made */
     struct store_image image;
     uint64_t digest;
     struct transcript expected[MANNERS];
@@ -105,7 +105,7 @@ static void note_listing(struct visit *visit, lk_outcome outcome, lk_listing *li
 }
 
 static void look(struct visit *visit) {
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     const struct lk_engine_ops *ops = visit->engine->ops;
     lk_listing *listing = NULL;
     lk_audit *audit = NULL;
@@ -137,23 +137,23 @@ static void take_and_give(struct visit *visit) {
     lk_outcome outcome;
 
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
-        outcome = ground_ask(visit->engine, asks[i][0], asks[i][1], LK_TRY, 30000, &result);
+        outcome = fixture_ask(visit->engine, asks[i][0], asks[i][1], LK_TRY, 30000, &result);
         note_result(visit, outcome, &result);
         token = i == 0 ? result.token : token;
     }
-    outcome = ground_renew(visit->engine, "gus", "new/one", token, &result);
+    outcome = fixture_renew(visit->engine, "gus", "new/one", token, &result);
     note_result(visit, outcome, &result);
-    outcome = ground_release(visit->engine, "gus", "new/one", token, &result);
+    outcome = fixture_release(visit->engine, "gus", "new/one", token, &result);
     note_outcome(visit, outcome, outcome == LK_LOST ? "lost" : result.error);
-    outcome = ground_release(visit->engine, "gus", "new/one", token, &result);
+    outcome = fixture_release(visit->engine, "gus", "new/one", token, &result);
     note_outcome(visit, outcome, outcome == LK_LOST ? "lost" : result.error);
-    outcome = ground_release(visit->engine, "ana", "db/t1", 0, &result);
+    outcome = fixture_release(visit->engine, "ana", "db/t1", 0, &result);
     note_outcome(visit, outcome, outcome == LK_LOST ? "lost" : result.error);
     lk_result_clear(&result);
 }
 
 static void administer(struct visit *visit) {
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     struct lk_break broken = {.at_once = true};
     lk_error error = {.text = ""};
     lk_report *report = NULL;
@@ -171,9 +171,9 @@ static void administer(struct visit *visit) {
 
 /* All of it, on the store in place. */
 static void go_through(uint8_t manner, struct transcript *ret_transcript) {
-    struct ground_clock clock = whole.clock;
+    struct fixture_clock clock = whole.clock;
     struct lk_sqlite_options options = lk_sqlite_options_default;
-    struct lk_patience patience = ground_patience(1000000);
+    struct lk_patience patience = test_patience(1000000);
     struct visit visit = {.engine = NULL, .transcript = ret_transcript};
     char rest[PATH_MAX];
     lk_error error = {.text = ""};
@@ -182,10 +182,10 @@ static void go_through(uint8_t manner, struct transcript *ret_transcript) {
     ret_transcript->size = 0;
     ret_transcript->has_failure = false;
     clock.source.context = &clock;
-    ground_clock_advance(&clock, manner % 2 == 1 ? 45000000 : 1000000);
+    fixture_clock_advance(&clock, manner % 2 == 1 ? 45000000 : 1000000);
     options.time = &clock.source;
     options.boot_id = manner / 2 % 2 == 1 ? "boot-2" : STORE_IMAGE_BOOT;
-    (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", whole.ground.file);
+    (void)snprintf(rest, sizeof rest, "%s?durability=relaxed", whole.fixture.file);
     outcome = lk_sqlite_open(lk_slice_of(rest), &options, &patience, &visit.engine, &error);
     note_outcome(&visit, outcome, error.text);
     if (outcome == LK_OK) {
@@ -193,25 +193,25 @@ static void go_through(uint8_t manner, struct transcript *ret_transcript) {
         take_and_give(&visit);
         administer(&visit);
         look(&visit);
-        ground_close(visit.engine);
+        fixture_close(visit.engine);
     }
 }
 
 /* ---- the store at which nothing is wrong ----------------------------------------------------- */
 
 static void remove_ground(void) {
-    ground_remove(&whole.ground);
+    fixture_remove(&whole.fixture);
 }
 
 static void make_whole(void) {
-    whole.ground = ground_make();
+    whole.fixture = fixture_make();
     (void)atexit(remove_ground);
-    ground_clock_init(&whole.clock);
-    store_image_make(&whole.ground, &whole.clock, &whole.image);
-    store_image_put(&whole.image, &whole.ground);
-    FUZZ_DEMAND(store_image_digest(&whole.ground, &whole.digest));
+    fixture_clock_init(&whole.clock);
+    store_image_make(&whole.fixture, &whole.clock, &whole.image);
+    store_image_put(&whole.image, &whole.fixture);
+    FUZZ_DEMAND(store_image_digest(&whole.fixture, &whole.digest));
     for (uint8_t manner = 0; manner < MANNERS; manner++) {
-        store_image_put(&whole.image, &whole.ground);
+        store_image_put(&whole.image, &whole.fixture);
         go_through(manner, &whole.expected[manner]);
         FUZZ_DEMAND(!whole.expected[manner].has_failure);
     }
@@ -225,8 +225,8 @@ static void put_damaged(const uint8_t *data, size_t size) {
 
     image = whole.image;
     taken = store_image_damage(&image, data, size);
-    store_image_put(&image, &whole.ground);
-    store_image_spoil(&whole.ground, data + taken, size - taken);
+    store_image_put(&image, &whole.fixture);
+    store_image_spoil(&whole.fixture, data + taken, size - taken);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -244,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     go_through(manner, &transcript);
     if (!transcript.has_failure && strcmp(transcript.text, whole.expected[manner].text) != 0) {
         put_damaged(data + 1, size - 1);
-        FUZZ_DEMAND(!store_image_digest(&whole.ground, &digest) || digest != whole.digest);
+        FUZZ_DEMAND(!store_image_digest(&whole.fixture, &digest) || digest != whole.digest);
     }
     return 0;
 }

@@ -20,7 +20,7 @@ static void tell(const struct history *history, const char *who, lk_outcome outc
 /* ---- events ---------------------------------------------------------------------------------- */
 
 struct answer answer_of(struct lk_engine *engine, const struct lk_command *command) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_command sent = *command;
     struct lk_decision decision;
     struct answer answer = {.error = {.outcome = LK_OK}};
@@ -63,7 +63,7 @@ static const char *result_differs(struct history *history, const struct lk_effec
     const char *difference;
 
     if (!lk_result_from_answer(history->model, &effects->answer, &history->times, &expected)) {
-        ground_fail("no memory for a result");
+        test_die("no memory for a result");
     }
     if (expected.token != 0) {
         char path[LK_PATH_BYTES_MAX + 1];
@@ -194,7 +194,7 @@ static const char *listings_differ(struct history *history, lk_listing *listing,
 }
 
 const char *look_at_all(struct history *history, struct lk_engine *engine) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     lk_listing *listing = NULL;
     lk_listing *expected = NULL;
     lk_error error = {.text = ""};
@@ -208,7 +208,7 @@ const char *look_at_all(struct history *history, struct lk_engine *engine) {
 
 static const char *look_at_value(struct history *history, struct lk_engine *engine,
                                  const struct lk_path *path) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     lk_value *value = NULL;
     lk_value *expected = NULL;
     lk_error error = {.text = ""};
@@ -226,7 +226,7 @@ static const char *look_at_value(struct history *history, struct lk_engine *engi
 }
 
 const char *look_at_path(struct history *history, struct lk_engine *engine, const char *text) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     lk_listing *listing = NULL;
     lk_listing *expected = NULL;
     struct lk_path path;
@@ -262,7 +262,7 @@ static lk_queue_stats expected_stats(const struct history *history, const struct
 }
 
 const char *look_at_queue(struct history *history, struct lk_engine *engine, const char *text) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     lk_item_list *list = NULL;
     lk_item_list *expected = NULL;
     lk_queue_stats stats;

@@ -15,7 +15,7 @@ enum { PATIENCE_US = 20000000 };
 /* ---- begin and end --------------------------------------------------------------------------- */
 
 static bool set_bounds(struct history *history) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     lk_limits limits = {.size = sizeof limits};
     lk_error error;
 
@@ -43,7 +43,7 @@ static const char *begin(struct history *history) {
     history->store = history->ops->open(history->variant, history->engines);
     history->model = lk_model_new(&config);
     if (history->model == NULL) {
-        ground_fail("no memory for a model");
+        test_die("no memory for a model");
     }
     if (history->times.wall_us < lk_clock_wall_us()) { /* never back, from one to the next */
         history->times.wall_us = lk_clock_wall_us();
@@ -104,7 +104,7 @@ static void pass(struct history *history, const struct move *move) {
 
 /* Asks once more for every request that waits; whether one of them is told of a cycle. */
 static bool some_waiter_gives_way(struct history *history) {
-    struct lk_patience patience = ground_patience(PATIENCE_US);
+    struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = history->engines[0];
     lk_listing *listing = NULL;
     bool is_told = false;

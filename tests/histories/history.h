@@ -16,8 +16,8 @@
 #ifndef LK_TESTS_HISTORIES_HISTORY_H
 #define LK_TESTS_HISTORIES_HISTORY_H
 
-#include "basis.h"
-#include "engine/reply.h"
+#include "../support.h"
+#include "engine/reply/reply.h"
 
 enum { HISTORY_ENGINES = 3, HISTORY_STEPS_MAX = 250, HISTORY_TOKENS = 4096 };
 
@@ -133,7 +133,7 @@ struct history {
     /* The present move: what is said to the model, and to the store. */
     struct lk_command command;
     struct lk_command asked;
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_path queue;
     char item[64]; /* QUEUE/ID */
 

@@ -97,7 +97,7 @@ static lk_listing *everything(struct inventor *inventor) {
 
     if (lk_listing_from_model(inventor->history->model, &inventor->history->times, NULL, &listing)
         != LK_OK) {
-        ground_fail("no memory for a listing");
+        test_die("no memory for a listing");
     }
     return listing;
 }
@@ -246,7 +246,7 @@ static void aim_at_claim(struct inventor *inventor) {
     (void)lk_path_parse(lk_slice_of(move->queue), &queue, NULL);
     if (lk_items_from_model(inventor->history->model, &inventor->history->times, &queue, &list)
         != LK_OK) {
-        ground_fail("no memory for a list");
+        test_die("no memory for a list");
     }
     for (size_t i = 0; i < list->count; i++) {
         if (list->items[i].owner != NULL && chance(inventor, 60)) {

@@ -40,7 +40,7 @@ size_t history_shrink(struct history *history, size_t count) {
     struct move *tried = calloc(HISTORY_STEPS_MAX, sizeof *tried);
 
     if (best == NULL || tried == NULL) {
-        ground_fail("no memory for moves");
+        test_die("no memory for moves");
     }
     memcpy(best, history->moves, count * sizeof *best);
     for (size_t size = count / 2 > 0 ? count / 2 : 1; size > 0;) {
@@ -162,7 +162,7 @@ void histories_run(const struct store_ops *ops, unsigned histories, unsigned ste
     const char *only = getenv("LK_TEST_ONLY");
 
     if (history == NULL || steps > HISTORY_STEPS_MAX) {
-        ground_fail("no memory for a history");
+        test_die("no memory for a history");
     }
     history->ops = ops;
     for (size_t i = 0; i < histories_kept_count; i++) {
@@ -171,9 +171,9 @@ void histories_run(const struct store_ops *ops, unsigned histories, unsigned ste
         }
     }
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        struct lk_random random = ground_random();
+        struct lk_random random = test_random();
         if ((only == NULL || strcmp(variants[i].name, only) == 0) && can_play(ops, &variants[i])) {
-            run_variant(history, &variants[i], &random, ground_scaled(histories), steps);
+            run_variant(history, &variants[i], &random, test_scaled(histories), steps);
         }
     }
     free(history);

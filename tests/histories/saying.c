@@ -175,7 +175,7 @@ void history_say(struct history *history, const struct move *move) {
 
     history->command = (struct lk_command){.kind = move->kind, .times = history->times};
     history->asked = history->command;
-    ground_parts_parse(&history->parts, move->parts);
+    test_parts_parse(&history->parts, move->parts);
     if (move->kind == LK_COMMAND_TICK) {
         return;
     }

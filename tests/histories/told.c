@@ -32,7 +32,7 @@ static struct lk_event_page *expect(struct history *history, const struct lk_eff
 
     if (telling.expected == NULL
         || !lk_events_of_step(history->model, effects, &history->command, tell, &telling)) {
-        ground_fail("no memory for events");
+        test_die("no memory for events");
     }
     return telling.expected;
 }
@@ -137,7 +137,7 @@ static void show(const char *who, const struct lk_event_page *page) {
 const char *told_differs(struct history *history, struct lk_engine *engine,
                          const struct lk_effects *effects) {
     bool has_order = !history->is_lazy || history->variant->root != NULL;
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     const struct lk_event_query query = {.after = history->last_event, .max = 1000};
     struct lk_event_page *expected = expect(history, effects, &query);
     struct lk_event_page *kept = NULL;
@@ -163,7 +163,7 @@ const char *told_differs(struct history *history, struct lk_engine *engine,
 
 const char *told_begin(struct history *history) {
     const struct lk_event_query query = {.after = LK_EVENTS_FROM_NOW, .max = 1};
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_engine *engine = history->engines[0];
     struct lk_event_page *page = NULL;
     lk_error error;

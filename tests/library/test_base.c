@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What everything stands on: bounded text, percent signs, random numbers, wakers. */
+/* What everything stands on: bounded text, hashes, random numbers, back-off, wakers. */
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/percent.h"
 #include "base/random.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "base/waker.h"
 #include "support.h"
@@ -154,6 +158,93 @@ static void test_random_between(void **state) {
     assert_int_equal(lk_random_between(&random, 5, 5), 5);
 }
 
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+enum { HASH_NAMES = 64 * 256, HASH_BUCKETS = 64, HASH_BYTES_MAX = 40 };
+
+static void test_a_hash_is_of_seed_and_bytes(void **state) {
+    static const char zeros[HASH_BYTES_MAX];
+    char text[] = "xtools/build";
+
+    (void)state;
+    assert_true(lk_hash_bytes(7, lk_slice_of("tools/build"))
+                == lk_hash_bytes(7, lk_slice_of(text + 1)));
+    assert_true(lk_hash_bytes(7, lk_slice_of("a")) != lk_hash_bytes(8, lk_slice_of("a")));
+    assert_true(lk_hash_bytes(7, lk_slice_of(NULL)) == lk_hash_bytes(7, lk_slice_of("")));
+    for (size_t size = 0; size < HASH_BYTES_MAX; size++) { /* the size counts where bytes do not */
+        for (size_t other = 0; other < size; other++) {
+            assert_true(lk_hash_bytes(7, (struct lk_slice){zeros, size})
+                        != lk_hash_bytes(7, (struct lk_slice){zeros, other}));
+        }
+    }
+}
+
+/* Names that differ in a digit: by their low bits and by their high ones. */
+static void test_hashes_are_spread(void **state) {
+    int low[HASH_BUCKETS] = {0};
+    int high[HASH_BUCKETS] = {0};
+
+    (void)state;
+    for (int i = 0; i < HASH_NAMES; i++) {
+        char name[32];
+        uint64_t hash;
+
+        (void)snprintf(name, sizeof name, "/jobs/number-%d", i);
+        hash = lk_hash_bytes(0, lk_slice_of(name));
+        low[hash % HASH_BUCKETS]++;
+        high[hash >> 58]++;
+    }
+    for (int i = 0; i < HASH_BUCKETS; i++) { /* 256 each, give or take eight deviations */
+        assert_in_range(low[i], 128, 384);
+        assert_in_range(high[i], 128, 384);
+    }
+}
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static void test_a_secret_is_equal_to_itself_alone(void **state) {
+    static const char *const wrong[] = {"",     "o",    "ope",      "opem",
+                                        "opeN", "Open", "openopen", "open "};
+
+    (void)state;
+    assert_true(lk_secret_equal("open", lk_slice_of("open")));
+    assert_true(lk_secret_equal("", lk_slice_of(NULL)));
+    assert_false(lk_secret_equal("", lk_slice_of("o")));
+    assert_false(lk_secret_equal("open", (struct lk_slice){"open\0", 5}));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(lk_secret_equal("open", lk_slice_of(wrong[i])));
+    }
+}
+
+/* ---- back-off -------------------------------------------------------------------------------- */
+
+static void test_backoff_doubles_up_to_its_bound(void **state) {
+    static const int64_t longest[] = {10, 20, 40, 80, 100, 100};
+
+    (void)state;
+    for (uint32_t retries = 0; retries < 6; retries++) {
+        int64_t half = longest[retries] / 2;
+        bool is_least_seen = false;
+        bool is_most_seen = false;
+
+        for (int i = 0; i < 5000; i++) {
+            int64_t delay = lk_backoff_delay(10, 100, retries);
+
+            assert_in_range(delay, half, longest[retries]);
+            is_least_seen = is_least_seen || delay == half;
+            is_most_seen = is_most_seen || delay == longest[retries];
+        }
+        assert_true(is_least_seen && is_most_seen);
+    }
+}
+
+static void test_backoff_at_its_limits(void **state) {
+    (void)state;
+    assert_int_equal(lk_backoff_delay(1, 1, UINT32_MAX), 1); /* never nothing */
+    assert_in_range(lk_backoff_delay(500, 100, 0), 50, 100); /* the bound goes first */
+    assert_true(lk_backoff_delay(1, INT64_MAX, UINT32_MAX) >= INT64_MAX / 2); /* no overflow */
+}
+
 /* ---- clocks and wakers ----------------------------------------------------------------------- */
 
 static void test_clocks(void **state) {
@@ -261,6 +352,16 @@ static void test_a_nudge_ends_one_sleep(void **state) {
     lk_waker_done(&waker);
 }
 
+static void test_without_a_waker_time_ends_a_sleep(void **state) {
+    int64_t start_ms = now_ms();
+
+    (void)state;
+    assert_false(lk_waker_sleep(NULL, 20000));
+    assert_true(now_ms() >= start_ms + 19);
+    assert_false(lk_waker_sleep(NULL, -1));
+    assert_false(lk_waker_is_thrown(NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_within_its_bound),
@@ -270,12 +371,18 @@ int main(void) {
         cmocka_unit_test(test_percent_decode),
         cmocka_unit_test(test_random_is_repeatable),
         cmocka_unit_test(test_random_between),
+        cmocka_unit_test(test_a_hash_is_of_seed_and_bytes),
+        cmocka_unit_test(test_hashes_are_spread),
+        cmocka_unit_test(test_a_secret_is_equal_to_itself_alone),
+        cmocka_unit_test(test_backoff_doubles_up_to_its_bound),
+        cmocka_unit_test(test_backoff_at_its_limits),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_instants_carry),
         cmocka_unit_test(test_throwing_is_for_good),
         cmocka_unit_test(test_throwing_ends_a_poll),
         cmocka_unit_test(test_a_waker_is_borrowed),
         cmocka_unit_test(test_a_nudge_ends_one_sleep),
+        cmocka_unit_test(test_without_a_waker_time_ends_a_sleep),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "engine/event.h"
 #include "engine/memory/memory.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "support.h"
 
 struct clock {

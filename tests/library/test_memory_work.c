@@ -6,7 +6,7 @@
 #include "../calls.h"
 #include "base/clock.h"
 #include "engine/memory/memory.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "support.h"
 
 struct stage {

@@ -10,7 +10,7 @@
 enum { ITEMS_MAX = 64 };
 
 /* What a pool is told, and what its handlers do. The threads of one pool write here. */
-struct ground {
+struct setup {
     lk_store *store;
     atomic_int handled[ITEMS_MAX]; /* by the number that an item's id is */
     atomic_int at_once;            /* handlers that run now */
@@ -36,30 +36,30 @@ static void note_maximum(atomic_int *maximum, int value) {
 
 static void see_loss(void *context, lk_lease *lease) {
     (void)lease;
-    atomic_fetch_add(&((struct ground *)context)->told_of_loss, 1);
+    atomic_fetch_add(&((struct setup *)context)->told_of_loss, 1);
 }
 
-static void wait_for_loss(struct ground *ground, lk_lease *lease) {
+static void wait_for_loss(struct setup *setup, lk_lease *lease) {
     int64_t bound_ms = now_ms() + BOUND_MS;
 
-    lk_lease_on_lost(lease, see_loss, ground);
-    while (!lk_lease_is_lost(lease) || atomic_load(&ground->told_of_loss) == 0) {
+    lk_lease_on_lost(lease, see_loss, setup);
+    while (!lk_lease_is_lost(lease) || atomic_load(&setup->told_of_loss) == 0) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 2);
     }
 }
 
-static void wait_for_another(struct ground *ground) {
+static void wait_for_another(struct setup *setup) {
     int64_t bound_ms = now_ms() + BOUND_MS;
 
-    while (atomic_load(&ground->at_once_max) < 2) {
+    while (atomic_load(&setup->at_once_max) < 2) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 2);
     }
 }
 
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
-    struct ground *ground = context;
+    struct setup *setup = context;
     int number = 0;
     int turn;
 
@@ -67,44 +67,44 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     assert_in_range(number, 0, ITEMS_MAX - 1);
     assert_int_equal(lk_lease_token(lease), claim->token);
     assert_string_equal(lk_lease_owner(lease), claim->owner);
-    note_maximum(&ground->at_once_max, atomic_fetch_add(&ground->at_once, 1) + 1);
-    turn = atomic_fetch_add(&ground->handled[number], 1);
-    if (ground->cancel_in_handler != NULL) {
-        lk_cancel_now(ground->cancel_in_handler);
+    note_maximum(&setup->at_once_max, atomic_fetch_add(&setup->at_once, 1) + 1);
+    turn = atomic_fetch_add(&setup->handled[number], 1);
+    if (setup->cancel_in_handler != NULL) {
+        lk_cancel_now(setup->cancel_in_handler);
     }
-    if (ground->waits_for_loss) {
-        wait_for_loss(ground, lease);
-    } else if (ground->waits_for_another) {
-        wait_for_another(ground);
-    } else if (ground->work_ms > 0) {
-        wait_until_ms(now_ms() + ground->work_ms);
+    if (setup->waits_for_loss) {
+        wait_for_loss(setup, lease);
+    } else if (setup->waits_for_another) {
+        wait_for_another(setup);
+    } else if (setup->work_ms > 0) {
+        wait_until_ms(now_ms() + setup->work_ms);
         assert_false(lk_lease_is_lost(lease));
     }
-    atomic_fetch_sub(&ground->at_once, 1);
-    return turn < ground->failures;
+    atomic_fetch_sub(&setup->at_once, 1);
+    return turn < setup->failures;
 }
 
 static void see(void *context, const lk_work_progress *progress) {
-    struct ground *ground = context;
+    struct setup *setup = context;
 
     assert_in_range(progress->step, LK_WORK_CLAIMED, LK_WORK_UNKNOWN);
-    ground->steps[progress->step]++; /* one at a time, as the header says */
-    ground->seen = progress->counts;
-    if (progress->step == LK_WORK_RETRIED && ground->delay_count < ITEMS_MAX) {
-        ground->delays_ms[ground->delay_count++] = progress->delay_ms;
+    setup->steps[progress->step]++; /* one at a time, as the header says */
+    setup->seen = progress->counts;
+    if (progress->step == LK_WORK_RETRIED && setup->delay_count < ITEMS_MAX) {
+        setup->delays_ms[setup->delay_count++] = progress->delay_ms;
     }
 }
 
-static struct ground ground_of(void **state) {
-    return (struct ground){.store = ((struct fixture *)*state)->store};
+static struct setup setup_of(void **state) {
+    return (struct setup){.store = ((struct fixture *)*state)->store};
 }
 
-static lk_work_options options_of(struct ground *ground) {
+static lk_work_options options_of(struct setup *setup) {
     return (lk_work_options){.size = sizeof(lk_work_options),
                              .queue = "q",
                              .handle = handle,
                              .progress = see,
-                             .context = ground,
+                             .context = setup,
                              .drain = true};
 }
 
@@ -131,144 +131,144 @@ static size_t count_items(lk_store *store) {
 /* ---- items ----------------------------------------------------------------------------------- */
 
 static void test_drains(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_work_counts counts;
     lk_error error;
 
-    push_numbers(ground.store, 5);
-    assert_int_equal(lk_work(ground.store, &options, &counts, &error), LK_OK);
+    push_numbers(setup.store, 5);
+    assert_int_equal(lk_work(setup.store, &options, &counts, &error), LK_OK);
     assert_int_equal(error.outcome, LK_OK);
     assert_int_equal(counts.claims, 5);
     assert_int_equal(counts.done, 5);
     assert_int_equal(counts.retried + counts.lost + counts.steals + counts.unknown, 0);
-    assert_memory_equal(&counts, &ground.seen, sizeof counts);
-    assert_int_equal(ground.steps[LK_WORK_CLAIMED], 5);
-    assert_int_equal(ground.steps[LK_WORK_DONE], 5);
+    assert_memory_equal(&counts, &setup.seen, sizeof counts);
+    assert_int_equal(setup.steps[LK_WORK_CLAIMED], 5);
+    assert_int_equal(setup.steps[LK_WORK_DONE], 5);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(ground.handled[i], 1);
+        assert_int_equal(setup.handled[i], 1);
     }
-    assert_int_equal(count_items(ground.store), 0);
-    assert_int_equal(count_live(ground.store), 0);
-    assert_int_equal(lk_work(ground.store, &options, NULL, NULL), LK_OK); /* an empty one */
+    assert_int_equal(count_items(setup.store), 0);
+    assert_int_equal(count_live(setup.store), 0);
+    assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_OK); /* an empty one */
 }
 
 static void test_several_workers(void **state) {
     enum { COUNT = 24, WORKERS = 4 };
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_work_counts counts;
 
-    ground.waits_for_another = true;
+    setup.waits_for_another = true;
     options.workers = WORKERS;
-    push_numbers(ground.store, COUNT);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
+    push_numbers(setup.store, COUNT);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK);
     assert_int_equal(counts.done, COUNT);
-    assert_in_range(ground.at_once_max, 2, WORKERS);
+    assert_in_range(setup.at_once_max, 2, WORKERS);
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(ground.handled[i], 1);
+        assert_int_equal(setup.handled[i], 1);
     }
 }
 
 static void test_a_claim_is_kept_alive(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_work_counts counts;
 
-    ground.work_ms = 7000;
+    setup.work_ms = 7000;
     options.ttl_ms = 3000;
-    push_numbers(ground.store, 1);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
+    push_numbers(setup.store, 1);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK);
     assert_int_equal(counts.done, 1);
     assert_int_equal(counts.lost, 0);
-    assert_int_equal(ground.handled[0], 1);
+    assert_int_equal(setup.handled[0], 1);
 }
 
 static void test_retries_with_growing_delays(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_work_counts counts;
 
-    ground.failures = 4;
+    setup.failures = 4;
     options.retry_min_ms = 20;
     options.retry_max_ms = 60;
-    push_numbers(ground.store, 1);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK);
+    push_numbers(setup.store, 1);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK);
     assert_int_equal(counts.claims, 5);
     assert_int_equal(counts.retried, 4);
     assert_int_equal(counts.done, 1);
-    assert_int_equal(ground.delay_count, 4);
-    assert_in_range(ground.delays_ms[0], 10, 20);
-    assert_in_range(ground.delays_ms[1], 20, 40);
-    assert_in_range(ground.delays_ms[2], 30, 60); /* the bound */
-    assert_in_range(ground.delays_ms[3], 30, 60);
+    assert_int_equal(setup.delay_count, 4);
+    assert_in_range(setup.delays_ms[0], 10, 20);
+    assert_in_range(setup.delays_ms[1], 20, 40);
+    assert_in_range(setup.delays_ms[2], 30, 60); /* the bound */
+    assert_in_range(setup.delays_ms[3], 30, 60);
 }
 
 static void test_parks(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_work_counts counts;
 
-    ground.failures = 100;
+    setup.failures = 100;
     options.max_attempts = 2;
     options.retry_min_ms = 1;
-    push_numbers(ground.store, 2);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK); /* parked is ended */
+    push_numbers(setup.store, 2);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK); /* parked is ended */
     assert_int_equal(counts.claims, 4);
     assert_int_equal(counts.retried, 4);
     assert_int_equal(counts.parked, 2);
-    assert_int_equal(ground.steps[LK_WORK_RETRIED], 2);
-    assert_int_equal(ground.steps[LK_WORK_PARKED], 2);
-    assert_int_equal(count_items(ground.store), 2);
+    assert_int_equal(setup.steps[LK_WORK_RETRIED], 2);
+    assert_int_equal(setup.steps[LK_WORK_PARKED], 2);
+    assert_int_equal(count_items(setup.store), 2);
 }
 
 /* The claim is broken under its handler: it is told, and what it then says changes nothing. */
 static void *break_claim(void *context) {
-    struct ground *ground = context;
+    struct setup *setup = context;
     int64_t bound_ms = now_ms() + BOUND_MS;
 
-    while (atomic_load(&ground->handled[0]) == 0) {
+    while (atomic_load(&setup->handled[0]) == 0) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 2);
     }
-    assert_int_equal(break_path(ground->store, "q/0", true), 1);
+    assert_int_equal(break_path(setup->store, "q/0", true), 1);
     return NULL;
 }
 
 static void test_a_lost_claim_is_told_and_counted(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_cancel *cancel = lk_cancel_new();
     lk_work_counts counts;
     pthread_t thread;
 
-    ground.waits_for_loss = true;
-    ground.cancel_in_handler = cancel; /* one item, and no more */
+    setup.waits_for_loss = true;
+    setup.cancel_in_handler = cancel; /* one item, and no more */
     options.cancel = cancel;
     options.ttl_ms = 3000;
-    push_numbers(ground.store, 1);
-    assert_int_equal(pthread_create(&thread, NULL, break_claim, &ground), 0);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);
+    push_numbers(setup.store, 1);
+    assert_int_equal(pthread_create(&thread, NULL, break_claim, &setup), 0);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_CANCELLED);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(ground.told_of_loss, 1);
+    assert_int_equal(setup.told_of_loss, 1);
     assert_int_equal(counts.lost, 1);
     assert_int_equal(counts.done, 0);
-    assert_int_equal(ground.steps[LK_WORK_LOST], 1);
-    assert_int_equal(count_items(ground.store), 1); /* for somebody else */
+    assert_int_equal(setup.steps[LK_WORK_LOST], 1);
+    assert_int_equal(count_items(setup.store), 1); /* for somebody else */
     lk_cancel_free(cancel);
 }
 
 static void test_a_steal_is_counted(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     const lk_claim_request dying = {
         .size = sizeof dying, .queue = "q", .owner = "dying", .ttl_ms = 3000};
     lk_claim_info *claim = NULL;
     lk_work_counts counts;
 
-    push_numbers(ground.store, 1);
-    assert_int_equal(lk_claim_next(ground.store, &dying, &claim, NULL), LK_GRANTED);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_OK); /* waits for it */
+    push_numbers(setup.store, 1);
+    assert_int_equal(lk_claim_next(setup.store, &dying, &claim, NULL), LK_GRANTED);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK); /* waits for it */
     assert_int_equal(counts.claims, 1);
     assert_int_equal(counts.steals, 1);
     assert_int_equal(counts.done, 1);
@@ -278,7 +278,7 @@ static void test_a_steal_is_counted(void **state) {
 /* ---- the end --------------------------------------------------------------------------------- */
 
 struct runner {
-    struct ground *ground;
+    struct setup *setup;
     lk_work_options options;
     lk_work_counts counts;
     lk_outcome outcome;
@@ -288,32 +288,32 @@ struct runner {
 static void *run(void *context) {
     struct runner *runner = context;
 
-    runner->outcome = lk_work(runner->ground->store, &runner->options, &runner->counts, NULL);
+    runner->outcome = lk_work(runner->setup->store, &runner->options, &runner->counts, NULL);
     return NULL;
 }
 
-static void wait_until_done(struct ground *ground, uint64_t count) {
+static void wait_until_done(struct setup *setup, uint64_t count) {
     int64_t bound_ms = now_ms() + BOUND_MS;
     lk_queue_stats stats = {.done = 0};
 
     while (stats.done < count) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 2);
-        assert_int_equal(lk_stats(ground->store, "q", &stats, NULL), LK_OK);
+        assert_int_equal(lk_stats(setup->store, "q", &stats, NULL), LK_OK);
     }
 }
 
 /* Without draining it goes on, idle or not, until it is cancelled. */
 static void test_cancelled_when_idle(void **state) {
-    struct ground ground = ground_of(state);
-    struct runner runner = {.ground = &ground, .options = options_of(&ground)};
+    struct setup setup = setup_of(state);
+    struct runner runner = {.setup = &setup, .options = options_of(&setup)};
 
     runner.options.drain = false;
     runner.options.workers = 3;
     runner.options.cancel = lk_cancel_new();
     assert_int_equal(pthread_create(&runner.thread, NULL, run, &runner), 0);
-    push_numbers(ground.store, 2);
-    wait_until_done(&ground, 2);
+    push_numbers(setup.store, 2);
+    wait_until_done(&setup, 2);
     lk_cancel_now(runner.options.cancel);
     assert_int_equal(pthread_join(runner.thread, NULL), 0);
     assert_int_equal(runner.outcome, LK_CANCELLED);
@@ -322,35 +322,35 @@ static void test_cancelled_when_idle(void **state) {
 }
 
 static void test_cancelled_at_work_it_ends_what_it_has(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     lk_work_counts counts;
 
     options.cancel = lk_cancel_new();
-    ground.cancel_in_handler = options.cancel;
-    ground.work_ms = 50;
-    push_numbers(ground.store, 3);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);
+    setup.cancel_in_handler = options.cancel;
+    setup.work_ms = 50;
+    push_numbers(setup.store, 3);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_CANCELLED);
     assert_int_equal(counts.claims, 1);
     assert_int_equal(counts.done, 1);
-    assert_int_equal(count_items(ground.store), 2);
-    assert_int_equal(lk_work(ground.store, &options, &counts, NULL), LK_CANCELLED);
+    assert_int_equal(count_items(setup.store), 2);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_CANCELLED);
     assert_int_equal(counts.claims, 0); /* cancelled before it began */
     lk_cancel_free(options.cancel);
 }
 
 /* Drained is: nothing delayed, and nothing claimed by anybody. */
 static void test_draining_waits_for_the_rest(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
     const lk_push_request later = {.size = sizeof later, .queue = "q", .id = "7", .delay_ms = 120};
     int64_t start_ms = now_ms();
 
-    assert_int_equal(lk_push(ground.store, &later, NULL, NULL), LK_OK);
+    assert_int_equal(lk_push(setup.store, &later, NULL, NULL), LK_OK);
     options.workers = 2;
-    assert_int_equal(lk_work(ground.store, &options, NULL, NULL), LK_OK);
+    assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_OK);
     assert_true(now_ms() >= start_ms + 120);
-    assert_int_equal(ground.handled[7], 1);
+    assert_int_equal(setup.handled[7], 1);
 }
 
 static lk_outcome work_wrong(lk_store *store, const lk_work_options *options) {
@@ -364,29 +364,29 @@ static lk_outcome work_wrong(lk_store *store, const lk_work_options *options) {
 }
 
 static void test_wrong_options(void **state) {
-    struct ground ground = ground_of(state);
-    lk_work_options options = options_of(&ground);
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
 
-    push_numbers(ground.store, 1);
+    push_numbers(setup.store, 1);
     options.queue = "a//b";
-    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
-    options = options_of(&ground);
+    assert_int_equal(work_wrong(setup.store, &options), LK_INVALID);
+    options = options_of(&setup);
     options.handle = NULL;
-    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
-    options = options_of(&ground);
+    assert_int_equal(work_wrong(setup.store, &options), LK_INVALID);
+    options = options_of(&setup);
     options.workers = LK_WORKERS_MAX + 1;
-    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
-    options = options_of(&ground);
+    assert_int_equal(work_wrong(setup.store, &options), LK_INVALID);
+    options = options_of(&setup);
     options.ttl_ms = 10;
-    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
-    options = options_of(&ground);
+    assert_int_equal(work_wrong(setup.store, &options), LK_INVALID);
+    options = options_of(&setup);
     options.retry_min_ms = 20;
     options.retry_max_ms = 10;
-    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
-    options = options_of(&ground);
+    assert_int_equal(work_wrong(setup.store, &options), LK_INVALID);
+    options = options_of(&setup);
     options.size = 4;
-    assert_int_equal(work_wrong(ground.store, &options), LK_INVALID);
-    assert_int_equal(ground.handled[0], 0);
+    assert_int_equal(work_wrong(setup.store, &options), LK_INVALID);
+    assert_int_equal(setup.handled[0], 0);
 }
 
 int main(int argc, char **argv) {

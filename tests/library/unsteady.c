@@ -11,7 +11,7 @@
 #include "client/keepalive.h"
 #include "client/store.h"
 #include "engine/memory/memory.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "support.h"
 
 static struct unsteady *of(struct lk_engine *engine) {

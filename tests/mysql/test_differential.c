@@ -32,13 +32,13 @@ static void run_sql(const struct database *database, const char *format, ...) {
     (void)vsnprintf(sql, sizeof sql, format, arguments);
     va_end(arguments);
     if (mysql_query(database->connection, sql) != 0) {
-        ground_fail("%s: %s", sql, mysql_error(database->connection));
+        test_die("%s: %s", sql, mysql_error(database->connection));
     }
     mysql_free_result(mysql_store_result(database->connection));
 }
 
 static struct lk_engine *open_store(const struct database *database) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_engine *engine = NULL;
     char rest[512];
     lk_error error;
@@ -46,7 +46,7 @@ static struct lk_engine *open_store(const struct database *database) {
     (void)snprintf(rest, sizeof rest, "//root@/%s?socket=%s/socket", database->name,
                    getenv("LK_TEST_SERVER"));
     if (lk_engine_mysql.open(lk_slice_of(rest), &patience, &engine, &error) != LK_OK) {
-        ground_fail("cannot open the store: %s", error.text);
+        test_die("cannot open the store: %s", error.text);
     }
     return engine;
 }
@@ -58,13 +58,13 @@ static void *open_database(const struct variant *variant, struct lk_engine **ret
 
     (void)variant;
     if (database == NULL) {
-        ground_fail("no memory for a store");
+        test_die("no memory for a store");
     }
     (void)snprintf(database->name, sizeof database->name, "d%u", opened++);
     (void)snprintf(socket, sizeof socket, "%s/socket", getenv("LK_TEST_SERVER"));
     database->connection = mysql_init(NULL);
     if (mysql_real_connect(database->connection, NULL, "root", NULL, NULL, 0, socket, 0) == NULL) {
-        ground_fail("%s", mysql_error(database->connection));
+        test_die("%s", mysql_error(database->connection));
     }
     run_sql(database, "CREATE DATABASE %s", database->name);
     run_sql(database, "USE %s", database->name);
@@ -87,7 +87,7 @@ static void close_database(void *store, struct lk_engine **engines) {
 }
 
 static void set_clock(void *store, struct lk_engine **engines, const struct lk_times *times) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     char sql[96];
 
     (void)snprintf(sql, sizeof sql, "SET @lk_server_start = 1, timestamp = %" PRId64 ".%06" PRId64,
@@ -97,7 +97,7 @@ static void set_clock(void *store, struct lk_engine **engines, const struct lk_t
         lk_error error;
         if (lk_procedures_ask_sql(lk_procedures_of(engines[i]), sql, &patience, &rows, &error)
             != LK_OK) {
-            ground_fail("%s: %s", sql, error.text);
+            test_die("%s: %s", sql, error.text);
         }
         lk_rows_free(rows);
     }

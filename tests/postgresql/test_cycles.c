@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { OWNERS = 2, ROUNDS = 200 };
@@ -44,7 +44,7 @@ static lk_store *open_store(void) {
     (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s&schema=cycles",
                    getenv("LK_TEST_SERVER"));
     if (lk_open(url, &store, &error) != LK_OK) {
-        ground_fail("%s", error.text);
+        test_die("%s", error.text);
     }
     return store;
 }
@@ -68,7 +68,7 @@ static lk_outcome ask(lk_store *store, const struct owner *owner, const char *co
         outcome = lk_ask(store, &request, &result, &error);
         lk_result_free(result);
         if (outcome != LK_WAITING && outcome != LK_GRANTED && outcome != LK_DEADLOCK) {
-            ground_fail("%s: %s", lk_outcome_name(outcome), error.text);
+            test_die("%s: %s", lk_outcome_name(outcome), error.text);
         }
     }
     return outcome;
@@ -79,7 +79,7 @@ static void release(lk_store *store, const struct owner *owner, const char *cons
     lk_error error;
 
     if (lk_release(store, &request, 0, NULL, &error) != LK_OK) {
-        ground_fail("%s", error.text);
+        test_die("%s", error.text);
     }
 }
 
@@ -112,7 +112,7 @@ static void play_all(bool converts) {
     (void)pthread_barrier_init(&gate, NULL, OWNERS);
     for (int i = 0; i < OWNERS; i++) {
         if (pthread_create(&owners[i].thread, NULL, play, &owners[i]) != 0) {
-            ground_fail("no thread");
+            test_die("no thread");
         }
     }
     for (int i = 0; i < OWNERS; i++) {

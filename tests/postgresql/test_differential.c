@@ -32,13 +32,13 @@ static void run_sql(const struct schema *schema, const char *format, ...) {
     va_end(arguments);
     result = PQexec(schema->connection, sql);
     if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
-        ground_fail("%s: %s", sql, PQerrorMessage(schema->connection));
+        test_die("%s: %s", sql, PQerrorMessage(schema->connection));
     }
     PQclear(result);
 }
 
 static struct lk_engine *open_store(const struct schema *schema) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_engine *engine = NULL;
     char rest[512];
     lk_error error;
@@ -46,7 +46,7 @@ static struct lk_engine *open_store(const struct schema *schema) {
     (void)snprintf(rest, sizeof rest, "//postgres@/postgres?host=%s&schema=%s&listen=no",
                    getenv("LK_TEST_SERVER"), schema->name);
     if (lk_engine_postgresql.open(lk_slice_of(rest), &patience, &engine, &error) != LK_OK) {
-        ground_fail("cannot open the store: %s", error.text);
+        test_die("cannot open the store: %s", error.text);
     }
     return engine;
 }
@@ -58,7 +58,7 @@ static void *open_schema(const struct variant *variant, struct lk_engine **ret_e
 
     (void)variant;
     if (schema == NULL) {
-        ground_fail("no memory for a store");
+        test_die("no memory for a store");
     }
     (void)snprintf(schema->name, sizeof schema->name, "d%u", opened++);
     (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s",

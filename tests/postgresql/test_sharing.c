@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "lockkeeper/lockkeeper.h"
 #include "lockkeeper/work.h"
 
@@ -45,15 +45,15 @@ static lk_store *open_store(void) {
     (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s&schema=sharing",
                    getenv("LK_TEST_SERVER"));
     if (lk_open(url, &store, &error) != LK_OK) {
-        ground_fail("%s", error.text);
+        test_die("%s", error.text);
     }
     return store;
 }
 
 static void must(lk_outcome outcome, lk_outcome expected, const lk_error *error) {
     if (outcome != expected) {
-        ground_fail("%s instead of %s: %s", lk_outcome_name(outcome), lk_outcome_name(expected),
-                    error->text);
+        test_die("%s instead of %s: %s", lk_outcome_name(outcome), lk_outcome_name(expected),
+                 error->text);
     }
 }
 
@@ -137,7 +137,7 @@ static void *pause_work(void *context) {
 
 static void begin(pthread_t *thread, void *(*run)(void *context), void *context) {
     if (pthread_create(thread, NULL, run, context) != 0) {
-        ground_fail("no thread");
+        test_die("no thread");
     }
 }
 

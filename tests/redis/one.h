@@ -4,7 +4,7 @@
 #define LK_TESTS_REDIS_ONE_H
 
 #include "engine/engine.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { ONE_BYTES = 64 };
 

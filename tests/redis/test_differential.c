@@ -21,14 +21,14 @@ static const char *store_rest; /* of its URL */
 static _Atomic int64_t *server_clock;
 
 static struct lk_engine *open_store(unsigned database) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     struct lk_engine *engine = NULL;
     lk_error error = {.text = ""};
     char rest[512];
 
     (void)snprintf(rest, sizeof rest, "%s?database=%u", store_rest, database);
     if (lk_engine_redis.open(lk_slice_of(rest), &patience, &engine, &error) != LK_OK) {
-        ground_fail("%s", error.text);
+        test_die("%s", error.text);
     }
     return engine;
 }
@@ -59,7 +59,7 @@ static void set_clock(void *store, struct lk_engine **engines, const struct lk_t
 
 /* What is looked at is swept first. */
 static void tick(void *store, struct lk_engine **engines) {
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     lk_listing *listing = NULL;
     lk_error error;
 
@@ -75,7 +75,7 @@ static _Atomic int64_t *map_clock(const char *path) {
 
     (void)close(descriptor);
     if (map == MAP_FAILED) {
-        ground_fail("no clock %s", path);
+        test_die("no clock %s", path);
     }
     return map;
 }
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     };
 
     if (argc != 3 || strncmp(argv[1], "redis:", 6) != 0) {
-        ground_fail("usage: test_differential redis:URL CLOCK");
+        test_die("usage: test_differential redis:URL CLOCK");
     }
     store_rest = argv[1] + 6;
     server_clock = map_clock(argv[2]);

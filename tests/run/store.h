@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stage's store as another program sees it. */
+/* The store of the fixture, used by another connection. */
 #ifndef LK_TESTS_RUN_STORE_H
 #define LK_TESTS_RUN_STORE_H
 
 #include <sqlite3.h>
 
-#include "stage.h"
+#include "fixture.h"
 
-/* Nobody can write to the store until it is given back. */
-sqlite3 *store_take_away(struct stage *stage);
-void store_give_back(sqlite3 *database);
+/* Takes the write lock: no process can write until store_unlock(). */
+sqlite3 *store_lock(struct fixture *fixture);
+void store_unlock(sqlite3 *database);
 
-/* Waits until there are so many requests, as they stand in the file. */
-void store_await_requests(struct stage *stage, int count);
+/* Waits until the file holds `count` requests. */
+void store_await_requests(struct fixture *fixture, int count);
 
-/* Whether somebody can write to it within so long. */
-bool store_is_free(struct stage *stage, int patience_ms);
+/* Whether the write lock can be taken within `patience_ms`. */
+bool store_is_unlocked(struct fixture *fixture, int patience_ms);
 
-/* SIGSTOP, at a moment at which the process keeps nobody from the store. */
-void store_stop_outside(struct stage *stage, pid_t process);
+/* Stops the process (SIGSTOP) at a moment at which it does not hold the write lock. */
+void store_stop_unlocked(struct fixture *fixture, pid_t process);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instants at which CMD is asked to end and killed, in virtual time. */
+/* The instants of SIGTERM and SIGKILL before the lease's deadline, in virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 enum { SECOND_US = 1000000, MS_US = 1000, MINUTE_MS = 60000 };
 
-/* Far from zero, as instants since boot are. */
+/* Far from zero, like times since boot. */
 static const int64_t start_us = 5000LL * SECOND_US;
 
 static void check_margins(int64_t ttl_ms, int64_t terminate_before_us, int64_t kill_before_us) {
@@ -22,7 +22,7 @@ static void check_margins(int64_t ttl_ms, int64_t terminate_before_us, int64_t k
     assert_int_equal(deadline_us - plan.kill_us, kill_before_us);
 }
 
-static void margins_are_a_sixth_and_a_twentieth(void **state) {
+static void margins_are_a_sixth_and_a_twentieth_of_the_ttl(void **state) {
     (void)state;
     check_margins(6000, 1000 * MS_US, 300 * MS_US);
     check_margins(1200, 200 * MS_US, 60 * MS_US);
@@ -44,11 +44,11 @@ static void margins_of_short_leases_leave_time_to_kill(void **state) {
 }
 
 /*
- * The store's clock is the faster one, and nothing is heard from the store between the grant and
- * its end, as with a fixed end (R11): CMD is dead before the store lets the next one in, with a
- * kill margin to spare that is as long as without any drift.
+ * The store's clock is faster than the client's, and there is no renewal between the grant and its
+ * end, as with a fixed end (R11). CMD must be dead before the store grants the next request, with
+ * the same kill margin as without drift.
  */
-static void clocks_that_drift_apart_do_not_overlap(void **state) {
+static void leases_do_not_overlap_if_clocks_drift(void **state) {
     static const int64_t spans_ms[] = {
         50, 1000, 60000, 3600000, 86400000, 604800000, 366LL * 86400 * 1000};
 
@@ -64,12 +64,12 @@ static void clocks_that_drift_apart_do_not_overlap(void **state) {
 
         assert_true(margin_us >= LK_RUN_KILL_MARGIN_MIN_MS * MS_US);
         assert_true(dead_by_store_us + margin_us <= span_us);
-        /* ... and no more is given away than a thousandth. */
+        /* The margin for drift is at most a thousandth. */
         assert_true(end_us - start_us >= span_us - span_us / 1000);
     }
 }
 
-static void steps_begin_at_their_instants(void **state) {
+static void each_step_begins_at_its_instant(void **state) {
     struct lk_run_plan plan = lk_run_plan_deadline(MINUTE_MS, start_us + 60 * SECOND_US);
 
     (void)state;
@@ -82,7 +82,7 @@ static void steps_begin_at_their_instants(void **state) {
     assert_int_equal(lk_run_plan_step(lk_run_plan_none(), INT64_MAX - 1), LK_RUN_GO_ON);
 }
 
-static void lost_early_keeps_the_instant_of_kill(void **state) {
+static void a_lease_lost_early_keeps_the_instant_of_kill(void **state) {
     int64_t lost_us = start_us + 20 * SECOND_US;
     struct lk_run_plan plan = lk_run_plan_lost(MINUTE_MS, start_us + 60 * SECOND_US, lost_us);
 
@@ -91,8 +91,8 @@ static void lost_early_keeps_the_instant_of_kill(void **state) {
     assert_int_equal(plan.kill_us, start_us + 59 * SECOND_US);
 }
 
-/* A store may promise for longer than it says to renew: as long as a process lives, say. */
-static void lost_leaves_a_ttl_at_most(void **state) {
+/* A store's lease may last longer than its renewal interval: for instance as long as a process. */
+static void a_lost_lease_leaves_the_command_a_ttl_at_most(void **state) {
     int64_t lost_us = start_us + 20 * SECOND_US;
     struct lk_run_plan plan =
         lk_run_plan_lost(MINUTE_MS, start_us + 366LL * 86400 * SECOND_US, lost_us);
@@ -102,7 +102,7 @@ static void lost_leaves_a_ttl_at_most(void **state) {
     assert_int_equal(plan.kill_us, lost_us + 60 * SECOND_US);
 }
 
-static void lost_late_leaves_a_second(void **state) {
+static void a_lease_lost_late_leaves_the_command_a_second(void **state) {
     const int64_t instants[] = {start_us + 59 * SECOND_US, start_us + 60 * SECOND_US,
                                 start_us + 4000LL * SECOND_US};
 
@@ -126,7 +126,7 @@ static void max_time_leaves_at_least_a_second(void **state) {
     assert_int_equal(shorter.kill_us, start_us + SECOND_US);
 }
 
-static void the_sooner_plan_wins_instant_by_instant(void **state) {
+static void each_instant_is_the_earlier_one_of_two_plans(void **state) {
     struct lk_run_plan a = {.terminate_us = 10, .kill_us = 90};
     struct lk_run_plan b = {.terminate_us = 20, .kill_us = 30};
     struct lk_run_plan both = lk_run_plan_sooner(a, b);
@@ -139,7 +139,7 @@ static void the_sooner_plan_wins_instant_by_instant(void **state) {
     assert_int_equal(both.kill_us, 30);
 }
 
-static void looks_every_sixth_and_at_each_instant(void **state) {
+static void lk_looks_every_sixth_of_the_ttl_and_at_each_instant(void **state) {
     struct lk_run_plan plan = lk_run_plan_deadline(MINUTE_MS, start_us + 60 * SECOND_US);
 
     (void)state;
@@ -152,10 +152,10 @@ static void looks_every_sixth_and_at_each_instant(void **state) {
 }
 
 /*
- * The promise in one sentence, for every ttl of a wide range: whatever the instant of the last
- * look, SIGKILL is due before the deadline and never before SIGTERM.
+ * For every ttl of a wide range and every instant of the last look: SIGKILL is due before the
+ * deadline and never before SIGTERM.
  */
-static void no_plan_outlives_its_deadline(void **state) {
+static void no_plan_ends_after_the_deadline(void **state) {
     (void)state;
     for (int64_t ttl_ms = 50; ttl_ms < 40LL * 86400 * 1000; ttl_ms += 1 + ttl_ms / 7) {
         int64_t deadline_us = start_us + ttl_ms * MS_US;
@@ -175,18 +175,18 @@ static void no_plan_outlives_its_deadline(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(margins_are_a_sixth_and_a_twentieth),
+        cmocka_unit_test(margins_are_a_sixth_and_a_twentieth_of_the_ttl),
         cmocka_unit_test(margins_of_long_leases_are_bounded),
         cmocka_unit_test(margins_of_short_leases_leave_time_to_kill),
-        cmocka_unit_test(clocks_that_drift_apart_do_not_overlap),
-        cmocka_unit_test(steps_begin_at_their_instants),
-        cmocka_unit_test(lost_early_keeps_the_instant_of_kill),
-        cmocka_unit_test(lost_leaves_a_ttl_at_most),
-        cmocka_unit_test(lost_late_leaves_a_second),
+        cmocka_unit_test(leases_do_not_overlap_if_clocks_drift),
+        cmocka_unit_test(each_step_begins_at_its_instant),
+        cmocka_unit_test(a_lease_lost_early_keeps_the_instant_of_kill),
+        cmocka_unit_test(a_lost_lease_leaves_the_command_a_ttl_at_most),
+        cmocka_unit_test(a_lease_lost_late_leaves_the_command_a_second),
         cmocka_unit_test(max_time_leaves_at_least_a_second),
-        cmocka_unit_test(the_sooner_plan_wins_instant_by_instant),
-        cmocka_unit_test(looks_every_sixth_and_at_each_instant),
-        cmocka_unit_test(no_plan_outlives_its_deadline),
+        cmocka_unit_test(each_instant_is_the_earlier_one_of_two_plans),
+        cmocka_unit_test(lk_looks_every_sixth_of_the_ttl_and_at_each_instant),
+        cmocka_unit_test(no_plan_ends_after_the_deadline),
     };
     return cmocka_run_group_tests_name("run: deadlines", tests, NULL, NULL);
 }

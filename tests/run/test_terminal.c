@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job control: a pseudo-terminal, a process that does with jobs what a shell does, and lk as its
- * job. The test types, and hears from the shell what waitpid told it.
+ * Job control: a pseudo-terminal, a process that controls jobs as a shell does, and lk as its job.
+ * The test writes to the terminal and reads the results of waitpid() from the shell.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <utmp.h>
 
-#include "stage.h"
+#include "fixture.h"
 #include "store.h"
 
-/* What the shell tells of its job. */
+/* What the shell reports of its job. */
 struct news {
     int status; /* of waitpid */
     pid_t job;
@@ -24,7 +24,7 @@ struct news {
 
 struct terminal {
     int master;
-    int orders; /* 'f': to the front and on; 'b': on, in the background */
+    int orders; /* 'f': continue in the foreground; 'b': continue in the background */
     int news;
     pid_t shell;
 };
@@ -41,7 +41,7 @@ static _Noreturn void be_job(char *const *words) {
 
 static _Noreturn void be_shell(int terminal, int orders, int news, char *const *words) {
     login_tty(terminal);
-    signal(SIGTTOU, SIG_IGN); /* as shells do: it takes the terminal back from behind */
+    signal(SIGTTOU, SIG_IGN); /* as shells do, to take the terminal back from the background */
     pid_t job = fork();
     if (job == 0) {
         be_job(words);
@@ -66,7 +66,7 @@ static _Noreturn void be_shell(int terminal, int orders, int news, char *const *
     }
 }
 
-/* A shell that has left its job alone in the background: nobody will ever bring it to the front. */
+/* A shell that has exited and left its job in the background, where it stays. */
 static _Noreturn void be_forgetful_shell(int terminal, int orders, char *const *words) {
     char order;
 
@@ -132,21 +132,21 @@ static struct news hear(const struct terminal *terminal) {
     struct pollfd turn = {.fd = terminal->news, .events = POLLIN};
     struct news news;
 
-    assert_int_equal(poll(&turn, 1, STAGE_BOUND_MS), 1);
+    assert_int_equal(poll(&turn, 1, FIXTURE_BOUND_MS), 1);
     assert_int_equal(read(terminal->news, &news, sizeof news), (ssize_t)sizeof news);
     return news;
 }
 
 static void await_front(const struct terminal *terminal, pid_t group) {
-    int64_t since_ms = stage_now_ms();
+    int64_t since_ms = fixture_now_ms();
 
     while (tcgetpgrp(terminal->master) != group) {
-        assert_true(stage_now_ms() - since_ms < STAGE_BOUND_MS);
-        stage_breathe();
+        assert_true(fixture_now_ms() - since_ms < FIXTURE_BOUND_MS);
+        fixture_pause();
     }
 }
 
-/* The job ends with this exit code and gives the terminal back to its own group. */
+/* The job ends with this exit code, and its group is the foreground group again. */
 static void hear_end(const struct terminal *terminal, int exit_code) {
     struct news news = hear(terminal);
 
@@ -163,7 +163,7 @@ static pid_t hear_stop(const struct terminal *terminal) {
     return news.job;
 }
 
-/* Ends a job in the background, which has left the terminal to the shell's own group. */
+/* Ends a background job, which has left the terminal to the shell's group. */
 static void end_behind(const struct terminal *terminal, pid_t job) {
     kill(job, SIGTERM);
     struct news news = hear(terminal);
@@ -188,78 +188,78 @@ static const char reader[] = "echo $$ >\"$0\"; read line; echo \"$line\" >\"$1\"
 /* ---- stories --------------------------------------------------------------------------------- */
 
 static void the_command_can_read_what_is_typed(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *typed = stage_path(stage, "typed");
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *typed = fixture_path(fixture, "typed");
     struct terminal terminal = OPEN_TERMINAL("run", "x", "--", "sh", "-c", reader, ready, typed);
 
-    stage_await(ready);
+    fixture_await(ready);
     type(&terminal, "hello\n");
     hear_end(&terminal, 6);
-    assert_string_equal(stage_read(stage, typed), "hello\n");
+    assert_string_equal(fixture_read(fixture, typed), "hello\n");
     close_terminal(&terminal);
 }
 
-static void an_interrupt_reaches_the_command_once(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *got = stage_path(stage, "got");
+static void the_command_receives_an_interrupt_once(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *got = fixture_path(fixture, "got");
     struct terminal terminal =
-        OPEN_TERMINAL("run", "x", "--", stage_actor(), "report", ready, got, "43");
+        OPEN_TERMINAL("run", "x", "--", fixture_child(), "report", ready, got, "43");
 
-    stage_await(ready);
+    fixture_await(ready);
     type(&terminal, "\x03");
     hear_end(&terminal, 43);
-    assert_int_equal(stage_await(got), SIGINT);
+    assert_int_equal(fixture_await(got), SIGINT);
     close_terminal(&terminal);
 }
 
-static void a_stopped_job_goes_on_in_front(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *typed = stage_path(stage, "typed");
+static void a_stopped_job_continues_in_the_foreground(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *typed = fixture_path(fixture, "typed");
     struct terminal terminal = OPEN_TERMINAL("run", "x", "--", "sh", "-c", reader, ready, typed);
 
-    pid_t command = (pid_t)stage_await(ready);
+    pid_t command = (pid_t)fixture_await(ready);
     for (int round = 0; round < 3; round++) {
         type(&terminal, "\x1a");
-        stage_await_stopped(command);
+        fixture_await_stopped(command);
         hear_stop(&terminal);
         order(&terminal, 'f');
         await_front(&terminal, command);
     }
     type(&terminal, "again\n");
     hear_end(&terminal, 6);
-    assert_string_equal(stage_read(stage, typed), "again\n");
+    assert_string_equal(fixture_read(fixture, typed), "again\n");
     close_terminal(&terminal);
 }
 
-static void a_job_in_the_background_leaves_the_terminal_alone(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *log = stage_path(stage, "log");
-    struct terminal terminal = OPEN_TERMINAL("run", "x", "--", stage_actor(), "tick", ready, log);
+static void a_background_job_does_not_take_the_terminal(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *log = fixture_path(fixture, "log");
+    struct terminal terminal = OPEN_TERMINAL("run", "x", "--", fixture_child(), "tick", ready, log);
 
-    pid_t command = (pid_t)stage_await(ready);
+    pid_t command = (pid_t)fixture_await(ready);
     type(&terminal, "\x1a");
     pid_t job = hear_stop(&terminal);
-    stage_await_stopped(command);
-    const char *before = stage_read(stage, log);
+    fixture_await_stopped(command);
+    const char *before = fixture_read(fixture, log);
     order(&terminal, 'b');
-    while (strlen(stage_read(stage, log)) == strlen(before)) {
-        stage_breathe();
+    while (strlen(fixture_read(fixture, log)) == strlen(before)) {
+        fixture_pause();
     }
     end_behind(&terminal, job);
     close_terminal(&terminal);
 }
 
-/* SIGSTOP says nothing to lk: the shell takes the terminal while lk still thinks it has lent it. */
-static void a_job_stopped_without_a_word_leaves_the_terminal_alone(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    struct terminal terminal = OPEN_TERMINAL("run", "x", "--", stage_actor(), "hold", ready);
+/* lk is not told of SIGSTOP: the shell takes the terminal while lk still considers it lent. */
+static void a_job_stopped_by_sigstop_does_not_take_the_terminal(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    struct terminal terminal = OPEN_TERMINAL("run", "x", "--", fixture_child(), "hold", ready);
 
-    pid_t command = (pid_t)stage_await(ready);
+    pid_t command = (pid_t)fixture_await(ready);
     type(&terminal, "\x1a");
     pid_t job = hear_stop(&terminal);
     order(&terminal, 'f');
@@ -271,13 +271,13 @@ static void a_job_stopped_without_a_word_leaves_the_terminal_alone(void **state)
     close_terminal(&terminal);
 }
 
-static void what_reads_in_the_background_stops_until_it_is_in_front(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *typed = stage_path(stage, "typed");
+static void a_background_job_that_reads_stops_until_it_is_in_the_foreground(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *typed = fixture_path(fixture, "typed");
     struct terminal terminal = OPEN_TERMINAL("run", "x", "--", "sh", "-c", reader, ready, typed);
 
-    stage_await(ready);
+    fixture_await(ready);
     type(&terminal, "\x1a");
     hear_stop(&terminal);
     order(&terminal, 'b'); /* its read is answered by SIGTTIN */
@@ -287,41 +287,41 @@ static void what_reads_in_the_background_stops_until_it_is_in_front(void **state
     order(&terminal, 'f');
     type(&terminal, "at last\n");
     hear_end(&terminal, 6);
-    assert_string_equal(stage_read(stage, typed), "at last\n");
+    assert_string_equal(fixture_read(fixture, typed), "at last\n");
     close_terminal(&terminal);
 }
 
-static void a_job_stopped_past_its_deadline_does_not_go_on(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *log = stage_path(stage, "log");
+static void a_job_stopped_beyond_its_deadline_does_not_continue(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *log = fixture_path(fixture, "log");
     struct terminal terminal =
-        OPEN_TERMINAL("run", "x", "--ttl", "4s", "--", stage_actor(), "tick", ready, log);
+        OPEN_TERMINAL("run", "x", "--ttl", "4s", "--", fixture_child(), "tick", ready, log);
 
-    pid_t command = (pid_t)stage_await(ready);
+    pid_t command = (pid_t)fixture_await(ready);
     type(&terminal, "\x1a");
     hear_stop(&terminal);
-    stage_await_dead(command); /* the guard does not wait for anybody to come back */
-    int64_t last_ms = stage_last_number(stage, log);
-    assert_int_equal(STAGE_RUN(stage, "run", "x", "--", "true"), 0);
+    fixture_await_dead(command); /* the guard kills it although lk stays stopped */
+    int64_t last_ms = fixture_last_number(fixture, log);
+    assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--", "true"), 0);
     order(&terminal, 'f');
     hear_end(&terminal, 78);
-    assert_int_equal(stage_last_number(stage, log), last_ms);
+    assert_int_equal(fixture_last_number(fixture, log), last_ms);
     close_terminal(&terminal);
 }
 
-static void a_waiting_job_stops_and_goes_on(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    pid_t holder =
-        STAGE_START(stage, "run", "x", "--owner", "holder", "--", stage_actor(), "hold", ready);
-    const char *done = stage_path(stage, "done");
+static void a_waiting_job_stops_and_continues(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    pid_t holder = FIXTURE_START(fixture, "run", "x", "--owner", "holder", "--", fixture_child(),
+                                 "hold", ready);
+    const char *done = fixture_path(fixture, "done");
 
-    stage_await(ready);
+    fixture_await(ready);
     struct terminal terminal = OPEN_TERMINAL("run", "x", "--", "sh", "-c", "echo 1 >$0", done);
     char shown[256];
     size_t size = 0;
-    /* stderr is a terminal here: it says by itself what it waits for. */
+    /* stderr is a terminal here, so lk prints its blockers without -v. */
     do {
         ssize_t more = read(terminal.master, shown + size, sizeof shown - 1 - size);
         assert_true(more > 0);
@@ -329,177 +329,180 @@ static void a_waiting_job_stops_and_goes_on(void **state) {
         shown[size] = '\0';
     } while (strstr(shown, "x is held by holder") == NULL);
     type(&terminal, "\x1a");
-    stage_await_stopped(hear_stop(&terminal));
+    fixture_await_stopped(hear_stop(&terminal));
     order(&terminal, 'f');
     kill(holder, SIGTERM);
-    assert_int_equal(stage_end(stage, holder), 128 + SIGTERM);
+    assert_int_equal(fixture_end(fixture, holder), 128 + SIGTERM);
     hear_end(&terminal, 0);
-    assert_true(stage_exists(done));
+    assert_true(fixture_exists(done));
     close_terminal(&terminal);
 }
 
-static void an_orphan_that_reads_is_hung_up(void **state) {
-    struct stage *stage = *state;
-    const char *log = stage_path(stage, "cleanup");
-    const char *cleanup = stage_text(stage, "echo $LK_EXIT >%s", log);
+static void an_orphan_that_reads_is_sent_sighup(void **state) {
+    struct fixture *fixture = *state;
+    const char *log = fixture_path(fixture, "cleanup");
+    const char *cleanup = fixture_text(fixture, "echo $LK_EXIT >%s", log);
     struct terminal terminal =
         OPEN_FORGETFUL_TERMINAL("run", "x", "--cleanup", cleanup, "--", "sh", "-c", reader,
-                                stage_path(stage, "ready"), stage_path(stage, "typed"));
+                                fixture_path(fixture, "ready"), fixture_path(fixture, "typed"));
 
-    assert_int_equal(stage_await(log), 128 + SIGHUP);
+    assert_int_equal(fixture_await(log), 128 + SIGHUP);
     close_terminal(&terminal);
 }
 
 /* ---- without a terminal ---------------------------------------------------------------------- */
 
-static void a_stop_reaches_both(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *got = stage_path(stage, "got");
-    pid_t run = STAGE_START(stage, "run", "x", "--", stage_actor(), "report", ready, got, "43");
-    pid_t command = (pid_t)stage_await(ready);
+static void a_stop_signal_stops_lk_and_the_command(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *got = fixture_path(fixture, "got");
+    pid_t run =
+        FIXTURE_START(fixture, "run", "x", "--", fixture_child(), "report", ready, got, "43");
+    pid_t command = (pid_t)fixture_await(ready);
 
     kill(run, SIGTSTP);
-    stage_await_stopped(command);
-    stage_await_stopped(run);
+    fixture_await_stopped(command);
+    fixture_await_stopped(run);
     kill(run, SIGCONT);
     kill(run, SIGUSR1);
-    assert_int_equal(stage_end(stage, run), 43);
-    assert_int_equal(stage_await(got), SIGUSR1);
+    assert_int_equal(fixture_end(fixture, run), 43);
+    assert_int_equal(fixture_await(got), SIGUSR1);
 }
 
-static void a_command_is_told_once_to_go_on(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *got = stage_path(stage, "got");
-    pid_t run = STAGE_START(stage, "run", "x", "--", stage_actor(), "count", ready, got);
-    pid_t command = (pid_t)stage_await(ready);
+static void a_command_receives_sigcont_once(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *got = fixture_path(fixture, "got");
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--", fixture_child(), "count", ready, got);
+    pid_t command = (pid_t)fixture_await(ready);
 
     for (int round = 0; round < 5; round++) {
         kill(run, SIGTSTP);
-        stage_await_stopped(command);
-        stage_await_stopped(run);
+        fixture_await_stopped(command);
+        fixture_await_stopped(run);
         kill(run, SIGCONT);
-        stage_await_asleep(command);
-        stage_await_asleep(run);
+        fixture_await_asleep(command);
+        fixture_await_asleep(run);
     }
     kill(run, SIGUSR1);
-    assert_int_equal(stage_end(stage, run), 0);
-    assert_int_equal(stage_await(got), 5);
+    assert_int_equal(fixture_end(fixture, run), 0);
+    assert_int_equal(fixture_await(got), 5);
 }
 
-/* It renews all the time, in a thread: stopped in the middle it would keep everybody out. */
-static void who_stops_keeps_nobody_from_the_store(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    pid_t holder =
-        STAGE_START(stage, "run", "x", "--owner", "holder", "--", stage_actor(), "hold", ready);
+/* A thread renews all the time: stopped in a transaction, it would block all other processes. */
+static void a_stopped_lk_does_not_hold_the_lock_of_the_store(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    pid_t holder = FIXTURE_START(fixture, "run", "x", "--owner", "holder", "--", fixture_child(),
+                                 "hold", ready);
 
-    stage_await(ready);
-    pid_t waiter = STAGE_START(stage, "run", "x", "--ttl", "50ms", "--", "true");
-    store_await_requests(stage, 2);
+    fixture_await(ready);
+    pid_t waiter = FIXTURE_START(fixture, "run", "x", "--ttl", "50ms", "--", "true");
+    store_await_requests(fixture, 2);
     for (int round = 0; round < 40; round++) {
         kill(waiter, SIGTSTP);
-        stage_await_stopped(waiter);
-        assert_true(store_is_free(stage, STAGE_BOUND_MS));
+        fixture_await_stopped(waiter);
+        assert_true(store_is_unlocked(fixture, FIXTURE_BOUND_MS));
         kill(waiter, SIGCONT);
-        stage_breathe();
+        fixture_pause();
     }
     kill(waiter, SIGTERM);
-    assert_int_equal(stage_end(stage, waiter), 128 + SIGTERM);
+    assert_int_equal(fixture_end(fixture, waiter), 128 + SIGTERM);
     kill(holder, SIGTERM);
-    assert_int_equal(stage_end(stage, holder), 128 + SIGTERM);
+    assert_int_equal(fixture_end(fixture, holder), 128 + SIGTERM);
 }
 
-/* Its clients are in transactions nearly all the time. */
-static void what_measures_a_store_stops_and_keeps_nobody_from_it(void **state) {
-    struct stage *stage = *state;
-    /* No disk is waited for, which may take its time. */
-    const char *store = stage_text(stage, "%s?durability=relaxed", getenv("LK_STORE"));
-    pid_t bench = STAGE_START(stage, "-S", store, "bench", "--clients", "3", "--seconds", "600");
+/* Its clients are nearly always in a transaction. */
+static void a_stopped_lk_bench_does_not_hold_the_lock_of_the_store(void **state) {
+    struct fixture *fixture = *state;
+    /* Without waiting for the disk, which may be slow. */
+    const char *store = fixture_text(fixture, "%s?durability=relaxed", getenv("LK_STORE"));
+    pid_t bench =
+        FIXTURE_START(fixture, "-S", store, "bench", "--clients", "3", "--seconds", "600");
 
     for (int round = 0; round < 20; round++) {
         for (int breaths = 0; breaths < 20; breaths++) {
-            stage_breathe();
+            fixture_pause();
         }
         kill(bench, SIGTSTP);
-        stage_await_stopped(bench);
-        assert_true(store_is_free(stage, STAGE_BOUND_MS));
+        fixture_await_stopped(bench);
+        assert_true(store_is_unlocked(fixture, FIXTURE_BOUND_MS));
         kill(bench, SIGCONT);
-        stage_await_asleep(bench);
+        fixture_await_asleep(bench);
     }
     kill(bench, SIGTERM);
-    assert_int_equal(stage_end(stage, bench), STAGE_DIED + SIGTERM);
+    assert_int_equal(fixture_end(fixture, bench), FIXTURE_DIED + SIGTERM);
 }
 
-/* In an orphaned process group nobody could continue lk: it does not stop, and CMD goes on. */
+/* No shell could continue an orphaned process group: lk does not stop, and CMD goes on. */
 static void an_orphan_does_not_stop(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    const char *got = stage_path(stage, "got");
-    const char *const words[] = {"run", "x", "--", stage_actor(), "report", ready, got, "43", NULL};
-    pid_t run = stage_start_alone(stage, words);
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    const char *got = fixture_path(fixture, "got");
+    const char *const words[] = {"run", "x",  "--", fixture_child(), "report", ready,
+                                 got,   "43", NULL};
+    pid_t run = fixture_start_alone(fixture, words);
 
-    stage_await(ready);
+    fixture_await(ready);
     kill(run, SIGTSTP);
     kill(run, SIGUSR1);
-    assert_int_equal(stage_end(stage, run), 43);
-    assert_int_equal(stage_await(got), SIGUSR1);
+    assert_int_equal(fixture_end(fixture, run), 43);
+    assert_int_equal(fixture_await(got), SIGUSR1);
 }
 
-static void who_does_not_stop_is_stopped(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    pid_t run =
-        STAGE_START(stage, "run", "x", "--", "sh", "-c",
-                    stage_text(stage, "trap '' TSTP; exec %s hold %s", stage_actor(), ready));
-    pid_t command = (pid_t)stage_await(ready);
+static void a_command_that_ignores_sigtstp_is_stopped_by_sigstop(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    pid_t run = FIXTURE_START(
+        fixture, "run", "x", "--", "sh", "-c",
+        fixture_text(fixture, "trap '' TSTP; exec %s hold %s", fixture_child(), ready));
+    pid_t command = (pid_t)fixture_await(ready);
 
     kill(run, SIGTSTP);
-    stage_await_stopped(command);
-    stage_await_stopped(run);
+    fixture_await_stopped(command);
+    fixture_await_stopped(run);
     kill(run, SIGCONT);
     kill(run, SIGTERM);
-    assert_int_equal(stage_end(stage, run), 128 + SIGTERM);
+    assert_int_equal(fixture_end(fixture, run), 128 + SIGTERM);
 }
 
-static void a_command_stopped_by_somebody_keeps_its_lease(void **state) {
-    struct stage *stage = *state;
-    const char *ready = stage_path(stage, "ready");
-    pid_t run = STAGE_START(stage, "run", "x", "--ttl", "4s", "--", stage_actor(), "report", ready,
-                            stage_path(stage, "got"), "0");
-    pid_t command = (pid_t)stage_await(ready);
+static void a_command_stopped_by_another_process_keeps_its_lease(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", fixture_child(), "report",
+                              ready, fixture_path(fixture, "got"), "0");
+    pid_t command = (pid_t)fixture_await(ready);
 
     kill(command, SIGSTOP);
-    stage_await_stopped(command);
-    int64_t until_ms = stage_now_ms() + 6000; /* well behind the first deadline */
-    while (stage_now_ms() < until_ms) {
-        assert_int_equal(STAGE_RUN(stage, "run", "x", "--try", "-q", "--", "true"), 75);
+    fixture_await_stopped(command);
+    int64_t until_ms = fixture_now_ms() + 6000; /* well after the first deadline */
+    while (fixture_now_ms() < until_ms) {
+        assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--try", "-q", "--", "true"), 75);
     }
     kill(command, SIGCONT);
     kill(run, SIGTERM);
-    assert_int_equal(stage_end(stage, run), 0);
+    assert_int_equal(fixture_end(fixture, run), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
-        STORY(the_command_can_read_what_is_typed),
-        STORY(an_interrupt_reaches_the_command_once),
-        STORY(a_stopped_job_goes_on_in_front),
-        STORY(a_job_in_the_background_leaves_the_terminal_alone),
-        STORY(a_job_stopped_without_a_word_leaves_the_terminal_alone),
-        STORY(what_reads_in_the_background_stops_until_it_is_in_front),
-        STORY(a_job_stopped_past_its_deadline_does_not_go_on),
-        STORY(a_waiting_job_stops_and_goes_on),
-        STORY(a_stop_reaches_both),
-        STORY(a_command_is_told_once_to_go_on),
-        STORY(who_stops_keeps_nobody_from_the_store),
-        STORY(what_measures_a_store_stops_and_keeps_nobody_from_it),
-        STORY(an_orphan_does_not_stop),
-        STORY(an_orphan_that_reads_is_hung_up),
-        STORY(who_does_not_stop_is_stopped),
-        STORY(a_command_stopped_by_somebody_keeps_its_lease),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+        TEST(the_command_can_read_what_is_typed),
+        TEST(the_command_receives_an_interrupt_once),
+        TEST(a_stopped_job_continues_in_the_foreground),
+        TEST(a_background_job_does_not_take_the_terminal),
+        TEST(a_job_stopped_by_sigstop_does_not_take_the_terminal),
+        TEST(a_background_job_that_reads_stops_until_it_is_in_the_foreground),
+        TEST(a_job_stopped_beyond_its_deadline_does_not_continue),
+        TEST(a_waiting_job_stops_and_continues),
+        TEST(a_stop_signal_stops_lk_and_the_command),
+        TEST(a_command_receives_sigcont_once),
+        TEST(a_stopped_lk_does_not_hold_the_lock_of_the_store),
+        TEST(a_stopped_lk_bench_does_not_hold_the_lock_of_the_store),
+        TEST(an_orphan_does_not_stop),
+        TEST(an_orphan_that_reads_is_sent_sighup),
+        TEST(a_command_that_ignores_sigtstp_is_stopped_by_sigstop),
+        TEST(a_command_stopped_by_another_process_keeps_its_lease),
     };
     return cmocka_run_group_tests_name("run: job control", tests, NULL, NULL);
 }

@@ -18,48 +18,48 @@
 #include "server/core/core.h"
 #include "server/store/store.h"
 
-struct scene {
+struct fixture {
     char directory[128];
     char url[160];
     struct lk_storage *storage;
 };
 
-static lk_outcome open_keeper(struct scene *scene, lk_error *error) {
-    const struct lk_store_sqlite_options options = {.directory = scene->directory,
+static lk_outcome open_keeper(struct fixture *fixture, lk_error *error) {
+    const struct lk_store_sqlite_options options = {.directory = fixture->directory,
                                                     .is_relaxed = true};
 
-    return lk_store_sqlite_open(&options, &scene->storage, error);
+    return lk_store_sqlite_open(&options, &fixture->storage, error);
 }
 
 static int begin(void **state) {
-    struct scene *scene = calloc(1, sizeof *scene);
+    struct fixture *fixture = calloc(1, sizeof *fixture);
     const char *temporary = getenv("TMPDIR");
 
-    (void)snprintf(scene->directory, sizeof scene->directory, "%s/lk-store-XXXXXX",
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "%s/lk-store-XXXXXX",
                    temporary != NULL ? temporary : "/tmp");
-    if (mkdtemp(scene->directory) == NULL) {
+    if (mkdtemp(fixture->directory) == NULL) {
         return -1;
     }
-    (void)snprintf(scene->url, sizeof scene->url, "sqlite:%s/locks.db", scene->directory);
-    *state = scene;
-    return open_keeper(scene, NULL) == LK_OK ? 0 : -1;
+    (void)snprintf(fixture->url, sizeof fixture->url, "sqlite:%s/locks.db", fixture->directory);
+    *state = fixture;
+    return open_keeper(fixture, NULL) == LK_OK ? 0 : -1;
 }
 
 static int end(void **state) {
     static const char *const names[] = {"locks.db", "locks.db-wal", "locks.db-shm",
                                         "locks.db-served"};
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     char path[200];
 
-    if (scene->storage != NULL) {
-        scene->storage->ops->close(scene->storage);
+    if (fixture->storage != NULL) {
+        fixture->storage->ops->close(fixture->storage);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", scene->directory, names[i]);
+        (void)snprintf(path, sizeof path, "%s/%s", fixture->directory, names[i]);
         (void)unlink(path);
     }
-    (void)rmdir(scene->directory);
-    free(scene);
+    (void)rmdir(fixture->directory);
+    free(fixture);
     return 0;
 }
 
@@ -75,14 +75,14 @@ static lk_outcome ask_embedded(lk_store *store, lk_error *error) {
 /* ---- who may change the file ----------------------------------------------------------------- */
 
 static void while_it_is_served_others_only_read(void **state) {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     lk_store *store = NULL;
     lk_listing *listing = NULL;
     lk_error error;
 
-    assert_int_equal(scene->storage->ops->announce(scene->storage, "lk://127.0.0.1:7420", NULL),
+    assert_int_equal(fixture->storage->ops->announce(fixture->storage, "lk://127.0.0.1:7420", NULL),
                      LK_OK);
-    assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
+    assert_int_equal(lk_open(fixture->url, &store, NULL), LK_OK);
     assert_int_equal(lk_list(store, NULL, &listing, NULL), LK_OK);
     lk_listing_free(listing);
     assert_int_equal(ask_embedded(store, &error), LK_DENIED);
@@ -91,24 +91,24 @@ static void while_it_is_served_others_only_read(void **state) {
 }
 
 static void whoever_had_it_open_is_kept_out_too(void **state) {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     lk_store *store = NULL;
 
-    scene->storage->ops->close(scene->storage);
-    scene->storage = NULL;
-    assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
+    fixture->storage->ops->close(fixture->storage);
+    fixture->storage = NULL;
+    assert_int_equal(lk_open(fixture->url, &store, NULL), LK_OK);
     assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
-    assert_int_equal(open_keeper(scene, NULL), LK_OK);
+    assert_int_equal(open_keeper(fixture, NULL), LK_OK);
     assert_int_equal(ask_embedded(store, NULL), LK_DENIED);
-    scene->storage->ops->close(scene->storage);
-    scene->storage = NULL;
+    fixture->storage->ops->close(fixture->storage);
+    fixture->storage = NULL;
     assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
     lk_close(store);
 }
 
 static void a_second_service_is_refused(void **state) {
-    struct scene *scene = *state;
-    struct scene other = *scene;
+    struct fixture *fixture = *state;
+    struct fixture other = *fixture;
     lk_error error;
 
     assert_int_equal(open_keeper(&other, &error), LK_DENIED);
@@ -117,40 +117,40 @@ static void a_second_service_is_refused(void **state) {
 
 /* Its mark is in the file still, and keeps nobody out. */
 static void a_service_that_died_keeps_nobody_out(void **state) {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     lk_store *store = NULL;
     int status = 0;
     pid_t child;
 
-    scene->storage->ops->close(scene->storage);
-    scene->storage = NULL;
+    fixture->storage->ops->close(fixture->storage);
+    fixture->storage = NULL;
     child = fork();
     if (child == 0) {
-        _exit(open_keeper(scene, NULL) == LK_OK ? 0 : 1); /* and closes nothing */
+        _exit(open_keeper(fixture, NULL) == LK_OK ? 0 : 1); /* and closes nothing */
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(lk_open(scene->url, &store, NULL), LK_OK);
+    assert_int_equal(lk_open(fixture->url, &store, NULL), LK_OK);
     assert_int_equal(ask_embedded(store, NULL), LK_GRANTED);
     lk_close(store);
-    assert_int_equal(open_keeper(scene, NULL), LK_OK);
+    assert_int_equal(open_keeper(fixture, NULL), LK_OK);
 }
 
 /* ---- restarts -------------------------------------------------------------------------------- */
 
-static int64_t loaded_deadline(struct scene *scene, const struct lk_times *times) {
+static int64_t loaded_deadline(struct fixture *fixture, const struct lk_times *times) {
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_core_snapshot *snapshot = NULL;
     int64_t deadline_us;
 
-    assert_int_equal(scene->storage->ops->load(scene->storage, &config, times, &snapshot, NULL),
+    assert_int_equal(fixture->storage->ops->load(fixture->storage, &config, times, &snapshot, NULL),
                      LK_OK);
     deadline_us = lk_model_next_deadline(snapshot->model);
     lk_core_snapshot_free(snapshot);
     return deadline_us;
 }
 
-static void write_lease(struct scene *scene, struct lk_times times, int64_t ttl_ms) {
+static void write_lease(struct fixture *fixture, struct lk_times times, int64_t ttl_ms) {
     struct lk_record record = {.id = 7,
                                .owner = lk_slice_of("somebody"),
                                .state = LK_STATE_HELD,
@@ -163,12 +163,10 @@ static void write_lease(struct scene *scene, struct lk_times times, int64_t ttl_
     struct lk_batch batch = {.number = 1, .times = times, .first = &row, .row_count = 1};
 
     (void)lk_path_parse(lk_slice_of("db/t1"), &record.parts[0].path, NULL);
-    row.request = (struct lk_row_request){
-        .record = &record,
-        .expires_unix_us = times.wall_us + ttl_ms * 1000,
-        .has_parts = true,
-    };
-    assert_int_equal(scene->storage->ops->write(scene->storage, &batch, NULL), LK_OK);
+    row.request.record = &record;
+    row.request.expires_unix_us = times.wall_us + ttl_ms * 1000;
+    row.request.has_parts = true;
+    assert_int_equal(fixture->storage->ops->write(fixture->storage, &batch, NULL), LK_OK);
 }
 
 static struct lk_times later(struct lk_times times, int64_t by_ms) {
@@ -179,30 +177,30 @@ static struct lk_times later(struct lk_times times, int64_t by_ms) {
 
 /* R11: once until the next renewal. */
 static void a_restart_gives_grace_once(void **state) {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
     struct lk_times second = later(times, 9000);
     struct lk_times third = later(times, 18000);
 
-    write_lease(scene, times, 10000);
-    assert_int_equal(loaded_deadline(scene, &second), second.now_us + 10000000);
-    assert_int_equal(loaded_deadline(scene, &third), second.now_us + 10000000);
-    write_lease(scene, third, 10000); /* renewed */
+    write_lease(fixture, times, 10000);
+    assert_int_equal(loaded_deadline(fixture, &second), second.now_us + 10000000);
+    assert_int_equal(loaded_deadline(fixture, &third), second.now_us + 10000000);
+    write_lease(fixture, third, 10000); /* renewed */
     third = later(third, 5000);
-    assert_int_equal(loaded_deadline(scene, &third), third.now_us + 10000000);
+    assert_int_equal(loaded_deadline(fixture, &third), third.now_us + 10000000);
 }
 
 static void a_restart_shortens_nothing(void **state) {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
     struct lk_times second = later(times, 5000);
 
-    write_lease(scene, times, 3600000);
-    assert_int_equal(loaded_deadline(scene, &second), times.now_us + INT64_C(3600000000));
+    write_lease(fixture, times, 3600000);
+    assert_int_equal(loaded_deadline(fixture, &second), times.now_us + INT64_C(3600000000));
 }
 
 static void bounds_of_the_file_hold(void **state) {
-    struct scene *scene = *state;
+    struct fixture *fixture = *state;
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_times times = {.now_us = 1000000000, .wall_us = INT64_C(1700000000000000)};
     struct lk_core_snapshot *snapshot = NULL;
@@ -211,14 +209,14 @@ static void bounds_of_the_file_hold(void **state) {
     sqlite3 *database;
     char path[200];
 
-    (void)snprintf(path, sizeof path, "%s/locks.db", scene->directory);
+    (void)snprintf(path, sizeof path, "%s/locks.db", fixture->directory);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, "UPDATE meta SET live_max = 1", NULL, NULL, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
-    write_lease(scene, times, 10000);
-    assert_int_equal(scene->storage->ops->load(scene->storage, &config, &times, &snapshot, NULL),
-                     LK_OK);
+    write_lease(fixture, times, 10000);
+    assert_int_equal(
+        fixture->storage->ops->load(fixture->storage, &config, &times, &snapshot, NULL), LK_OK);
     (void)lk_path_parse(lk_slice_of("db/t2"), &part.path, NULL);
     command.ask = (struct lk_ask){
         .owner = lk_slice_of("another"), .parts = &part, .part_count = 1, .style = LK_TRY};

@@ -7,7 +7,7 @@
 
 struct service {
     const char *program; /* lk */
-    int is_http;         /* the door that is open; else it is that of the Redis protocol */
+    int is_http;         /* the listener that is open; else it is that of the Redis protocol */
     char socket[128];
     char directory[128]; /* where it keeps its file; empty: nowhere */
     pid_t process;       /* 0: it is down */

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "engine/engine.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "lockkeeper/lockkeeper.h"
 #include "peer.h"
 

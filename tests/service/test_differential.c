@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A service behind its RESP door beside the model (tests/histories), asked by the engine of `lk:`
- * over several connections.
+ * A service behind its RESP listener beside the model (tests/histories), asked by the engine of
+ * `lk:` over several connections.
  *
  * The service is this program once more, `test_differential SOCKET CLOCK`, linked so that all that
  * reads the clocks reads the file CLOCK instead. It is ephemeral: what it keeps is attacked
@@ -52,7 +52,7 @@ static _Atomic int64_t *map_clock(const char *path) {
         map = mmap(NULL, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     }
     if (map == MAP_FAILED) {
-        ground_fail("no clock %s", path);
+        test_die("no clock %s", path);
     }
     (void)close(descriptor);
     return map;
@@ -97,7 +97,7 @@ static void start(struct service *service) {
     char byte;
 
     if (pipe(ends) != 0) {
-        ground_fail("no pipe");
+        test_die("no pipe");
     }
     service->process = fork();
     if (service->process == 0) {
@@ -110,25 +110,25 @@ static void start(struct service *service) {
     }
     (void)close(ends[1]);
     if (service->process < 0 || read(ends[0], &byte, 1) != 1) {
-        ground_fail("the service does not begin");
+        test_die("the service does not begin");
     }
     (void)close(ends[0]);
 }
 
 static void *open_service(const struct variant *variant, struct lk_engine **ret_engines) {
     struct service *service = calloc(1, sizeof *service);
-    struct lk_patience patience = ground_patience(20000000);
+    struct lk_patience patience = test_patience(20000000);
     const char *parent = getenv("TMPDIR");
     lk_error error = {.text = ""};
 
     (void)variant;
     if (service == NULL) {
-        ground_fail("no memory for a service");
+        test_die("no memory for a service");
     }
     (void)snprintf(service->directory, sizeof service->directory, "%s/lk-service-XXXXXX",
                    parent != NULL && parent[0] != '\0' ? parent : "/tmp");
     if (mkdtemp(service->directory) == NULL) {
-        ground_fail("no directory %s", service->directory);
+        test_die("no directory %s", service->directory);
     }
     (void)snprintf(service->socket, sizeof service->socket, "unix:%s/s", service->directory);
     (void)snprintf(service->clock_path, sizeof service->clock_path, "%s/clock", service->directory);
@@ -139,7 +139,7 @@ static void *open_service(const struct variant *variant, struct lk_engine **ret_
         if (lk_engine_service_unix.open(lk_slice_of(service->socket + strlen("unix:")), &patience,
                                         &ret_engines[i], &error)
             != LK_OK) {
-            ground_fail("cannot open the service: %s", error.text);
+            test_die("cannot open the service: %s", error.text);
         }
     }
     return service;

@@ -4,7 +4,7 @@
 . "${0%/*}/harness.sh"
 
 scenario 'a minute with the service, as it is documented'
-sed -n '/^## In a minute/,/^## Doors/p' "${0%/*}/../../docs/service.md" |
+sed -n '/^## In a minute/,/^## Listeners/p' "${0%/*}/../../docs/service.md" |
     sed -n '/^```sh$/,/^```$/{/^```/!p}' >"$work/tour.sh"
 [ "$(wc -l <"$work/tour.sh")" -gt 15 ] || complain 'the tour is not found'
 mkdir "$work/bin" "$work/here"

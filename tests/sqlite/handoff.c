@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "fixture.h"
 
 enum { WAITERS = 50, WAITERS_MAX = 500, HOLD_MS = 100 };
 
@@ -24,7 +24,7 @@ struct seen {
     uint64_t token;
     int64_t granted_us;
     int64_t released_us; /* when it sent its release */
-    int64_t cpu_us;      /* from standing in line to the grant */
+    int64_t cpu_us;      /* from joining the queue to the grant */
 };
 
 static int64_t cpu_us(void) {
@@ -42,18 +42,18 @@ static void hold(void) {
 }
 
 /* One waiter: in line, byte into `ready`, granted, held, released. */
-static int wait_in_line(const struct ground *ground, int index, int ready, struct seen *seen) {
-    struct lk_engine *engine = ground_open_durable(ground->file);
-    struct lk_patience patience = ground_patience(60000000);
+static int wait_in_queue(const struct fixture *fixture, int index, int ready, struct seen *seen) {
+    struct lk_engine *engine = fixture_open_durable(fixture->file);
+    struct lk_patience patience = test_patience(60000000);
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct standing standing;
     char owner[32];
     struct lk_ask ask = {.style = LK_WAIT, .blockers_max = 1};
     int64_t begun_us;
 
     (void)snprintf(owner, sizeof owner, "waiter %d", index);
-    ground_parts_parse(&parts, "database");
+    test_parts_parse(&parts, "database");
     ask.owner = lk_slice_of(owner);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
@@ -66,7 +66,7 @@ static int wait_in_line(const struct ground *ground, int index, int ready, struc
     while (result.outcome == LK_WAITING) {
         (void)call_await(engine, &standing, lk_clock_now_us() + 15000000, NULL);
         lk_result_clear(&result);
-        patience = ground_patience(60000000);
+        patience = test_patience(60000000);
         (void)call_ask_and_stand(engine, &ask, &patience, &result, &standing);
     }
     seen->granted_us = lk_clock_now_us();
@@ -77,11 +77,11 @@ static int wait_in_line(const struct ground *ground, int index, int ready, struc
     }
     hold();
     seen->released_us = lk_clock_now_us();
-    if (ground_release(engine, owner, "database", seen->token, &result) != LK_OK) {
+    if (fixture_release(engine, owner, "database", seen->token, &result) != LK_OK) {
         return 3;
     }
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
     return 0;
 }
 
@@ -128,39 +128,38 @@ static bool judge(struct seen *seen, int count, int64_t released_us) {
 
 int main(int argument_count, char **arguments) {
     int count = argument_count > 1 ? atoi(arguments[1]) : WAITERS;
-    struct ground ground = ground_make();
-    struct lk_engine *engine = ground_open_durable(ground.file);
+    struct fixture fixture = fixture_make();
+    struct lk_engine *engine = fixture_open_durable(fixture.file);
     struct seen *seen = mmap(NULL, WAITERS_MAX * sizeof *seen, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     lk_result result = {.outcome = LK_OK};
     int64_t released_us;
-    bool all_well = true;
+    bool all_succeed = true;
     int ready[2];
 
     if (count < 1 || count > WAITERS_MAX || seen == MAP_FAILED || pipe(ready) != 0
-        || ground_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
-        ground_fail("no start");
+        || fixture_ask(engine, "first", "database", LK_TRY, 3600000, &result) != LK_GRANTED) {
+        test_die("no start");
     }
-    (void)fflush(NULL);
     for (int i = 0; i < count; i++) {
         char byte;
-        if (fork() == 0) {
-            _exit(wait_in_line(&ground, i, ready[1], &seen[i]));
+        if (test_fork() == 0) {
+            _exit(wait_in_queue(&fixture, i, ready[1], &seen[i]));
         }
         if (read(ready[0], &byte, 1) != 1) {
-            ground_fail("a waiter did not get in line");
+            test_die("a waiter did not join the queue");
         }
     }
     released_us = lk_clock_now_us();
-    all_well = ground_release(engine, "first", "database", 0, &result) == LK_OK;
-    for (int status = 0; wait(&status) > 0;) {
-        all_well = all_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    all_succeed = fixture_release(engine, "first", "database", 0, &result) == LK_OK;
+    for (int i = 0; i < count; i++) {
+        all_succeed = test_exit_status(-1) == 0 && all_succeed;
     }
-    all_well = all_well && judge(seen, count, released_us);
+    all_succeed = all_succeed && judge(seen, count, released_us);
     (void)printf("1..1\n%s 1 - %d waiters are granted in the order of their tickets\n",
-                 all_well ? "ok" : "not ok", count);
+                 all_succeed ? "ok" : "not ok", count);
     lk_result_clear(&result);
-    ground_close(engine);
-    ground_remove(&ground);
-    return all_well ? 0 : 1;
+    fixture_close(engine);
+    fixture_remove(&fixture);
+    return all_succeed ? 0 : 1;
 }

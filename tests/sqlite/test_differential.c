@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 #include "../histories/history.h"
-#include "ground.h"
+#include "fixture.h"
 
 enum { HISTORIES = 42, STEPS = 250, OVERDUE_MAX = 1000 };
 
 struct file {
-    struct ground ground;
-    struct ground_clock clock;
+    struct fixture fixture;
+    struct fixture_clock clock;
     struct lk_sqlite_options options;
     bool is_bounded;
 };
@@ -23,15 +23,15 @@ static void *open_file(const struct variant *variant, struct lk_engine **ret_eng
     struct file *file = calloc(1, sizeof *file);
 
     if (file == NULL) {
-        ground_fail("no memory for a store");
+        test_die("no memory for a store");
     }
-    file->ground = ground_make();
+    file->fixture = fixture_make();
     file->is_bounded = variant->quotas.live_max != 0;
-    ground_clock_init(&file->clock);
+    fixture_clock_init(&file->clock);
     file->options = (struct lk_sqlite_options){
         .time = &file->clock.source, .boot_id = "boot", .overdue_max = overdue_max};
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
-        ret_engines[i] = ground_open(file->ground.file, &file->options);
+        ret_engines[i] = fixture_open(file->fixture.file, &file->options);
     }
     return file;
 }
@@ -48,14 +48,14 @@ static void close_file(void *store, struct lk_engine **engines) {
     struct file *file = store;
 
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
-        ground_close(engines[i]);
+        fixture_close(engines[i]);
     }
     if (file->is_bounded /* the first ask began to count */
-        && ground_sql(file->ground.file, "SELECT requests FROM lk_request_count")
-               != ground_sql(file->ground.file, "SELECT count(*) FROM requests")) {
-        ground_fail("the count of requests is wrong");
+        && fixture_sql(file->fixture.file, "SELECT requests FROM lk_request_count")
+               != fixture_sql(file->fixture.file, "SELECT count(*) FROM requests")) {
+        test_die("the count of requests is wrong");
     }
-    ground_remove(&file->ground);
+    fixture_remove(&file->fixture);
     free(file);
 }
 
@@ -70,8 +70,8 @@ static void set_clock(void *store, struct lk_engine **engines, const struct lk_t
 static void reopen(void *store, struct lk_engine **engine) {
     struct file *file = store;
 
-    ground_close(*engine);
-    *engine = ground_open(file->ground.file, &file->options);
+    fixture_close(*engine);
+    *engine = fixture_open(file->fixture.file, &file->options);
 }
 
 static const struct store_ops eager = {

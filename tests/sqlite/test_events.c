@@ -11,22 +11,23 @@
 
 #include "engine/event.h"
 #include "engine/sqlite/store.h"
-#include "scene.h"
+#include "testcase.h"
 
 /* What has happened behind `after`; the caller frees it. */
-static struct lk_event_page *ask_events(struct scene *scene, uint64_t after) {
-    struct lk_patience patience = ground_patience(10000000);
+static struct lk_event_page *ask_events(struct testcase *testcase, uint64_t after) {
+    struct lk_patience patience = test_patience(10000000);
     const struct lk_event_query query = {.after = after, .max = 100000};
     struct lk_event_page *page = NULL;
     lk_error error;
 
     assert_int_equal(
-        scene->engine->ops->events->read(scene->engine, &query, &patience, &page, &error), LK_OK);
+        testcase->engine->ops->events->read(testcase->engine, &query, &patience, &page, &error),
+        LK_OK);
     return page;
 }
 
-static uint64_t present(struct scene *scene) {
-    struct lk_event_page *page = ask_events(scene, LK_EVENTS_FROM_NOW);
+static uint64_t present(struct testcase *testcase) {
+    struct lk_event_page *page = ask_events(testcase, LK_EVENTS_FROM_NOW);
     uint64_t last = page->last;
 
     assert_int_equal(page->count, 0);
@@ -35,47 +36,47 @@ static uint64_t present(struct scene *scene) {
 }
 
 /* One grant and one release: two events. */
-static void do_something(struct scene *scene) {
-    ground_clock_advance(&scene->clock, 1000);
-    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 60000, &scene->result),
+static void do_something(struct testcase *testcase) {
+    fixture_clock_advance(&testcase->clock, 1000);
+    assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 60000, &testcase->result),
                      LK_GRANTED);
-    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(fixture_release(testcase->engine, "A", "x", 0, &testcase->result), LK_OK);
 }
 
-static int64_t count_rows(struct scene *scene) {
-    return ground_sql(scene->ground.file, "SELECT count(*) FROM events");
+static int64_t count_rows(struct testcase *testcase) {
+    return fixture_sql(testcase->fixture.file, "SELECT count(*) FROM events");
 }
 
-static void bound_events(struct scene *scene, uint64_t events) {
-    struct lk_patience patience = ground_patience(10000000);
+static void bound_events(struct testcase *testcase, uint64_t events) {
+    struct lk_patience patience = test_patience(10000000);
     const lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                               LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, events};
     lk_error error;
 
-    assert_int_equal(scene->engine->ops->limits->set(scene->engine, &limits, &patience, &error),
-                     LK_OK);
+    assert_int_equal(
+        testcase->engine->ops->limits->set(testcase->engine, &limits, &patience, &error), LK_OK);
 }
 
 static void nobody_watches_and_nothing_is_written(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    do_something(scene);
-    assert_int_equal(count_rows(scene), 0);
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT last_event FROM meta"), 0);
+    do_something(testcase);
+    assert_int_equal(count_rows(testcase), 0);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta"), 0);
 }
 
 static void a_mark_lasts_half_a_minute(void **state) {
-    struct scene *scene = *state;
-    uint64_t last = present(scene);
+    struct testcase *testcase = *state;
+    uint64_t last = present(testcase);
     struct lk_event_page *page;
 
-    ground_clock_advance(&scene->clock, LK_WATCHED_US - 2000);
-    do_something(scene);
-    assert_int_equal(count_rows(scene), 2);
-    ground_clock_advance(&scene->clock, 2000);
-    do_something(scene);
-    assert_int_equal(count_rows(scene), 2);
-    page = ask_events(scene, last);
+    fixture_clock_advance(&testcase->clock, LK_WATCHED_US - 2000);
+    do_something(testcase);
+    assert_int_equal(count_rows(testcase), 2);
+    fixture_clock_advance(&testcase->clock, 2000);
+    do_something(testcase);
+    assert_int_equal(count_rows(testcase), 2);
+    page = ask_events(testcase, last);
     assert_int_equal(page->count, 3);
     assert_int_equal(page->events[0].kind, LK_WATCH_GRANTED);
     assert_int_equal(page->events[1].kind, LK_WATCH_RELEASED);
@@ -84,15 +85,15 @@ static void a_mark_lasts_half_a_minute(void **state) {
 }
 
 static void who_asks_again_keeps_the_mark(void **state) {
-    struct scene *scene = *state;
-    uint64_t last = present(scene);
+    struct testcase *testcase = *state;
+    uint64_t last = present(testcase);
 
     for (int i = 0; i < 10; i++) {
         struct lk_event_page *page;
 
-        ground_clock_advance(&scene->clock, LK_WATCHED_US - LK_WATCHED_LEAST_US);
-        do_something(scene);
-        page = ask_events(scene, last);
+        fixture_clock_advance(&testcase->clock, LK_WATCHED_US - LK_WATCHED_LEAST_US);
+        do_something(testcase);
+        page = ask_events(testcase, last);
         assert_int_equal(page->count, 2);
         last = page->last;
         lk_event_page_free(page);
@@ -100,38 +101,38 @@ static void who_asks_again_keeps_the_mark(void **state) {
 }
 
 static void a_mark_of_another_boot_is_none(void **state) {
-    struct scene *scene = *state;
-    uint64_t last = present(scene);
+    struct testcase *testcase = *state;
+    uint64_t last = present(testcase);
     struct lk_event_page *page;
 
-    scene_restart(scene, "second", 0);
-    do_something(scene);
-    assert_int_equal(count_rows(scene), 0);
-    page = ask_events(scene, last);
+    testcase_restart(testcase, "second", 0);
+    do_something(testcase);
+    assert_int_equal(count_rows(testcase), 0);
+    page = ask_events(testcase, last);
     assert_int_equal(page->count, 1);
     assert_int_equal(page->events[0].kind, LK_WATCH_GAP);
     lk_event_page_free(page);
 }
 
 static void a_mark_too_far_ahead_is_none(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    (void)ground_sql(scene->ground.file, "UPDATE meta SET watched_until_us = 1 << 60");
-    do_something(scene);
-    assert_int_equal(count_rows(scene), 0);
+    (void)fixture_sql(testcase->fixture.file, "UPDATE meta SET watched_until_us = 1 << 60");
+    do_something(testcase);
+    assert_int_equal(count_rows(testcase), 0);
 }
 
 static void the_last_ones_are_kept(void **state) {
-    struct scene *scene = *state;
-    uint64_t last = present(scene);
+    struct testcase *testcase = *state;
+    uint64_t last = present(testcase);
     struct lk_event_page *page;
 
-    bound_events(scene, 5);
+    bound_events(testcase, 5);
     for (int i = 0; i < 10; i++) {
-        do_something(scene);
+        do_something(testcase);
     }
-    assert_int_equal(count_rows(scene), 5);
-    page = ask_events(scene, last);
+    assert_int_equal(count_rows(testcase), 5);
+    page = ask_events(testcase, last);
     assert_int_equal(page->count, 6);
     assert_int_equal(page->events[0].kind, LK_WATCH_GAP);
     assert_int_equal(page->events[0].sequence + 1, page->events[1].sequence);
@@ -140,46 +141,46 @@ static void the_last_ones_are_kept(void **state) {
 
 /* Lowered far, it is reached step by step. */
 static void a_lower_bound_is_reached_in_time(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    bound_events(scene, 1000);
+    bound_events(testcase, 1000);
     for (int i = 0; i < 50; i++) {
-        do_something(scene);
+        do_something(testcase);
     }
-    assert_int_equal(count_rows(scene), 100);
-    bound_events(scene, 10);
+    assert_int_equal(count_rows(testcase), 100);
+    bound_events(testcase, 10);
     for (int i = 0; i < 50; i++) {
-        do_something(scene);
+        do_something(testcase);
     }
-    assert_int_equal(count_rows(scene), 10);
+    assert_int_equal(count_rows(testcase), 10);
 }
 
 static void a_bound_keeps_them_without_a_watch(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     uint64_t last;
 
-    bound_events(scene, 5);
-    ground_clock_advance(&scene->clock, INT64_C(3600000000));
-    do_something(scene);
-    assert_int_equal(count_rows(scene), 2);
-    last = (uint64_t)ground_sql(scene->ground.file, "SELECT last_event FROM meta");
-    bound_events(scene, 0);
-    do_something(scene);
-    assert_true(count_rows(scene) <= 2); /* now and then somebody sweeps what nobody keeps */
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT last_event FROM meta"), last);
-    assert_int_equal(present(scene), last + 1); /* whoever has seen the last finds a hole */
+    bound_events(testcase, 5);
+    fixture_clock_advance(&testcase->clock, INT64_C(3600000000));
+    do_something(testcase);
+    assert_int_equal(count_rows(testcase), 2);
+    last = (uint64_t)fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta");
+    bound_events(testcase, 0);
+    do_something(testcase);
+    assert_true(count_rows(testcase) <= 2); /* now and then somebody sweeps what nobody keeps */
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta"), last);
+    assert_int_equal(present(testcase), last + 1); /* whoever has seen the last finds a hole */
 }
 
 static void they_are_forgotten_when_nobody_watches(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    (void)present(scene);
-    do_something(scene);
-    ground_clock_advance(&scene->clock, LK_WATCHED_US + LK_SQLITE_EVENTS_LINGER_US);
-    for (int i = 0; i < 400 && count_rows(scene) > 0; i++) {
-        do_something(scene);
+    (void)present(testcase);
+    do_something(testcase);
+    fixture_clock_advance(&testcase->clock, LK_WATCHED_US + LK_SQLITE_EVENTS_LINGER_US);
+    for (int i = 0; i < 400 && count_rows(testcase) > 0; i++) {
+        do_something(testcase);
     }
-    assert_int_equal(count_rows(scene), 0);
+    assert_int_equal(count_rows(testcase), 0);
 }
 
 static void rows_are_hostile_until_read(void **state) {
@@ -198,39 +199,39 @@ static void rows_are_hostile_until_read(void **state) {
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct lk_patience patience = ground_patience(10000000);
+        struct lk_patience patience = test_patience(10000000);
         const struct lk_event_query query = {.after = 1, .max = 10};
         struct lk_event_page *page = NULL;
-        struct scene *scene;
+        struct testcase *testcase;
         lk_error error;
 
-        assert_int_equal(scene_setup(state), 0);
-        scene = *state;
-        (void)present(scene);
-        do_something(scene);
-        (void)ground_sql(scene->ground.file, rows[i]);
+        assert_int_equal(testcase_setup(state), 0);
+        testcase = *state;
+        (void)present(testcase);
+        do_something(testcase);
+        (void)fixture_sql(testcase->fixture.file, rows[i]);
         assert_int_equal(
-            scene->engine->ops->events->read(scene->engine, &query, &patience, &page, &error),
+            testcase->engine->ops->events->read(testcase->engine, &query, &patience, &page, &error),
             LK_UNAVAILABLE);
         assert_non_null(strstr(error.text, "event "));
-        do_something(scene); /* and nobody else is hurt */
-        assert_int_equal(scene_teardown(state), 0);
+        do_something(testcase); /* and nobody else is hurt */
+        assert_int_equal(testcase_teardown(state), 0);
     }
 }
 
 static void numbers_without_end_do_no_harm(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    (void)present(scene);
-    do_something(scene);
-    (void)ground_sql(scene->ground.file,
-                     "UPDATE events SET sequence = -sequence, at_unix_us = -1 << 62");
-    (void)ground_sql(scene->ground.file, "UPDATE meta SET last_event = -5, events_max = -1");
-    lk_event_page_free(ask_events(scene, 1));
-    do_something(scene);
+    (void)present(testcase);
+    do_something(testcase);
+    (void)fixture_sql(testcase->fixture.file,
+                      "UPDATE events SET sequence = -sequence, at_unix_us = -1 << 62");
+    (void)fixture_sql(testcase->fixture.file, "UPDATE meta SET last_event = -5, events_max = -1");
+    lk_event_page_free(ask_events(testcase, 1));
+    do_something(testcase);
 }
 
-#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, scene_setup, scene_teardown)
+#define ON_FILE(test) cmocka_unit_test_setup_teardown(test, testcase_setup, testcase_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -13,65 +13,40 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ground.h"
-#include "sql/service_lock.h"
+#include "engine/sqlite/service_lock.h"
+#include "fixture.h"
 
 enum { NOBODY = 65534 };
 
 static lk_outcome try_open(const char *rest) {
     lk_error error;
 
-    return ground_try_open(rest, &lk_sqlite_options_default, &error);
+    return fixture_try_open(rest, &lk_sqlite_options_default, &error);
 }
 
 /* Runs `body` in a child as an ordinary user, who may not do all; its result must be 0. */
-static void as_nobody(const struct ground *ground, int (*body)(const struct ground *ground)) {
-    int status = 0;
+static void as_nobody(const struct fixture *fixture, int (*body)(const struct fixture *fixture)) {
     pid_t child;
 
-    (void)fflush(NULL);
-    child = fork();
+    child = test_fork();
     if (child == 0) {
         if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
             _exit(100);
         }
-        _exit(body(ground));
+        _exit(body(fixture));
     }
     assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static int setup(void **state) {
-    struct ground *ground = malloc(sizeof *ground);
-
-    if (ground == NULL) {
-        return 1;
-    }
-    *ground = ground_make();
-    *state = ground;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct ground *ground = *state;
-
-    (void)chmod(ground->directory, 0700);
-    ground_remove(ground);
-    free(ground);
-    return 0;
+    assert_int_equal(test_exit_status(child), 0);
 }
 
 /* ---- rights ---------------------------------------------------------------------------------- */
 
-static int expect_denied(const struct ground *ground) {
+static int expect_denied(const struct fixture *fixture) {
     lk_error error;
-    lk_outcome outcome = ground_try_open(ground->file, &lk_sqlite_options_default, &error);
+    lk_outcome outcome = fixture_try_open(fixture->file, &lk_sqlite_options_default, &error);
 
     if (outcome != LK_DENIED || error.text[0] == '\0') {
         (void)fprintf(stderr, "%s: %s\n", lk_outcome_name(outcome), error.text);
@@ -81,27 +56,27 @@ static int expect_denied(const struct ground *ground) {
 }
 
 static void a_file_that_may_not_be_written_is_denied(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(chmod(ground->directory, 0777), 0);
-    assert_int_equal(chmod(ground->file, 0444), 0);
-    as_nobody(ground, expect_denied);
-    assert_int_equal(chmod(ground->file, 0000), 0);
-    as_nobody(ground, expect_denied);
-    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), 0);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(chmod(fixture->directory, 0777), 0);
+    assert_int_equal(chmod(fixture->file, 0444), 0);
+    as_nobody(fixture, expect_denied);
+    assert_int_equal(chmod(fixture->file, 0000), 0);
+    as_nobody(fixture, expect_denied);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), 0);
 }
 
 static void a_directory_that_may_not_be_written_is_denied(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
 
-    assert_int_equal(chmod(ground->directory, 0555), 0);
-    as_nobody(ground, expect_denied); /* no file can be made */
-    assert_int_equal(chmod(ground->directory, 0700), 0);
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(chmod(ground->file, 0666), 0);
-    assert_int_equal(chmod(ground->directory, 0555), 0);
-    as_nobody(ground, expect_denied); /* no log can be made beside it */
+    assert_int_equal(chmod(fixture->directory, 0555), 0);
+    as_nobody(fixture, expect_denied); /* no file can be made */
+    assert_int_equal(chmod(fixture->directory, 0700), 0);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(chmod(fixture->file, 0666), 0);
+    assert_int_equal(chmod(fixture->directory, 0555), 0);
+    as_nobody(fixture, expect_denied); /* no log can be made beside it */
 }
 
 /* ---- a full disk ----------------------------------------------------------------------------- */
@@ -116,7 +91,7 @@ static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
     for (int i = 0; i < 100000; i++) {
         char path[200];
         (void)snprintf(path, sizeof path, FILL_PATH, 7, i);
-        *ret_outcome = ground_ask(engine, "A", path, LK_TRY, 0, &result);
+        *ret_outcome = fixture_ask(engine, "A", path, LK_TRY, 0, &result);
         if (*ret_outcome != LK_GRANTED) {
             break;
         }
@@ -130,9 +105,9 @@ static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
 }
 
 static void a_full_file_is_unavailable_and_keeps_what_it_has(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     struct lk_sqlite_options options = {.overdue_max = 64, .page_max = 40};
-    struct lk_engine *engine = ground_open(ground->file, &options);
+    struct lk_engine *engine = fixture_open(fixture->file, &options);
     lk_result result = {.outcome = LK_OK};
     lk_outcome outcome = LK_OK;
     char path[200];
@@ -140,24 +115,24 @@ static void a_full_file_is_unavailable_and_keeps_what_it_has(void **state) {
 
     assert_true(granted > 0);
     assert_int_equal(outcome, LK_UNAVAILABLE);
-    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), granted);
-    assert_int_equal(ground_sql(ground->file, "SELECT integrity_check = 'ok'"
-                                              " FROM pragma_integrity_check"),
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), granted);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT integrity_check = 'ok'"
+                                                " FROM pragma_integrity_check"),
                      1);
     /* What is there can still be ended, and makes room. */
     for (int i = 0; i < granted; i++) {
         (void)snprintf(path, sizeof path, FILL_PATH, 7, i);
-        assert_int_equal(ground_release(engine, "A", path, 0, &result), LK_OK);
+        assert_int_equal(fixture_release(engine, "A", path, 0, &result), LK_OK);
     }
-    assert_int_equal(ground_ask(engine, "A", path, LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(fixture_ask(engine, "A", path, LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* The system refuses to let any file grow further, as a full disk does. */
-static int fill_limited(const struct ground *ground) {
+static int fill_limited(const struct fixture *fixture) {
     struct rlimit limit = {.rlim_cur = 256 * 1024, .rlim_max = 256 * 1024};
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_outcome outcome = LK_OK;
     int granted;
 
@@ -170,57 +145,57 @@ static int fill_limited(const struct ground *ground) {
         return 2;
     }
     /* Another look at the file, by a connection without that bound in its way. */
-    if (ground_sql(ground->file, "SELECT count(*) FROM requests") != granted) {
+    if (fixture_sql(fixture->file, "SELECT count(*) FROM requests") != granted) {
         return 3;
     }
     return 0;
 }
 
 static void a_disk_that_refuses_is_unavailable(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
     struct lk_engine *engine;
 
-    assert_int_equal(chmod(ground->directory, 0777), 0);
-    as_nobody(ground, fill_limited);
-    engine = ground_open(ground->file, &lk_sqlite_options_default);
-    assert_int_equal(ground_ask(engine, "B", "y", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(chmod(fixture->directory, 0777), 0);
+    as_nobody(fixture, fill_limited);
+    engine = fixture_open(fixture->file, &lk_sqlite_options_default);
+    assert_int_equal(fixture_ask(engine, "B", "y", LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* ---- a file that goes away, a process that forks --------------------------------------------- */
 
 static void a_deleted_file_is_unavailable(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct fixture *fixture = *state;
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
 
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    assert_int_equal(unlink(ground->file), 0);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNAVAILABLE);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(unlink(fixture->file), 0);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNAVAILABLE);
     assert_non_null(strstr(result.error, "open it again"));
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* What locks are on is the inode of -shm, and what is committed is in -wal. */
 static void a_file_taken_from_beside_is_unavailable(void **state) {
     static const char *const suffixes[] = {"-wal", "-shm"};
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
 
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+        struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
         char path[PATH_MAX];
-        (void)snprintf(path, sizeof path, "%s%s", ground->file, suffixes[i]);
-        assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+        (void)snprintf(path, sizeof path, "%s%s", fixture->file, suffixes[i]);
+        assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(ground_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
+        assert_int_equal(fixture_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
         assert_non_null(strstr(result.error, "open it again"));
         assert_int_equal(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0, 1);
-        assert_int_equal(ground_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
-        ground_close(engine);
+        assert_int_equal(fixture_ask(engine, "A", "y", LK_TRY, 0, &result), LK_UNAVAILABLE);
+        fixture_close(engine);
         (void)unlink(path);
     }
     lk_result_clear(&result);
@@ -228,52 +203,48 @@ static void a_file_taken_from_beside_is_unavailable(void **state) {
 
 /* With a relative path of its own, SQLite's and the service's lock have to be found again. */
 static void a_service_is_seen_from_any_directory(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
     char former[PATH_MAX];
     char link_path[PATH_MAX];
     struct lk_engine *engine;
     int lock = -1;
 
-    assert_int_equal(try_open(ground->file), LK_OK);
+    assert_int_equal(try_open(fixture->file), LK_OK);
     assert_non_null(getcwd(former, sizeof former));
-    (void)snprintf(link_path, sizeof link_path, "%s/link", ground->directory);
-    assert_int_equal(symlink(ground->file, link_path), 0);
-    assert_int_equal(chdir(ground->directory), 0);
-    engine = ground_open("link", &lk_sqlite_options_default);
+    (void)snprintf(link_path, sizeof link_path, "%s/link", fixture->directory);
+    assert_int_equal(symlink(fixture->file, link_path), 0);
+    assert_int_equal(chdir(fixture->directory), 0);
+    engine = fixture_open("link", &lk_sqlite_options_default);
     assert_int_equal(chdir("/"), 0);
-    assert_int_equal(lk_sql_service_lock_lock(link_path, &lock), 0);
-    (void)ground_sql(ground->file, "UPDATE meta SET served = 'lk://here'");
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_DENIED);
-    assert_int_equal(ground_sql(ground->file, "SELECT served = 'lk://here' FROM meta"), 1);
+    assert_int_equal(lk_sqlite_service_lock_take(link_path, &lock), 0);
+    (void)fixture_sql(fixture->file, "UPDATE meta SET served = 'lk://here'");
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_DENIED);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT served = 'lk://here' FROM meta"), 1);
     assert_int_equal(close(lock), 0);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
     assert_int_equal(chdir(former), 0);
 }
 
 static void a_child_of_fork_is_told(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct fixture *fixture = *state;
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
-    int status = 0;
     pid_t child;
 
-    (void)fflush(NULL);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    child = fork();
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    child = test_fork();
     if (child == 0) {
-        lk_outcome outcome = ground_ask(engine, "A", "x", LK_TRY, 0, &result);
-        ground_close(engine); /* harmless */
+        lk_outcome outcome = fixture_ask(engine, "A", "x", LK_TRY, 0, &result);
+        fixture_close(engine); /* harmless */
         _exit(outcome == LK_INTERNAL ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(test_exit_status(child), 0);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 static void signal_other(int pipe_end) {
@@ -288,7 +259,7 @@ static void await_other(int pipe_end) {
 
 static bool try_path(struct lk_engine *engine, const char *owner, const char *path) {
     lk_result result = {.outcome = LK_OK};
-    lk_outcome outcome = ground_ask(engine, owner, path, LK_TRY, 0, &result);
+    lk_outcome outcome = fixture_ask(engine, owner, path, LK_TRY, 0, &result);
 
     lk_result_clear(&result);
     return outcome == LK_GRANTED;
@@ -299,39 +270,34 @@ static bool try_path(struct lk_engine *engine, const char *owner, const char *pa
  * were the child without, the log would go with the parent, and with it what the child is granted.
  */
 static void a_child_of_fork_opens_it_anew(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct fixture *fixture = *state;
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     int to_child[2];
     int to_parent[2];
-    int status = 0;
     pid_t child;
 
     assert_int_equal(pipe(to_child), 0);
     assert_int_equal(pipe(to_parent), 0);
-    (void)fflush(NULL);
     assert_true(try_path(engine, "parent", "x"));
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
-        struct lk_engine *own = ground_open(ground->file, &lk_sqlite_options_default);
+        struct lk_engine *own = fixture_open(fixture->file, &lk_sqlite_options_default);
         bool is_right = !try_path(own, "child", "x") && try_path(own, "child", "y");
         signal_other(to_parent[1]);
         await_other(to_child[0]);
         is_right = is_right && try_path(own, "child", "z");
-        ground_close(own);
-        ground_close(engine); /* harmless, again */
+        fixture_close(own);
+        fixture_close(engine); /* harmless, again */
         _exit(is_right ? 0 : 1);
     }
     await_other(to_parent[0]);
-    ground_close(engine);
-    engine = ground_open(ground->file, &lk_sqlite_options_default);
+    fixture_close(engine);
+    engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     assert_false(try_path(engine, "other", "y"));
     signal_other(to_child[1]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(test_exit_status(child), 0);
     assert_false(try_path(engine, "other", "z"));
-    ground_close(engine);
+    fixture_close(engine);
     for (size_t i = 0; i < 2; i++) {
         (void)close(to_child[i]);
         (void)close(to_parent[i]);
@@ -348,8 +314,8 @@ static void *keep_asking(void *context) {
     lk_result result = {.outcome = LK_OK};
 
     while (!atomic_load(&busy->is_over)) {
-        (void)ground_ask(busy->engine, "busy", "b", LK_TRY, 0, &result);
-        (void)ground_release(busy->engine, "busy", "b", 0, &result);
+        (void)fixture_ask(busy->engine, "busy", "b", LK_TRY, 0, &result);
+        (void)fixture_release(busy->engine, "busy", "b", 0, &result);
     }
     lk_result_clear(&result);
     return NULL;
@@ -357,34 +323,29 @@ static void *keep_asking(void *context) {
 
 /* At whatever moment another thread's transaction is forked. */
 static void a_child_of_fork_inherits_no_transaction(void **state) {
-    struct ground *ground = *state;
-    struct busy busy = {.engine = ground_open(ground->file, &lk_sqlite_options_default)};
-    unsigned forks = ground_scaled(100);
+    struct fixture *fixture = *state;
+    struct busy busy = {.engine = fixture_open(fixture->file, &lk_sqlite_options_default)};
+    unsigned forks = test_scaled(100);
     pthread_t thread;
 
     assert_int_equal(pthread_create(&thread, NULL, keep_asking, &busy), 0);
     for (unsigned i = 0; i < forks; i++) {
-        int status = 0;
         pid_t child;
-        (void)fflush(NULL);
-        child = fork();
-        assert_true(child >= 0);
+        child = test_fork();
         if (child == 0) {
-            _exit(try_path(ground_open(ground->file, &lk_sqlite_options_default), "child",
+            _exit(try_path(fixture_open(fixture->file, &lk_sqlite_options_default), "child",
                            "c?limit=1000000")
                       ? 0
                       : 1);
         }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(test_exit_status(child), 0);
     }
     atomic_store(&busy.is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    ground_close(busy.engine);
+    fixture_close(busy.engine);
 }
 
-#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

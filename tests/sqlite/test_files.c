@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "engine/sqlite/address.h"
-#include "ground.h"
+#include "fixture.h"
 #include "sql/format.h"
 
 enum { CONTENT_MAX = 256 * 1024, RACERS = 50, NO_RIGHT = 100 };
@@ -51,40 +50,21 @@ static void read_file(const char *path, struct content *ret_content) {
 static lk_outcome try_open(const char *rest) {
     lk_error error;
 
-    return ground_try_open(rest, &lk_sqlite_options_default, &error);
+    return fixture_try_open(rest, &lk_sqlite_options_default, &error);
 }
 
 /* Opening `path` ends so, and leaves the file and its directory as they were. */
-static void assert_refused_untouched(const struct ground *ground, lk_outcome expected) {
+static void assert_refused_untouched(const struct fixture *fixture, lk_outcome expected) {
     static struct content before;
     static struct content after;
-    size_t files = ground_count_files(ground);
+    size_t files = fixture_count_files(fixture);
 
-    read_file(ground->file, &before);
-    assert_int_equal(try_open(ground->file), expected);
-    read_file(ground->file, &after);
+    read_file(fixture->file, &before);
+    assert_int_equal(try_open(fixture->file), expected);
+    read_file(fixture->file, &after);
     assert_int_equal(before.size, after.size);
     assert_memory_equal(before.bytes, after.bytes, before.size);
-    assert_int_equal(ground_count_files(ground), files);
-}
-
-static int setup(void **state) {
-    struct ground *ground = malloc(sizeof *ground);
-
-    if (ground == NULL) {
-        return 1;
-    }
-    *ground = ground_make();
-    *state = ground;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct ground *ground = *state;
-
-    ground_remove(ground);
-    free(ground);
-    return 0;
+    assert_int_equal(fixture_count_files(fixture), files);
 }
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
@@ -114,13 +94,13 @@ static void urls_are_checked(void **state) {
 }
 
 static void durability_is_full_unless_relaxed(void **state) {
-    struct ground *ground = *state;
-    struct lk_patience patience = ground_patience(10000000);
+    struct fixture *fixture = *state;
+    struct lk_patience patience = test_patience(10000000);
     struct lk_engine *engine = NULL;
     lk_report *report = NULL;
     lk_error error;
 
-    assert_int_equal(lk_sqlite_open(lk_slice_of(ground->file), &lk_sqlite_options_default,
+    assert_int_equal(lk_sqlite_open(lk_slice_of(fixture->file), &lk_sqlite_options_default,
                                     &patience, &engine, &error),
                      LK_OK);
     assert_int_equal(engine->ops->examine(engine, &patience, &report, &error), LK_OK);
@@ -128,13 +108,13 @@ static void durability_is_full_unless_relaxed(void **state) {
     assert_non_null(strstr(report->text, "journal mode: wal"));
     assert_string_equal(report->warnings, "");
     lk_report_free(report);
-    ground_close(engine);
+    fixture_close(engine);
 
-    engine = ground_open(ground->file, &lk_sqlite_options_default);
+    engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     assert_int_equal(engine->ops->examine(engine, &patience, &report, &error), LK_OK);
     assert_non_null(strstr(report->text, "durability: relaxed"));
     lk_report_free(report);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 static void network_file_systems_are_known(void **state) {
@@ -152,62 +132,63 @@ static void network_file_systems_are_known(void **state) {
 
 static void a_new_file_is_its_owners_alone(void **state) {
     static const char *const suffixes[] = {"", "-wal", "-shm"};
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     mode_t mask = umask(0);
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
 
     (void)umask(mask);
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char path[PATH_MAX];
         struct stat status;
-        (void)snprintf(path, sizeof path, "%s%s", ground->file, suffixes[i]);
+        (void)snprintf(path, sizeof path, "%s%s", fixture->file, suffixes[i]);
         assert_int_equal(stat(path, &status), 0);
         assert_int_equal(status.st_mode & 0777, 0600);
     }
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 static void an_empty_file_becomes_a_store(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
 
-    write_file(ground->file, "", 0);
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(ground_sql(ground->file, "PRAGMA application_id"), 1280012402);
+    write_file(fixture->file, "", 0);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(fixture_sql(fixture->file, "PRAGMA application_id"), 1280012402);
 }
 
 static void a_missing_directory_is_invalid(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     char rest[PATH_MAX];
     lk_error error;
 
-    (void)snprintf(rest, sizeof rest, "%s/none/locks.db", ground->directory);
-    assert_int_equal(ground_try_open(rest, &lk_sqlite_options_default, &error), LK_INVALID);
+    (void)snprintf(rest, sizeof rest, "%s/none/locks.db", fixture->directory);
+    assert_int_equal(fixture_try_open(rest, &lk_sqlite_options_default, &error), LK_INVALID);
     assert_non_null(strstr(error.text, "make it first"));
-    assert_int_equal(ground_count_files(ground), 0);
+    assert_int_equal(fixture_count_files(fixture), 0);
 }
 
 static void a_directory_is_no_file(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
 
-    assert_int_equal(try_open(ground->directory), LK_INVALID);
-    assert_int_equal(ground_count_files(ground), 0);
+    assert_int_equal(try_open(fixture->directory), LK_INVALID);
+    assert_int_equal(fixture_count_files(fixture), 0);
 }
 
 static void a_link_to_nothing_is_invalid(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     lk_error error;
 
-    assert_int_equal(symlink("none.db", ground->file), 0);
-    assert_int_equal(ground_try_open(ground->file, &lk_sqlite_options_default, &error), LK_INVALID);
+    assert_int_equal(symlink("none.db", fixture->file), 0);
+    assert_int_equal(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error),
+                     LK_INVALID);
     assert_non_null(strstr(error.text, "link"));
-    assert_int_equal(ground_count_files(ground), 1);
+    assert_int_equal(fixture_count_files(fixture), 1);
 }
 
 /* Makes directories below, until a file in the last has a whole path of `size` bytes. */
-static void make_long_path(const struct ground *ground, size_t size, char path[PATH_MAX]) {
+static void make_long_path(const struct fixture *fixture, size_t size, char path[PATH_MAX]) {
     char whole[PATH_MAX];
 
-    assert_non_null(realpath(ground->directory, whole));
+    assert_non_null(realpath(fixture->directory, whole));
     (void)snprintf(path, PATH_MAX, "%s", whole);
     while (size - strlen(path) > 200) {
         (void)snprintf(path + strlen(path), PATH_MAX - strlen(path), "/%0100d", 0);
@@ -217,66 +198,61 @@ static void make_long_path(const struct ground *ground, size_t size, char path[P
                    (int)(size - strlen(path)) - 1, 0);
 }
 
-static void remove_long_path(const struct ground *ground, char path[PATH_MAX]) {
+static void remove_long_path(const struct fixture *fixture, char path[PATH_MAX]) {
     char whole[PATH_MAX];
 
-    assert_non_null(realpath(ground->directory, whole));
+    assert_non_null(realpath(fixture->directory, whole));
     (void)unlink(path);
     for (*strrchr(path, '/') = '\0'; strcmp(path, whole) != 0; *strrchr(path, '/') = '\0') {
         assert_int_equal(rmdir(path), 0);
     }
-    assert_int_equal(ground_count_files(ground), 0);
+    assert_int_equal(fixture_count_files(fixture), 0);
 }
 
 /* SQLite knows paths of 512 bytes, those of a journal among them. */
 static void a_path_too_long_is_invalid(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     char path[PATH_MAX];
     lk_error error;
 
-    make_long_path(ground, 504, path);
+    make_long_path(fixture, 504, path);
     assert_int_equal(try_open(path), LK_OK);
-    remove_long_path(ground, path);
-    make_long_path(ground, 505, path);
-    assert_int_equal(ground_try_open(path, &lk_sqlite_options_default, &error), LK_INVALID);
+    remove_long_path(fixture, path);
+    make_long_path(fixture, 505, path);
+    assert_int_equal(fixture_try_open(path, &lk_sqlite_options_default, &error), LK_INVALID);
     assert_non_null(strstr(error.text, "504 bytes"));
     assert_int_equal(access(path, F_OK), -1);
-    remove_long_path(ground, path);
+    remove_long_path(fixture, path);
 }
 
 /* All at once, from nothing: each must find a whole store, and all the same one. */
 static void many_make_it_at_once(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     int gate[2];
     lk_result result = {.outcome = LK_OK};
     struct lk_engine *engine;
 
-    (void)fflush(NULL);
     assert_int_equal(pipe(gate), 0);
     for (int i = 0; i < RACERS; i++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
+        pid_t child = test_fork();
         if (child == 0) {
             char owner[32];
             char byte;
             (void)close(gate[1]);
             (void)read(gate[0], &byte, 1); /* until the parent closes its end */
             (void)snprintf(owner, sizeof owner, "racer %d", i);
-            engine = ground_open(ground->file, &lk_sqlite_options_default);
-            _exit(ground_ask(engine, owner, "x?limit=50", LK_TRY, 0, &result) == LK_GRANTED ? 0
-                                                                                            : 1);
+            engine = fixture_open(fixture->file, &lk_sqlite_options_default);
+            _exit(fixture_ask(engine, owner, "x?limit=50", LK_TRY, 0, &result) == LK_GRANTED ? 0
+                                                                                             : 1);
         }
     }
     (void)close(gate[0]);
     (void)close(gate[1]);
     for (int i = 0; i < RACERS; i++) {
-        int status = 0;
-        assert_true(wait(&status) > 0);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(test_exit_status(-1), 0);
     }
-    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM requests"), RACERS);
-    assert_int_equal(ground_sql(ground->file, "SELECT count(*) FROM meta"), 1);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), RACERS);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM meta"), 1);
 }
 
 /*
@@ -290,64 +266,61 @@ static void a_death_while_making_is_repaired(void **state) {
         0,    0,    0,    0,    0,    0,    2,    0,    /* pages before: none; sector: 512 */
         0,    0,    0x10, 0,                            /* page: 4096 */
     };
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     static struct content content;
     char path[PATH_MAX];
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    read_file(ground->file, &content);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    read_file(fixture->file, &content);
     /* The mode of a file that is being made is not yet the write-ahead log. */
     content.bytes[18] = content.bytes[19] = 1;
-    write_file(ground->file, content.bytes, 4096);
-    (void)snprintf(path, sizeof path, "%s-journal", ground->file);
+    write_file(fixture->file, content.bytes, 4096);
+    (void)snprintf(path, sizeof path, "%s-journal", fixture->file);
     write_file(path, journal, sizeof journal);
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(ground_sql(ground->file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), LK_SQL_FORMAT);
     assert_int_equal(access(path, F_OK), -1);
 }
 
 /* ---- refusing -------------------------------------------------------------------------------- */
 
 static void garbage_is_refused(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     static char garbage[10000];
     struct lk_random random = {1};
 
     for (size_t i = 0; i < sizeof garbage; i++) {
         garbage[i] = (char)lk_random_next(&random);
     }
-    write_file(ground->file, garbage, sizeof garbage);
-    assert_refused_untouched(ground, LK_INVALID);
-    write_file(ground->file, "x", 1);
-    assert_refused_untouched(ground, LK_INVALID);
-    write_file(ground->file, "SQLite format 3", 16); /* and no more */
-    assert_refused_untouched(ground, LK_INVALID);
+    write_file(fixture->file, garbage, sizeof garbage);
+    assert_refused_untouched(fixture, LK_INVALID);
+    write_file(fixture->file, "x", 1);
+    assert_refused_untouched(fixture, LK_INVALID);
+    write_file(fixture->file, "SQLite format 3", 16); /* and no more */
+    assert_refused_untouched(fixture, LK_INVALID);
 }
 
 static void a_foreign_database_is_refused(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
 
-    (void)ground_sql(ground->file, "CREATE TABLE requests (id INTEGER PRIMARY KEY)");
-    assert_refused_untouched(ground, LK_INVALID);
-    (void)ground_sql(ground->file, "PRAGMA application_id = 7");
-    (void)ground_sql(ground->file, "PRAGMA journal_mode = WAL");
-    assert_refused_untouched(ground, LK_INVALID);
+    (void)fixture_sql(fixture->file, "CREATE TABLE requests (id INTEGER PRIMARY KEY)");
+    assert_refused_untouched(fixture, LK_INVALID);
+    (void)fixture_sql(fixture->file, "PRAGMA application_id = 7");
+    (void)fixture_sql(fixture->file, "PRAGMA journal_mode = WAL");
+    assert_refused_untouched(fixture, LK_INVALID);
 }
 
 /* With a journal beside it that any reader would roll back. */
 static void a_foreign_database_in_trouble_is_left_alone(void **state) {
-    struct ground *ground = *state;
-    int status = 0;
+    struct fixture *fixture = *state;
     pid_t child;
 
-    (void)fflush(NULL);
-    (void)ground_sql(ground->file, "CREATE TABLE mine (id INTEGER PRIMARY KEY)");
-    child = fork();
-    assert_true(child >= 0);
+    (void)fixture_sql(fixture->file, "CREATE TABLE mine (id INTEGER PRIMARY KEY)");
+    child = test_fork();
     if (child == 0) {
         sqlite3 *handle = NULL;
-        if (sqlite3_open(ground->file, &handle) != SQLITE_OK
+        if (sqlite3_open(fixture->file, &handle) != SQLITE_OK
             || sqlite3_exec(handle, "BEGIN IMMEDIATE; INSERT INTO mine VALUES (1)", NULL, NULL,
                             NULL)
                    != SQLITE_OK) {
@@ -356,56 +329,55 @@ static void a_foreign_database_in_trouble_is_left_alone(void **state) {
         (void)sqlite3_db_cacheflush(handle);
         (void)raise(SIGKILL);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(ground_count_files(ground), 2);
-    assert_refused_untouched(ground, LK_INVALID);
+    assert_int_equal(test_exit_status(child), 128 + SIGKILL);
+    assert_int_equal(fixture_count_files(fixture), 2);
+    assert_refused_untouched(fixture, LK_INVALID);
 }
 
 /* By each name there would be another log, and another store. */
 static void a_second_name_is_refused(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct fixture *fixture = *state;
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
     char other[PATH_MAX];
     lk_error error;
 
-    (void)snprintf(other, sizeof other, "%s/other", ground->directory);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    assert_int_equal(link(ground->file, other), 0);
-    assert_int_equal(ground_try_open(other, &lk_sqlite_options_default, &error), LK_INVALID);
+    (void)snprintf(other, sizeof other, "%s/other", fixture->directory);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(link(fixture->file, other), 0);
+    assert_int_equal(fixture_try_open(other, &lk_sqlite_options_default, &error), LK_INVALID);
     assert_non_null(strstr(error.text, "hard links"));
     assert_int_equal(unlink(other), 0);
-    assert_int_equal(symlink(ground->file, other), 0); /* SQLite follows these */
-    struct lk_engine *same = ground_open(other, &lk_sqlite_options_default);
-    assert_int_equal(ground_ask(same, "B", "x", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(symlink(fixture->file, other), 0); /* SQLite follows these */
+    struct lk_engine *same = fixture_open(other, &lk_sqlite_options_default);
+    assert_int_equal(fixture_ask(same, "B", "x", LK_TRY, 0, &result), LK_BUSY);
     lk_result_clear(&result);
-    ground_close(same);
-    ground_close(engine);
+    fixture_close(same);
+    fixture_close(engine);
 }
 
-static int expect_mount_refused(const struct ground *ground) {
+static int expect_mount_refused(const struct fixture *fixture) {
     char alone[PATH_MAX];
     lk_error error;
 
-    (void)snprintf(alone, sizeof alone, "%s/alone", ground->directory);
+    (void)snprintf(alone, sizeof alone, "%s/alone", fixture->directory);
     write_file(alone, "", 0);
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
         return NO_RIGHT;
     }
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
-        || mount(ground->file, alone, NULL, MS_BIND, NULL) != 0) {
+        || mount(fixture->file, alone, NULL, MS_BIND, NULL) != 0) {
         return NO_RIGHT;
     }
-    return ground_try_open(alone, &lk_sqlite_options_default, &error) == LK_INVALID
+    return fixture_try_open(alone, &lk_sqlite_options_default, &error) == LK_INVALID
                    && strstr(error.text, "mount its directory") != NULL
                ? 0
                : 1;
 }
 
-static int expect_shifted_clock_refused(const struct ground *ground) {
+static int expect_shifted_clock_refused(const struct fixture *fixture) {
     static const char shift[] = "boottime 1000 0";
     lk_error error;
-    int status = 0;
     int offsets;
     pid_t child;
 
@@ -416,35 +388,33 @@ static int expect_shifted_clock_refused(const struct ground *ground) {
     if (offsets < 0 || write(offsets, shift, sizeof shift - 1) != (ssize_t)sizeof shift - 1) {
         return NO_RIGHT;
     }
-    child = fork(); /* the clock is the next process's */
+    child = test_fork(); /* only a new process sees the shifted clock */
     if (child == 0) {
-        _exit(ground_try_open(ground->file, &lk_sqlite_options_default, &error) == LK_UNSUPPORTED
+        _exit(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error) == LK_UNSUPPORTED
                       && strstr(error.text, "time namespace") != NULL
                   ? 0
                   : 1);
     }
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    return test_exit_status(child);
 }
 
-/* Runs `body` in a child, which may take namespaces of its own; its result must be 0. */
-static void in_namespace(const struct ground *ground, int (*body)(const struct ground *ground)) {
-    int status = 0;
+/* Runs `body` in a child process, which may create namespaces; it must return 0. */
+static void in_namespace(const struct fixture *fixture,
+                         int (*body)(const struct fixture *fixture)) {
     pid_t child;
+    int status;
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    (void)fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    child = test_fork();
     if (child == 0) {
-        _exit(body(ground));
+        _exit(body(fixture));
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == NO_RIGHT) {
+    status = test_exit_status(child);
+    if (status == NO_RIGHT) {
         print_message("no right to a namespace here\n");
         skip();
     }
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(status, 0);
 }
 
 static void a_clock_of_its_own_is_refused(void **state) {
@@ -457,47 +427,47 @@ static void a_file_mounted_by_itself_is_refused(void **state) {
 }
 
 static void a_newer_format_is_refused_unless_it_lets_us(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     lk_error error;
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    (void)ground_sql(ground->file, "UPDATE meta SET format = 9, writable_from = 9");
-    assert_int_equal(ground_try_open(ground->file, &lk_sqlite_options_default, &error),
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    (void)fixture_sql(fixture->file, "UPDATE meta SET format = 9, writable_from = 9");
+    assert_int_equal(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error),
                      LK_UNSUPPORTED);
     assert_non_null(strstr(error.text, "format 9"));
-    (void)ground_sql(ground->file, "UPDATE meta SET writable_from = 1");
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(ground_sql(ground->file, "SELECT format FROM meta"), 9);
+    (void)fixture_sql(fixture->file, "UPDATE meta SET writable_from = 1");
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), 9);
 }
 
 /* Somebody's newer program migrates the file while we have it open. */
 static void a_newer_format_is_noticed_while_open(void **state) {
-    struct ground *ground = *state;
-    struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
+    struct fixture *fixture = *state;
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
 
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    (void)ground_sql(ground->file, "UPDATE meta SET format = 9, writable_from = 9");
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNSUPPORTED);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    (void)fixture_sql(fixture->file, "UPDATE meta SET format = 9, writable_from = 9");
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNSUPPORTED);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 static void steps_lead_from_an_older_format(void **state) {
     static const char *const steps[] = {
         NULL, "ALTER TABLE audit ADD COLUMN one INTEGER NOT NULL DEFAULT 1",
         "ALTER TABLE audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     struct lk_sql sql;
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(lk_sql_open(&sql, ground->file, SQLITE_OPEN_READWRITE), SQLITE_OK);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(lk_sql_open(&sql, fixture->file, SQLITE_OPEN_READWRITE), SQLITE_OK);
     assert_int_equal(lk_sql_begin_write(&sql), SQLITE_OK);
     assert_int_equal(lk_sql_format_migrate(&sql, steps, 1, 3), SQLITE_OK);
     assert_int_equal(lk_sql_commit(&sql), SQLITE_OK);
     lk_sql_close(&sql);
-    assert_int_equal(ground_sql(ground->file, "SELECT format FROM meta"), 3);
-    assert_int_equal(ground_sql(ground->file, "SELECT count(one) + count(two) FROM audit"), 0);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), 3);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(one) + count(two) FROM audit"), 0);
 }
 
 static void impossible_rows_are_named(void **state) {
@@ -510,48 +480,48 @@ static void impossible_rows_are_named(void **state) {
         "UPDATE parts SET path = 'x', units = 9999999999",
         "UPDATE parts SET request = request + 1",
     };
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
 
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
-        struct lk_engine *engine = ground_open(ground->file, &lk_sqlite_options_default);
-        struct lk_patience patience = ground_patience(10000000);
+        struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
+        struct lk_patience patience = test_patience(10000000);
         lk_listing *listing = NULL;
         lk_error error;
-        assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-        (void)ground_sql(ground->file, damages[i]);
+        assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+        (void)fixture_sql(fixture->file, damages[i]);
         assert_int_equal(engine->ops->list(engine, NULL, &patience, &listing, &error),
                          LK_UNAVAILABLE);
         assert_non_null(strstr(error.text, "request "));
-        ground_close(engine);
-        (void)ground_sql(ground->file, "DELETE FROM requests");
-        (void)ground_sql(ground->file, "DELETE FROM parts");
+        fixture_close(engine);
+        (void)fixture_sql(fixture->file, "DELETE FROM requests");
+        (void)fixture_sql(fixture->file, "DELETE FROM parts");
     }
     lk_result_clear(&result);
 }
 
 static void a_damaged_file_is_unavailable(void **state) {
-    struct ground *ground = *state;
+    struct fixture *fixture = *state;
     struct stat status;
     static char noise[4096];
     lk_error error;
     int file;
 
-    assert_int_equal(try_open(ground->file), LK_OK);
-    assert_int_equal(stat(ground->file, &status), 0);
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(stat(fixture->file, &status), 0);
     memset(noise, 0x5a, sizeof noise);
-    file = open(ground->file, O_WRONLY | O_CLOEXEC);
+    file = open(fixture->file, O_WRONLY | O_CLOEXEC);
     assert_true(file >= 0);
     for (off_t at = 4096; at < status.st_size; at += 4096) {
         assert_int_equal(pwrite(file, noise, sizeof noise, at), (ssize_t)sizeof noise);
     }
     assert_int_equal(close(file), 0);
-    assert_int_equal(ground_try_open(ground->file, &lk_sqlite_options_default, &error),
+    assert_int_equal(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error),
                      LK_UNAVAILABLE);
     assert_non_null(strstr(error.text, "damaged"));
 }
 
-#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

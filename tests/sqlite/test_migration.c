@@ -7,22 +7,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "engine/event.h"
+#include "fixture.h"
 #include "format_1.sql.h"
 #include "format_2.sql.h"
 #include "format_3.sql.h"
-#include "ground.h"
 #include "sql/format.h"
 #include "store_2.sql.h"
 #include "store_4.sql.h"
 
 enum { RACERS = 12 };
 
-/* On ground_clock_init()'s clocks: A holds x and waits nowhere, B waits for it, C gave y back. */
+/* On fixture_clock_init()'s clocks: A holds x and waits nowhere, B waits for it, C gave y back. */
 static const char rows[] =
     "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor, sweep_root)"
     " VALUES (1, 1, 1, 'first', 77, '');"
@@ -58,9 +57,9 @@ static const char rows_3[] =
     "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor, sweep_root)"
     " VALUES (1, 3, 3, 'first', 77, '');";
 
-struct scene {
-    struct ground ground;
-    struct ground_clock clock;
+struct testcase {
+    struct fixture fixture;
+    struct fixture_clock clock;
     struct lk_sqlite_options options;
 };
 
@@ -69,26 +68,26 @@ static void run(const char *file, const char *text) {
 
     if (sqlite3_open(file, &handle) != SQLITE_OK
         || sqlite3_exec(handle, text, NULL, NULL, NULL) != SQLITE_OK) {
-        ground_fail("%s: %s", file, sqlite3_errmsg(handle));
+        test_die("%s: %s", file, sqlite3_errmsg(handle));
     }
     (void)sqlite3_close(handle);
 }
 
 static int set_up(void **state, const char *tables, const char *content) {
-    struct scene *scene = calloc(1, sizeof *scene);
+    struct testcase *testcase = calloc(1, sizeof *testcase);
 
-    if (scene == NULL) {
+    if (testcase == NULL) {
         return 1;
     }
-    scene->ground = ground_make();
-    ground_clock_init(&scene->clock);
-    scene->options = lk_sqlite_options_default;
-    scene->options.time = &scene->clock.source;
-    scene->options.boot_id = "first";
-    run(scene->ground.file, tables);
-    run(scene->ground.file, content);
-    run(scene->ground.file, "PRAGMA journal_mode = WAL");
-    *state = scene;
+    testcase->fixture = fixture_make();
+    fixture_clock_init(&testcase->clock);
+    testcase->options = lk_sqlite_options_default;
+    testcase->options.time = &testcase->clock.source;
+    testcase->options.boot_id = "first";
+    run(testcase->fixture.file, tables);
+    run(testcase->fixture.file, content);
+    run(testcase->fixture.file, "PRAGMA journal_mode = WAL");
+    *state = testcase;
     return 0;
 }
 
@@ -109,8 +108,8 @@ static int set_up_store(void **state, const char *content) {
     int failed = set_up(state, content, "");
 
     if (failed == 0) {
-        struct scene *scene = *state;
-        scene->clock.wall_us = INT64_C(1795261884000000) + INT64_C(120000000);
+        struct testcase *testcase = *state;
+        testcase->clock.wall_us = INT64_C(1795261884000000) + INT64_C(120000000);
     }
     return failed;
 }
@@ -124,115 +123,115 @@ static int set_up_store_4(void **state) {
 }
 
 static int teardown(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    ground_remove(&scene->ground);
-    free(scene);
+    fixture_remove(&testcase->fixture);
+    free(testcase);
     return 0;
 }
 
 static void nothing_is_lost(void **state) {
-    struct scene *scene = *state;
-    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
-    struct lk_patience patience = ground_patience(1000000);
-    const char *file = scene->ground.file;
+    struct testcase *testcase = *state;
+    struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
+    struct lk_patience patience = test_patience(1000000);
+    const char *file = testcase->fixture.file;
     lk_result result = {.outcome = LK_OK};
     lk_audit *audit = NULL;
     lk_error error;
 
-    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
-    assert_int_equal(ground_sql(file, "SELECT draw_floor FROM meta"), 77);
-    assert_int_equal(ground_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(file, "SELECT draw_floor FROM meta"), 77);
+    assert_int_equal(fixture_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(result.position, 2);
-    assert_int_equal(ground_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
-    assert_int_equal(ground_release(engine, "A", "x", 1699999999000000, &result), LK_OK);
-    assert_int_equal(ground_ask(engine, "B", "x z?limit=3&units=2", LK_TRY, 0, &result),
+    assert_int_equal(fixture_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    assert_int_equal(fixture_release(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    assert_int_equal(fixture_ask(engine, "B", "x z?limit=3&units=2", LK_TRY, 0, &result),
                      LK_GRANTED);
     assert_true(result.token > 1699999999000001);
-    assert_int_equal(ground_release(engine, "C", "y", 5, &result), LK_OK);
+    assert_int_equal(fixture_release(engine, "C", "y", 5, &result), LK_OK);
     assert_int_equal(engine->ops->audit(engine, NULL, &patience, &audit, &error), LK_OK);
     assert_int_equal(audit->count, 1);
     lk_audit_free(audit);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 static void what_is_new_works(void **state) {
-    struct scene *scene = *state;
-    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
-    const char *file = scene->ground.file;
+    struct testcase *testcase = *state;
+    struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
+    const char *file = testcase->fixture.file;
     lk_claim_info *claim = NULL;
 
     /* A program of format 1 may write to the file until there is what it would leave behind. */
-    assert_int_equal(ground_sql(file, "SELECT writable_from FROM meta"), 1);
-    assert_int_equal(ground_put(engine, "y", lk_slice_of("value")), LK_OK);
-    assert_int_equal(ground_push(engine, "q", "1", lk_slice_of("work"), 0, ""), LK_OK);
-    assert_int_equal(ground_sql(file, "SELECT writable_from FROM meta"), 2);
-    assert_int_equal(ground_take(engine, "q", "w", 0, &claim, NULL), LK_GRANTED);
-    assert_int_equal(ground_finish(engine, claim, LK_FINISH_DONE, 0), LK_OK);
+    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM meta"), 1);
+    assert_int_equal(fixture_put(engine, "y", lk_slice_of("value")), LK_OK);
+    assert_int_equal(fixture_push(engine, "q", "1", lk_slice_of("work"), 0, ""), LK_OK);
+    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM meta"), 2);
+    assert_int_equal(fixture_take(engine, "q", "w", 0, &claim, NULL), LK_GRANTED);
+    assert_int_equal(fixture_finish(engine, claim, LK_FINISH_DONE, 0), LK_OK);
     lk_claim_free(claim);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 static void values_and_work_go_on(void **state) {
-    struct scene *scene = *state;
-    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
+    struct testcase *testcase = *state;
+    struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
     const lk_claim_info claim = {
         .queue = (char *)"q", .id = (char *)"1", .owner = (char *)"W", .token = 1699999999000001};
-    lk_value *value = ground_get(engine, "x");
+    lk_value *value = fixture_get(engine, "x");
     lk_result result = {.outcome = LK_OK};
 
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
     assert_non_null(value);
     assert_string_equal(value->bytes, "a value");
     assert_true(value->in_doubt);
     lk_value_free(value);
-    assert_int_equal(ground_finish(engine, &claim, LK_FINISH_DONE, 0), LK_OK);
-    assert_int_equal(ground_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
+    assert_int_equal(fixture_finish(engine, &claim, LK_FINISH_DONE, 0), LK_OK);
+    assert_int_equal(fixture_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* A holds x, B waits for it and z, V holds v and has asked for its value, W works on q/1. */
 static void a_former_programs_store_goes_on(void **state) {
-    struct scene *scene = *state;
-    const char *file = scene->ground.file;
-    int64_t live_max = ground_sql(file, "SELECT format FROM meta") == 4 ? 50 : 0;
-    struct lk_engine *engine = ground_open(file, &scene->options);
-    struct lk_patience patience = ground_patience(1000000);
-    int64_t draw = ground_sql(file, "SELECT max(last_draw) FROM roots");
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+    int64_t live_max = fixture_sql(file, "SELECT format FROM meta") == 4 ? 50 : 0;
+    struct lk_engine *engine = fixture_open(file, &testcase->options);
+    struct lk_patience patience = test_patience(1000000);
+    int64_t draw = fixture_sql(file, "SELECT max(last_draw) FROM roots");
     lk_result result = {.outcome = LK_OK};
     lk_audit *audit = NULL;
     lk_value *value;
     lk_error error;
 
-    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
-    assert_int_equal(ground_sql(file, "SELECT live_max FROM meta"), live_max);
-    assert_int_equal(ground_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(file, "SELECT live_max FROM meta"), live_max);
+    assert_int_equal(fixture_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(result.position, 2);
-    assert_int_equal(ground_release(engine, "A", "x", 0, &result), LK_OK);
-    assert_int_equal(ground_ask(engine, "B", "x z?limit=3&units=2", LK_TRY, 0, &result),
+    assert_int_equal(fixture_release(engine, "A", "x", 0, &result), LK_OK);
+    assert_int_equal(fixture_ask(engine, "B", "x z?limit=3&units=2", LK_TRY, 0, &result),
                      LK_GRANTED);
     assert_true(result.token > (uint64_t)draw);
-    value = ground_get(engine, "w");
+    value = fixture_get(engine, "w");
     assert_non_null(value);
     assert_int_equal(value->size, strlen("a value"));
     lk_value_free(value);
-    assert_int_equal(ground_sql(file, "SELECT count(*) FROM items WHERE state = 'claimed'"), 1);
-    assert_int_equal(ground_ask(engine, "E", "pool?limit=3&units=2", LK_TRY, 0, &result), LK_BUSY);
-    assert_int_equal(ground_ask(engine, "E", "q/1", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM items WHERE state = 'claimed'"), 1);
+    assert_int_equal(fixture_ask(engine, "E", "pool?limit=3&units=2", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(fixture_ask(engine, "E", "q/1", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(engine->ops->audit(engine, NULL, &patience, &audit, &error), LK_OK);
     assert_int_equal(audit->count, 1);
     lk_audit_free(audit);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* A watch alone does not lock the programs of former formats out; a promise to keep events does. */
 static void events_can_be_watched(void **state) {
-    struct scene *scene = *state;
-    struct lk_engine *engine = ground_open(scene->ground.file, &scene->options);
-    struct lk_patience patience = ground_patience(1000000);
+    struct testcase *testcase = *state;
+    struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
+    struct lk_patience patience = test_patience(1000000);
     const struct lk_event_query query = {.after = 1, .max = 10};
     lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
                         LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, 5};
@@ -243,17 +242,17 @@ static void events_can_be_watched(void **state) {
     assert_int_equal(engine->ops->events->read(engine, &query, &patience, &page, &error), LK_OK);
     assert_int_equal(page->count, 0);
     lk_event_page_free(page);
-    assert_int_equal(ground_release(engine, "A", "x", 0, &result), LK_OK);
+    assert_int_equal(fixture_release(engine, "A", "x", 0, &result), LK_OK);
     assert_int_equal(engine->ops->events->read(engine, &query, &patience, &page, &error), LK_OK);
     assert_int_equal(page->count, 1);
     assert_int_equal(page->events[0].kind, LK_WATCH_RELEASED);
     lk_event_page_free(page);
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"), 2);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT writable_from FROM meta"), 2);
     assert_int_equal(engine->ops->limits->set(engine, &limits, &patience, &error), LK_OK);
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT writable_from FROM meta"),
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT writable_from FROM meta"),
                      LK_SQL_FORMAT_OF_EVENTS);
     lk_result_clear(&result);
-    ground_close(engine);
+    fixture_close(engine);
 }
 
 /* Names and columns of all there is; how the text is laid out may differ. */
@@ -281,55 +280,53 @@ static char *describe(const char *file) {
 }
 
 static void it_is_like_a_new_file(void **state) {
-    struct scene *scene = *state;
-    struct ground fresh = ground_make();
+    struct testcase *testcase = *state;
+    struct fixture fresh = fixture_make();
     char *migrated_text;
     char *fresh_text;
 
-    ground_close(ground_open(scene->ground.file, &scene->options));
-    ground_close(ground_open(fresh.file, &scene->options));
-    migrated_text = describe(scene->ground.file);
+    fixture_close(fixture_open(testcase->fixture.file, &testcase->options));
+    fixture_close(fixture_open(fresh.file, &testcase->options));
+    migrated_text = describe(testcase->fixture.file);
     fresh_text = describe(fresh.file);
     assert_non_null(strstr(fresh_text, "lk_items"));
     assert_string_equal(migrated_text, fresh_text);
     free(migrated_text);
     free(fresh_text);
-    ground_remove(&fresh);
+    fixture_remove(&fresh);
 }
 
 static void a_full_disk_leaves_the_old_format(void **state) {
-    struct scene *scene = *state;
-    const char *file = scene->ground.file;
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
     lk_error error;
 
-    scene->options.page_max = (int)ground_sql(file, "PRAGMA page_count");
-    assert_int_equal(ground_try_open(file, &scene->options, &error), LK_UNAVAILABLE);
-    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), 1);
-    assert_int_equal(ground_sql(file, "SELECT count(*) FROM sqlite_schema WHERE name = 'items'"),
+    testcase->options.page_max = (int)fixture_sql(file, "PRAGMA page_count");
+    assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_UNAVAILABLE);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), 1);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM sqlite_schema WHERE name = 'items'"),
                      0);
-    scene->options.page_max = 0;
-    assert_int_equal(ground_try_open(file, &scene->options, &error), LK_OK);
-    assert_int_equal(ground_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    testcase->options.page_max = 0;
+    assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_OK);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
 }
 
 static void many_may_come_at_once(void **state) {
-    struct scene *scene = *state;
-    int status = 0;
+    struct testcase *testcase = *state;
 
-    (void)fflush(NULL);
     for (int i = 0; i < RACERS; i++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
+        pid_t child = test_fork();
         if (child == 0) {
             lk_error error;
-            _exit(ground_try_open(scene->ground.file, &scene->options, &error) == LK_OK ? 0 : 1);
+            _exit(fixture_try_open(testcase->fixture.file, &testcase->options, &error) == LK_OK
+                      ? 0
+                      : 1);
         }
     }
     for (int i = 0; i < RACERS; i++) {
-        assert_true(wait(&status) > 0);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_int_equal(test_exit_status(-1), 0);
     }
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
 }
 
 #define OF_FORMAT_1(test) cmocka_unit_test_setup_teardown(test, set_up_format_1, teardown)

@@ -16,38 +16,38 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "fixture.h"
 
 #define SECOND_US INT64_C(1000000)
 
-struct scene {
-    struct ground ground;
+struct testcase {
+    struct fixture fixture;
     struct lk_engine *engine;
     struct lk_engine *other;
     lk_result result;
 };
 
 static int setup(void **state) {
-    struct scene *scene = calloc(1, sizeof *scene);
+    struct testcase *testcase = calloc(1, sizeof *testcase);
 
-    if (scene == NULL) {
+    if (testcase == NULL) {
         return 1;
     }
-    scene->ground = ground_make();
-    scene->engine = ground_open(scene->ground.file, &lk_sqlite_options_default);
-    scene->other = ground_open(scene->ground.file, &lk_sqlite_options_default);
-    *state = scene;
+    testcase->fixture = fixture_make();
+    testcase->engine = fixture_open(testcase->fixture.file, &lk_sqlite_options_default);
+    testcase->other = fixture_open(testcase->fixture.file, &lk_sqlite_options_default);
+    *state = testcase;
     return 0;
 }
 
 static int teardown(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
 
-    lk_result_clear(&scene->result);
-    ground_close(scene->engine);
-    ground_close(scene->other);
-    ground_remove(&scene->ground);
-    free(scene);
+    lk_result_clear(&testcase->result);
+    fixture_close(testcase->engine);
+    fixture_close(testcase->other);
+    fixture_remove(&testcase->fixture);
+    free(testcase);
     return 0;
 }
 
@@ -58,9 +58,7 @@ static pid_t start_stopped_writer(const char *file) {
     int status = 0;
     pid_t child;
 
-    (void)fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
+    child = test_fork();
     if (child == 0) {
         sqlite3 *handle = NULL;
         if (sqlite3_open(file, &handle) != SQLITE_OK
@@ -84,56 +82,56 @@ static void kill_writer(pid_t child) {
     assert_int_equal(waitpid(child, &status, 0), child);
 }
 
-static lk_outcome ask_with(struct scene *scene, const char *owner,
+static lk_outcome ask_with(struct testcase *testcase, const char *owner,
                            const struct lk_patience *patience) {
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_TRY};
 
-    ground_parts_parse(&parts, "x");
+    test_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
-    lk_result_clear(&scene->result);
-    return call_ask(scene->engine, &ask, patience, &scene->result);
+    lk_result_clear(&testcase->result);
+    return call_ask(testcase->engine, &ask, patience, &testcase->result);
 }
 
 static void a_stopped_writer_ends_patience(void **state) {
-    struct scene *scene = *state;
-    pid_t writer = start_stopped_writer(scene->ground.file);
+    struct testcase *testcase = *state;
+    pid_t writer = start_stopped_writer(testcase->fixture.file);
     int64_t begun_us = lk_clock_now_us();
-    struct lk_patience patience = ground_patience(SECOND_US / 5);
+    struct lk_patience patience = test_patience(SECOND_US / 5);
     struct lk_engine *late = NULL;
     lk_listing *listing = NULL;
     lk_error error;
 
-    assert_int_equal(ask_with(scene, "A", &patience), LK_UNAVAILABLE);
-    assert_non_null(strstr(scene->result.error, "write lock"));
+    assert_int_equal(ask_with(testcase, "A", &patience), LK_UNAVAILABLE);
+    assert_non_null(strstr(testcase->result.error, "write lock"));
     assert_true(lk_clock_now_us() - begun_us >= SECOND_US / 5);
     /* Whoever only looks is not kept, and neither is whoever opens. */
-    assert_int_equal(scene->engine->ops->list(scene->engine, NULL, &patience, &listing, &error),
-                     LK_OK);
+    assert_int_equal(
+        testcase->engine->ops->list(testcase->engine, NULL, &patience, &listing, &error), LK_OK);
     lk_listing_free(listing);
-    assert_int_equal(lk_sqlite_open(lk_slice_of(scene->ground.file), &lk_sqlite_options_default,
+    assert_int_equal(lk_sqlite_open(lk_slice_of(testcase->fixture.file), &lk_sqlite_options_default,
                                     &patience, &late, &error),
                      LK_OK);
-    ground_close(late);
+    fixture_close(late);
 
     kill_writer(writer);
-    patience = ground_patience(20 * SECOND_US);
-    assert_int_equal(ask_with(scene, "A", &patience), LK_GRANTED);
-    assert_int_equal(ground_sql(scene->ground.file, "SELECT count(*) FROM meta"
-                                                    " WHERE sweep_root = 'half'"),
+    patience = test_patience(20 * SECOND_US);
+    assert_int_equal(ask_with(testcase, "A", &patience), LK_GRANTED);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM meta"
+                                                         " WHERE sweep_root = 'half'"),
                      0);
 }
 
 static void a_waker_ends_patience(void **state) {
-    struct scene *scene = *state;
-    pid_t writer = start_stopped_writer(scene->ground.file);
+    struct testcase *testcase = *state;
+    pid_t writer = start_stopped_writer(testcase->fixture.file);
     struct lk_waker waker;
     struct lk_patience patience = {.until_us = LK_NEVER, .waker = &waker};
 
     assert_true(lk_waker_init(&waker));
     lk_waker_throw(&waker);
-    assert_int_equal(ask_with(scene, "A", &patience), LK_CANCELLED);
+    assert_int_equal(ask_with(testcase, "A", &patience), LK_CANCELLED);
     lk_waker_done(&waker);
     kill_writer(writer);
 }
@@ -152,13 +150,13 @@ struct sleeper {
 /* Puts `owner` in line for `parts`, by this engine. */
 static void stand_in_line(struct sleeper *sleeper, struct lk_engine *engine, const char *owner,
                           const char *parts_text) {
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_QUEUE, .blockers_max = 1};
 
     *sleeper = (struct sleeper){.engine = engine, .until_us = LK_NEVER};
-    ground_parts_parse(&parts, parts_text);
+    test_parts_parse(&parts, parts_text);
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     assert_int_equal(call_ask_and_stand(engine, &ask, &patience, &result, &sleeper->standing),
@@ -184,16 +182,18 @@ static void join(struct sleeper *sleeper) {
 }
 
 static void a_release_elsewhere_ends_the_wait(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     struct sleeper sleeper;
 
-    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
-    stand_in_line(&sleeper, scene->other, "B", "x");
+    assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
+                     LK_GRANTED);
+    stand_in_line(&sleeper, testcase->other, "B", "x");
     start(&sleeper);
-    assert_int_equal(ground_release(scene->engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(fixture_release(testcase->engine, "A", "x", 0, &testcase->result), LK_OK);
     join(&sleeper);
     assert_int_equal(sleeper.outcome, LK_OK);
-    assert_int_equal(ground_ask(scene->other, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    assert_int_equal(fixture_ask(testcase->other, "B", "x", LK_TRY, 0, &testcase->result),
+                     LK_GRANTED);
 }
 
 /* A clock that tells when it is read: await() reads it after each look. */
@@ -209,7 +209,7 @@ static int64_t read_wall(void *context) {
 
 /* Commits of one's own connection are not in its data version. */
 static void a_release_by_another_thread_ends_the_wait(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     sem_t readings;
     const struct lk_time_source time = {read_and_tell, read_wall, &readings};
     const struct lk_sqlite_options options = {.time = &time, .overdue_max = 64};
@@ -217,62 +217,65 @@ static void a_release_by_another_thread_ends_the_wait(void **state) {
     struct lk_engine *engine;
 
     assert_int_equal(sem_init(&readings, 0, 0), 0);
-    engine = ground_open(scene->ground.file, &options);
-    assert_int_equal(ground_ask(engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    engine = fixture_open(testcase->fixture.file, &options);
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &testcase->result), LK_GRANTED);
     stand_in_line(&sleeper, engine, "B", "x");
     while (sem_trywait(&readings) == 0) {
     }
     start(&sleeper);
     assert_int_equal(sem_wait(&readings), 0); /* it has looked, and found itself waiting */
-    assert_int_equal(ground_release(engine, "A", "x", 0, &scene->result), LK_OK);
+    assert_int_equal(fixture_release(engine, "A", "x", 0, &testcase->result), LK_OK);
     join(&sleeper);
     assert_int_equal(sleeper.outcome, LK_OK);
-    assert_int_equal(ground_ask(engine, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
-    ground_close(engine);
+    assert_int_equal(fixture_ask(engine, "B", "x", LK_TRY, 0, &testcase->result), LK_GRANTED);
+    fixture_close(engine);
     (void)sem_destroy(&readings);
 }
 
 /* Nobody is there to sweep the dead holder but the waiter. */
 static void a_deadline_in_front_ends_the_wait(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     struct sleeper sleeper;
 
-    assert_int_equal(ground_ask(scene->engine, "A", "x/y", LK_TRY, 3000, &scene->result),
+    assert_int_equal(fixture_ask(testcase->engine, "A", "x/y", LK_TRY, 3000, &testcase->result),
                      LK_GRANTED);
-    stand_in_line(&sleeper, scene->other, "B", "x");
+    stand_in_line(&sleeper, testcase->other, "B", "x");
     start(&sleeper);
     join(&sleeper);
     assert_int_equal(sleeper.outcome, LK_OK);
-    assert_int_equal(ground_ask(scene->other, "B", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
+    assert_int_equal(fixture_ask(testcase->other, "B", "x", LK_TRY, 0, &testcase->result),
+                     LK_GRANTED);
 }
 
 static void a_break_ends_the_wait(void **state) {
-    struct scene *scene = *state;
-    struct lk_patience patience = ground_patience(20 * SECOND_US);
+    struct testcase *testcase = *state;
+    struct lk_patience patience = test_patience(20 * SECOND_US);
     struct lk_break broken = {.at_once = true, .owner = lk_slice_of("B")};
     struct sleeper sleeper;
     size_t count = 0;
     lk_error error;
 
-    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
-    stand_in_line(&sleeper, scene->other, "B", "x");
+    assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
+                     LK_GRANTED);
+    stand_in_line(&sleeper, testcase->other, "B", "x");
     start(&sleeper);
     assert_int_equal(lk_path_parse(lk_slice_of("x"), &broken.path, &error), LK_OK);
     assert_int_equal(
-        call_break(scene->engine, &broken, "root", "enough", &patience, &count, &error), LK_OK);
+        call_break(testcase->engine, &broken, "root", "enough", &patience, &count, &error), LK_OK);
     assert_int_equal(count, 1);
     join(&sleeper);
     assert_int_equal(sleeper.outcome, LK_OK);
 }
 
 static void a_waker_ends_the_wait(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     struct sleeper sleeper;
     struct lk_waker waker;
 
     assert_true(lk_waker_init(&waker));
-    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
-    stand_in_line(&sleeper, scene->other, "B", "x");
+    assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
+                     LK_GRANTED);
+    stand_in_line(&sleeper, testcase->other, "B", "x");
     sleeper.waker = &waker;
     start(&sleeper);
     lk_waker_throw(&waker);
@@ -283,15 +286,16 @@ static void a_waker_ends_the_wait(void **state) {
 
 /* Watching is looking: the file's counter of changes stands still. */
 static void waiting_writes_nothing(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     struct sleeper sleeper;
     sqlite3 *handle = NULL;
     sqlite3_stmt *version = NULL;
     int64_t before;
 
-    assert_int_equal(ground_ask(scene->engine, "A", "x", LK_TRY, 0, &scene->result), LK_GRANTED);
-    stand_in_line(&sleeper, scene->other, "B", "x");
-    assert_int_equal(sqlite3_open(scene->ground.file, &handle), SQLITE_OK);
+    assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
+                     LK_GRANTED);
+    stand_in_line(&sleeper, testcase->other, "B", "x");
+    assert_int_equal(sqlite3_open(testcase->fixture.file, &handle), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(handle, "PRAGMA data_version", -1, &version, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(version), SQLITE_ROW);
@@ -325,14 +329,14 @@ static void *contend(void *context) {
     struct contender *contender = context;
     struct lk_engine *engine = contender->engine;
     lk_result result = {.outcome = LK_OK};
-    struct ground_parts parts;
+    struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(contender->owner), .style = LK_WAIT};
 
-    ground_parts_parse(&parts, "x");
+    test_parts_parse(&parts, "x");
     ask.parts = parts.parts;
     ask.part_count = parts.count;
     for (int i = 0; i < TURNS; i++) {
-        struct lk_patience patience = ground_patience(20 * SECOND_US);
+        struct lk_patience patience = test_patience(20 * SECOND_US);
         struct standing standing;
         lk_result_clear(&result);
         while (call_ask_and_stand(engine, &ask, &patience, &result, &standing) == LK_WAITING) {
@@ -343,20 +347,20 @@ static void *contend(void *context) {
         contender->wrong += atomic_fetch_add(contender->inside, 1) != 0;
         (void)atomic_fetch_sub(contender->inside, 1);
         contender->wrong +=
-            ground_release(engine, contender->owner, "x", result.token, &result) != LK_OK;
+            fixture_release(engine, contender->owner, "x", result.token, &result) != LK_OK;
     }
     lk_result_clear(&result);
     return NULL;
 }
 
 static void threads_may_share_one_store(void **state) {
-    struct scene *scene = *state;
+    struct testcase *testcase = *state;
     struct contender contenders[THREADS];
     atomic_int inside = 0;
 
     for (int i = 0; i < THREADS; i++) {
-        contenders[i] = (struct contender){.engine = i % 2 == 0 ? scene->engine : scene->other,
-                                           .inside = &inside};
+        contenders[i] = (struct contender){
+            .engine = i % 2 == 0 ? testcase->engine : testcase->other, .inside = &inside};
         (void)snprintf(contenders[i].owner, sizeof contenders[i].owner, "thread %d", i);
         assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
     }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
-#include "engine/statement.h"
+#include "../sqlite/fixture.h"
+#include "engine/procedures/statement.h"
 
 static const struct lk_dialect postgresql = {
     .replacements = {"$1", "$2", "$3", "attempt()"},
@@ -101,7 +101,7 @@ static void others_are_refused(void **state) {
 /* Whatever the bytes: nothing is read outside of them, and what has no colon stays as it is. */
 static void any_bytes_do_no_harm(void **state) {
     static const char alphabet[] = "'\"`$:;-/*#\\ aeE1\n\x80";
-    struct lk_random random = ground_random();
+    struct lk_random random = test_random();
     (void)state;
 
     for (int turn = 0; turn < 50000; turn++) {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "../sqlite/ground.h"
+#include "../sqlite/fixture.h"
 #include "engine/row_id.h"
 
 static void ids_and_segments_are_one_to_one(void **state) {
@@ -40,7 +40,7 @@ static void ids_and_segments_are_one_to_one(void **state) {
 }
 
 static void any_bytes_make_a_path_or_nothing(void **state) {
-    struct lk_random random = ground_random();
+    struct lk_random random = test_random();
     (void)state;
 
     for (int turn = 0; turn < 20000; turn++) {

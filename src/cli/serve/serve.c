@@ -17,7 +17,7 @@
 #include "cli/serve/secrets.h"
 #include "client/url.h"
 #include "form/form.h"
-#include "server/complaints.h"
+#include "server/log.h"
 
 #define RESP_DEFAULT "127.0.0.1:7420"
 #define HTTP_DEFAULT "127.0.0.1:7421"
@@ -110,7 +110,7 @@ static void read_password_again(struct serving *serving) {
     if (lk_serve_password_read(serving->password_file, password, &error) == LK_OK) {
         memcpy(serving->password, password, sizeof password);
     } else {
-        lk_complain("the former password stays", "%s", error.text);
+        lk_server_log("the former password stays", "%s", error.text);
     }
     explicit_bzero(password, sizeof password);
 }

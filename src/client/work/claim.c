@@ -15,7 +15,7 @@
 #include "client/cancel.h"
 #include "client/checked.h"
 #include "client/wait.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define LOOK_US INT64_C(5000000) /* a take is sent this often, without a wake-up too */
 #define DRAIN_MIN_US                                                                               \
@@ -185,7 +185,7 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
 /* Draws a new ask number, unless the last take is to be repeated (R3). */
 static void number_ask(struct lk_claiming *claiming) {
     if (!claiming->is_unknown && !claiming->keeps_number) {
-        claiming->command.take.ask_number = draw_ask_number(&claiming->outage.random);
+        claiming->command.take.ask_number = draw_ask_number(&claiming->random);
     }
 }
 
@@ -311,7 +311,8 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
     lk_claim_request known;
     struct lk_claiming claiming = {.store = store,
                                    .command = {.kind = LK_COMMAND_TAKE},
-                                   .outage = lk_outage_new(store->engine)};
+                                   .outage = lk_outage_new(store->engine),
+                                   .random = {lk_random_draw()}};
     struct lk_cancel_link link;
     int64_t sent_us;
     lk_outcome outcome = check(store, request, &known, &claiming.command.take.queue, error);

@@ -3,6 +3,7 @@
 #ifndef LK_CLIENT_WORK_CLAIM_H
 #define LK_CLIENT_WORK_CLAIM_H
 
+#include "base/random.h"
 #include "client/outage.h"
 #include "client/store.h"
 
@@ -13,6 +14,7 @@ struct lk_claiming {
     const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_outage outage;
+    struct lk_random random; /* for ask numbers */
     bool is_unknown;         /* whether the last take got an item: it is repeated */
     bool keeps_number;       /* the take sent with a finish got no item, or its answer was lost */
     lk_claim_info *followed; /* the item of that take, for the next lk_claim_await(); NULL: none */

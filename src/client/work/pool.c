@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
@@ -150,14 +151,10 @@ static void tell_announced(void *context, const struct lk_announcement *announce
 /* ---- one item -------------------------------------------------------------------------------- */
 
 /* Doubles with each attempt; randomised, so that items that failed together come back apart. */
-static int64_t retry_delay_ms(struct worker *worker, uint32_t attempt) {
+static int64_t retry_delay_ms(const struct worker *worker, uint32_t attempt) {
     const lk_work_options *options = &worker->pool->options;
-    int64_t delay_ms = options->retry_min_ms;
 
-    for (uint32_t i = 1; i < attempt && delay_ms < options->retry_max_ms; i++) {
-        delay_ms = lk_min(delay_ms * 2, options->retry_max_ms);
-    }
-    return lk_random_between(&worker->claiming.outage.random, delay_ms - delay_ms / 2, delay_ms);
+    return lk_backoff_delay(options->retry_min_ms, options->retry_max_ms, attempt - 1);
 }
 
 /*
@@ -345,6 +342,7 @@ static void init_worker(struct pool *pool, struct worker *worker) {
         .source = pool->source,
         .waker = &worker->link.waker,
         .outage = lk_outage_new(pool->store->engine),
+        .random = {lk_random_draw()},
         .end_us = LK_NEVER,
         .away_end_us = LK_NEVER,
         .patience_ms = options->patience_ms,

@@ -2,25 +2,20 @@
 /*
  * The events that a store in memory keeps (R21), and its bounds (R22).
  *
- * A ring of the last so many, guarded by the store's mutex. It is empty and costs nothing unless
+ * The last so many, guarded by the store's mutex. The ring is empty and costs nothing unless
  * events are kept by bound, or the store is marked as watched.
  */
 #ifndef LK_ENGINE_MEMORY_EVENTS_H
 #define LK_ENGINE_MEMORY_EVENTS_H
 
-#include "engine/event.h"
+#include "engine/event_ring.h"
 
 struct lk_memory_events {
-    lk_watch_event *ring; /* `count` from `first` on, modulo the room */
-    size_t room;
-    size_t first;
-    size_t count;
+    struct lk_event_ring ring;
     size_t kept_max;          /* by bound; 0: only while the store is watched */
     uint64_t last_sequence;   /* drawn */
     int64_t watched_until_us; /* on the store's clock */
 };
-
-void lk_memory_events_done(struct lk_memory_events *events);
 
 /* Whether what happens at this moment is kept. */
 static inline bool lk_memory_events_are_kept(const struct lk_memory_events *events,

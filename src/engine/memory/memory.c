@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "engine/memory/store.h"
 #include "engine/memory/work.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { REPORT_BYTES_MAX = 1024 };
 

@@ -28,7 +28,7 @@ static struct lk_memory_store *register_head;
 static void store_free(struct lk_memory_store *store) {
     lk_model_free(store->model);
     lk_audit_free(store->audit);
-    lk_memory_events_done(&store->events);
+    lk_event_ring_drop_oldest(&store->events.ring, 0, 0);
     (void)pthread_mutex_destroy(&store->mutex);
     free(store->name);
     free(store);

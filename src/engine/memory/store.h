@@ -12,7 +12,7 @@
 
 #include "engine/memory/events.h"
 #include "engine/memory/memory.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { LK_MEMORY_RECENT_MAX = 256 };
 

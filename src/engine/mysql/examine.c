@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "engine/mysql/store.h"
 #include "engine/procedures/rename.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { REPORT_BYTES_MAX = 2048 };
 

@@ -246,7 +246,7 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
 /* A refused login is reported at once; a lost connection is replaced. */
 lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *patience,
                             lk_error *error) {
-    int64_t delay_us = 0;
+    uint32_t retries = 0;
 
     for (;;) {
         struct lk_mysql_link *link = NULL;
@@ -267,7 +267,7 @@ lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *pa
         if (outcome == LK_OK) {
             return LK_OK;
         }
-        if (outcome != LK_UNAVAILABLE || !is_lost || !lk_procedures_back_off(patience, &delay_us)) {
+        if (outcome != LK_UNAVAILABLE || !is_lost || !lk_procedures_back_off(patience, &retries)) {
             return outcome;
         }
     }

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/minmax.h"
-#include "base/random.h"
 #include "engine/mysql/store.h"
 
 #define LOOK_MAX_US INT64_C(1000000)
@@ -53,14 +53,11 @@ static bool has_changed(const struct sight *sight, int64_t until_us, struct lk_w
 }
 
 /* `sight` NULL: nothing can be polled, only the time ends the wait. */
-static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t until_us,
+static lk_outcome watch(const struct sight *sight, int64_t first_us, int64_t until_us,
                         struct lk_waker *waker) {
-    struct lk_random random = {lk_random_draw()};
-
-    for (;;) {
+    for (uint32_t looks = 0;; looks++) {
         int64_t left_us = until_us - lk_clock_now_us();
-        int64_t next_us =
-            sight != NULL ? lk_random_between(&random, pause_us / 2, pause_us) : left_us;
+        int64_t next_us = sight != NULL ? lk_backoff_delay(first_us, PAUSE_MAX_US, looks) : left_us;
 
         if (left_us <= 0) {
             return LK_OK;
@@ -71,22 +68,7 @@ static lk_outcome watch(const struct sight *sight, int64_t pause_us, int64_t unt
         if (next_us < left_us && has_changed(sight, until_us, waker)) {
             return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
         }
-        pause_us = lk_min(pause_us * 2, PAUSE_MAX_US);
     }
-}
-
-static lk_outcome watch_with(const struct sight *sight, int64_t pause_us, int64_t until_us,
-                             struct lk_waker *waker) {
-    struct lk_waker own;
-    struct lk_waker *borrowed = lk_waker_borrow(waker, &own);
-    lk_outcome outcome;
-
-    if (borrowed == NULL) {
-        return LK_INTERNAL;
-    }
-    outcome = watch(sight, pause_us, until_us, borrowed);
-    lk_waker_give_back(borrowed, &own);
-    return outcome;
 }
 
 static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
@@ -97,8 +79,8 @@ static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_curso
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
                    store->address.prefix, cursor->id);
-    return watch_with(&sight, first_pause_us(cursor),
-                      lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)), waker);
+    return watch(&sight, first_pause_us(cursor), lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)),
+                 waker);
 }
 
 static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
@@ -113,9 +95,9 @@ static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
                    store->address.prefix, text);
-    return watch_with(has_held ? NULL : &sight, PAUSE_MIN_US,
-                      lk_min(until_us, look_at_us(cursor, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
-                      waker);
+    return watch(has_held ? NULL : &sight, PAUSE_MIN_US,
+                 lk_min(until_us, look_at_us(cursor, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
+                 waker);
 }
 
 lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
@@ -130,13 +112,12 @@ lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor 
 }
 
 /* A follower of events polls, too, and applies what is overdue, so that a perish is an event. */
-static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t until_us,
-                         struct lk_waker *waker) {
-    struct lk_random random = {lk_random_draw()};
+lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
+                                 struct lk_waker *waker) {
+    struct lk_procedures *store = lk_procedures_of(engine);
     int64_t begun_us = lk_clock_now_us();
-    int64_t pause_us = PAUSE_MIN_US;
 
-    for (;;) {
+    for (uint32_t looks = 0;; looks++) {
         uint64_t last = 0;
         int64_t see_us = LK_NEVER;
         int64_t left_us;
@@ -146,25 +127,9 @@ static lk_outcome follow(struct lk_procedures *store, uint64_t after, int64_t un
         if (outcome != LK_OK || last != after || left_us <= 0) {
             return outcome;
         }
-        left_us = lk_min(left_us, lk_random_between(&random, pause_us / 2, pause_us));
+        left_us = lk_min(left_us, lk_backoff_delay(PAUSE_MIN_US, PAUSE_MAX_US, looks));
         if (lk_waker_sleep(waker, left_us)) {
             return LK_CANCELLED;
         }
-        pause_us = lk_min(pause_us * 2, PAUSE_MAX_US);
     }
-}
-
-lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
-                                 struct lk_waker *waker) {
-    struct lk_procedures *store = lk_procedures_of(engine);
-    struct lk_waker own;
-    struct lk_waker *borrowed = lk_waker_borrow(waker, &own);
-    lk_outcome outcome;
-
-    if (borrowed == NULL) {
-        return LK_INTERNAL;
-    }
-    outcome = follow(store, after, until_us, borrowed);
-    lk_waker_give_back(borrowed, &own);
-    return outcome;
 }

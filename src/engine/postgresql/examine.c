@@ -7,7 +7,7 @@
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
 #include "engine/procedures/rename.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { REPORT_BYTES_MAX = 2048 };
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/bytes.h"
 #include "engine/postgresql/prepared.h"
 #include "engine/postgresql/store.h"
 
@@ -61,7 +60,7 @@ static void *decode_bytea(struct lk_slice text, size_t *ret_size) {
     void *copy = NULL;
 
     if (bytes != NULL) {
-        copy = lk_bytes_copy_with_end((struct lk_slice){(const char *)bytes, size});
+        copy = lk_text_copy((struct lk_slice){(const char *)bytes, size});
         *ret_size = size;
     }
     PQfreemem(bytes);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "engine/postgresql/store.h"
 
 enum { AGAIN_MS = 1000 /* after a connection has failed */, CONNECT_S = 10 };
@@ -24,12 +25,7 @@ struct lk_postgresql_listener_wait {
 };
 
 uint64_t lk_postgresql_listener_key(struct lk_slice text) {
-    uint64_t key = UINT64_C(14695981039346656037); /* FNV-1a: a collision wakes in vain */
-
-    for (size_t i = 0; i < text.size; i++) {
-        key = (key ^ (unsigned char)text.bytes[i]) * UINT64_C(1099511628211);
-    }
-    return key;
+    return lk_hash_bytes(0, text) | 1; /* a collision wakes in vain; 0 is no key */
 }
 
 /* ---- waking ---------------------------------------------------------------------------------- */

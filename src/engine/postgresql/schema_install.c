@@ -125,7 +125,7 @@ static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
 /* A refused login is reported at once; a lost connection is replaced. */
 lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
                                  lk_error *error) {
-    int64_t delay_us = 0;
+    uint32_t retries = 0;
 
     for (;;) {
         PGconn *connection = NULL;
@@ -143,7 +143,7 @@ lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_pa
         }
         is_lost = outcome == LK_UNAVAILABLE && PQstatus(connection) != CONNECTION_OK;
         PQfinish(connection);
-        if (!is_lost || !lk_procedures_back_off(patience, &delay_us)) {
+        if (!is_lost || !lk_procedures_back_off(patience, &retries)) {
             return outcome;
         }
     }

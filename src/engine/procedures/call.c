@@ -10,6 +10,7 @@
  */
 #include <unistd.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
@@ -156,33 +157,16 @@ static bool is_tried_again(enum lk_fate fate, enum lk_repeat repeat) {
 
 /* ---- again ----------------------------------------------------------------------------------- */
 
-bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_us) {
-    struct lk_random random = {lk_random_draw()};
-    int64_t left_us =
-        patience->until_us == LK_NEVER ? LK_NEVER : patience->until_us - lk_clock_now_us();
-    int64_t pause_us;
-    struct lk_waker own;
-    struct lk_waker *borrowed;
-    bool is_thrown;
+bool lk_procedures_back_off(const struct lk_patience *patience, uint32_t *retries) {
+    int64_t left_us = patience->until_us - lk_clock_now_us();
+    int64_t pause_us = lk_backoff_delay(BACK_OFF_MIN_US, BACK_OFF_MAX_US, (*retries)++);
 
-    *delay_us = *delay_us == 0 ? BACK_OFF_MIN_US : *delay_us * 2;
-    *delay_us = *delay_us < BACK_OFF_MAX_US ? *delay_us : BACK_OFF_MAX_US;
-    pause_us = lk_random_between(&random, *delay_us / 2, *delay_us);
-    if (left_us <= pause_us) {
-        return false;
-    }
-    borrowed = lk_waker_borrow(patience->waker, &own);
-    if (borrowed == NULL) {
-        return false;
-    }
-    is_thrown = lk_waker_sleep(borrowed, pause_us);
-    lk_waker_give_back(borrowed, &own);
-    return !is_thrown;
+    return pause_us < left_us && !lk_waker_sleep(patience->waker, pause_us);
 }
 
 static lk_outcome perform(struct lk_procedures *store, const struct sending *sending,
                           const struct lk_patience *patience, lk_error *error) {
-    int64_t delay_us = 0;
+    uint32_t retries = 0;
     lk_outcome outcome = LK_OK;
     enum lk_fate fate;
 
@@ -191,7 +175,7 @@ static lk_outcome perform(struct lk_procedures *store, const struct sending *sen
     }
     do {
         fate = try_once(store, sending, patience, &outcome, error);
-    } while (is_tried_again(fate, sending->repeat) && lk_procedures_back_off(patience, &delay_us));
+    } while (is_tried_again(fate, sending->repeat) && lk_procedures_back_off(patience, &retries));
     return outcome;
 }
 

@@ -134,10 +134,10 @@ lk_outcome lk_procedures_transact(struct lk_procedures *store, struct lk_transac
                                   const struct lk_patience *patience, lk_error *error);
 
 /*
- * Sleeps before a retry, longer each time; *delay_us begins with 0. Returns false when the time
+ * Sleeps before a retry, longer each time; *retries begins with 0. Returns false when the time
  * budget is exhausted or the waker was thrown.
  */
-bool lk_procedures_back_off(const struct lk_patience *patience, int64_t *delay_us);
+bool lk_procedures_back_off(const struct lk_patience *patience, uint32_t *retries);
 
 /*
  * Called after a lease or claim ends. Every Nth call also removes a few expired rows, under other

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* Columns of lk_list() and lk_show(). */
 enum {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "engine/bytes.h"
+#include "base/text.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -66,7 +66,7 @@ void *lk_row_bytes(const struct lk_rows *rows, int row, int column, size_t *ret_
     if (rows->decode != NULL) {
         return rows->decode(text, ret_size);
     }
-    copy = lk_bytes_copy_with_end(text);
+    copy = lk_text_copy(text);
     if (copy != NULL) {
         *ret_size = text.size;
     }
@@ -157,7 +157,7 @@ static char *read_element(enum lk_list_form form, char *at, struct lk_slice *ret
 
 bool lk_row_list(const struct lk_rows *rows, int row, int column, struct lk_slice *ret_elements,
                  size_t max, size_t *ret_count, char **ret_text) {
-    char *text = lk_bytes_copy_with_end(lk_row_text(rows, row, column));
+    char *text = lk_text_copy(lk_row_text(rows, row, column));
     size_t count = 0;
     char *at;
 

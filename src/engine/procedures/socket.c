@@ -30,7 +30,7 @@ lk_outcome lk_socket_wait(int descriptor, short events, const struct lk_patience
         int timeout_ms = left_ms(patience);
         int count;
 
-        if (patience->waker != NULL && lk_waker_is_thrown(patience->waker)) {
+        if (lk_waker_is_thrown(patience->waker)) {
             return lk_error_clear(error, LK_CANCELLED);
         }
         if (timeout_ms == 0) {

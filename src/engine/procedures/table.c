@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/row_id.h"
 
 enum {

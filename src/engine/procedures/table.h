@@ -10,7 +10,7 @@
 #define LK_ENGINE_PROCEDURES_TABLE_H
 
 #include "engine/procedures/procedures.h"
-#include "engine/statement.h"
+#include "engine/procedures/statement.h"
 
 /*
  * The statements of a source, with their arguments. Segments are ids of rows as they appear in

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* Columns of lk_take(). */
 enum {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
 

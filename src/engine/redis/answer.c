@@ -6,10 +6,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/blockers.h"
-#include "engine/bytes.h"
 #include "engine/redis/call.h"
-#include "engine/reply.h"
+#include "engine/reply/blockers.h"
+#include "engine/reply/reply.h"
 
 enum { WORDS_PER_BLOCKER = 6, SHORTEST_GRANT = 3, SHORT_GRANT = 4, SHORT_RENEWAL = 4 };
 
@@ -106,7 +105,7 @@ static bool read_value(const redisReply *reply, lk_result *result) {
         || reply->element[LK_REDIS_VALUE]->type != REDIS_REPLY_STRING) {
         return true;
     }
-    result->value = lk_bytes_copy_with_end(lk_redis_text_at(reply, LK_REDIS_VALUE));
+    result->value = lk_text_copy(lk_redis_text_at(reply, LK_REDIS_VALUE));
     result->value_size = lk_redis_text_at(reply, LK_REDIS_VALUE).size;
     result->in_doubt = (lk_redis_integer_at(reply, LK_REDIS_FLAGS) & 4) != 0;
     return result->value != NULL;

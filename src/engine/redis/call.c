@@ -6,11 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "engine/redis/script.h"
 
 #define PAUSE_FIRST_US INT64_C(5000)
@@ -240,7 +239,7 @@ struct attempt {
     const struct lk_patience *patience;
     int asked_node; /* node that ASK named, for the next try; else LK_REDIS_NO_NODE */
     int redirects;
-    int64_t pause_us;
+    uint32_t pauses;
     lk_error said; /* the error of a server that was not ready */
     bool has_said;
 };
@@ -249,21 +248,10 @@ struct attempt {
  * Sleeps briefly before the next attempt. Returns false if the time is up or the waker is thrown.
  */
 static bool pause(struct attempt *attempt) {
-    struct lk_random random = {lk_random_draw()};
     int64_t left_us = attempt->patience->until_us - lk_clock_now_us();
-    int64_t pause_us = lk_random_between(&random, attempt->pause_us / 2, attempt->pause_us);
-    const struct timespec duration = {.tv_nsec = (long)pause_us * 1000};
+    int64_t pause_us = lk_backoff_delay(PAUSE_FIRST_US, PAUSE_MAX_US, attempt->pauses++);
 
-    attempt->pause_us *= 2;
-    attempt->pause_us = attempt->pause_us < PAUSE_MAX_US ? attempt->pause_us : PAUSE_MAX_US;
-    if (left_us <= pause_us) {
-        return false;
-    }
-    if (attempt->patience->waker != NULL) {
-        return !lk_waker_sleep(attempt->patience->waker, pause_us);
-    }
-    (void)nanosleep(&duration, NULL);
-    return true;
+    return pause_us < left_us && !lk_waker_sleep(attempt->patience->waker, pause_us);
 }
 
 static lk_outcome load_script(struct attempt *attempt, struct lk_redis_link *link,
@@ -445,11 +433,8 @@ static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_e
 lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call,
                               const struct lk_patience *patience, redisReply **ret_reply,
                               lk_error *error) {
-    struct attempt attempt = {.store = store,
-                              .call = call,
-                              .patience = patience,
-                              .asked_node = LK_REDIS_NO_NODE,
-                              .pause_us = PAUSE_FIRST_US};
+    struct attempt attempt = {
+        .store = store, .call = call, .patience = patience, .asked_node = LK_REDIS_NO_NODE};
     lk_outcome outcome;
 
     do {
@@ -458,8 +443,7 @@ lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call
     if (outcome == LK_UNAVAILABLE && attempt.has_said) {
         *error = attempt.said; /* says more than that the time is up */
     }
-    if (outcome == LK_UNAVAILABLE && patience->waker != NULL
-        && lk_waker_is_thrown(patience->waker)) {
+    if (outcome == LK_UNAVAILABLE && lk_waker_is_thrown(patience->waker)) {
         outcome = lk_error_set(error, LK_CANCELLED, "the wait was cancelled");
     }
     if (outcome == LK_OK) {

@@ -5,12 +5,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "base/text.h"
-#include "engine/bytes.h"
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define DUE_SLACK_US INT64_C(1000)     /* so that a deadline has passed when it is checked */
 #define DUE_PER_PLACE_US INT64_C(5000) /* waiters further back leave it to those in front */

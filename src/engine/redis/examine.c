@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "engine/redis/operations.h"
 #include "engine/redis/store.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { REPORT_BYTES_MAX = 2048, FIELD_BYTES_MAX = 64 };
 

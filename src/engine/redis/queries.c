@@ -11,7 +11,7 @@
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 enum { ROOM_MIN = 16, HEAD = 2 };
 

@@ -3,8 +3,8 @@
 #ifndef LK_ENGINE_REDIS_STORE_H
 #define LK_ENGINE_REDIS_STORE_H
 
-#include "engine/redis/subscriber.h"
-#include "engine/redis/topology.h"
+#include "engine/redis/client/subscriber.h"
+#include "engine/redis/client/topology.h"
 
 struct lk_redis {
     struct lk_engine engine;

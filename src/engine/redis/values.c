@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/bytes.h"
+#include "base/text.h"
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
@@ -31,7 +31,7 @@ lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *pa
         lk_value *value = calloc(1, sizeof *value);
 
         if (value != NULL) {
-            value->bytes = lk_bytes_copy_with_end(bytes);
+            value->bytes = lk_text_copy(bytes);
             value->size = bytes.size;
             value->in_doubt = lk_redis_integer_at(reply, DOUBT) != 0;
         }

@@ -8,39 +8,15 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "base/text.h"
-#include "engine/bytes.h"
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 #define WORK_LOOK_US INT64_C(250000) /* an end under another root sends no message */
 #define WORK_LOOK_MIN_US INT64_C(20000)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
-
-/* QUEUE/ID as a path, with its own storage. */
-struct item_path {
-    struct lk_path path;
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-};
-
-static lk_outcome make_item_path(const struct lk_path *queue, struct lk_slice id,
-                                 struct item_path *ret_path, lk_error *error) {
-    lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
-
-    if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
-        memcpy(ret_path->bytes, queue->bytes, queue->size);
-        ret_path->bytes[queue->size] = '/';
-        memcpy(ret_path->bytes + queue->size + 1, id.bytes, id.size);
-        if (lk_path_parse((struct lk_slice){ret_path->bytes, queue->size + 1u + id.size},
-                          &ret_path->path, &cause)
-            == LK_OK) {
-            return LK_OK;
-        }
-    }
-    return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
-}
 
 static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
     return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS
@@ -97,9 +73,9 @@ lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
                          const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_redis_call call;
-    struct item_path item;
+    struct lk_item_path item;
     redisReply *reply;
-    lk_outcome outcome = make_item_path(&push->queue, push->id, &item, error);
+    lk_outcome outcome = lk_item_path_make(&push->queue, push->id, &item, error);
 
     if (outcome == LK_OK && push->value.size > LK_VALUE_BYTES_MAX) {
         outcome = lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
@@ -155,7 +131,7 @@ static bool fill_claim(const struct lk_take *take, const redisReply *reply, lk_c
     claim->id = lk_text_copy(lk_redis_text_at(reply, TAKEN_ID));
     claim->owner = lk_text_copy(take->owner);
     if (value.size > 0) {
-        claim->value = lk_bytes_copy_with_end(value);
+        claim->value = lk_text_copy(value);
         claim->value_size = value.size;
     }
     claim->token = (uint64_t)lk_redis_integer_at(reply, TAKEN_TOKEN);
@@ -247,8 +223,8 @@ lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finis
                            const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_redis_call call;
-    struct item_path item;
-    lk_outcome outcome = make_item_path(&finish->queue, finish->id, &item, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_item_path_make(&finish->queue, finish->id, &item, error);
 
     if (outcome == LK_OK && (finish->owner.size < 1 || finish->owner.size > LK_OWNER_BYTES_MAX)) {
         outcome = lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
@@ -275,8 +251,8 @@ lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpar
                            const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
     struct lk_redis_call call;
-    struct item_path item;
-    lk_outcome outcome = make_item_path(&unpark->queue, unpark->id, &item, error);
+    struct lk_item_path item;
+    lk_outcome outcome = lk_item_path_make(&unpark->queue, unpark->id, &item, error);
 
     if (outcome != LK_OK) {
         return outcome;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 /* The elements of an item, in the order of work.lua. */
 enum element { ID, STATE, SEQUENCE, DUE, ATTEMPTS, VALUE, OWNER, DEADLINE, NEEDS };

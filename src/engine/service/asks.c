@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/service/call.h"
 #include "engine/service/service.h"
 
@@ -80,7 +80,6 @@ static lk_outcome call_for_result(struct lk_service *service, struct lk_words *w
         outcome = read_result(&answer, decision);
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
     return outcome;
 }
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/random.h"
+#include "base/minmax.h"
 
 #define BACK_OFF_MIN_US INT64_C(10000)
 #define BACK_OFF_MAX_US INT64_C(250000)
@@ -191,7 +192,7 @@ static bool follow(struct lk_service *service, struct lk_slice text) {
 /* A call as it goes on. */
 struct calling {
     const struct lk_patience *patience;
-    int64_t back_off_us;
+    uint32_t pauses;
     int redirects_left;
     bool may_repeat;
     bool is_repeated; /* what was sent before may have taken effect */
@@ -203,8 +204,8 @@ struct calling {
  * when the caller has given up meanwhile.
  */
 static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) {
-    struct lk_random random = {.state = lk_random_draw()};
-    lk_outcome paused;
+    int64_t left_us;
+    int64_t pause_us;
 
     if (*outcome != LK_UNAVAILABLE || (is_sent && !calling->may_repeat)) {
         return false;
@@ -214,15 +215,13 @@ static bool goes_on(struct calling *calling, bool is_sent, lk_outcome *outcome) 
         calling->is_new = false; /* most likely the service was restarted, and is there */
         return lk_clock_now_us() < calling->patience->until_us;
     }
-    paused =
-        lk_service_pause(lk_random_between(&random, calling->back_off_us / 2, calling->back_off_us),
-                         calling->patience);
-    calling->back_off_us =
-        calling->back_off_us * 2 < BACK_OFF_MAX_US ? calling->back_off_us * 2 : BACK_OFF_MAX_US;
-    if (paused == LK_CANCELLED) {
+    left_us = calling->patience->until_us - lk_clock_now_us();
+    pause_us = lk_backoff_delay(BACK_OFF_MIN_US, BACK_OFF_MAX_US, calling->pauses++);
+    if (lk_waker_sleep(calling->patience->waker, lk_min(pause_us, left_us))) {
         *outcome = LK_CANCELLED;
+        return false;
     }
-    return paused == LK_OK;
+    return pause_us < left_us;
 }
 
 lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
@@ -230,7 +229,6 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
                            struct lk_service_answer *ret_answer, lk_error *error) {
     struct calling calling = {
         .patience = patience,
-        .back_off_us = BACK_OFF_MIN_US,
         .redirects_left = REDIRECTS_MAX,
         .may_repeat = repeat != LK_SERVICE_ONCE,
         .is_new = true,
@@ -241,6 +239,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
 
     *ret_answer = (struct lk_service_answer){.link = NULL};
     if (!lk_words_end(words, &request)) {
+        lk_words_done(words);
         return lk_error_set(error, LK_INTERNAL, "no memory for a command");
     }
     do {
@@ -250,12 +249,13 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
             if (calling.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
                 is_sent = false; /* a redirecting service has done nothing */
                 outcome = lk_error_set(error, LK_UNAVAILABLE, "the service moves about");
-                calling.back_off_us = BACK_OFF_MIN_US;
+                calling.pauses = 0;
                 continue;
             }
             outcome = read_error(ret_answer->head.text, error);
         }
     } while (goes_on(&calling, is_sent, &outcome));
+    lk_words_done(words);
     if (outcome == LK_LOST && calling.is_repeated && repeat == LK_SERVICE_AGAIN_UNLESS_LOST) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "it is over, but whether by this call the service did not say");
@@ -322,7 +322,23 @@ lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
         free(plain.text);
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
+    return outcome;
+}
+
+lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *words,
+                                   enum lk_service_repeat repeat,
+                                   const struct lk_patience *patience, const struct lk_form *form,
+                                   void *record, lk_error *error) {
+    struct lk_service_answer answer;
+    lk_outcome outcome = lk_service_call(service, words, repeat, patience, &answer, error);
+
+    if (outcome == LK_OK && answer.head.kind == LK_RESP_NULL) {
+        outcome = lk_error_clear(error, LK_NONE);
+    } else if (outcome == LK_OK) {
+        lk_reader_read_map(&answer.reader, &answer.head, form, record);
+        outcome = lk_service_read_end(&answer.reader, error);
+    }
+    lk_service_answer_done(&answer);
     return outcome;
 }
 
@@ -341,6 +357,5 @@ lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_word
         }
     }
     lk_service_answer_done(&answer);
-    lk_words_done(words);
     return outcome;
 }

@@ -51,8 +51,8 @@ struct lk_service_answer {
 
 /*
  * LK_OK: answered, and by no error. Otherwise what the error's first word says; or LK_UNAVAILABLE,
- * LK_CANCELLED, LK_DENIED, LK_INTERNAL by itself. *error is always set. To be ended with
- * lk_service_answer_done() in every case, and `words` with lk_words_done().
+ * LK_CANCELLED, LK_DENIED, LK_INTERNAL by itself. *error is always set. The answer is to be ended
+ * with lk_service_answer_done() in every case. The words are ended.
  */
 lk_outcome lk_service_call(struct lk_service *service, struct lk_words *words,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
@@ -73,6 +73,15 @@ void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status
 lk_outcome lk_service_tell(struct lk_service *service, struct lk_words *words,
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            lk_error *error);
+
+/*
+ * For answers that are a map, which is read into *record. LK_NONE: the answer is null. The words
+ * are ended; what the record holds on failure is the caller's to free.
+ */
+lk_outcome lk_service_call_for_map(struct lk_service *service, struct lk_words *words,
+                                   enum lk_service_repeat repeat,
+                                   const struct lk_patience *patience, const struct lk_form *form,
+                                   void *record, lk_error *error);
 
 /* For answers that are a number, once: *ret_number is set on LK_OK. The words are ended. */
 lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_words *words,

@@ -92,7 +92,6 @@ static lk_outcome ask_events(struct lk_engine *engine, const struct lk_event_que
         outcome = lk_service_read_end(&answer.reader, error);
     }
     lk_service_answer_done(&answer);
-    lk_words_done(&words);
     if (outcome != LK_OK) {
         lk_event_page_free(page);
         return outcome;
@@ -107,7 +106,7 @@ static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t
     (void)engine;
     (void)after;
     (void)until_us;
-    return waker != NULL && lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
+    return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
 }
 
 const struct lk_event_ops lk_service_event_ops = {.read = ask_events, .await = await_events};
@@ -118,17 +117,10 @@ const struct lk_event_ops lk_service_event_ops = {.read = ask_events, .await = a
 static lk_outcome call_for_limits(struct lk_engine *engine, struct lk_words *words,
                                   const struct lk_patience *patience, lk_limits *ret_limits,
                                   lk_error *error) {
-    struct lk_service_answer answer;
     lk_limits limits = {.size = sizeof limits};
-    lk_outcome outcome =
-        lk_service_call(lk_service_of(engine), words, LK_SERVICE_AGAIN, patience, &answer, error);
+    lk_outcome outcome = lk_service_call_for_map(lk_service_of(engine), words, LK_SERVICE_AGAIN,
+                                                 patience, &lk_form_of_limits, &limits, error);
 
-    if (outcome == LK_OK) {
-        lk_reader_read_map(&answer.reader, &answer.head, &lk_form_of_limits, &limits);
-        outcome = lk_service_read_end(&answer.reader, error);
-    }
-    lk_service_answer_done(&answer);
-    lk_words_done(words);
     if (outcome == LK_OK) {
         *ret_limits = limits;
     }

@@ -22,7 +22,7 @@ enum { RECEIVE_BYTES = 16 * 1024 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Until the descriptor (-1: none) is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: out of time. */
+/* Until the descriptor is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: out of time. */
 static lk_outcome await(int descriptor, short events, int64_t until_us, struct lk_waker *waker) {
     struct pollfd polled[2] = {
         {.fd = descriptor, .events = events},
@@ -36,7 +36,7 @@ static lk_outcome await(int descriptor, short events, int64_t until_us, struct l
                                      .tv_sec = nap_us / 1000000};
         int count;
 
-        if (waker != NULL && lk_waker_is_thrown(waker)) {
+        if (lk_waker_is_thrown(waker)) {
             return LK_CANCELLED;
         }
         if (left_us <= 0) {
@@ -50,14 +50,6 @@ static lk_outcome await(int descriptor, short events, int64_t until_us, struct l
             return LK_UNAVAILABLE;
         }
     }
-}
-
-lk_outcome lk_service_pause(int64_t duration_us, const struct lk_patience *patience) {
-    int64_t end_us = lk_clock_now_us() + duration_us;
-    bool outlasts = end_us < patience->until_us;
-    lk_outcome outcome = await(-1, 0, outlasts ? end_us : patience->until_us, patience->waker);
-
-    return outcome == LK_UNAVAILABLE && outlasts ? LK_OK : outcome;
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */

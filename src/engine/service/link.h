@@ -48,7 +48,4 @@ lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice by
 lk_outcome lk_service_link_receive(struct lk_service_link *link, const struct lk_patience *patience,
                                    struct lk_slice *ret_reply);
 
-/* Sleeps in the same patience. LK_OK: the time is over; LK_CANCELLED; LK_UNAVAILABLE: all of it. */
-lk_outcome lk_service_pause(int64_t duration_us, const struct lk_patience *patience);
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long answers, asked for a page at a time: LIST, SHOW, ITEMS, AUDIT. */
+/* Long answers, requested a page at a time: LIST, SHOW, ITEMS, AUDIT. */
 #ifndef LK_ENGINE_SERVICE_PAGES_H
 #define LK_ENGINE_SERVICE_PAGES_H
 
@@ -8,15 +8,14 @@
 struct lk_paged {
     const char *command;
     void (*add_path)(struct lk_words *words, const struct lk_path *path);
-    int64_t count;  /* of records, asked for at a time */
-    bool was_whole; /* a service of an older version knows no pages of it, and answers at once */
-    /* Appends an array of maps to the list. */
-    void (*read)(struct lk_reader *reader, const struct lk_resp_value *array, void *list);
+    const struct lk_form *form; /* of each record */
+    int64_t count;              /* of records in a page */
+    bool was_whole; /* services of older versions have no pages of it, and answer in one piece */
 };
 
-/* Reads all pages. On failure what has been read stays in the list. */
+/* Reads all pages. On failure *records has what was read before. */
 lk_outcome lk_service_read_pages(struct lk_service *service, const struct lk_paged *paged,
                                  const struct lk_path *path, const struct lk_patience *patience,
-                                 void *list, lk_error *error);
+                                 struct lk_records *records, lk_error *error);
 
 #endif

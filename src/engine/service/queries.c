@@ -5,25 +5,16 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/service/pages.h"
 #include "engine/service/service.h"
 
 enum {
-    RECORDS_AT_A_TIME = 1000,
+    PAGE_RECORDS = 1000,
     REPORT_BYTES_MAX = 4096,
 };
 
 /* ---- listings -------------------------------------------------------------------------------- */
-
-static void read_entries(struct lk_reader *reader, const struct lk_resp_value *array, void *list) {
-    lk_listing *listing = list;
-    struct lk_records records = {.items = listing->entries, .count = listing->count};
-
-    lk_reader_read_maps(reader, array, &lk_form_of_explained_entry, &records);
-    listing->entries = records.items;
-    listing->count = records.count;
-}
 
 /* Parts of one request stand together, under one ticket and owner. */
 static void number_requests(lk_listing *listing) {
@@ -40,12 +31,15 @@ static lk_outcome read_listing(struct lk_engine *engine, const struct lk_paged *
                                const struct lk_path *path, const struct lk_patience *patience,
                                lk_listing **ret_listing, lk_error *error) {
     lk_listing *listing = lk_listing_new();
+    struct lk_records records = {.items = NULL};
     lk_outcome outcome;
 
     if (listing == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the listing");
     }
-    outcome = lk_service_read_pages(lk_service_of(engine), paged, path, patience, listing, error);
+    outcome = lk_service_read_pages(lk_service_of(engine), paged, path, patience, &records, error);
+    listing->entries = records.items;
+    listing->count = records.count;
     if (outcome == LK_OK) {
         number_requests(listing);
         *ret_listing = listing;
@@ -60,8 +54,8 @@ lk_outcome lk_service_list(struct lk_engine *engine, const struct lk_path *prefi
                            struct lk_error *error) {
     static const struct lk_paged paged = {.command = "LIST",
                                           .add_path = lk_words_add_prefix,
-                                          .count = RECORDS_AT_A_TIME,
-                                          .read = read_entries};
+                                          .form = &lk_form_of_explained_entry,
+                                          .count = PAGE_RECORDS};
 
     return read_listing(engine, &paged, prefix, patience, ret_listing, error);
 }
@@ -71,9 +65,9 @@ lk_outcome lk_service_show(struct lk_engine *engine, const struct lk_path *path,
                            struct lk_error *error) {
     static const struct lk_paged paged = {.command = "SHOW",
                                           .add_path = lk_words_add_path,
-                                          .count = RECORDS_AT_A_TIME,
-                                          .was_whole = true,
-                                          .read = read_entries};
+                                          .form = &lk_form_of_explained_entry,
+                                          .count = PAGE_RECORDS,
+                                          .was_whole = true};
 
     return read_listing(engine, &paged, path, patience, ret_listing, error);
 }
@@ -101,30 +95,25 @@ lk_outcome lk_service_break(struct lk_service *service, const struct lk_break *b
     return outcome;
 }
 
-static void read_audit(struct lk_reader *reader, const struct lk_resp_value *array, void *list) {
-    lk_audit *audit = list;
-    struct lk_records records = {.items = audit->entries, .count = audit->count};
-
-    lk_reader_read_maps(reader, array, &lk_form_of_audit_entry, &records);
-    audit->entries = records.items;
-    audit->count = records.count;
-}
-
 lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *prefix,
                             const struct lk_patience *patience, lk_audit **ret_audit,
                             struct lk_error *error) {
     static const struct lk_paged paged = {.command = "AUDIT",
                                           .add_path = lk_words_add_prefix,
-                                          .count = RECORDS_AT_A_TIME,
-                                          .was_whole = true,
-                                          .read = read_audit};
+                                          .form = &lk_form_of_audit_entry,
+                                          .count = PAGE_RECORDS,
+                                          .was_whole = true};
     lk_audit *audit = calloc(1, sizeof *audit);
+    struct lk_records records = {.items = NULL};
     lk_outcome outcome;
 
     if (audit == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the audit");
     }
-    outcome = lk_service_read_pages(lk_service_of(engine), &paged, prefix, patience, audit, error);
+    outcome =
+        lk_service_read_pages(lk_service_of(engine), &paged, prefix, patience, &records, error);
+    audit->entries = records.items;
+    audit->count = records.count;
     if (outcome == LK_OK) {
         *ret_audit = audit;
     } else {
@@ -198,7 +187,6 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
         clock_offset_us = time_us != 0 ? time_us - begun_us - round_trip_us / 2 : 0;
     }
     lk_service_answer_done(&answer);
-    lk_words_done(&words);
     if (outcome != LK_OK) {
         return outcome;
     }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "engine/bytes.h"
 #include "engine/event.h"
 
 /* ---- single values --------------------------------------------------------------------------- */
@@ -21,7 +20,7 @@ char *lk_reader_copy(struct lk_reader *reader, const struct lk_resp_value *value
         reader->is_damaged = true;
         return NULL;
     }
-    copy = lk_bytes_copy_with_end(value->text);
+    copy = lk_text_copy(value->text);
     reader->is_out_of_memory = reader->is_out_of_memory || copy == NULL;
     return copy;
 }

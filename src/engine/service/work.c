@@ -4,11 +4,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/service/pages.h"
 #include "engine/service/service.h"
 
-enum { ITEMS_AT_A_TIME = 500 };
+enum { PAGE_ITEMS = 500 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -16,7 +16,6 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
                                 const struct lk_patience *patience, lk_value **ret_value,
                                 lk_error *error) {
     struct lk_words words = {.count = 0};
-    struct lk_service_answer answer;
     lk_value *value = calloc(1, sizeof *value);
     lk_outcome outcome;
 
@@ -26,14 +25,8 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
     lk_words_add_text(&words, "GET");
     lk_words_add_path(&words, path);
     lk_words_add_text(&words, "META");
-    outcome =
-        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
-    if (outcome == LK_OK && answer.head.kind != LK_RESP_NULL) {
-        lk_reader_read_map(&answer.reader, &answer.head, &lk_form_of_value, value);
-        outcome = lk_service_read_end(&answer.reader, error);
-    }
-    lk_service_answer_done(&answer);
-    lk_words_done(&words);
+    outcome = lk_service_call_for_map(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience,
+                                      &lk_form_of_value, value, error);
     if (outcome == LK_OK && value->bytes == NULL) {
         outcome = lk_error_clear(error, LK_NONE);
     }
@@ -152,27 +145,19 @@ void lk_service_add_take(struct lk_words *words, const struct lk_take *take) {
 /* Without its number, a second take is a second item. */
 lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *take,
                            const struct lk_patience *patience, struct lk_decision *decision) {
-    struct taken taken = {.outcome = LK_INTERNAL};
+    struct taken taken = {.outcome = LK_INTERNAL, .claim.ttl_ms = take->ttl_ms};
     struct lk_words words = {.count = 0};
-    struct lk_service_answer answer;
     lk_outcome outcome;
 
     lk_service_add_take(&words, take);
     lk_words_add_text(&words, "TRY");
-    outcome =
-        lk_service_call(service, &words, take->ask_number != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE,
-                        patience, &answer, &decision->error);
-    if (outcome == LK_OK) {
-        taken.claim.ttl_ms = take->ttl_ms;
-        lk_reader_read_map(&answer.reader, &answer.head, &taken_form, &taken);
-        outcome = lk_service_read_end(&answer.reader, &decision->error);
-    }
+    outcome = lk_service_call_for_map(service, &words,
+                                      take->ask_number != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE,
+                                      patience, &taken_form, &taken, &decision->error);
     if (outcome == LK_OK) {
         outcome = hand_over(&taken, decision);
     }
     taken_done(&taken);
-    lk_service_answer_done(&answer);
-    lk_words_done(&words);
     return outcome;
 }
 
@@ -205,29 +190,24 @@ lk_outcome lk_service_unpark(struct lk_service *service, const struct lk_unpark 
 
 /* ---- looking at work ------------------------------------------------------------------------- */
 
-static void read_items(struct lk_reader *reader, const struct lk_resp_value *array, void *into) {
-    lk_item_list *list = into;
-    struct lk_records records = {.items = list->items, .count = list->count};
-
-    lk_reader_read_maps(reader, array, &lk_form_of_item, &records);
-    list->items = records.items;
-    list->count = records.count;
-}
-
 lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queue,
                             const struct lk_patience *patience, lk_item_list **ret_list,
                             lk_error *error) {
     static const struct lk_paged paged = {.command = "ITEMS",
                                           .add_path = lk_words_add_path,
-                                          .count = ITEMS_AT_A_TIME,
-                                          .read = read_items};
+                                          .form = &lk_form_of_item,
+                                          .count = PAGE_ITEMS};
     lk_item_list *list = lk_item_list_new();
+    struct lk_records records = {.items = NULL};
     lk_outcome outcome;
 
     if (list == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the items");
     }
-    outcome = lk_service_read_pages(lk_service_of(engine), &paged, queue, patience, list, error);
+    outcome =
+        lk_service_read_pages(lk_service_of(engine), &paged, queue, patience, &records, error);
+    list->items = records.items;
+    list->count = records.count;
     if (outcome == LK_OK) {
         *ret_list = list;
     } else {
@@ -241,20 +221,13 @@ lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queu
                             lk_queue_stats *ret_stats, lk_error *error) {
     lk_queue_stats stats = {.pushed = 0};
     struct lk_words words = {.count = 0};
-    struct lk_service_answer answer;
     lk_outcome outcome;
 
     (void)depth; /* the service counts them all */
     lk_words_add_text(&words, "STATS");
     lk_words_add_path(&words, queue);
-    outcome =
-        lk_service_call(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience, &answer, error);
-    if (outcome == LK_OK) {
-        lk_reader_read_map(&answer.reader, &answer.head, &lk_form_of_stats, &stats);
-        outcome = lk_service_read_end(&answer.reader, error);
-    }
-    lk_service_answer_done(&answer);
-    lk_words_done(&words);
+    outcome = lk_service_call_for_map(lk_service_of(engine), &words, LK_SERVICE_AGAIN, patience,
+                                      &lk_form_of_stats, &stats, error);
     if (outcome == LK_OK) {
         *ret_stats = stats;
     }

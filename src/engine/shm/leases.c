@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/shm/shm.h"
 
 /* ---- what this process holds ----------------------------------------------------------------- */

@@ -16,9 +16,9 @@
 enum {
     PUSHED_TOGETHER = 64, /* in one transaction */
     READY_ENOUGH = 4096,  /* ready items: no more are looked for */
-    MARKS_LOOKED = 256,   /* marks looked at in a round */
+    MARKS_CHECKED = 256,  /* marks looked at in a round */
 };
-#define LOOK_US INT64_C(10000)
+#define PAUSE_US INT64_C(10000)
 
 struct round {
     struct lk_sqlite *store;
@@ -34,15 +34,15 @@ static struct lk_slice queue_of(const struct round *round) {
     return (struct lk_slice){round->text->queue.bytes, round->text->queue.size};
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
-static int look_at_mark(void *context, int64_t number, struct lk_slice id) {
+static int check_mark(void *context, int64_t number, struct lk_slice id) {
     struct round *round = context;
     bool fits = false;
     bool is_new;
     int code = lk_sqlite_source_fits(round->store, round->source, id, &fits);
 
-    round->store->done_looked = number;
+    round->store->done_checked = number;
     if (code == SQLITE_OK && !fits && !lk_set_add(&round->unfit, id, &is_new)) {
         code = SQLITE_NOMEM;
     }
@@ -50,19 +50,19 @@ static int look_at_mark(void *context, int64_t number, struct lk_slice id) {
 }
 
 /* Some marks in each round, all of them in time. */
-static int look_at_marks(struct round *round) {
+static int check_marks(struct round *round) {
     struct lk_sqlite *store = round->store;
-    int64_t before = store->done_looked;
-    int code = lk_sql_done_rows_each(&store->sql, queue_of(round), before, MARKS_LOOKED,
-                                     look_at_mark, round);
+    int64_t before = store->done_checked;
+    int code = lk_sql_done_rows_each(&store->sql, queue_of(round), before, MARKS_CHECKED,
+                                     check_mark, round);
 
-    if (code == SQLITE_OK && store->done_looked == before) {
-        store->done_looked = 0; /* from the beginning, next time */
+    if (code == SQLITE_OK && store->done_checked == before) {
+        store->done_checked = 0; /* from the beginning, next time */
     }
     return code;
 }
 
-static int look_for_rows(struct round *round, size_t max) {
+static int find_rows(struct round *round, size_t max) {
     struct lk_sqlite *store = round->store;
     int64_t ready = 0;
     int code = SQLITE_OK;
@@ -77,7 +77,7 @@ static int look_for_rows(struct round *round, size_t max) {
 }
 
 /* A transaction that writes nothing, and so blocks no other. */
-static lk_outcome look(struct round *round, size_t max, lk_error *error) {
+static lk_outcome find(struct round *round, size_t max, lk_error *error) {
     struct lk_sqlite *store = round->store;
     struct lk_sqlite_transaction transaction;
     lk_outcome outcome =
@@ -92,10 +92,10 @@ static lk_outcome look(struct round *round, size_t max, lk_error *error) {
         code = lk_sqlite_transaction_version(&transaction, &round->result.version);
     }
     if (code == SQLITE_OK) {
-        code = look_for_rows(round, max);
+        code = find_rows(round, max);
     }
     if (code == SQLITE_OK && max > 0) {
-        code = look_at_marks(round);
+        code = check_marks(round);
     }
     round->result.found = round->found.item_count;
     return lk_sqlite_source_end(&transaction, round->source, code, error);
@@ -166,7 +166,7 @@ static lk_outcome write_some(struct round *round, size_t from, lk_error *error) 
 }
 
 static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
-    lk_outcome outcome = look(round, max, error);
+    lk_outcome outcome = find(round, max, error);
     size_t all = round->found.item_count + round->unfit.item_count;
 
     for (size_t from = 0; max > 0 && from < all && outcome == LK_OK; from += PUSHED_TOGETHER) {
@@ -211,8 +211,8 @@ lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_sourc
 lk_outcome lk_sqlite_table_await(struct lk_engine *engine, uint64_t version, int64_t until_us,
                                  struct lk_waker *waker) {
     struct lk_change_watch waiting =
-        lk_change_watch_make_from(version, lk_sqlite_of(engine), NULL, LOOK_US, LOOK_US);
-    lk_outcome outcome = lk_change_watch_glance(&waiting);
+        lk_change_watch_make_from(version, lk_sqlite_of(engine), NULL, PAUSE_US, PAUSE_US);
+    lk_outcome outcome = lk_change_watch_check(&waiting);
 
-    return outcome == LK_OK ? lk_change_watch_keep(&waiting, until_us, waker) : outcome;
+    return outcome == LK_OK ? lk_change_watch_wait(&waiting, until_us, waker) : outcome;
 }

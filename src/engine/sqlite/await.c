@@ -10,48 +10,48 @@
 #include "engine/sqlite/change_watch.h"
 #include "sql/wait_rows.h"
 
-#define LOOK_FIRST_US INT64_C(4000)    /* the head of the line, when something just happened */
-#define LOOK_QUIET_US INT64_C(25000)   /* the head of the line, when all has long been quiet */
+#define PAUSE_FIRST_US INT64_C(4000)   /* the head of the line, when something just happened */
+#define PAUSE_QUIET_US INT64_C(25000)  /* the head of the line, when all has long been quiet */
 #define DUE_PER_PLACE_US INT64_C(5000) /* waiters further back leave the sweep to those in front */
 enum { DUE_PLACES_MAX = 20 };
 
-struct line_watch {
+struct wait_watch {
     struct lk_change_watch watch;
     uint64_t request;
 };
 
 /* The instant at which a deadline in front is this waiter's to sweep. */
-static int64_t due_us(const struct lk_sql_wait_rows *line) {
-    int64_t places = line->ahead < DUE_PLACES_MAX ? (int64_t)line->ahead : DUE_PLACES_MAX;
+static int64_t due_us(const struct lk_sql_wait_rows *rows) {
+    int64_t places = rows->ahead < DUE_PLACES_MAX ? (int64_t)rows->ahead : DUE_PLACES_MAX;
 
-    return line->next_due_us > LK_NEVER / 2 ? LK_NEVER
-                                            : line->next_due_us + places * DUE_PER_PLACE_US;
+    return rows->next_due_us > LK_NEVER / 2 ? LK_NEVER
+                                            : rows->next_due_us + places * DUE_PER_PLACE_US;
 }
 
-static int look_at_line(struct lk_change_watch *watch) {
-    struct line_watch *waiting = (struct line_watch *)watch;
-    struct lk_sql_wait_rows line;
-    int code = lk_sql_wait_rows_load(&watch->store->sql, waiting->request, &line);
+static int query_wait_rows(struct lk_change_watch *watch) {
+    struct wait_watch *waiting = (struct wait_watch *)watch;
+    struct lk_sql_wait_rows rows;
+    int code = lk_sql_wait_rows_load(&watch->store->sql, waiting->request, &rows);
 
     if (code == SQLITE_OK) {
-        watch->is_over = !line.is_standing;
-        watch->ahead = (int64_t)line.ahead;
-        watch->due_us = due_us(&line);
+        watch->is_over = !rows.is_waiting;
+        watch->ahead = (int64_t)rows.ahead;
+        watch->due_us = due_us(&rows);
     }
     return code;
 }
 
 static lk_outcome await_grant(struct lk_sqlite *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {
-    struct line_watch waiting = {
-        lk_change_watch_make(store, look_at_line, LOOK_FIRST_US, LOOK_QUIET_US),
+    struct wait_watch waiting = {
+        lk_change_watch_make(store, query_wait_rows, PAUSE_FIRST_US, PAUSE_QUIET_US),
         .request = cursor->id,
     };
     lk_outcome outcome;
 
     waiting.watch.ahead = (int64_t)cursor->in_the_way;
-    outcome = lk_change_watch_glance(&waiting.watch); /* what came between the ask and now */
-    return outcome == LK_OK ? lk_change_watch_keep(&waiting.watch, until_us, waker) : outcome;
+    outcome = lk_change_watch_check(&waiting.watch); /* what came between the ask and now */
+    return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }
 
 lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,

@@ -10,24 +10,24 @@
 #include "engine/sqlite/change_watch.h"
 #include "sql/items.h"
 
-#define LOOK_FIRST_US INT64_C(4000)  /* when something just happened */
-#define LOOK_QUIET_US INT64_C(25000) /* when all has long been quiet */
-#define LOOK_HELD_US INT64_C(8000)   /* there are items, and locks in their way */
+#define PAUSE_FIRST_US INT64_C(4000)  /* when something just happened */
+#define PAUSE_QUIET_US INT64_C(25000) /* when all has long been quiet */
+#define PAUSE_HELD_US INT64_C(8000)   /* there are items, and locks in their way */
 
 struct queue_watch {
     struct lk_change_watch watch;
     struct lk_slice queue;
 };
 
-static int look_at_queue(struct lk_change_watch *watch) {
+static int query_queue(struct lk_change_watch *watch) {
     struct queue_watch *waiting = (struct queue_watch *)watch;
-    struct lk_sql_queue_look found = {.has_ready = false};
-    int code = lk_sql_queue_look(&watch->store->sql, waiting->queue, &found);
+    struct lk_sql_queue_probe found = {.has_ready = false};
+    int code = lk_sql_queue_probe(&watch->store->sql, waiting->queue, &found);
 
     if (code == SQLITE_OK) {
         watch->is_over = found.has_ready;
         watch->due_us = found.next_due_us;
-        watch->pace_us = found.has_ready ? LOOK_HELD_US : LOOK_FIRST_US;
+        watch->pace_us = found.has_ready ? PAUSE_HELD_US : PAUSE_FIRST_US;
     }
     return code;
 }
@@ -37,15 +37,15 @@ lk_outcome lk_sqlite_await_work(struct lk_sqlite *store, const struct lk_wait_cu
     const struct lk_path *queue = &cursor->command->take.queue;
     bool has_ready = cursor->in_the_way != 0;
     struct queue_watch waiting = {
-        lk_change_watch_make_from(cursor->version, store, look_at_queue,
-                                  has_ready ? LOOK_HELD_US : LOOK_FIRST_US, LOOK_QUIET_US),
+        lk_change_watch_make_from(cursor->version, store, query_queue,
+                                  has_ready ? PAUSE_HELD_US : PAUSE_FIRST_US, PAUSE_QUIET_US),
         .queue = {queue->bytes, queue->size},
     };
     lk_outcome outcome = LK_OK;
 
     waiting.watch.due_us = cursor->due_us;
     if (!has_ready) {
-        outcome = lk_change_watch_glance(&waiting.watch); /* what came between the take and now */
+        outcome = lk_change_watch_check(&waiting.watch); /* what came between the take and now */
     }
-    return outcome == LK_OK ? lk_change_watch_keep(&waiting.watch, until_us, waker) : outcome;
+    return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }

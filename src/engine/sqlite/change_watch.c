@@ -4,20 +4,19 @@
 
 #include "base/error.h"
 #include "base/minmax.h"
-#include "sql/file_identity.h"
 
 /* Further back in a queue, every waiter looks at least so often. */
-#define LOOK_MAX_US INT64_C(100000)
+#define PAUSE_MAX_US INT64_C(100000)
 
 /* The longer it has been quiet, the longer the pause: by a part of that time. */
 enum { QUIET_PART = 32 };
 
 struct lk_change_watch lk_change_watch_make(struct lk_sqlite *store,
-                                            int (*look)(struct lk_change_watch *watch),
+                                            int (*query)(struct lk_change_watch *watch),
                                             int64_t pace_us, int64_t rest_us) {
     return (struct lk_change_watch){
         .store = store,
-        .look = look,
+        .query = query,
         .due_us = LK_NEVER,
         .pace_us = pace_us,
         .rest_us = rest_us,
@@ -27,45 +26,45 @@ struct lk_change_watch lk_change_watch_make(struct lk_sqlite *store,
 }
 
 struct lk_change_watch lk_change_watch_make_from(uint64_t version, struct lk_sqlite *store,
-                                                 int (*look)(struct lk_change_watch *watch),
+                                                 int (*query)(struct lk_change_watch *watch),
                                                  int64_t pace_us, int64_t rest_us) {
-    struct lk_change_watch watch = lk_change_watch_make(store, look, pace_us, rest_us);
+    struct lk_change_watch watch = lk_change_watch_make(store, query, pace_us, rest_us);
 
-    watch.has_looked = true;
+    watch.has_checked = true;
     watch.version = version;
     return watch;
 }
 
 /* The mutex is held. */
-static int look(struct lk_change_watch *watch) {
+static int check(struct lk_change_watch *watch) {
     struct lk_sqlite *store = watch->store;
     uint64_t version = 0;
     int code = lk_sqlite_version(store, &version);
 
-    if (lk_sql_has_moved(&store->sql)) {
+    if (lk_sqlite_has_moved(store->sql.handle, store->beside)) {
         watch->is_over = true; /* the next transaction tells */
         return SQLITE_OK;
     }
-    if (code != SQLITE_OK || (watch->has_looked && version == watch->version)) {
+    if (code != SQLITE_OK || (watch->has_checked && version == watch->version)) {
         return code;
     }
-    if (watch->look == NULL) {
+    if (watch->query == NULL) {
         watch->is_over = true;
     } else {
         code = lk_sql_begin_read(&store->sql);
         if (code == SQLITE_OK) {
-            code = watch->look(watch);
+            code = watch->query(watch);
         }
     }
     if (code == SQLITE_OK) {
-        watch->has_looked = true;
+        watch->has_checked = true;
         watch->version = version;
         watch->changed_us = lk_clock_now_us();
     }
     return code;
 }
 
-lk_outcome lk_change_watch_glance(struct lk_change_watch *watch) {
+lk_outcome lk_change_watch_check(struct lk_change_watch *watch) {
     struct lk_sqlite *store = watch->store;
     lk_outcome outcome = LK_OK;
     int code;
@@ -74,7 +73,7 @@ lk_outcome lk_change_watch_glance(struct lk_change_watch *watch) {
         return LK_INTERNAL;
     }
     pthread_mutex_lock(&store->mutex);
-    code = look(watch);
+    code = check(watch);
     if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
         outcome = lk_sql_explain(&store->sql, code, NULL);
     }
@@ -87,8 +86,8 @@ lk_outcome lk_change_watch_glance(struct lk_change_watch *watch) {
 static int64_t pause_us(struct lk_change_watch *watch) {
     int64_t quiet_us = lk_clock_now_us() - watch->changed_us;
     int64_t first_us = lk_min(watch->pace_us + quiet_us / QUIET_PART, watch->rest_us);
-    int64_t ahead = lk_min(watch->ahead, LOOK_MAX_US / watch->pace_us);
-    int64_t mean_us = lk_min(first_us * (1 + ahead), LOOK_MAX_US);
+    int64_t ahead = lk_min(watch->ahead, PAUSE_MAX_US / watch->pace_us);
+    int64_t mean_us = lk_min(first_us * (1 + ahead), PAUSE_MAX_US);
 
     return lk_random_between(&watch->random, mean_us * 3 / 4, mean_us * 5 / 4);
 }
@@ -99,7 +98,7 @@ static int64_t due_in_us(const struct lk_change_watch *watch) {
     return watch->due_us > LK_NEVER / 2 ? LK_NEVER : watch->due_us - time->now_us(time->context);
 }
 
-lk_outcome lk_change_watch_keep(struct lk_change_watch *watch, int64_t until_us,
+lk_outcome lk_change_watch_wait(struct lk_change_watch *watch, int64_t until_us,
                                 struct lk_waker *waker) {
     lk_outcome outcome = LK_OK;
 
@@ -109,10 +108,10 @@ lk_outcome lk_change_watch_keep(struct lk_change_watch *watch, int64_t until_us,
         if (left_us <= 0) {
             break;
         }
-        if (lk_sqlite_pause(waker, lk_min(pause_us(watch), left_us))) {
+        if (lk_waker_sleep(waker, lk_min(pause_us(watch), left_us))) {
             return LK_CANCELLED;
         }
-        outcome = lk_change_watch_glance(watch);
+        outcome = lk_change_watch_check(watch);
     }
     return outcome;
 }

@@ -21,14 +21,14 @@ struct lk_change_watch {
      * Looks at the rows, in a reading transaction and under the mutex, and sets what is set by
      * it below; returns SQLite's code. NULL: any commit ends the wait.
      */
-    int (*look)(struct lk_change_watch *watch);
+    int (*query)(struct lk_change_watch *watch);
     bool is_over;    /* what is waited for has come: set by look() */
     int64_t due_us;  /* on the store's clock, when something comes by itself: set by look() */
     int64_t ahead;   /* how many will go before: set by look() */
     int64_t pace_us; /* between two looks, when something just happened */
     int64_t rest_us; /* and when all has long been quiet */
 
-    bool has_looked;
+    bool has_checked;
     uint64_t version;   /* of the store, when last looked */
     int64_t changed_us; /* when it was last seen to move, on lk_clock_now_us() */
     struct lk_random random;
@@ -36,24 +36,24 @@ struct lk_change_watch {
 
 /* Nothing seen yet, no waiter ahead, nothing due. */
 struct lk_change_watch lk_change_watch_make(struct lk_sqlite *store,
-                                            int (*look)(struct lk_change_watch *watch),
+                                            int (*query)(struct lk_change_watch *watch),
                                             int64_t pace_us, int64_t rest_us);
 
 /* The same, from a version of the store that the caller has seen. */
 struct lk_change_watch lk_change_watch_make_from(uint64_t version, struct lk_sqlite *store,
-                                                 int (*look)(struct lk_change_watch *watch),
+                                                 int (*query)(struct lk_change_watch *watch),
                                                  int64_t pace_us, int64_t rest_us);
 
 /* Looks now, if anything was committed since the last look. A busy file is looked at the next
  * time: LK_OK. Else LK_INTERNAL, after a fork(), or what the file's state makes of it. */
-lk_outcome lk_change_watch_glance(struct lk_change_watch *watch);
+lk_outcome lk_change_watch_check(struct lk_change_watch *watch);
 
 /*
  * Looks again and again until it is over, something is due, or `until_us` on lk_clock_now_us():
- * LK_OK. LK_CANCELLED: the waker was thrown. Else as lk_change_watch_glance(). The first look comes
+ * LK_OK. LK_CANCELLED: the waker was thrown. Else as lk_change_watch_check(). The first look comes
  * after a pause: a caller that has not looked yet glances first.
  */
-lk_outcome lk_change_watch_keep(struct lk_change_watch *watch, int64_t until_us,
+lk_outcome lk_change_watch_wait(struct lk_change_watch *watch, int64_t until_us,
                                 struct lk_waker *waker);
 
 /* await_work.c: of lk_sqlite_await(), for a take. */

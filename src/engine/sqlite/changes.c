@@ -3,7 +3,6 @@
 #include "engine/sqlite/changes.h"
 
 #include "engine/sqlite/events.h"
-#include "sql/values.h"
 
 /* R4: a draw counts at every root of the request. */
 static int write_draws(struct lk_sql *sql, const struct lk_record *record) {
@@ -30,20 +29,20 @@ static bool has_new_parts(const struct lk_closure *closure, const struct lk_effe
 
 static int write_request(const struct lk_closure *closure, const struct lk_effects *effects,
                          lk_ref request, const struct lk_times *times) {
-    struct lk_sql *sql = &closure->store->sql;
     const struct lk_record *record = &closure->store->request.record;
-    int code;
+    struct lk_row row = {.kind = LK_ROW_REQUEST_GONE, .gone = record->id};
 
-    if (record->state == LK_STATE_ENDED) {
-        return lk_closure_has(closure, record->id) ? lk_sql_request_delete(sql, record->id)
-                                                   : SQLITE_OK;
+    if (record->state != LK_STATE_ENDED) {
+        row = (struct lk_row){
+            .kind = LK_ROW_REQUEST,
+            .request.record = record,
+            .request.expires_unix_us = lk_times_unix_us(times, record->deadline_us),
+            .request.has_parts = has_new_parts(closure, effects, request, record->id),
+        };
+    } else if (!lk_closure_has(closure, record->id)) {
+        return SQLITE_OK;
     }
-    code = lk_sql_request_save(sql, record, times->wall_us + record->deadline_us - times->now_us,
-                               false, false);
-    if (code == SQLITE_OK && has_new_parts(closure, effects, request, record->id)) {
-        code = lk_sql_parts_save(sql, record);
-    }
-    return code;
+    return lk_sql_row_write(&closure->store->sql, &row);
 }
 
 /* What became of a request; `is_last`: and of it nothing else behind this. */
@@ -61,59 +60,17 @@ static int write_request_change(const struct lk_closure *closure, const struct l
                                         : code;
 }
 
-static int write_value_change(const struct lk_closure *closure, const struct lk_change *change) {
-    struct lk_sql *sql = &closure->store->sql;
-    struct lk_value_record record;
-    struct lk_slice path;
-
-    lk_model_value_record(closure->model, change->value, &record);
-    path = lk_slice_of(record.path);
-    switch (change->kind) {
-    case LK_CHANGE_VALUE_DELETED:
-        return lk_sql_value_delete(sql, path);
-    case LK_CHANGE_VALUE_DOUBTED:
-        return lk_sql_value_doubt(sql, path);
-    default:
-        return lk_sql_value_save(sql, path, record.bytes);
-    }
-}
-
 /* A push draws (R4), as its place in the queue. */
-static int write_pushed(const struct lk_closure *closure, const struct lk_item_record *record,
-                        int64_t due_unix_us) {
+static int write_other_change(const struct lk_closure *closure, const struct lk_change *change,
+                              const struct lk_times *times) {
     struct lk_sql *sql = &closure->store->sql;
-    int code = lk_sql_item_add(sql, record, due_unix_us);
-
-    return code == SQLITE_OK ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
-                             : code;
-}
-
-static int write_item_change(const struct lk_closure *closure, const struct lk_change *change,
-                             const struct lk_times *times) {
     struct lk_item_record *record = &closure->store->item.record;
-    int64_t due_unix_us;
+    const struct lk_row row = lk_row_of_change(closure->model, change, times, record);
+    int code = lk_sql_row_write(sql, &row);
 
-    lk_model_item_record(closure->model, change->item, record);
-    due_unix_us = times->wall_us + record->due_us - times->now_us;
-    switch (change->kind) {
-    case LK_CHANGE_ITEM_PUSHED:
-        return write_pushed(closure, record, due_unix_us);
-    case LK_CHANGE_ITEM_DONE:
-        return lk_sql_item_delete(&closure->store->sql, record);
-    default:
-        return lk_sql_item_save(&closure->store->sql, record, due_unix_us);
-    }
-}
-
-static int write_queue_change(const struct lk_closure *closure, const struct lk_change *change) {
-    char path[LK_PATH_BYTES_MAX + 1];
-    struct lk_queue_counts counts;
-
-    lk_model_queue_record(closure->model, change->queue, path, &counts);
-    if (change->kind == LK_CHANGE_QUEUE_FORGOTTEN) {
-        return lk_sql_queue_delete(&closure->store->sql, lk_slice_of(path));
-    }
-    return lk_sql_queue_save(&closure->store->sql, lk_slice_of(path), &counts);
+    return code == SQLITE_OK && row.kind == LK_ROW_ITEM_NEW
+               ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
+               : code;
 }
 
 static bool is_of_request(const struct lk_change *change) {
@@ -135,28 +92,11 @@ int lk_changes_write(const struct lk_closure *closure, const struct lk_effects *
     for (size_t i = 0; i < effects->change_count && code == SQLITE_OK; i++) {
         const struct lk_change *change = &effects->changes[i];
 
-        if (is_of_request(change)) {
-            code = write_request_change(closure, effects, change, !is_followed(effects, i), times);
-        } else if (change->kind <= LK_CHANGE_VALUE_DOUBTED) {
-            code = write_value_change(closure, change);
-        } else if (change->kind < LK_CHANGE_QUEUE_COUNTED) {
-            code = write_item_change(closure, change, times);
-        } else {
-            code = write_queue_change(closure, change);
-        }
+        code = is_of_request(change)
+                   ? write_request_change(closure, effects, change, !is_followed(effects, i), times)
+                   : write_other_change(closure, change, times);
     }
     return code;
-}
-
-int lk_changes_remember(const struct lk_closure *closure, const struct lk_effects *effects,
-                        const struct lk_target *target, int64_t now_us) {
-    const struct lk_answer *answer = &effects->answer;
-
-    if (target->token == 0 || answer->outcome != LK_OK
-        || (answer->request == 0 && answer->item == 0)) {
-        return SQLITE_OK;
-    }
-    return lk_sql_ended_save(&closure->store->sql, target, now_us);
 }
 
 int lk_changes_mark_format(const struct lk_sqlite_transaction *transaction,
@@ -178,13 +118,13 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
 
     for (size_t i = 0; i < effects->change_count && code == SQLITE_OK; i++) {
         const struct lk_change *change = &effects->changes[i];
-        struct lk_sql_audit audit;
+        struct lk_row row = {.kind = LK_ROW_AUDIT};
 
         if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
             continue;
         }
         lk_model_record(closure->model, change->request, record);
-        audit = (struct lk_sql_audit){
+        row.audit = (struct lk_sql_audit){
             .at_unix_us = command->times.wall_us,
             .by = broken->by,
             .reason = broken->reason,
@@ -194,7 +134,7 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
             .ticket = record->ticket,
             .token = record->token,
         };
-        code = lk_sql_audit_save(&closure->store->sql, &audit, LK_SQLITE_AUDIT_MAX);
+        code = lk_sql_row_write(&closure->store->sql, &row);
     }
     return code;
 }

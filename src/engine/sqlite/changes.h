@@ -12,10 +12,6 @@
 int lk_changes_write(const struct lk_closure *closure, const struct lk_effects *effects,
                      const struct lk_times *times);
 
-/* R3: remembers the token that this release or finish named and ended, if it did. */
-int lk_changes_remember(const struct lk_closure *closure, const struct lk_effects *effects,
-                        const struct lk_target *target, int64_t now_us);
-
 /*
  * Says in the file that programs of formats without values and work must not write to it any more,
  * when this event changed something and is the first to bring what they would leave behind.

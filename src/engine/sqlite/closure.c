@@ -64,7 +64,7 @@ static int want_parts(struct lk_closure *closure, const struct lk_part *parts, s
 
 static bool has_paths(const struct lk_record *record, const struct lk_target *target) {
     for (size_t i = 0; i < target->part_count; i++) {
-        if (!lk_closure_fetch_stands_at(record, &target->parts[i].path)) {
+        if (!lk_closure_fetch_has_part_at(record, &target->parts[i].path)) {
             return false;
         }
     }
@@ -137,30 +137,16 @@ static int want_take(struct lk_closure *closure, const struct lk_take *take) {
     return code == SQLITE_OK ? lk_closure_fetch_owner(closure, take->owner) : code;
 }
 
-/* Makes closure->item; false: these two cannot make a path. */
-static bool make_item_path(struct lk_closure *closure, const struct lk_path *queue,
-                           struct lk_slice id) {
-    if (id.size < 1 || id.size > LK_SEGMENT_BYTES_MAX) {
-        return false;
-    }
-    memcpy(closure->item_bytes, queue->bytes, queue->size);
-    closure->item_bytes[queue->size] = '/';
-    memcpy(closure->item_bytes + queue->size + 1, id.bytes, id.size);
-    return lk_path_parse((struct lk_slice){closure->item_bytes, queue->size + 1u + id.size},
-                         &closure->item, NULL)
-           == LK_OK;
-}
-
 /* The item that the event names, if it can be one; else the model will say why not. */
 static int want_item(struct lk_closure *closure, const struct lk_path *queue, struct lk_slice id) {
     int code;
 
-    if (!make_item_path(closure, queue, id)) {
+    if (lk_item_path_make(queue, id, &closure->item, NULL) != LK_OK) {
         return SQLITE_OK;
     }
     code = lk_closure_fetch_queue(closure, queue);
     if (code == SQLITE_OK) {
-        code = lk_closure_fetch_item(closure, &closure->item);
+        code = lk_closure_fetch_item(closure, &closure->item.path);
     }
     return code == SQLITE_EMPTY ? SQLITE_OK : code;
 }
@@ -170,11 +156,11 @@ static int want_claimed(struct lk_closure *closure, const struct lk_path *queue,
                         bool ends) {
     int code = want_item(closure, queue, id);
 
-    if (code != SQLITE_OK || closure->item.size == 0) {
+    if (code != SQLITE_OK || closure->item.path.size == 0) {
         return code;
     }
-    closure->ending = ends ? &closure->item : NULL;
-    return lk_closure_fetch_above(closure, lk_closure_fetch_slice(&closure->item));
+    closure->ending = ends ? &closure->item.path : NULL;
+    return lk_closure_fetch_above(closure, lk_closure_fetch_slice(&closure->item.path));
 }
 
 /* S1, and the asker for S3. */
@@ -288,11 +274,13 @@ int lk_closure_load_overdue(struct lk_closure *closure, struct lk_sqlite_transac
 static int add_item(void *context, const struct lk_sql_item *item) {
     struct lk_closure *closure = context;
     const struct lk_item_record *record = &item->record;
-    bool is_new;
-    int code = make_item_path(closure, &record->queue, record->id) ? lk_closure_fetch_once(
-                   &closure->items, lk_closure_fetch_slice(&closure->item), &is_new)
-                                                                   : SQLITE_CORRUPT;
+    bool is_new = false;
+    int code = SQLITE_CORRUPT;
 
+    if (lk_item_path_make(&record->queue, record->id, &closure->item, NULL) == LK_OK) {
+        code = lk_closure_fetch_once(&closure->items, lk_closure_fetch_slice(&closure->item.path),
+                                     &is_new);
+    }
     return code == SQLITE_OK && is_new ? lk_closure_fetch_row(closure) : code;
 }
 
@@ -322,7 +310,7 @@ int lk_closure_add_candidate(struct lk_closure *closure, const struct lk_sql_ite
     int code = add_item(closure, item);
 
     if (code == SQLITE_OK) {
-        code = lk_closure_fetch_path(closure, &closure->item);
+        code = lk_closure_fetch_path(closure, &closure->item.path);
     }
     return code == SQLITE_OK ? want_parts(closure, item->record.needs, item->record.need_count)
                              : code;

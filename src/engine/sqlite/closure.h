@@ -13,7 +13,7 @@ struct lk_closure {
     struct lk_sqlite *store;
     struct lk_model *model;
     int64_t now_us;
-    struct lk_path item;          /* of an event about one item: its path; size 0: none */
+    struct lk_item_path item;     /* of an event about one item; size 0: none */
     const struct lk_path *ending; /* what stands at exactly this path may end; NULL: none */
     bool with_owners;             /* asks and takes: owners are followed, for R13 */
     bool with_all;                /* nothing need be followed, for all is there */
@@ -26,7 +26,6 @@ struct lk_closure {
     struct lk_set values; /* loaded, where there are any; keys are paths */
     struct lk_set items;  /* likewise */
     struct lk_set queues; /* likewise: what was counted of them */
-    char item_bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
 };
 
 /*

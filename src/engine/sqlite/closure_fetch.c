@@ -60,7 +60,7 @@ int lk_closure_fetch_owner(struct lk_closure *closure, struct lk_slice owner) {
     return lk_closure_fetch_once(&closure->owners, owner, &is_new);
 }
 
-bool lk_closure_fetch_stands_at(const struct lk_record *record, const struct lk_path *path) {
+bool lk_closure_fetch_has_part_at(const struct lk_record *record, const struct lk_path *path) {
     for (size_t i = 0; i < record->part_count; i++) {
         if (lk_path_equal(&record->parts[i].path, path)) {
             return true;
@@ -72,7 +72,7 @@ bool lk_closure_fetch_stands_at(const struct lk_record *record, const struct lk_
 /* Whether the request is overdue, or may end by this very event. */
 static bool may_end(const struct lk_closure *closure, const struct lk_record *record) {
     return record->deadline_us <= closure->now_us
-           || (closure->ending != NULL && lk_closure_fetch_stands_at(record, closure->ending));
+           || (closure->ending != NULL && lk_closure_fetch_has_part_at(record, closure->ending));
 }
 
 /* ---- values, queues and items ---------------------------------------------------------------- */

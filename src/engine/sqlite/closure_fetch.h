@@ -17,7 +17,7 @@ static inline struct lk_slice lk_closure_fetch_slice(const struct lk_path *path)
 int lk_closure_fetch_once(struct lk_set *set, struct lk_slice key, bool *ret_is_new);
 
 /* Whether a part of the request is at exactly this path. */
-bool lk_closure_fetch_stands_at(const struct lk_record *record, const struct lk_path *path);
+bool lk_closure_fetch_has_part_at(const struct lk_record *record, const struct lk_path *path);
 
 int lk_closure_fetch_draw(struct lk_closure *closure, const struct lk_path *path);   /* S5 */
 int lk_closure_fetch_value(struct lk_closure *closure, const struct lk_path *path);  /* S6 */

@@ -10,7 +10,7 @@
  */
 #include "engine/sqlite/decide.h"
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/source.h"
@@ -19,12 +19,8 @@
 /* R3: tells the model when the token that this release names ended, if it did. */
 static int load_ended(struct lk_closure *closure, const struct lk_target *target) {
     int64_t ended_us = 0;
-    int code;
+    int code = lk_sql_ended_load(&closure->store->sql, target, &ended_us);
 
-    if (target->token == 0) {
-        return SQLITE_OK;
-    }
-    code = lk_sql_ended_load(&closure->store->sql, target, &ended_us);
     if (code == SQLITE_EMPTY) {
         return SQLITE_OK;
     }
@@ -68,35 +64,15 @@ int lk_sqlite_sweep(struct lk_sqlite_transaction *transaction, const struct lk_p
     return code;
 }
 
-/* R3: whom and what a release or the end of a claim names; else NULL. `part` is room. */
-static const struct lk_target *target_of(const struct lk_command *command,
-                                         const struct lk_closure *closure, struct lk_part *part,
-                                         struct lk_target *target) {
-    if (command->kind == LK_COMMAND_RELEASE) {
-        return &command->release.target;
-    }
-    if (command->kind != LK_COMMAND_FINISH || closure->item.size == 0) {
-        return NULL;
-    }
-    *part = (struct lk_part){.path = closure->item, .mode = LK_EXCLUSIVE};
-    *target = (struct lk_target){.owner = command->finish.owner,
-                                 .parts = part,
-                                 .part_count = 1,
-                                 .token = command->finish.token};
-    return target;
-}
-
 int lk_sqlite_step(struct lk_sqlite_transaction *transaction, struct lk_command *command,
                    struct lk_closure *closure, const struct lk_effects **ret_effects) {
     const struct lk_effects *effects;
-    const struct lk_target *target;
-    struct lk_target room;
-    struct lk_part part;
+    struct lk_row_named room;
+    const struct lk_target *target = lk_row_named(command, &room);
     int code;
 
     command->times = transaction->times;
     code = lk_closure_load(closure, transaction, command, NULL);
-    target = target_of(command, closure, &part, &room);
     if (code == SQLITE_OK && target != NULL) {
         code = load_ended(closure, target);
     }
@@ -108,8 +84,10 @@ int lk_sqlite_step(struct lk_sqlite_transaction *transaction, struct lk_command 
     }
     effects = lk_model_step(closure->model, command);
     code = lk_sqlite_write(transaction, command, closure, effects);
-    if (code == SQLITE_OK && target != NULL) {
-        code = lk_changes_remember(closure, effects, target, transaction->times.now_us);
+    if (code == SQLITE_OK && target != NULL && lk_row_has_ended(&effects->answer)) {
+        const struct lk_row row = {.kind = LK_ROW_ENDED,
+                                   .ended = {*target, transaction->times.now_us}};
+        code = lk_sql_row_write(&transaction->store->sql, &row);
     }
     *ret_effects = effects;
     return code;

@@ -12,7 +12,9 @@ static bool keep_one(void *context, const struct lk_event *step_event) {
     struct keeping *keeping = context;
     struct lk_sqlite_transaction *transaction = keeping->transaction;
     char parts[LK_SQL_EVENT_PARTS_MAX];
-    const struct lk_sql_event event = {
+    struct lk_row row = {.kind = LK_ROW_EVENT};
+
+    row.event = (struct lk_sql_event){
         .sequence = transaction->meta.last_event + 1,
         .at_unix_us = transaction->times.wall_us,
         .event = lk_slice_of(lk_watch_kind_name(step_event->kind)),
@@ -27,8 +29,7 @@ static bool keep_one(void *context, const struct lk_event *step_event) {
         .is_of_item = step_event->is_of_item,
         .is_deletion = step_event->is_deletion,
     };
-
-    keeping->code = lk_sql_event_add(&transaction->store->sql, &event);
+    keeping->code = lk_sql_row_write(&transaction->store->sql, &row);
     if (keeping->code == SQLITE_OK) {
         transaction->meta.last_event++;
         keeping->count++;

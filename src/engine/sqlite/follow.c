@@ -13,9 +13,9 @@
 #include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
 
-#define LOOK_FIRST_US INT64_C(5000)  /* when something just happened */
-#define LOOK_QUIET_US INT64_C(50000) /* when all has long been quiet */
-#define DUE_US INT64_C(50000)        /* behind a deadline */
+#define PAUSE_FIRST_US INT64_C(5000)  /* when something just happened */
+#define PAUSE_QUIET_US INT64_C(50000) /* when all has long been quiet */
+#define DUE_US INT64_C(50000)         /* behind a deadline */
 
 /* ---- asking for events ----------------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@
 static int must_write(struct lk_sqlite_transaction *transaction, bool *ret_must) {
     uint64_t last_event = 0;
     int64_t due_us = LK_NEVER;
-    int code = lk_sql_events_look(&transaction->store->sql, &last_event, &due_us);
+    int code = lk_sql_events_probe(&transaction->store->sql, &last_event, &due_us);
 
     *ret_must =
         !lk_sqlite_events_are_watched(transaction)
@@ -137,11 +137,11 @@ struct event_watch {
     uint64_t after;
 };
 
-static int look_at_events(struct lk_change_watch *watch) {
+static int query_events(struct lk_change_watch *watch) {
     const struct event_watch *waiting = (const struct event_watch *)watch;
     uint64_t last_event = waiting->after;
     int64_t due_us = LK_NEVER; /* something perishes that nobody else has swept */
-    int code = lk_sql_events_look(&watch->store->sql, &last_event, &due_us);
+    int code = lk_sql_events_probe(&watch->store->sql, &last_event, &due_us);
 
     if (code == SQLITE_OK) {
         watch->is_over = last_event != waiting->after;
@@ -153,12 +153,12 @@ static int look_at_events(struct lk_change_watch *watch) {
 static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                struct lk_waker *waker) {
     struct event_watch waiting = {
-        lk_change_watch_make(lk_sqlite_of(engine), look_at_events, LOOK_FIRST_US, LOOK_QUIET_US),
+        lk_change_watch_make(lk_sqlite_of(engine), query_events, PAUSE_FIRST_US, PAUSE_QUIET_US),
         .after = after,
     };
-    lk_outcome outcome = lk_change_watch_glance(&waiting.watch);
+    lk_outcome outcome = lk_change_watch_check(&waiting.watch);
 
-    return outcome == LK_OK ? lk_change_watch_keep(&waiting.watch, until_us, waker) : outcome;
+    return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }
 
 const struct lk_event_ops lk_sqlite_event_ops = {.read = read_events, .await = await_events};

@@ -7,7 +7,7 @@
  * is told. What is overdue counts nowhere, swept or not (R11).
  */
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/closure.h"
 #include "engine/sqlite/events.h"
 #include "sql/counts.h"
@@ -110,27 +110,10 @@ static lk_outcome limits_get(struct lk_engine *engine, const struct lk_patience 
     return outcome;
 }
 
-/*
- * Events that are to be kept at all times are a promise that programs of former formats would
- * break: they must not write any more. Watching alone excludes no program.
- */
-static int set_events(struct lk_sqlite_transaction *transaction, uint64_t events) {
-    struct lk_sql *sql = &transaction->store->sql;
-    int code = SQLITE_OK;
-
-    if (events > 0) {
-        code = lk_sqlite_events_begin(transaction);
-        if (code == SQLITE_OK) {
-            code = lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_EVENTS);
-        }
-    }
-    transaction->meta.events_max = events;
-    return code;
-}
-
 static lk_outcome limits_set(struct lk_engine *engine, const lk_limits *limits,
                              const struct lk_patience *patience, lk_error *error) {
     struct lk_sqlite_transaction transaction;
+    struct lk_sql_meta *meta = &transaction.meta;
     int code = SQLITE_OK;
     lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_WRITE,
                                                      patience, &transaction, error);
@@ -138,13 +121,15 @@ static lk_outcome limits_set(struct lk_engine *engine, const lk_limits *limits,
     if (outcome != LK_OK) {
         return outcome;
     }
-    lk_limits_into_quotas(limits, &transaction.meta.quotas);
+    lk_limits_into_quotas(limits, &meta->quotas);
     if (limits->events != LK_LIMIT_AS_IS) {
-        code = set_events(&transaction, limits->events);
+        code = limits->events > 0 ? lk_sqlite_events_begin(&transaction) : SQLITE_OK;
+        meta->events_max = limits->events;
     }
     if (code == SQLITE_OK) {
-        code = lk_sql_quotas_save(&transaction.store->sql, &transaction.meta.quotas,
-                                  transaction.meta.events_max);
+        const struct lk_row row = {.kind = LK_ROW_LIMITS,
+                                   .limits = {meta->quotas, meta->events_max}};
+        code = lk_sql_row_write(&transaction.store->sql, &row);
     }
     outcome = lk_sqlite_transaction_end(&transaction, code, error);
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/decide.h"
 
 #define WRITE_US_MAX INT64_C(1000000) /* how long a look waits for other writers */
@@ -15,7 +15,7 @@
 typedef lk_outcome make_listing(const struct lk_model *model, const struct lk_times *times,
                                 const struct lk_path *path, lk_listing **ret_listing);
 
-struct look {
+struct query {
     struct lk_engine *engine;
     const struct lk_path *path; /* NULL: everything */
     make_listing *make;
@@ -65,26 +65,26 @@ static bool hide_new_tokens(const struct lk_closure *closure, const struct lk_ef
  * LK_SQLITE_READ it leaves out the tokens of grants that are not written; *ret_has_grants: there
  * are such.
  */
-static lk_outcome look_once(const struct look *look, enum lk_sqlite_access access,
-                            const struct lk_patience *patience, lk_listing **ret_listing,
-                            bool *ret_has_grants, struct lk_error *error) {
+static lk_outcome query_once(const struct query *query, enum lk_sqlite_access access,
+                             const struct lk_patience *patience, lk_listing **ret_listing,
+                             bool *ret_has_grants, struct lk_error *error) {
     struct lk_command command = {.kind = LK_COMMAND_TICK};
     struct lk_sqlite_transaction transaction;
     struct lk_closure closure;
     const struct lk_effects *effects = NULL;
     lk_listing *listing = NULL;
     int code;
-    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(look->engine), access, patience,
+    lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(query->engine), access, patience,
                                                      &transaction, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
     command.times = transaction.times;
-    code = lk_closure_load(&closure, &transaction, &command, look->path);
+    code = lk_closure_load(&closure, &transaction, &command, query->path);
     if (code == SQLITE_OK) {
         effects = lk_model_step(closure.model, &command);
-        outcome = look->make(closure.model, &transaction.times, look->path, &listing);
+        outcome = query->make(closure.model, &transaction.times, query->path, &listing);
         code = outcome == LK_OK ? SQLITE_OK : SQLITE_NOMEM;
     }
     if (code == SQLITE_OK && access == LK_SQLITE_READ) {
@@ -106,17 +106,18 @@ static lk_outcome look_once(const struct look *look, enum lk_sqlite_access acces
  * Where the file cannot be written (a service keeps it, it is read-only, another process writes for
  * long), the reading stands, and the newest leases are listed without their tokens.
  */
-static lk_outcome look(const struct look *look, const struct lk_patience *patience,
-                       lk_listing **ret_listing, struct lk_error *error) {
+static lk_outcome run(const struct query *query, const struct lk_patience *patience,
+                      lk_listing **ret_listing, struct lk_error *error) {
     struct lk_patience brief = *patience;
     lk_listing *written = NULL;
     bool has_grants = false;
     struct lk_error ignored;
-    lk_outcome outcome = look_once(look, LK_SQLITE_READ, patience, ret_listing, &has_grants, error);
+    lk_outcome outcome =
+        query_once(query, LK_SQLITE_READ, patience, ret_listing, &has_grants, error);
 
     brief.until_us = lk_min(brief.until_us, lk_clock_now_us() + WRITE_US_MAX);
     if (outcome == LK_OK && has_grants
-        && look_once(look, LK_SQLITE_WRITE, &brief, &written, &has_grants, &ignored) == LK_OK) {
+        && query_once(query, LK_SQLITE_WRITE, &brief, &written, &has_grants, &ignored) == LK_OK) {
         lk_listing_free(*ret_listing);
         *ret_listing = written;
     }
@@ -126,17 +127,17 @@ static lk_outcome look(const struct look *look, const struct lk_patience *patien
 lk_outcome lk_sqlite_list(struct lk_engine *engine, const struct lk_path *prefix,
                           const struct lk_patience *patience, lk_listing **ret_listing,
                           struct lk_error *error) {
-    const struct look all = {engine, prefix, lk_listing_from_model};
+    const struct query all = {engine, prefix, lk_listing_from_model};
 
-    return look(&all, patience, ret_listing, error);
+    return run(&all, patience, ret_listing, error);
 }
 
 lk_outcome lk_sqlite_show(struct lk_engine *engine, const struct lk_path *path,
                           const struct lk_patience *patience, lk_listing **ret_listing,
                           struct lk_error *error) {
-    const struct look near = {engine, path, lk_listing_from_model_with_blockers};
+    const struct query near = {engine, path, lk_listing_from_model_with_blockers};
 
-    return look(&near, patience, ret_listing, error);
+    return run(&near, patience, ret_listing, error);
 }
 
 int lk_sqlite_audit_add(lk_audit *audit, const struct lk_sql_audit *row) {

@@ -4,17 +4,9 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 enum { SLOTS_FIRST = 32, BYTES_FIRST = 256 };
-
-/* FNV-1a. */
-static uint64_t hash_of(struct lk_slice key) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < key.size; i++) {
-        hash = (hash ^ (unsigned char)key.bytes[i]) * UINT64_C(0x100000001b3);
-    }
-    return hash ^ (hash >> 32);
-}
 
 void lk_set_done(struct lk_set *set) {
     free(set->bytes);
@@ -29,7 +21,7 @@ struct lk_slice lk_set_at(const struct lk_set *set, size_t index) {
 
 /* The slot where the key is, or where it belongs. slot_count is not 0. */
 static size_t slot_of(const struct lk_set *set, struct lk_slice key) {
-    size_t slot = (size_t)hash_of(key) & (set->slot_count - 1);
+    size_t slot = (size_t)lk_hash_bytes(0, key) & (set->slot_count - 1);
 
     while (set->slots[slot] != 0 && !lk_slice_equal(lk_set_at(set, set->slots[slot] - 1), key)) {
         slot = (slot + 1) & (set->slot_count - 1);

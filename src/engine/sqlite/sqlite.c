@@ -121,7 +121,7 @@ static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *
 }
 
 /* Whether there are a store's tables in the file. */
-static int look_for_tables(struct lk_sqlite *store, int64_t *ret_count) {
+static int count_tables(struct lk_sqlite *store, int64_t *ret_count) {
     /* In a database that is shared, a table of such a common name may be any program's. */
     return lk_sql_integer(&store->sql,
                           store->address.is_shared
@@ -178,7 +178,7 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     int64_t format = 0;
     int64_t writable_from = 0;
     lk_outcome outcome = LK_UNAVAILABLE;
-    int code = look_for_tables(store, &has_tables);
+    int code = count_tables(store, &has_tables);
 
     if (code == SQLITE_OK && has_tables == 0) {
         outcome = make_tables(store, &code, error);
@@ -211,7 +211,7 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
 
 static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *patience,
                          lk_error *error) {
-    int64_t delay_us = 0;
+    uint32_t retries = 0;
     lk_outcome outcome;
 
     do {
@@ -229,7 +229,7 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
         if (!lk_sql_is_busy(code)) {
             return outcome;
         }
-        outcome = lk_sqlite_back_off(store, patience, &delay_us, error);
+        outcome = lk_sqlite_back_off(store, patience, &retries, error);
     } while (outcome == LK_OK);
     return outcome;
 }

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "engine/sqlite/address.h"
+#include "engine/sqlite/file_identity.h"
 #include "engine/sqlite/sqlite.h"
 #include "sql/items.h"
 #include "sql/meta.h"
@@ -24,7 +25,6 @@ enum {
     LK_SQLITE_CHECKPOINT_PAGES = 4000, /* of the write-ahead log: 16 MiB */
     LK_SQLITE_OVERDUE_MAX = 64,        /* overdue requests from elsewhere taken along by a call */
     LK_SQLITE_ENDED_MAX = 65536,       /* ended tokens kept (R3), give or take one upkeep's worth */
-    LK_SQLITE_AUDIT_MAX = 65536,       /* breaks kept on record (R12) */
     LK_SQLITE_SWEEP_EVERY = 16,        /* one in so many writing transactions sweeps ended tokens */
     LK_SQLITE_SWEEP_ENDED = 64,        /* ended tokens looked at by each */
     LK_SQLITE_UPKEEP_EVERY = 256,  /* one in so many counts them, and looks after unused roots */
@@ -47,13 +47,14 @@ struct lk_sqlite {
 
     pthread_mutex_t mutex; /* guards what follows, and is held whenever SQLite is called */
     struct lk_sql sql;
+    struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT];
     struct lk_random random;
     uint64_t own_commits;          /* that changed something; PRAGMA data_version counts others' */
     int own_changes;               /* rows that this connection had changed by the last of them */
     struct lk_sql_request request; /* the row in hand; too large for the stack */
     struct lk_sql_item item;       /* likewise */
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
-    int64_t done_looked;               /* the last mark that a round of announcing looked at */
+    int64_t done_checked;              /* the last mark that a round of announcing looked at */
 };
 
 enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
@@ -97,18 +98,15 @@ int lk_sqlite_transaction_version(const struct lk_sqlite_transaction *transactio
 int lk_sqlite_version(struct lk_sqlite *store, uint64_t *ret_version);
 
 /*
- * The file is busy: sleeps a little longer than the time before (*delay_us, 0 at first), with
- * jitter and without the mutex. LK_OK: try again; LK_UNAVAILABLE: patience is over; LK_CANCELLED.
+ * The file is busy: sleeps, without the mutex, for longer with each retry (*retries, 0 at first).
+ * LK_OK: try again; LK_UNAVAILABLE: patience is over; LK_CANCELLED.
  */
 lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
-                              int64_t *delay_us, lk_error *error);
+                              uint32_t *retries, lk_error *error);
 
 /* LK_OK, or LK_UNSUPPORTED: the tables are of a format that this program must not touch. */
 lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
                                   int64_t writable_from, lk_error *error);
-
-/* Sleeps for `duration_us`, or until the waker (NULL: none) is thrown; returns whether it is. */
-bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us);
 
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);

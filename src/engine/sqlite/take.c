@@ -22,8 +22,7 @@
  */
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
@@ -72,7 +71,7 @@ static int prepare(struct taking *taking) {
 /* ---- candidates ------------------------------------------------------------------------------ */
 
 /* R17: the second look, under the lock of this transaction. An item without its row is dropped. */
-static int look_again(struct taking *taking, const struct lk_sql_item *item, bool *ret_fits) {
+static int check_row(struct taking *taking, const struct lk_sql_item *item, bool *ret_fits) {
     bool is_new;
     int code;
 
@@ -103,7 +102,7 @@ static int add_candidate(void *context, const struct lk_sql_item *item) {
     if (lk_set_has(&taking->refused, item->needs)) {
         return SQLITE_OK;
     }
-    code = look_again(taking, item, &fits);
+    code = check_row(taking, item, &fits);
     if (code != SQLITE_OK || !fits) {
         return code;
     }
@@ -143,7 +142,7 @@ static bool conflicts(const struct search *search, const struct lk_part *other) 
                || (!search->at_or_above && lk_path_contains(&search->part->path, &other->path)));
 }
 
-static bool look_at(void *context, lk_ref request) {
+static bool check_request(void *context, lk_ref request) {
     struct search *search = context;
     const struct lk_record *record = search->record;
 
@@ -166,7 +165,7 @@ static bool has_conflict(const struct taking *taking, const struct lk_part *part
         .at_or_above = at_or_above,
     };
 
-    lk_model_each_related(search.model, &part->path, look_at, &search);
+    lk_model_each_related(search.model, &part->path, check_request, &search);
     return search.is_found;
 }
 
@@ -262,7 +261,7 @@ static int decide(struct taking *taking) {
 static int copy_value(void *context, struct lk_slice bytes) {
     lk_claim_info *claim = context;
 
-    claim->value = lk_bytes_copy_with_end(bytes);
+    claim->value = lk_text_copy(bytes);
     claim->value_size = bytes.size;
     return claim->value != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -289,15 +288,15 @@ static int complete_claim(const struct taking *taking, lk_claim_info *claim) {
 
 /* When it is worth to come again, for lk_sqlite_await_work(). */
 static int fill_cursor(const struct taking *taking, struct lk_wait_cursor *cursor) {
-    struct lk_sql_queue_look look = {.has_ready = false};
+    struct lk_sql_queue_probe probe = {.has_ready = false};
     int64_t deadline_us = lk_model_next_deadline(taking->closure.model);
-    int code = lk_sql_queue_look(&taking->transaction->store->sql, queue_of(taking), &look);
+    int code = lk_sql_queue_probe(&taking->transaction->store->sql, queue_of(taking), &probe);
 
     if (code == SQLITE_OK) {
         code = lk_sqlite_transaction_version(taking->transaction, &cursor->version);
     }
-    cursor->in_the_way = look.has_ready;
-    cursor->due_us = look.next_due_us < deadline_us ? look.next_due_us : deadline_us;
+    cursor->in_the_way = probe.has_ready;
+    cursor->due_us = probe.next_due_us < deadline_us ? probe.next_due_us : deadline_us;
     return code;
 }
 

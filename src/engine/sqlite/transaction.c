@@ -5,34 +5,18 @@
  * The clocks are read inside the transaction: as writers follow one another, the readings never
  * run backwards from one decision to the next.
  */
-#include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/backoff.h"
 #include "base/error.h"
-#include "base/random.h"
+#include "base/minmax.h"
+#include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/store.h"
-#include "sql/file_identity.h"
 #include "sql/restart.h"
-#include "sql/service_lock.h"
 #include "sql/wait_rows.h"
 
-#define BACK_OFF_FIRST_US INT64_C(500)
-#define BACK_OFF_MAX_US INT64_C(10000)
-
-bool lk_sqlite_pause(struct lk_waker *waker, int64_t duration_us) {
-    struct timespec left = {
-        .tv_sec = duration_us / 1000000,
-        .tv_nsec = (duration_us % 1000000) * 1000,
-    };
-
-    if (waker != NULL) {
-        return lk_waker_sleep(waker, duration_us);
-    }
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
-    }
-    return false;
-}
+#define BACK_OFF_FIRST_US INT64_C(700)
+#define BACK_OFF_MAX_US INT64_C(13000)
 
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error) {
     if (store->process == getpid()) {
@@ -56,24 +40,17 @@ lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
 }
 
 lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
-                              int64_t *delay_us, lk_error *error) {
-    struct lk_random random = {lk_random_draw()};
-    int64_t delay = *delay_us == 0 ? BACK_OFF_FIRST_US : *delay_us * 2;
-    int64_t now_us = lk_clock_now_us();
+                              uint32_t *retries, lk_error *error) {
+    int64_t delay_us = lk_backoff_delay(BACK_OFF_FIRST_US, BACK_OFF_MAX_US, (*retries)++);
+    int64_t left_us = patience->until_us - lk_clock_now_us();
 
-    if (now_us >= patience->until_us) {
+    if (left_us <= 0) {
         return lk_error_set(error, LK_UNAVAILABLE,
                             "another process has kept the store's write lock all the time; if it "
                             "is stopped, let it go on or end it: %s",
                             store->address.path);
     }
-    delay = delay > BACK_OFF_MAX_US ? BACK_OFF_MAX_US : delay;
-    *delay_us = delay;
-    delay = lk_random_between(&random, delay / 2, delay * 3 / 2);
-    if (delay > patience->until_us - now_us) {
-        delay = patience->until_us - now_us;
-    }
-    if (lk_sqlite_pause(patience->waker, delay)) {
+    if (lk_waker_sleep(patience->waker, lk_min(delay_us, left_us))) {
         return lk_error_set(error, LK_CANCELLED, "cancelled while another process was writing");
     }
     return LK_OK;
@@ -96,7 +73,7 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
     if (meta->served[0] == '\0') {
         return LK_OK;
     }
-    if (lk_sql_service_lock_is_held(sqlite3_db_filename(store->sql.handle, "main"))) {
+    if (lk_sqlite_service_lock_is_held(sqlite3_db_filename(store->sql.handle, "main"))) {
         return lk_error_set(error, LK_DENIED,
                             "a running service keeps this store, and only it may change it; use "
                             "-S %s in place of %s",
@@ -109,7 +86,7 @@ static lk_outcome check_served(struct lk_sqlite *store, const struct lk_sql_meta
 /* What cannot be known when the store is opened, for it can change at any moment. */
 static lk_outcome check_file(struct lk_sqlite *store, const struct lk_sql_meta *meta,
                              lk_error *error) {
-    bool is_gone = lk_sql_has_moved(&store->sql);
+    bool is_gone = lk_sqlite_has_moved(store->sql.handle, store->beside);
 
     atomic_store(&store->is_gone, is_gone);
     if (is_gone) {
@@ -186,7 +163,7 @@ lk_outcome lk_sqlite_transaction_begin(struct lk_sqlite *store, enum lk_sqlite_a
                                        const struct lk_patience *patience,
                                        struct lk_sqlite_transaction *ret_transaction,
                                        lk_error *error) {
-    int64_t delay_us = 0;
+    uint32_t retries = 0;
     lk_outcome outcome;
 
     do {
@@ -210,7 +187,7 @@ lk_outcome lk_sqlite_transaction_begin(struct lk_sqlite *store, enum lk_sqlite_a
         if (!lk_sql_is_busy(code)) {
             return outcome;
         }
-        outcome = lk_sqlite_back_off(store, patience, &delay_us, error);
+        outcome = lk_sqlite_back_off(store, patience, &retries, error);
     } while (outcome == LK_OK);
     return outcome;
 }

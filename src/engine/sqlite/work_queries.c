@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "base/text.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/closure.h"
 #include "sql/values.h"
 
@@ -20,7 +20,7 @@ static int copy_value(void *context, struct lk_slice bytes, bool in_doubt) {
     if (value == NULL) {
         return SQLITE_NOMEM;
     }
-    value->bytes = lk_bytes_copy_with_end(bytes);
+    value->bytes = lk_text_copy(bytes);
     value->size = bytes.size;
     value->in_doubt = in_doubt;
     if (value->bytes == NULL) {

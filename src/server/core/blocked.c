@@ -28,7 +28,7 @@ bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
     if (core->spare_blocked == NULL) {
         core->spare_blocked = malloc(sizeof *core->spare_blocked + TEXT_MAX);
     }
-    if (core->spare_blocked == NULL || !lk_timed_reserve(core, 2)) {
+    if (core->spare_blocked == NULL || !lk_timer_reserve(core, 2)) {
         lk_core_refuse(core, session, call->tag, LK_INTERNAL,
                        "memory is exhausted; nothing was changed");
         return false;
@@ -47,14 +47,14 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
 
     core->spare_blocked = NULL;
     *blocked = (struct lk_blocked){
-        .timed = {.due_us = LK_NEVER},
+        .timer = {.due_us = LK_NEVER},
         .session = session,
         .tag = call->tag,
         .until_us = instant_after(core, call->wait_ms),
         .ends_withdrawn = call->ends_withdrawn,
         .is_bound = call->is_bound,
     };
-    lk_link_init(&blocked->in_line);
+    lk_link_init(&blocked->in_waiters);
     lk_link_init(&blocked->in_session);
     lk_link_append(&session->blocked, &blocked->in_session);
     session->blocked_count++;
@@ -63,8 +63,8 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
 }
 
 void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
-    lk_timed_set(core, &blocked->timed, LK_NEVER);
-    lk_link_remove(&blocked->in_line);
+    lk_timer_set(core, &blocked->timer, LK_NEVER);
+    lk_link_remove(&blocked->in_waiters);
     lk_link_remove(&blocked->in_session);
     blocked->session->blocked_count--;
     core->stats.blocked--;
@@ -72,7 +72,7 @@ void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
         lk_binding_drop(core, blocked->binding);
     }
     if (blocked->queue != NULL) {
-        lk_taker_leave(core, blocked->queue);
+        lk_claim_waiters_leave(core, blocked->queue);
     }
     if (blocked->is_following) {
         lk_event_log_unfollow(core);
@@ -95,7 +95,7 @@ static void set_due(struct lk_core *core, struct lk_blocked *blocked) {
             refresh_us = core->times.now_us + REFRESH_AGAIN_US;
         }
     }
-    lk_timed_set(core, &blocked->timed, lk_min(blocked->until_us, refresh_us));
+    lk_timer_set(core, &blocked->timer, lk_min(blocked->until_us, refresh_us));
 }
 
 void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
@@ -106,7 +106,7 @@ void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const stru
     blocked->wants_value = call->command.ask.wants_value;
     blocked->blockers_max = call->command.ask.blockers_max;
     blocked->binding = lk_binding_make(core, answer->request);
-    lk_link_append(&blocked->binding->blocked, &blocked->in_line);
+    lk_link_append(&blocked->binding->blocked, &blocked->in_waiters);
     set_due(core, blocked);
 }
 
@@ -178,7 +178,7 @@ void lk_blocked_on_change(struct lk_core *core, const struct lk_effects *effects
     }
     while (!lk_link_is_alone(&binding->blocked)) {
         struct lk_blocked *blocked =
-            LK_LINK_ITEM(binding->blocked.next, struct lk_blocked, in_line);
+            LK_LINK_ITEM(binding->blocked.next, struct lk_blocked, in_waiters);
         bool is_last =
             binding->session == NULL && binding->blocked.next == binding->blocked.previous;
         struct lk_answer answer =
@@ -210,7 +210,7 @@ static void refresh(struct lk_core *core, struct lk_binding *binding) {
         return;
     }
     for (struct lk_link *at = binding->blocked.next; at != &binding->blocked; at = at->next) {
-        set_due(core, LK_LINK_ITEM(at, struct lk_blocked, in_line));
+        set_due(core, LK_LINK_ITEM(at, struct lk_blocked, in_waiters));
     }
 }
 
@@ -225,17 +225,17 @@ static bool withdraw(struct lk_core *core, lk_ref request) {
 
 static void time_out(struct lk_core *core, struct lk_blocked *blocked) {
     struct lk_session *session = blocked->session;
-    struct lk_blocker blockers[LK_BLOCKERS_TOLD_MAX];
+    struct lk_blocker blockers[LK_BLOCKERS_NAMED_MAX];
     struct lk_answer answer = {.outcome = LK_TIMEOUT, .text = ""};
     lk_ref request = blocked->binding != NULL ? blocked->binding->request : 0;
     bool is_withdrawn = blocked->created;
     uint64_t tag = blocked->tag;
-    size_t told = blocked->blockers_max;
+    size_t count = blocked->blockers_max;
 
-    told = told < LK_BLOCKERS_TOLD_MAX ? told : LK_BLOCKERS_TOLD_MAX;
-    if (request != 0 && told > 0) {
-        answer.in_the_way = lk_model_blockers(core->model, request, blockers, told);
-        answer.blocker_count = answer.in_the_way < told ? answer.in_the_way : told;
+    count = count < LK_BLOCKERS_NAMED_MAX ? count : LK_BLOCKERS_NAMED_MAX;
+    if (request != 0 && count > 0) {
+        answer.in_the_way = lk_model_blockers(core->model, request, blockers, count);
+        answer.blocker_count = answer.in_the_way < count ? answer.in_the_way : count;
         answer.blockers = blockers;
     }
     lk_blocked_free(core, blocked);
@@ -253,7 +253,7 @@ void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked) {
     } else if (blocked->until_us <= core->times.now_us) {
         time_out(core, blocked);
     } else {
-        lk_timed_set(core, &blocked->timed, blocked->until_us);
+        lk_timer_set(core, &blocked->timer, blocked->until_us);
         refresh(core, blocked->binding);
     }
 }

@@ -6,17 +6,14 @@
  */
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "server/core/inside.h"
 
 /* Buckets are chosen by root, so every queue related to a path (R5) is in one bucket. */
 static struct lk_waiting_queue **bucket_of(struct lk_core *core, const struct lk_path *path) {
-    struct lk_slice root = lk_path_root(path);
-    uint64_t hash = core->config.hash_seed ^ UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = lk_hash_bytes(core->config.hash_seed, lk_path_root(path));
 
-    for (size_t i = 0; i < root.size; i++) {
-        hash = (hash ^ (unsigned char)root.bytes[i]) * UINT64_C(0x100000001b3);
-    }
-    return &core->queues[(hash ^ hash >> 32) % LK_QUEUE_BUCKETS];
+    return &core->queues[hash % LK_QUEUE_BUCKETS];
 }
 
 static struct lk_waiting_queue *find_queue(struct lk_core *core, const struct lk_path *path) {
@@ -28,7 +25,7 @@ static struct lk_waiting_queue *find_queue(struct lk_core *core, const struct lk
     return queue;
 }
 
-static void heed_every_end(struct lk_core *core, struct lk_waiting_queue *queue) {
+static void wake_at_every_end(struct lk_core *core, struct lk_waiting_queue *queue) {
     if (!queue->wakes_at_every_end) {
         queue->wakes_at_every_end = true;
         core->queues_waking_at_every_end++;
@@ -43,7 +40,7 @@ static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk
     if (queue == NULL) {
         return NULL;
     }
-    queue->timed = (struct lk_timed){.due_us = LK_NEVER, .is_queue = true};
+    queue->timer = (struct lk_timer){.due_us = LK_NEVER, .is_queue = true};
     queue->path = *path;
     memcpy(queue->text, path->bytes, path->size);
     queue->path.bytes = queue->text;
@@ -52,7 +49,7 @@ static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk
     queue->next = *bucket;
     *bucket = queue;
     if (lk_model_queue_has_needs(core->model, path)) {
-        heed_every_end(core, queue);
+        wake_at_every_end(core, queue);
     }
     return queue;
 }
@@ -64,7 +61,7 @@ static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk
 static void set_due(struct lk_core *core, struct lk_waiting_queue *queue) {
     int64_t due_us = lk_model_next_due(core->model, &queue->path);
 
-    lk_timed_set(core, &queue->timed, due_us > core->times.now_us ? due_us : LK_NEVER);
+    lk_timer_set(core, &queue->timer, due_us > core->times.now_us ? due_us : LK_NEVER);
 }
 
 static char *keep(struct lk_slice *slice, char *at) {
@@ -75,7 +72,8 @@ static char *keep(struct lk_slice *slice, char *at) {
     return at + slice->size;
 }
 
-bool lk_taker_block(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
+bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
+                            const struct lk_call *call) {
     const struct lk_take *take = &call->command.take;
     struct lk_waiting_queue *queue = find_queue(core, &take->queue);
     struct lk_blocked *blocked;
@@ -93,8 +91,8 @@ bool lk_taker_block(struct lk_core *core, struct lk_session *session, const stru
     (void)keep(&blocked->take.note, at);
     blocked->take.queue = queue->path;
     blocked->queue = queue;
-    lk_link_append(&queue->blocked, &blocked->in_line);
-    lk_timed_set(core, &blocked->timed, blocked->until_us);
+    lk_link_append(&queue->blocked, &blocked->in_waiters);
+    lk_timer_set(core, &blocked->timer, blocked->until_us);
     set_due(core, queue);
     return true;
 }
@@ -106,13 +104,13 @@ static void queue_free(struct lk_core *core, struct lk_waiting_queue *queue) {
         link = &(*link)->next;
     }
     *link = queue->next;
-    lk_timed_set(core, &queue->timed, LK_NEVER);
+    lk_timer_set(core, &queue->timer, LK_NEVER);
     core->queues_waking_at_every_end -= queue->wakes_at_every_end;
     core->waiting_queues--;
     free(queue);
 }
 
-void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue) {
+void lk_claim_waiters_leave(struct lk_core *core, struct lk_waiting_queue *queue) {
     /* A queue that is ready is freed by lk_claim_waiters_drain(). */
     if (lk_link_is_alone(&queue->blocked) && !queue->is_ready) {
         queue_free(core, queue);
@@ -121,7 +119,7 @@ void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue) {
 
 /* ---- marking queues ready -------------------------------------------------------------------- */
 
-static void stir(struct lk_core *core, struct lk_waiting_queue *queue) {
+static void mark_ready(struct lk_core *core, struct lk_waiting_queue *queue) {
     if (!queue->is_ready) {
         queue->is_ready = true;
         queue->ready = core->ready;
@@ -129,33 +127,33 @@ static void stir(struct lk_core *core, struct lk_waiting_queue *queue) {
     }
 }
 
-static void stir_related(struct lk_core *core, const struct lk_path *path) {
+static void mark_related_ready(struct lk_core *core, const struct lk_path *path) {
     for (struct lk_waiting_queue *queue = *bucket_of(core, path); queue != NULL;
          queue = queue->next) {
         if (lk_path_related(&queue->path, path)) {
-            stir(core, queue);
+            mark_ready(core, queue);
         }
     }
 }
 
 /* A request has ended or become weaker: an item may have been blocked by one of its locks. */
-static void heed_lock(struct lk_core *core, lk_ref request) {
+static void on_request_ended(struct lk_core *core, lk_ref request) {
     struct lk_record *record = &core->record;
 
     lk_model_record(core->model, request, record);
     for (size_t i = 0; i < record->part_count; i++) {
-        stir_related(core, &record->parts[i].path);
+        mark_related_ready(core, &record->parts[i].path);
     }
     for (size_t i = 0; core->queues_waking_at_every_end > 0 && i < LK_QUEUE_BUCKETS; i++) {
         for (struct lk_waiting_queue *queue = core->queues[i]; queue != NULL; queue = queue->next) {
             if (queue->wakes_at_every_end) {
-                stir(core, queue);
+                mark_ready(core, queue);
             }
         }
     }
 }
 
-static void heed_item(struct lk_core *core, lk_item_ref item) {
+static void on_item_ready(struct lk_core *core, lk_item_ref item) {
     struct lk_item_record *record = &core->collection.item;
     struct lk_waiting_queue *queue;
 
@@ -163,9 +161,9 @@ static void heed_item(struct lk_core *core, lk_item_ref item) {
     queue = find_queue(core, &record->queue);
     if (queue != NULL) {
         if (record->need_count > 0) {
-            heed_every_end(core, queue);
+            wake_at_every_end(core, queue);
         }
-        stir(core, queue);
+        mark_ready(core, queue);
     }
 }
 
@@ -176,29 +174,29 @@ void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *ch
     case LK_CHANGE_PERISHED:
     case LK_CHANGE_BROKEN:
     case LK_CHANGE_CONVERTED:
-        heed_lock(core, change->request);
+        on_request_ended(core, change->request);
         break;
     case LK_CHANGE_ITEM_PUSHED:
     case LK_CHANGE_ITEM_RETRIED:
     case LK_CHANGE_ITEM_FREED:
     case LK_CHANGE_ITEM_UNPARKED:
-        heed_item(core, change->item);
+        on_item_ready(core, change->item);
         break;
     default:
         break;
     }
 }
 
-void lk_queue_due(struct lk_core *core, struct lk_waiting_queue *queue) {
-    lk_timed_set(core, &queue->timed, LK_NEVER);
-    stir(core, queue);
+void lk_claim_waiters_due(struct lk_core *core, struct lk_waiting_queue *queue) {
+    lk_timer_set(core, &queue->timer, LK_NEVER);
+    mark_ready(core, queue);
 }
 
 /* ---- claiming -------------------------------------------------------------------------------- */
 
 /* Tries the claim of the first waiter. Returns whether the next waiter may succeed, too. */
 static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
-    struct lk_blocked *blocked = LK_LINK_ITEM(queue->blocked.next, struct lk_blocked, in_line);
+    struct lk_blocked *blocked = LK_LINK_ITEM(queue->blocked.next, struct lk_blocked, in_waiters);
     struct lk_session *session = blocked->session;
     struct lk_command command = {.kind = LK_COMMAND_TAKE, .take = blocked->take};
     const struct lk_effects *effects;
@@ -222,7 +220,7 @@ static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
     return true;
 }
 
-void lk_claim_waiters_forget(struct lk_core *core) {
+void lk_claim_waiters_clear(struct lk_core *core) {
     while (core->ready != NULL) {
         struct lk_waiting_queue *queue = core->ready;
         core->ready = queue->ready;

@@ -55,56 +55,143 @@ void lk_collection_reset(struct lk_collection *collection, uint64_t first_new_id
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static struct lk_row *add_row(struct lk_collection *collection, enum lk_row_kind kind) {
+static void *take(struct lk_collection *collection, size_t size) {
+    void *taken = lk_arena_take(&collection->open->arena, size);
+
+    collection->is_incomplete = collection->is_incomplete || taken == NULL;
+    return taken;
+}
+
+static void copy(struct lk_collection *collection, struct lk_slice *bytes) {
+    if (!lk_arena_copy(&collection->open->arena, *bytes, bytes)) {
+        collection->is_incomplete = true;
+    }
+}
+
+static void copy_path(struct lk_collection *collection, struct lk_path *path) {
+    struct lk_slice bytes = {path->bytes, path->size};
+
+    copy(collection, &bytes);
+    path->bytes = bytes.bytes;
+}
+
+static void copy_parts(struct lk_collection *collection, struct lk_part *made,
+                       const struct lk_part *parts, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        made[i] = parts[i];
+        copy_path(collection, &made[i].path);
+    }
+}
+
+/* Copies a record up to its parts, without the text that they point to. */
+static const struct lk_record *copy_request(struct lk_collection *collection,
+                                            const struct lk_record *record) {
+    size_t head = offsetof(struct lk_record, parts);
+    struct lk_record *made = take(collection, head + record->part_count * sizeof record->parts[0]);
+
+    if (made != NULL) {
+        memcpy(made, record, head);
+        copy(collection, &made->owner);
+        copy(collection, &made->note);
+        copy_parts(collection, made->parts, record->parts, record->part_count);
+    }
+    return made;
+}
+
+static const struct lk_item_record *copy_item(struct lk_collection *collection,
+                                              const struct lk_item_record *record) {
+    size_t head = offsetof(struct lk_item_record, needs);
+    struct lk_item_record *made =
+        take(collection, head + record->need_count * sizeof record->needs[0]);
+
+    if (made != NULL) {
+        memcpy(made, record, head);
+        copy_path(collection, &made->queue);
+        copy(collection, &made->id);
+        copy(collection, &made->value);
+        copy_parts(collection, made->needs, record->needs, record->need_count);
+    }
+    return made;
+}
+
+static void copy_target(struct lk_collection *collection, struct lk_target *target) {
+    struct lk_part *parts = take(collection, target->part_count * sizeof *parts);
+
+    copy(collection, &target->owner);
+    target->batch = (struct lk_slice){NULL, 0};
+    if (parts != NULL) {
+        copy_parts(collection, parts, target->parts, target->part_count);
+        target->parts = parts;
+    }
+}
+
+/* Copies what the row borrows. The names of events are static. */
+static void copy_content(struct lk_collection *collection, struct lk_row *row) {
+    switch (row->kind) {
+    case LK_ROW_REQUEST:
+        row->request.record = copy_request(collection, row->request.record);
+        break;
+    case LK_ROW_VALUE:
+    case LK_ROW_VALUE_DOUBT:
+    case LK_ROW_VALUE_GONE:
+        copy(collection, &row->value.path);
+        copy(collection, &row->value.bytes);
+        break;
+    case LK_ROW_ITEM_NEW:
+    case LK_ROW_ITEM:
+    case LK_ROW_ITEM_GONE:
+        row->item.record = copy_item(collection, row->item.record);
+        break;
+    case LK_ROW_QUEUE:
+    case LK_ROW_QUEUE_GONE:
+        copy(collection, &row->queue.path);
+        break;
+    case LK_ROW_ENDED:
+        copy_target(collection, &row->ended.target);
+        break;
+    case LK_ROW_AUDIT:
+        copy(collection, &row->audit.by);
+        copy(collection, &row->audit.reason);
+        copy(collection, &row->audit.path);
+        copy(collection, &row->audit.owner);
+        copy(collection, &row->audit.note);
+        break;
+    case LK_ROW_EVENT:
+        copy(collection, &row->event.parts);
+        copy(collection, &row->event.owner);
+        copy(collection, &row->event.note);
+        break;
+    case LK_ROW_REQUEST_GONE:
+    case LK_ROW_LIMITS:
+    case LK_ROW_PROBE:
+        break;
+    }
+}
+
+/* Adds a copy of the row and of all that it borrows. */
+static void add(struct lk_collection *collection, const struct lk_row *row) {
     struct lk_batch *batch = collection->open;
-    struct lk_row *row = lk_arena_take(&batch->arena, sizeof *row);
-
-    if (row == NULL) {
-        collection->is_incomplete = true;
-        return NULL;
-    }
-    memset(row, 0, sizeof *row);
-    row->kind = kind;
-    if (batch->last != NULL) {
-        batch->last->next = row;
-    } else {
-        batch->first = row;
-    }
-    batch->last = row;
-    batch->row_count++;
-    return row;
-}
-
-static struct lk_slice copy(struct lk_collection *collection, struct lk_slice bytes) {
-    struct lk_slice made = {NULL, 0};
-
-    if (!lk_arena_copy(&collection->open->arena, bytes, &made)) {
-        collection->is_incomplete = true;
-    }
-    return made;
-}
-
-static struct lk_path copy_path(struct lk_collection *collection, const struct lk_path *path) {
-    struct lk_path made = *path;
-
-    made.bytes = copy(collection, (struct lk_slice){path->bytes, path->size}).bytes;
-    return made;
-}
-
-static const struct lk_part *copy_parts(struct lk_collection *collection,
-                                        const struct lk_part *parts, size_t count) {
-    struct lk_part *made =
-        count > 0 ? lk_arena_take(&collection->open->arena, count * sizeof *made) : NULL;
+    struct lk_row *made = take(collection, sizeof *made);
 
     if (made == NULL) {
-        collection->is_incomplete = collection->is_incomplete || count > 0;
-        return NULL;
+        return;
     }
-    memcpy(made, parts, count * sizeof *made);
-    for (size_t i = 0; i < count; i++) {
-        made[i].path = copy_path(collection, &parts[i].path);
+    *made = *row;
+    copy_content(collection, made);
+    if (batch->last != NULL) {
+        batch->last->next = made;
+    } else {
+        batch->first = made;
     }
-    return made;
+    batch->last = made;
+    batch->row_count++;
+}
+
+static void add_change(struct lk_collection *collection, const struct lk_model *model,
+                       const struct lk_change *change, const struct lk_times *times) {
+    const struct lk_row row = lk_row_of_change(model, change, times, &collection->item);
+
+    add(collection, &row);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -184,55 +271,7 @@ static void collect_request(struct lk_collection *collection, const struct lk_mo
     }
 }
 
-/* ---- values, items, queues ------------------------------------------------------------------- */
-
-static void collect_value(struct lk_collection *collection, const struct lk_model *model,
-                          const struct lk_change *change) {
-    enum lk_row_kind kind = change->kind == LK_CHANGE_VALUE_PUT       ? LK_ROW_VALUE
-                            : change->kind == LK_CHANGE_VALUE_DELETED ? LK_ROW_VALUE_GONE
-                                                                      : LK_ROW_VALUE_DOUBT;
-    struct lk_row *row = add_row(collection, kind);
-    struct lk_value_record record;
-
-    if (row == NULL) {
-        return;
-    }
-    lk_model_value_record(model, change->value, &record);
-    row->value.path = copy(collection, lk_slice_of(record.path));
-    if (kind == LK_ROW_VALUE) {
-        row->value.bytes = copy(collection, record.bytes);
-    }
-}
-
-static void collect_item(struct lk_collection *collection, const struct lk_model *model,
-                         const struct lk_change *change) {
-    bool is_new = change->kind == LK_CHANGE_ITEM_PUSHED;
-    struct lk_row *row =
-        add_row(collection, is_new                                ? LK_ROW_ITEM_NEW
-                            : change->kind == LK_CHANGE_ITEM_DONE ? LK_ROW_ITEM_GONE
-                                                                  : LK_ROW_ITEM);
-    const struct lk_item_record *record = &collection->item;
-
-    if (row == NULL) {
-        return;
-    }
-    lk_model_item_record(model, change->item, &collection->item);
-    row->item = (struct lk_row_item){
-        .queue = copy_path(collection, &record->queue),
-        .id = copy(collection, record->id),
-        .sequence = record->sequence,
-        .state = record->state,
-        .due_us = record->due_us,
-        .attempts = record->attempts,
-        .was_lost = record->was_lost,
-    };
-    if (is_new) {
-        row->item.value = copy(collection, record->value);
-        row->item.needs = copy_parts(collection, record->needs, record->need_count);
-        row->item.need_count = record->need_count;
-    }
-    collection->open->has_work = true;
-}
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static void collect_queue(struct lk_collection *collection, lk_queue_ref queue) {
     /* Steps about one queue come one after another; other duplicates are removed when the batch
@@ -253,93 +292,56 @@ static void collect_queue(struct lk_collection *collection, lk_queue_ref queue) 
     collection->queues[collection->queue_count++] = queue;
 }
 
-/* Goes before the counts of a new queue at this path, which are added when the batch closes. */
-static void collect_forgotten(struct lk_collection *collection, const struct lk_model *model,
-                              lk_queue_ref queue) {
-    struct lk_row *row = add_row(collection, LK_ROW_QUEUE_GONE);
-    struct lk_queue_counts counts;
-    char path[LK_PATH_BYTES_MAX + 1];
-
-    if (row != NULL) {
-        lk_model_queue_record(model, queue, path, &counts);
-        row->queue.path = copy(collection, lk_slice_of(path));
-        collection->open->has_work = true;
-    }
-}
-
 /* ---- ended tokens ---------------------------------------------------------------------------- */
 
-static void remember(struct lk_collection *collection, const struct lk_target *target,
-                     int64_t now_us) {
-    struct lk_row *row = add_row(collection, LK_ROW_ENDED);
-
-    if (row != NULL) {
-        row->ended.target = (struct lk_target){
-            .owner = copy(collection, target->owner),
-            .parts = copy_parts(collection, target->parts, target->part_count),
-            .part_count = target->part_count,
-            .token = target->token,
-        };
-        row->ended.ended_us = now_us;
-    }
-}
-
-/* R3: records the token that a call named and ended. A claim is recorded by its item's path. */
+/* R3: records the token that a call named and ended. */
 static void collect_ended(struct lk_collection *collection, const struct lk_command *command,
                           const struct lk_answer *answer) {
-    char text[LK_PATH_BYTES_MAX + 1];
-    struct lk_part part = {.mode = LK_EXCLUSIVE};
-    struct lk_target target;
+    struct lk_row_named room;
+    const struct lk_target *target = lk_row_named(command, &room);
 
-    if (answer->outcome != LK_OK || (answer->request == 0 && answer->item == 0)) {
-        return;
-    }
-    if (command->kind == LK_COMMAND_RELEASE && command->release.target.token != 0) {
-        remember(collection, &command->release.target, command->times.now_us);
-    } else if (command->kind == LK_COMMAND_FINISH && command->finish.token != 0) {
-        const struct lk_finish *finish = &command->finish;
-        size_t size = (size_t)finish->queue.size + 1 + finish->id.size;
-        if (size > LK_PATH_BYTES_MAX) {
-            return;
-        }
-        memcpy(text, finish->queue.bytes, finish->queue.size);
-        text[finish->queue.size] = '/';
-        memcpy(text + finish->queue.size + 1, finish->id.bytes, finish->id.size);
-        if (lk_path_parse((struct lk_slice){text, size}, &part.path, NULL) == LK_OK) {
-            target = (struct lk_target){
-                .owner = finish->owner, .parts = &part, .part_count = 1, .token = finish->token};
-            remember(collection, &target, command->times.now_us);
-        }
+    if (target != NULL && lk_row_has_ended(answer)) {
+        add(collection,
+            &(struct lk_row){.kind = LK_ROW_ENDED, .ended = {*target, command->times.now_us}});
     }
 }
 
 void lk_collect_audit(struct lk_collection *collection, const struct lk_audit_row *audit) {
-    struct lk_row *row = add_row(collection, LK_ROW_AUDIT);
+    struct lk_row row = {.kind = LK_ROW_AUDIT};
 
-    if (row != NULL) {
-        row->audit.at_unix_us = audit->at_unix_ms * 1000;
-        row->audit.by = copy(collection, audit->by);
-        row->audit.reason = copy(collection, audit->reason);
-        row->audit.path = copy(collection, audit->path);
-        row->audit.owner = copy(collection, audit->owner);
-        row->audit.note = copy(collection, audit->note);
-        row->audit.ticket = audit->ticket;
-        row->audit.token = audit->token;
-    }
+    row.audit = (struct lk_sql_audit){
+        .at_unix_us = audit->at_unix_ms * 1000,
+        .by = audit->by,
+        .reason = audit->reason,
+        .path = audit->path,
+        .owner = audit->owner,
+        .note = audit->note,
+        .ticket = audit->ticket,
+        .token = audit->token,
+    };
+    add(collection, &row);
 }
 
 /* ---- events and bounds ----------------------------------------------------------------------- */
 
 void lk_collect_event(struct lk_collection *collection, const struct lk_stored_event *kept) {
-    struct lk_row *row = add_row(collection, LK_ROW_EVENT);
-    void *made = lk_arena_take(&collection->open->arena, lk_stored_event_bytes(kept));
+    struct lk_row row = {.kind = LK_ROW_EVENT};
 
-    if (row == NULL || made == NULL) {
-        collection->is_incomplete = true;
-        return;
-    }
-    memcpy(made, kept, lk_stored_event_bytes(kept));
-    row->event = made;
+    row.event = (struct lk_sql_event){
+        .sequence = kept->sequence,
+        .at_unix_us = kept->at_unix_us,
+        .event = lk_slice_of(lk_watch_kind_name(kept->kind)),
+        .refusal = lk_slice_of(kept->refusal != LK_OK ? lk_outcome_name(kept->refusal) : ""),
+        .parts = lk_stored_event_parts(kept),
+        .owner = lk_stored_event_owner(kept),
+        .note = lk_stored_event_note(kept),
+        .ticket = kept->ticket,
+        .token = kept->token,
+        .attempt = kept->attempt,
+        .is_of_item = kept->is_of_item,
+        .is_deletion = kept->is_deletion,
+    };
+    add(collection, &row);
 }
 
 void lk_collect_mark(struct lk_collection *collection, int64_t watched_until_us) {
@@ -349,16 +351,11 @@ void lk_collect_mark(struct lk_collection *collection, int64_t watched_until_us)
 
 void lk_collect_limits(struct lk_collection *collection, const struct lk_quotas *quotas,
                        uint64_t events_max) {
-    struct lk_row *row = add_row(collection, LK_ROW_LIMITS);
-
-    if (row != NULL) {
-        row->limits.quotas = *quotas;
-        row->limits.events_max = events_max;
-    }
+    add(collection, &(struct lk_row){.kind = LK_ROW_LIMITS, .limits = {*quotas, events_max}});
 }
 
 void lk_collect_probe(struct lk_collection *collection) {
-    (void)add_row(collection, LK_ROW_PROBE);
+    add(collection, &(struct lk_row){.kind = LK_ROW_PROBE});
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -372,20 +369,13 @@ void lk_collect_step(struct lk_collection *collection, const struct lk_model *mo
 
         if (change->kind <= LK_CHANGE_BROKEN) {
             collect_request(collection, model, change, change->request == asked);
-        } else if (change->kind <= LK_CHANGE_VALUE_DOUBTED) {
-            collect_value(collection, model, change);
-        } else if (change->kind < LK_CHANGE_QUEUE_COUNTED) {
-            collect_item(collection, model, change);
         } else if (change->kind == LK_CHANGE_QUEUE_COUNTED) {
-            collect_queue(collection, change->queue);
+            collect_queue(collection, change->queue); /* the row is added when the batch closes */
         } else {
-            collect_forgotten(collection, model, change->queue);
+            add_change(collection, model, change, &command->times);
         }
     }
     collect_ended(collection, command, &effects->answer);
-    if (command->kind == LK_COMMAND_ASK && command->ask.wants_value) {
-        collection->open->has_work = true;
-    }
 }
 
 /* ---- closing --------------------------------------------------------------------------------- */
@@ -402,62 +392,23 @@ size_t lk_collection_bytes(const struct lk_collection *collection) {
     return collection->open->arena.bytes + collection->dirty_count * DIRTY_BYTES;
 }
 
-/* Copies a record without its text; the paths are copied one by one. */
-static struct lk_record *copy_record(struct lk_collection *collection) {
-    const struct lk_record *record = &collection->record;
-    size_t head = offsetof(struct lk_record, parts);
-    struct lk_record *made = lk_arena_take(&collection->open->arena,
-                                           head + record->part_count * sizeof record->parts[0]);
-
-    if (made == NULL) {
-        collection->is_incomplete = true;
-        return NULL;
-    }
-    memcpy(made, record, head);
-    made->owner = copy(collection, record->owner);
-    made->note = copy(collection, record->note);
-    for (size_t i = 0; i < record->part_count; i++) {
-        struct lk_part part = record->parts[i];
-        part.path = copy_path(collection, &part.path);
-        memcpy(&made->parts[i], &part, sizeof part);
-    }
-    return made;
-}
-
 static void close_request(struct lk_collection *collection, const struct lk_model *model,
                           const struct lk_dirty *dirty, const struct lk_times *times, bool bound) {
-    struct lk_row *row;
+    struct lk_row row = {.kind = LK_ROW_REQUEST_GONE, .gone = dirty->id};
 
-    if (dirty->request == 0) {
-        row =
-            dirty->id < collection->first_new_id ? add_row(collection, LK_ROW_REQUEST_GONE) : NULL;
-        if (row != NULL) {
-            row->gone = dirty->id;
-        }
+    if (dirty->request != 0) {
+        lk_model_record(model, dirty->request, &collection->record);
+        row = (struct lk_row){
+            .kind = LK_ROW_REQUEST,
+            .request.record = &collection->record,
+            .request.expires_unix_us = lk_times_unix_us(times, collection->record.deadline_us),
+            .request.has_parts = dirty->has_parts,
+            .request.bound = bound,
+        };
+    } else if (dirty->id >= collection->first_new_id) {
         return;
     }
-    row = add_row(collection, LK_ROW_REQUEST);
-    if (row == NULL) {
-        return;
-    }
-    lk_model_record(model, dirty->request, &collection->record);
-    row->request = (struct lk_row_request){
-        .record = copy_record(collection),
-        .expires_unix_us = times->wall_us + collection->record.deadline_us - times->now_us,
-        .has_parts = dirty->has_parts,
-        .bound = bound,
-    };
-}
-
-static void close_queue(struct lk_collection *collection, const struct lk_model *model,
-                        lk_queue_ref queue) {
-    struct lk_row *row = add_row(collection, LK_ROW_QUEUE);
-    char path[LK_PATH_BYTES_MAX + 1];
-
-    if (row != NULL) {
-        lk_model_queue_record(model, queue, path, &row->queue.counts);
-        row->queue.path = copy(collection, lk_slice_of(path));
-    }
+    add(collection, &row);
 }
 
 static int compare_queues(const void *a, const void *b) {
@@ -467,7 +418,8 @@ static int compare_queues(const void *a, const void *b) {
     return (first > second) - (first < second);
 }
 
-static void close_queues(struct lk_collection *collection, const struct lk_model *model) {
+static void close_queues(struct lk_collection *collection, const struct lk_model *model,
+                         const struct lk_times *times) {
     if (collection->queue_count > 1) {
         qsort(collection->queues, collection->queue_count, sizeof *collection->queues,
               compare_queues);
@@ -475,7 +427,9 @@ static void close_queues(struct lk_collection *collection, const struct lk_model
     for (size_t i = 0; i < collection->queue_count; i++) {
         if ((i == 0 || collection->queues[i] != collection->queues[i - 1])
             && lk_model_has_queue(model, collection->queues[i])) {
-            close_queue(collection, model, collection->queues[i]);
+            const struct lk_change change = {.kind = LK_CHANGE_QUEUE_COUNTED,
+                                             .queue = collection->queues[i]};
+            add_change(collection, model, &change, times);
         }
     }
 }
@@ -485,17 +439,12 @@ struct lk_batch *lk_collection_close(struct lk_collection *collection, const str
                                      lk_is_bound *is_bound, void *context) {
     struct lk_batch *batch = collection->open;
 
-    for (struct lk_row *row = batch->first; row != NULL; row = row->next) {
-        if (row->kind == LK_ROW_ITEM_NEW || row->kind == LK_ROW_ITEM) {
-            row->item.due_unix_us = times->wall_us + row->item.due_us - times->now_us;
-        }
-    }
     for (size_t i = 0; i < collection->dirty_count; i++) {
         const struct lk_dirty *dirty = &collection->dirty[i];
         close_request(collection, model, dirty, times,
                       dirty->request != 0 && is_bound(context, dirty->request));
     }
-    close_queues(collection, model);
+    close_queues(collection, model, times);
     if (collection->is_incomplete) {
         return NULL;
     }

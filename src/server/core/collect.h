@@ -11,7 +11,8 @@
 #ifndef LK_SERVER_CORE_COLLECT_H
 #define LK_SERVER_CORE_COLLECT_H
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
+#include "engine/stored_event.h"
 #include "server/core/batch.h"
 
 /* A request that changed. */

@@ -86,7 +86,7 @@ void lk_core_free(struct lk_core *core) {
     free_bindings(core);
     lk_event_log_done(&core->event_log);
     free(core->spare_blocked);
-    free(core->timed);
+    free(core->timers);
     lk_collection_done(&core->collection);
     lk_model_free(core->model);
     lk_audit_free(core->audit);
@@ -108,8 +108,8 @@ uint64_t lk_core_depends_on(struct lk_core *core) {
 void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch) {
     if (batch != 0) {
         session->last_batch = batch;
-        if (lk_link_is_alone(&session->unsettled)) {
-            lk_link_append(&core->unsettled, &session->unsettled);
+        if (lk_link_is_alone(&session->undurable)) {
+            lk_link_append(&core->undurable, &session->undurable);
         }
     }
 }
@@ -156,9 +156,9 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
         lk_collect_step(&core->collection, core->model, command, effects);
     }
     if (command->kind == LK_COMMAND_BREAK) {
-        lk_core_keep_on_record(core, &command->broken, effects);
+        lk_core_audit_break(core, &command->broken, effects);
     }
-    lk_event_log_tell(core, command, effects);
+    lk_event_log_add(core, command, effects);
     if (!core->config.is_ephemeral && core->collection.is_incomplete) {
         lk_core_give_up(core, "memory is exhausted");
         return NULL;
@@ -186,9 +186,9 @@ bool lk_core_pass_time(struct lk_core *core) {
     return lk_model_next_deadline(core->model) > core->times.now_us || lk_core_tick_model(core);
 }
 
-void lk_core_settle(struct lk_core *core) {
+void lk_core_serve_waiters(struct lk_core *core) {
     lk_claim_waiters_drain(core);
-    lk_event_log_settle(core);
+    lk_event_log_serve(core);
 }
 
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request) {
@@ -253,7 +253,7 @@ static void conclude(struct lk_core *core, struct lk_session *session, const str
     if (waits(call) && !is_take && answer->outcome == LK_WAITING) {
         lk_blocked_ask(core, session, call, answer);
     } else if (waits(call) && is_take && answer->outcome == LK_BUSY) {
-        if (!lk_taker_block(core, session, call)) {
+        if (!lk_claim_waiters_block(core, session, call)) {
             refuse_exhausted(core, session, call);
         }
     } else {
@@ -295,7 +295,7 @@ static void probe(struct lk_core *core) {
 }
 
 /* Answers from the model, after what is due by now has taken effect (`is_current`). */
-static void call_look(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
+static void call_read(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
                       bool is_current) {
     const struct lk_answer answer = {.outcome = LK_OK, .text = ""};
 
@@ -352,12 +352,12 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
         break;
     case LK_CALL_ITEMS:
     case LK_CALL_STATS: /* an item's delay is no deadline */
-        call_look(core, session, call, lk_core_tick_model(core));
+        call_read(core, session, call, lk_core_tick_model(core));
         break;
     case LK_CALL_LIST:
     case LK_CALL_SHOW:
     case LK_CALL_AUDIT:
-        call_look(core, session, call, lk_core_pass_time(core));
+        call_read(core, session, call, lk_core_pass_time(core));
         break;
     case LK_CALL_INFO:
         call_info(core, session, call);
@@ -379,7 +379,7 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_ca
     core->stats.calls++;
     if (unavailable == NULL) {
         run(core, session, call);
-        lk_core_settle(core);
+        lk_core_serve_waiters(core);
     } else if (call->kind == LK_CALL_INFO) {
         report(core, session, call->tag, LK_UNAVAILABLE, unavailable);
     } else {
@@ -390,27 +390,27 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_ca
 /* ---- time ------------------------------------------------------------------------------------ */
 
 int64_t lk_core_next_due(const struct lk_core *core) {
-    const struct lk_timed *timed = lk_timed_first(core);
+    const struct lk_timer *timer = lk_timer_first(core);
     int64_t due_us = core->model != NULL ? lk_model_next_deadline(core->model) : LK_NEVER;
 
-    return timed != NULL && timed->due_us < due_us ? timed->due_us : due_us;
+    return timer != NULL && timer->due_us < due_us ? timer->due_us : due_us;
 }
 
 void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
-    struct lk_timed *timed;
+    struct lk_timer *timer;
 
     core->times = *times;
     /* Blocked requests are refreshed before the model removes requests that are overdue. */
-    while ((timed = lk_timed_first(core)) != NULL && timed->due_us <= times->now_us) {
-        if (timed->is_queue) {
-            lk_queue_due(core, (struct lk_waiting_queue *)timed);
+    while ((timer = lk_timer_first(core)) != NULL && timer->due_us <= times->now_us) {
+        if (timer->is_queue) {
+            lk_claim_waiters_due(core, (struct lk_waiting_queue *)timer);
         } else {
-            lk_blocked_due(core, (struct lk_blocked *)timed);
+            lk_blocked_due(core, (struct lk_blocked *)timer);
         }
     }
     if (core->model != NULL) {
         (void)lk_core_pass_time(core);
-        lk_core_settle(core);
+        lk_core_serve_waiters(core);
     }
 }
 
@@ -442,7 +442,7 @@ const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
 
 void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
     uint64_t batch = core->writing;
-    struct lk_link *at = core->unsettled.next;
+    struct lk_link *at = core->undurable.next;
 
     core->times = *times;
     core->writing = 0;
@@ -453,12 +453,12 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
     core->stats.batches++;
     core->stats.cannot_write = false;
     lk_event_log_durable(core, batch);
-    while (at != &core->unsettled) {
-        struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, unsettled);
+    while (at != &core->undurable) {
+        struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, undurable);
 
         at = at->next;
         if (session->last_batch <= batch) {
-            lk_link_remove(&session->unsettled);
+            lk_link_remove(&session->undurable);
         }
         session->ops->durable(session->peer, batch);
     }
@@ -479,11 +479,11 @@ void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk
 void lk_core_give_up(struct lk_core *core, const char *why) {
     struct lk_model *model = core->model;
 
-    while (!lk_link_is_alone(&core->unsettled)) {
+    while (!lk_link_is_alone(&core->undurable)) {
         struct lk_session *session =
-            LK_LINK_ITEM(core->unsettled.next, struct lk_session, unsettled);
+            LK_LINK_ITEM(core->undurable.next, struct lk_session, undurable);
 
-        lk_link_remove(&session->unsettled);
+        lk_link_remove(&session->undurable);
         session->ops->failed(session->peer, why);
     }
     lk_event_log_void(core);
@@ -493,7 +493,7 @@ void lk_core_give_up(struct lk_core *core, const char *why) {
     core->collecting++;
     lk_blocked_refuse_all(core, LK_UNAVAILABLE,
                           "the service's store could not be written; ask again");
-    lk_claim_waiters_forget(core);
+    lk_claim_waiters_clear(core);
     lk_bindings_suspend(core);
     lk_collection_reset(&core->collection, 1);
     lk_model_free(model);
@@ -501,7 +501,7 @@ void lk_core_give_up(struct lk_core *core, const char *why) {
     core->audit = NULL;
 }
 
-bool lk_core_is_choked(const struct lk_core *core) {
+bool lk_core_has_backpressure(const struct lk_core *core) {
     return lk_collection_bytes(&core->collection) > core->config.batch_bytes_max;
 }
 
@@ -523,8 +523,8 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     snapshot->audit = NULL;
     lk_collection_reset(&core->collection, lk_model_next_id(core->model));
     core->quotas = snapshot->quotas;
-    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count)
-                 && lk_event_log_restore(core, &snapshot->event_log);
+    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
+    lk_event_log_restore(core, &snapshot->event_log);
     lk_core_snapshot_free(snapshot);
     if (!has_memory) {
         lk_core_give_up(core, "memory is exhausted");
@@ -535,7 +535,7 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     if (core->model == NULL || !lk_core_tick_model(core)) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    lk_core_settle(core);
+    lk_core_serve_waiters(core);
     return LK_OK;
 }
 
@@ -553,12 +553,12 @@ bool lk_core_is_idle(const struct lk_core *core) {
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
     *ret_stats = core->stats;
     ret_stats->followers = core->event_log.followed;
-    ret_stats->events = core->event_log.count;
+    ret_stats->events = core->event_log.ring.count;
     ret_stats->events_max = core->event_log.kept_max;
     ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
     ret_stats->bytes = sizeof *core + core->binding_capacity * sizeof(*core->bindings)
                        + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
-                       + core->timed_capacity * sizeof(*core->timed);
+                       + core->timer_capacity * sizeof(*core->timers);
     if (core->model != NULL) {
         struct lk_model_stats stats;
         lk_model_stats(core->model, &stats);

@@ -102,7 +102,7 @@ struct lk_core_config {
     uint32_t sessions_max;
     uint32_t blocked_max; /* blocked calls in all */
     uint32_t blocked_per_session_max;
-    size_t batch_bytes_max; /* a larger batch makes lk_core_is_choked() true */
+    size_t batch_bytes_max; /* a larger batch makes lk_core_has_backpressure() true */
 };
 enum {
     LK_CORE_SESSIONS_MAX_DEFAULT = 65536,
@@ -112,7 +112,6 @@ enum {
     LK_CORE_EVENT_BYTES_MAX_DEFAULT = 256 << 20,
     LK_CORE_VALUE_BYTES_MAX_DEFAULT = 1 << 30,
     LK_CORE_EPOCH_BYTES_MAX = 32,
-    LK_CORE_AUDIT_MAX = 65536,  /* breaks kept on record (R12) */
     LK_CORE_AUDIT_SPARE = 4096, /* ... and so many more before the oldest are dropped together */
 };
 
@@ -159,7 +158,7 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times);
 void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk_times *times);
 
 /* Backpressure: whether so much waits to be written that the listeners should stop reading. */
-bool lk_core_is_choked(const struct lk_core *core);
+bool lk_core_has_backpressure(const struct lk_core *core);
 
 struct lk_core_stats {
     uint64_t sessions;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 
 struct lk_core_snapshot *lk_core_snapshot_new(const struct lk_model_config *config) {
     struct lk_core_snapshot *snapshot = calloc(1, sizeof *snapshot);
@@ -28,7 +28,7 @@ void lk_core_snapshot_free(struct lk_core_snapshot *snapshot) {
     lk_model_free(snapshot->model);
     lk_audit_free(snapshot->audit);
     free(snapshot->bound);
-    lk_event_log_snapshot_done(&snapshot->event_log);
+    lk_event_ring_drop_oldest(&snapshot->event_log.ring, 0, 0);
     free(snapshot);
 }
 

@@ -1,81 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of events, and its readers. */
+/* When events are kept, and the readers of the ring. */
 #include "server/core/event_log.h"
-
-#include <stdlib.h>
 
 #include "server/core/inside.h"
 
 /* How long events that were kept for followers stay after the last follower has gone. */
 #define LINGER_US INT64_C(300000000)
 
-enum {
-    ROOM_MIN = 64,
-    ASK_BYTES_MAX = 1024 * 1024, /* of the events in one answer: a page holds no more */
-};
-
-/* ---- the ring -------------------------------------------------------------------------------- */
-
-static struct lk_stored_event *kept_at(const struct lk_event_log *event_log, size_t index) {
-    return event_log->ring[(event_log->first + index) % event_log->room];
-}
-
-/* Drops the oldest events until at most `kept_max` with at most so many bytes remain. */
-static void drop_oldest(struct lk_event_log *event_log, size_t kept_max, uint64_t bytes_max) {
-    while (event_log->count > kept_max || (event_log->count > 0 && event_log->bytes > bytes_max)) {
-        event_log->bytes -= lk_stored_event_bytes(kept_at(event_log, 0));
-        free(kept_at(event_log, 0));
-        event_log->first = (event_log->first + 1) % event_log->room;
-        event_log->count--;
-    }
-    if (event_log->count == 0) {
-        free(event_log->ring);
-        event_log->ring = NULL;
-        event_log->room = 0;
-        event_log->first = 0;
-    }
-}
-
 static size_t bound_of(const struct lk_event_log *event_log) {
     return event_log->kept_max > 0 ? event_log->kept_max : LK_WATCHED_EVENTS_MAX;
-}
-
-/* Reserves room for one more event; false: memory is exhausted. */
-static bool reserve_one(struct lk_event_log *event_log) {
-    size_t room = event_log->room == 0 ? ROOM_MIN : event_log->room * 2;
-    struct lk_stored_event **ring;
-
-    if (event_log->count < event_log->room) {
-        return true;
-    }
-    ring = malloc(room * sizeof(*ring));
-    if (ring == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < event_log->count; i++) {
-        ring[i] = kept_at(event_log, i);
-    }
-    free(event_log->ring);
-    event_log->ring = ring;
-    event_log->room = room;
-    event_log->first = 0;
-    return true;
-}
-
-/* The index of the first event after `after`: numbers increase, so this is a binary search. */
-static size_t first_behind(const struct lk_event_log *event_log, uint64_t after) {
-    size_t low = 0;
-    size_t high = event_log->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (kept_at(event_log, middle)->sequence <= after) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
 }
 
 /* ---- whether to keep ------------------------------------------------------------------------- */
@@ -133,8 +66,8 @@ static void miss(struct lk_core *core) {
         event_log->has_missed = true;
         mark(core, false);
     }
-    if (event_log->count > 0 && core->times.now_us - event_log->watched_until_us > LINGER_US) {
-        drop_oldest(event_log, 0, 0);
+    if (event_log->ring.count > 0 && core->times.now_us - event_log->watched_until_us > LINGER_US) {
+        lk_event_ring_drop_oldest(&event_log->ring, 0, 0);
     }
 }
 
@@ -143,7 +76,8 @@ void lk_event_log_bound(struct lk_core *core, size_t kept_max) {
     if (kept_max > 0) {
         begin(core);
     }
-    drop_oldest(&core->event_log, bound_of(&core->event_log), core->config.event_bytes_max);
+    lk_event_ring_drop_oldest(&core->event_log.ring, bound_of(&core->event_log),
+                              core->config.event_bytes_max);
 }
 
 /* ---- keeping --------------------------------------------------------------------------------- */
@@ -154,24 +88,19 @@ static bool keep(void *context, const struct lk_event *step_event) {
     struct lk_stored_event *kept =
         lk_stored_event_make(step_event, ++event_log->last, core->times.wall_us);
 
-    drop_oldest(event_log, bound_of(event_log) - 1, core->config.event_bytes_max);
+    lk_event_ring_drop_oldest(&event_log->ring, bound_of(event_log) - 1,
+                              core->config.event_bytes_max);
     if (kept != NULL && !core->config.is_ephemeral) {
         kept->batch = core->collecting;
         lk_collect_event(&core->collection, kept);
     }
     /* Without memory the number stays unused, and followers are told of a gap. */
-    if (kept == NULL || !reserve_one(event_log)) {
-        free(kept);
-        return true;
-    }
-    event_log->ring[(event_log->first + event_log->count++) % event_log->room] = kept;
-    event_log->bytes += lk_stored_event_bytes(kept);
-    event_log->is_ready = true;
+    event_log->is_ready = lk_event_ring_add(&event_log->ring, kept) || event_log->is_ready;
     return true;
 }
 
-void lk_event_log_tell(struct lk_core *core, const struct lk_command *command,
-                       const struct lk_effects *effects) {
+void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
+                      const struct lk_effects *effects) {
     lk_outcome outcome = effects->answer.outcome;
 
     if (is_keeping(core)) {
@@ -187,13 +116,14 @@ void lk_event_log_fill(const struct lk_core *core, struct lk_batch_events *ret_e
     const struct lk_event_log *event_log = &core->event_log;
 
     ret_events->last = event_log->last;
-    ret_events->forgotten =
-        event_log->count > 0 ? kept_at(event_log, 0)->sequence - 1 : event_log->last;
+    ret_events->forgotten = event_log->ring.count > 0
+                                ? lk_event_ring_at(&event_log->ring, 0)->sequence - 1
+                                : event_log->last;
 }
 
 /* ---- durable and void ------------------------------------------------------------------------ */
 
-static void stir_watchers(struct lk_event_log *event_log) {
+static void notify_watchers(struct lk_event_log *event_log) {
     struct lk_watcher *watcher;
 
     LIST_FOREACH(watcher, &event_log->watchers, list) {
@@ -201,7 +131,7 @@ static void stir_watchers(struct lk_event_log *event_log) {
     }
 }
 
-void lk_event_log_settle(struct lk_core *core) {
+void lk_event_log_serve(struct lk_core *core) {
     struct lk_event_log *event_log = &core->event_log;
 
     if (!event_log->is_ready) {
@@ -209,51 +139,43 @@ void lk_event_log_settle(struct lk_core *core) {
     }
     event_log->is_ready = false;
     if (core->config.is_ephemeral) {
-        stir_watchers(event_log);
+        notify_watchers(event_log);
     }
     lk_followers_drain(core);
 }
 
 void lk_event_log_durable(struct lk_core *core, uint64_t batch) {
     struct lk_event_log *event_log = &core->event_log;
-    bool has_more = event_log->count > 0
-                    && kept_at(event_log, event_log->count - 1)->batch > event_log->durable;
+    const struct lk_stored_event *newest = lk_event_ring_newest(&event_log->ring);
+    bool has_more = newest != NULL && newest->batch > event_log->durable;
 
     event_log->durable = batch;
     if (has_more) {
-        stir_watchers(event_log);
+        notify_watchers(event_log);
     }
 }
 
 void lk_event_log_void(struct lk_core *core) {
-    struct lk_event_log *event_log = &core->event_log;
+    struct lk_event_ring *ring = &core->event_log.ring;
+    const struct lk_stored_event *newest;
 
-    while (event_log->count > 0
-           && kept_at(event_log, event_log->count - 1)->batch > event_log->durable) {
-        event_log->bytes -= lk_stored_event_bytes(kept_at(event_log, event_log->count - 1));
-        free(kept_at(event_log, event_log->count - 1));
-        event_log->count--;
+    while ((newest = lk_event_ring_newest(ring)) != NULL
+           && newest->batch > core->event_log.durable) {
+        lk_event_ring_drop_newest(ring);
     }
 }
 
-bool lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot) {
+void lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot) {
     struct lk_event_log *event_log = &core->event_log;
 
-    drop_oldest(event_log, 0, 0);
+    lk_event_ring_drop_oldest(&event_log->ring, 0, 0);
     event_log->last = snapshot->last;
     event_log->kept_max = snapshot->kept_max;
     event_log->has_missed = !snapshot->is_continuous;
     event_log->is_marked = snapshot->is_continuous;
     event_log->watched_until_us = snapshot->is_continuous ? core->times.now_us + LK_WATCHED_US : 0;
-    for (size_t i = 0; i < snapshot->count; i++) {
-        if (!reserve_one(event_log)) {
-            return false;
-        }
-        event_log->ring[event_log->count++] = snapshot->events[i];
-        event_log->bytes += lk_stored_event_bytes(snapshot->events[i]);
-        snapshot->events[i] = NULL;
-    }
-    return true;
+    event_log->ring = snapshot->ring;
+    snapshot->ring = (struct lk_event_ring){.count = 0};
 }
 
 void lk_event_log_stop(struct lk_core *core) {
@@ -263,8 +185,8 @@ void lk_event_log_stop(struct lk_core *core) {
 }
 
 void lk_event_log_done(struct lk_event_log *event_log) {
-    drop_oldest(event_log, 0, 0);
-    lk_watch_event_done(&event_log->told);
+    lk_event_ring_drop_oldest(&event_log->ring, 0, 0);
+    lk_watch_event_done(&event_log->returned);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -272,12 +194,12 @@ void lk_event_log_done(struct lk_event_log *event_log) {
 bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *query,
                       uint64_t *looked) {
     const struct lk_event_log *event_log = &core->event_log;
-    size_t i = first_behind(event_log, *looked);
+    size_t i = lk_event_ring_first_after(&event_log->ring, *looked);
     bool has_any =
-        *looked > event_log->last || (i == event_log->count && *looked != event_log->last);
+        *looked > event_log->last || (i == event_log->ring.count && *looked != event_log->last);
 
-    for (; i < event_log->count && !has_any; i++) {
-        const struct lk_stored_event *kept = kept_at(event_log, i);
+    for (; i < event_log->ring.count && !has_any; i++) {
+        const struct lk_stored_event *kept = lk_event_ring_at(&event_log->ring, i);
         has_any = kept->sequence != *looked + 1 || query->prefix == NULL
                   || lk_stored_event_is_below(kept, query->prefix);
         *looked = has_any ? *looked : kept->sequence;
@@ -285,43 +207,10 @@ bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *q
     return has_any;
 }
 
-static bool collect_one(const struct lk_stored_event *kept, const struct lk_event_query *query,
-                        struct lk_event_page *page) {
-    lk_watch_event event;
-
-    if (query->prefix != NULL && !lk_stored_event_is_below(kept, query->prefix)) {
-        return lk_event_page_pass(page, kept->sequence, kept->at_unix_us / 1000);
-    }
-    return lk_stored_event_open(kept, &event) && lk_event_page_add(page, query, &event);
-}
-
 struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
                                        const struct lk_event_query *query) {
-    const struct lk_event_log *event_log = &core->event_log;
-    struct lk_event_page *page = lk_event_page_new(query);
-    bool is_whole = page != NULL;
-    size_t i = first_behind(event_log, query->after);
-    size_t bytes = 0;
-
-    for (; is_whole && i < event_log->count && !lk_event_page_is_full(page, query)
-           && bytes < ASK_BYTES_MAX;
-         i++) {
-        size_t count = page->count;
-
-        is_whole = collect_one(kept_at(event_log, i), query, page);
-        bytes += page->count > count ? lk_stored_event_bytes(kept_at(event_log, i)) : 0;
-    }
-    if (is_whole && i < event_log->count) {
-        page->has_more = true;
-    } else {
-        is_whole =
-            is_whole && lk_event_page_end(page, query, event_log->last, core->times.wall_us / 1000);
-    }
-    if (!is_whole) {
-        lk_event_page_free(page);
-        return NULL;
-    }
-    return page;
+    return lk_event_ring_ask(&core->event_log.ring, query, core->event_log.last,
+                             core->times.wall_us / 1000);
 }
 
 /* ---- watchers -------------------------------------------------------------------------------- */
@@ -347,67 +236,41 @@ void lk_watcher_end(struct lk_core *core, struct lk_watcher *watcher,
     lk_event_log_unfollow(core);
 }
 
-static const lk_watch_event *tell_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
-                                      uint64_t sequence, const struct lk_times *times) {
+static const lk_watch_event *return_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
+                                        uint64_t sequence, const struct lk_times *times) {
     watcher->after = sequence;
-    event_log->told = (lk_watch_event){
+    event_log->returned = (lk_watch_event){
         .kind = LK_WATCH_GAP, .sequence = sequence, .at_unix_ms = times->wall_us / 1000};
-    return &event_log->told;
+    return &event_log->returned;
 }
 
 const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *watcher,
                                       const struct lk_times *times) {
     struct lk_event_log *event_log = &core->event_log;
 
-    lk_watch_event_done(&event_log->told);
+    lk_watch_event_done(&event_log->returned);
     if (core->model == NULL) {
         return NULL;
     }
     if (watcher->after > event_log->last) {
-        return tell_gap(event_log, watcher, event_log->last, times);
+        return return_gap(event_log, watcher, event_log->last, times);
     }
-    for (size_t i = first_behind(event_log, watcher->after); i < event_log->count; i++) {
-        const struct lk_stored_event *kept = kept_at(event_log, i);
+    for (size_t i = lk_event_ring_first_after(&event_log->ring, watcher->after);
+         i < event_log->ring.count; i++) {
+        const struct lk_stored_event *kept = lk_event_ring_at(&event_log->ring, i);
         if (kept->batch > event_log->durable) {
             return NULL;
         }
         if (kept->sequence != watcher->after + 1) {
-            return tell_gap(event_log, watcher, kept->sequence - 1, times);
+            return return_gap(event_log, watcher, kept->sequence - 1, times);
         }
         watcher->after = kept->sequence;
         if (lk_stored_event_is_below(kept, &watcher->prefix)
-            && lk_stored_event_open(kept, &event_log->told)) {
-            return &event_log->told;
+            && lk_stored_event_open(kept, &event_log->returned)) {
+            return &event_log->returned;
         }
     }
-    return watcher->after != event_log->last ? tell_gap(event_log, watcher, event_log->last, times)
-                                             : NULL;
-}
-
-/* ---- snapshots ------------------------------------------------------------------------------- */
-
-bool lk_event_log_snapshot_add(struct lk_event_log_snapshot *snapshot,
-                               struct lk_stored_event *kept) {
-    if (kept != NULL && snapshot->count == snapshot->capacity) {
-        size_t capacity = snapshot->capacity == 0 ? ROOM_MIN : snapshot->capacity * 2;
-        struct lk_stored_event **events = realloc(snapshot->events, capacity * sizeof(*events));
-        if (events == NULL) {
-            free(kept);
-            return false;
-        }
-        snapshot->events = events;
-        snapshot->capacity = capacity;
-    }
-    if (kept != NULL) {
-        snapshot->events[snapshot->count++] = kept;
-    }
-    return kept != NULL;
-}
-
-void lk_event_log_snapshot_done(struct lk_event_log_snapshot *snapshot) {
-    for (size_t i = 0; i < snapshot->count; i++) {
-        free(snapshot->events[i]);
-    }
-    free(snapshot->events);
-    *snapshot = (struct lk_event_log_snapshot){.count = 0};
+    return watcher->after != event_log->last
+               ? return_gap(event_log, watcher, event_log->last, times)
+               : NULL;
 }

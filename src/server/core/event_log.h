@@ -16,7 +16,7 @@
 
 #include <sys/queue.h>
 
-#include "server/core/stored_event.h"
+#include "engine/event_ring.h"
 
 struct lk_core;
 
@@ -42,12 +42,7 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
 /* ---- for the core ---------------------------------------------------------------------------- */
 
 struct lk_event_log {
-    struct lk_stored_event *
-        *ring; /* `count` events from `first` on, modulo `room`, ordered by number */
-    size_t room;
-    size_t first;
-    size_t count;
-    uint64_t bytes;    /* size of these events */
+    struct lk_event_ring ring;
     size_t kept_max;   /* the configured bound; 0: events are kept only for followers */
     uint64_t last;     /* the last number drawn */
     uint64_t followed; /* watchers, and calls that block for events */
@@ -56,24 +51,17 @@ struct lk_event_log {
     bool has_missed;          /* something may have happened since the last event that was not
                                * kept */
     bool is_marked;           /* the store has the mark that events are kept */
-    bool is_ready;            /* an event was added since lk_event_log_settle() */
+    bool is_ready;            /* an event was added since lk_event_log_serve() */
     uint64_t durable;         /* the number of the last durable batch */
-    lk_watch_event told;      /* scratch space: the event returned last */
+    lk_watch_event returned;  /* scratch space: the event returned last */
 };
 
 /* The events that were loaded from a store: part of a snapshot. */
 struct lk_event_log_snapshot {
-    struct lk_stored_event **events; /* ordered by number */
-    size_t count;
-    size_t capacity;
+    struct lk_event_ring ring;
     uint64_t last;
     size_t kept_max;
     bool is_continuous; /* no event after the last one was lost */
 };
-
-/* Takes ownership of the event (NULL: there was no memory for it). false: memory is exhausted. */
-bool lk_event_log_snapshot_add(struct lk_event_log_snapshot *snapshot,
-                               struct lk_stored_event *kept);
-void lk_event_log_snapshot_done(struct lk_event_log_snapshot *snapshot);
 
 #endif

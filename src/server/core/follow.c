@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls about events (R21), which may block until there are any, and about bounds (R22). */
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/core/inside.h"
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -38,8 +38,8 @@ static void block(struct lk_core *core, struct lk_session *session, const struct
         blocked->query.prefix = &blocked->prefix;
     }
     lk_event_log_follow(core, true);
-    lk_link_append(&core->following, &blocked->in_line);
-    lk_timed_set(core, &blocked->timed, blocked->until_us);
+    lk_link_append(&core->following, &blocked->in_waiters);
+    lk_timer_set(core, &blocked->timer, blocked->until_us);
 }
 
 void lk_core_events(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
@@ -80,7 +80,7 @@ void lk_followers_drain(struct lk_core *core) {
     struct lk_link *at = core->following.next;
 
     while (at != &core->following) {
-        struct lk_blocked *blocked = LK_LINK_ITEM(at, struct lk_blocked, in_line);
+        struct lk_blocked *blocked = LK_LINK_ITEM(at, struct lk_blocked, in_waiters);
 
         at = at->next;
         if (lk_event_log_has(core, &blocked->query, &blocked->looked)) {

@@ -10,78 +10,78 @@
 
 #include "server/core/inside.h"
 
-bool lk_timed_reserve(struct lk_core *core, size_t count) {
-    size_t capacity = core->timed_capacity == 0 ? 64 : core->timed_capacity;
-    struct lk_timed **timed;
+bool lk_timer_reserve(struct lk_core *core, size_t count) {
+    size_t capacity = core->timer_capacity == 0 ? 64 : core->timer_capacity;
+    struct lk_timer **timers;
 
-    while (capacity < core->timed_count + count) {
+    while (capacity < core->timer_count + count) {
         capacity *= 2;
     }
-    if (capacity == core->timed_capacity) {
+    if (capacity == core->timer_capacity) {
         return true;
     }
-    timed = realloc(core->timed, capacity * sizeof(*timed));
-    if (timed == NULL) {
+    timers = realloc(core->timers, capacity * sizeof(*timers));
+    if (timers == NULL) {
         return false;
     }
-    core->timed = timed;
-    core->timed_capacity = capacity;
+    core->timers = timers;
+    core->timer_capacity = capacity;
     return true;
 }
 
-static void place(struct lk_core *core, struct lk_timed *timed, size_t at) {
-    core->timed[at - 1] = timed;
-    timed->at = at;
+static void place(struct lk_core *core, struct lk_timer *timer, size_t at) {
+    core->timers[at - 1] = timer;
+    timer->at = at;
 }
 
-static void sift_up(struct lk_core *core, struct lk_timed *timed, size_t at) {
-    while (at > 1 && core->timed[at / 2 - 1]->due_us > timed->due_us) {
-        place(core, core->timed[at / 2 - 1], at);
+static void sift_up(struct lk_core *core, struct lk_timer *timer, size_t at) {
+    while (at > 1 && core->timers[at / 2 - 1]->due_us > timer->due_us) {
+        place(core, core->timers[at / 2 - 1], at);
         at /= 2;
     }
-    place(core, timed, at);
+    place(core, timer, at);
 }
 
-static void sift_down(struct lk_core *core, struct lk_timed *timed, size_t at) {
+static void sift_down(struct lk_core *core, struct lk_timer *timer, size_t at) {
     for (;;) {
         size_t child = at * 2;
 
-        if (child < core->timed_count
-            && core->timed[child]->due_us < core->timed[child - 1]->due_us) {
+        if (child < core->timer_count
+            && core->timers[child]->due_us < core->timers[child - 1]->due_us) {
             child++;
         }
-        if (child > core->timed_count || core->timed[child - 1]->due_us >= timed->due_us) {
+        if (child > core->timer_count || core->timers[child - 1]->due_us >= timer->due_us) {
             break;
         }
-        place(core, core->timed[child - 1], at);
+        place(core, core->timers[child - 1], at);
         at = child;
     }
-    place(core, timed, at);
+    place(core, timer, at);
 }
 
-static void take_out(struct lk_core *core, struct lk_timed *timed) {
-    size_t at = timed->at;
-    struct lk_timed *last = core->timed[--core->timed_count];
+static void take_out(struct lk_core *core, struct lk_timer *timer) {
+    size_t at = timer->at;
+    struct lk_timer *last = core->timers[--core->timer_count];
 
-    timed->at = 0;
-    if (last != timed) {
+    timer->at = 0;
+    if (last != timer) {
         sift_up(core, last, at);
         sift_down(core, last, last->at);
     }
 }
 
-void lk_timed_set(struct lk_core *core, struct lk_timed *timed, int64_t due_us) {
-    if (timed->at != 0) {
-        take_out(core, timed);
+void lk_timer_set(struct lk_core *core, struct lk_timer *timer, int64_t due_us) {
+    if (timer->at != 0) {
+        take_out(core, timer);
     }
-    timed->due_us = due_us;
+    timer->due_us = due_us;
     if (due_us != LK_NEVER) {
-        assert(core->timed_count < core->timed_capacity);
-        core->timed_count++;
-        sift_up(core, timed, core->timed_count);
+        assert(core->timer_count < core->timer_capacity);
+        core->timer_count++;
+        sift_up(core, timer, core->timer_count);
     }
 }
 
-struct lk_timed *lk_timed_first(const struct lk_core *core) {
-    return core->timed_count > 0 ? core->timed[0] : NULL;
+struct lk_timer *lk_timer_first(const struct lk_core *core) {
+    return core->timer_count > 0 ? core->timers[0] : NULL;
 }

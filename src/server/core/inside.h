@@ -22,12 +22,12 @@
 #include "server/core/event_log.h"
 
 enum {
-    LK_BLOCKERS_TOLD_MAX = 16, /* named in the answer to a wait that has timed out */
+    LK_BLOCKERS_NAMED_MAX = 16, /* named in the answer to a wait that has timer out */
     LK_QUEUE_BUCKETS = 1024,
 };
 
 /* A timer; it is in the heap unless it is due at LK_NEVER. */
-struct lk_timed {
+struct lk_timer {
     int64_t due_us;
     size_t at; /* index in the heap, plus 1; 0: not in it */
     bool is_queue;
@@ -47,10 +47,10 @@ struct lk_binding {
 };
 
 struct lk_blocked {
-    struct lk_timed timed; /* first */
+    struct lk_timer timer; /* first */
     struct lk_session *session;
     struct lk_link in_session;
-    struct lk_link in_line; /* of the binding, of the waiting queue, or of core->following */
+    struct lk_link in_waiters; /* of the binding, of the waiting queue, or of core->following */
     uint64_t tag;
     int64_t until_us;
 
@@ -75,7 +75,7 @@ struct lk_blocked {
 };
 
 struct lk_waiting_queue {
-    struct lk_timed timed; /* first: when the next delayed item is due */
+    struct lk_timer timer; /* first: when the next delayed item is due */
     struct lk_path path;
     struct lk_link blocked;         /* ring of the claims that wait here */
     struct lk_waiting_queue *next;  /* of the same bucket */
@@ -94,7 +94,7 @@ struct lk_session {
     struct lk_link bindings; /* ring */
     struct lk_link blocked;  /* ring */
     uint32_t blocked_count;
-    struct lk_link unsettled; /* in the ring of sessions that hold answers back; alone: holds
+    struct lk_link undurable; /* in the ring of sessions that hold answers back; alone: holds
                                * none */
     uint64_t last_batch;      /* the highest batch that an answer depends on */
     char owner_text[64];
@@ -113,7 +113,7 @@ struct lk_core {
     bool is_stopping;
 
     struct lk_link sessions; /* rings */
-    struct lk_link unsettled;
+    struct lk_link undurable;
     struct lk_link following; /* calls that block for events */
     uint64_t next_session;
     struct lk_session orphans; /* owns requests in a snapshot that are bound to closed
@@ -123,9 +123,9 @@ struct lk_core {
     size_t binding_capacity;
     struct lk_binding *spare_binding; /* allocated before the step that may need them */
     struct lk_blocked *spare_blocked;
-    struct lk_timed **timed; /* a heap, the earliest first */
-    size_t timed_count;
-    size_t timed_capacity;
+    struct lk_timer **timers; /* a heap, the earliest first */
+    size_t timer_count;
+    size_t timer_capacity;
     struct lk_waiting_queue *queues[LK_QUEUE_BUCKETS];
     struct lk_waiting_queue *ready;
     size_t waiting_queues;
@@ -141,7 +141,7 @@ struct lk_core {
     struct lk_record record; /* scratch space; too large for the stack */
 };
 
-/* ---- rings ---- */
+/* ---- rings ----------------------------------------------------------------------------------- */
 
 static inline void lk_link_init(struct lk_link *link) {
     link->previous = link;
@@ -168,7 +168,7 @@ static inline void lk_link_append(struct lk_link *ring, struct lk_link *link) {
 
 #define LK_LINK_ITEM(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 
-/* ---- core.c ---- */
+/* ---- core.c ---------------------------------------------------------------------------------- */
 
 /*
  * Runs one step of the model at the present time, collects what it changed, adds its events, and
@@ -198,7 +198,7 @@ bool lk_core_pass_time(struct lk_core *core);
 bool lk_core_tick_model(struct lk_core *core);
 
 /* Completes a call: serves every waiting claim and every follower that can be served now. */
-void lk_core_settle(struct lk_core *core);
+void lk_core_serve_waiters(struct lk_core *core);
 
 /* R18: binds the request to the session. Room for the binding is reserved. */
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request);
@@ -210,11 +210,11 @@ void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_
 /* The decisions cannot be written: returns to the last durable state. Frees the model. */
 void lk_core_give_up(struct lk_core *core, const char *why);
 
-/* ---- sessions.c ---- */
+/* ---- sessions.c ------------------------------------------------------------------------------ */
 
 void lk_sessions_init(struct lk_core *core);
 
-/* ---- bindings.c ---- */
+/* ---- bindings.c ------------------------------------------------------------------------------ */
 
 /* Reserves a binding for whatever request the next step names. false: memory is exhausted. */
 bool lk_bindings_reserve(struct lk_core *core);
@@ -245,13 +245,13 @@ void lk_bindings_suspend(struct lk_core *core);
 /* There is a model: binds these requests. false: memory is exhausted. */
 bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
 
-/* ---- heap.c ---- */
+/* ---- heap.c ---------------------------------------------------------------------------------- */
 
-bool lk_timed_reserve(struct lk_core *core, size_t count);
-void lk_timed_set(struct lk_core *core, struct lk_timed *timed, int64_t due_us);
-struct lk_timed *lk_timed_first(const struct lk_core *core);
+bool lk_timer_reserve(struct lk_core *core, size_t count);
+void lk_timer_set(struct lk_core *core, struct lk_timer *timer, int64_t due_us);
+struct lk_timer *lk_timer_first(const struct lk_core *core);
 
-/* ---- blocked.c ---- */
+/* ---- blocked.c ------------------------------------------------------------------------------- */
 
 /* Reserves one more blocked call for the session; if that fails, answers the call. */
 bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
@@ -281,33 +281,34 @@ void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked);
 /* Answers every blocked call with this outcome. */
 void lk_blocked_refuse_all(struct lk_core *core, lk_outcome outcome, const char *text);
 
-/* ---- claim_waiters.c ---- */
+/* ---- claim_waiters.c ------------------------------------------------------------------------- */
 
 /* The claim was BUSY, and its call blocks. false: memory is exhausted. */
-bool lk_taker_block(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
+                            const struct lk_call *call);
 
 /* Marks the queues ready that the change may let a claim succeed at. */
 void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *change);
-void lk_queue_due(struct lk_core *core, struct lk_waiting_queue *queue);
+void lk_claim_waiters_due(struct lk_core *core, struct lk_waiting_queue *queue);
 
 /* Tries the claims at ready queues until none can succeed. */
 void lk_claim_waiters_drain(struct lk_core *core);
 
 /* A blocked claim has left the queue, which is freed with its last one. */
-void lk_taker_leave(struct lk_core *core, struct lk_waiting_queue *queue);
+void lk_claim_waiters_leave(struct lk_core *core, struct lk_waiting_queue *queue);
 
 /* No claim waits any more: frees the ready queues. */
-void lk_claim_waiters_forget(struct lk_core *core);
+void lk_claim_waiters_clear(struct lk_core *core);
 
-/* ---- event_log.c ---- */
+/* ---- event_log.c ----------------------------------------------------------------------------- */
 
 /* Adds the events of a step, if there is a follower or a bound says so. */
-void lk_event_log_tell(struct lk_core *core, const struct lk_command *command,
-                       const struct lk_effects *effects);
+void lk_event_log_add(struct lk_core *core, const struct lk_command *command,
+                      const struct lk_effects *effects);
 
 /* Called after events were added: answers the calls that wait for them. Without a store every event
  * is durable at once, and the watchers are notified here, too. */
-void lk_event_log_settle(struct lk_core *core);
+void lk_event_log_serve(struct lk_core *core);
 
 /* A follower asks for events. `stays`: it counts until lk_event_log_unfollow(). */
 void lk_event_log_follow(struct lk_core *core, bool stays);
@@ -323,8 +324,8 @@ void lk_event_log_durable(struct lk_core *core, uint64_t batch);
 /* Drops the events that are not durable. */
 void lk_event_log_void(struct lk_core *core);
 
-/* Takes over the loaded events. false: memory is exhausted. */
-bool lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot);
+/* Takes over the loaded events. */
+void lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot);
 
 /* The service stops. */
 void lk_event_log_stop(struct lk_core *core);
@@ -338,18 +339,18 @@ bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *q
 struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
                                        const struct lk_event_query *query);
 
-/* ---- record.c ---- */
+/* ---- record.c -------------------------------------------------------------------------------- */
 
 /* Records in the audit what a break ended or revoked, with the administrator and the reason. */
-void lk_core_keep_on_record(struct lk_core *core, const struct lk_break *broken,
-                            const struct lk_effects *effects);
+void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
+                         const struct lk_effects *effects);
 
-/* ---- room.c ---- */
+/* ---- room.c ---------------------------------------------------------------------------------- */
 
 /* Whether the bytes that a command stores, if any, fit within the bound. */
 bool lk_core_has_room(const struct lk_core *core, const struct lk_command *command);
 
-/* ---- follow.c ---- */
+/* ---- follow.c -------------------------------------------------------------------------------- */
 
 void lk_core_events(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
 void lk_core_limits(struct lk_core *core, struct lk_session *session, const struct lk_call *call);

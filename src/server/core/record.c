@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audit of breaks (R12). */
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/core/inside.h"
 
-void lk_core_keep_on_record(struct lk_core *core, const struct lk_break *broken,
-                            const struct lk_effects *effects) {
+void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
+                         const struct lk_effects *effects) {
     const struct lk_path *path = &broken->path;
 
     for (size_t i = 0; i < effects->change_count; i++) {
@@ -26,7 +26,7 @@ void lk_core_keep_on_record(struct lk_core *core, const struct lk_break *broken,
             .ticket = record->ticket,
             .token = record->token,
         };
-        if (core->audit->count >= LK_CORE_AUDIT_MAX + LK_CORE_AUDIT_SPARE) {
+        if (core->audit->count >= LK_SQL_AUDIT_MAX + LK_CORE_AUDIT_SPARE) {
             lk_audit_drop_oldest(core->audit, LK_CORE_AUDIT_SPARE);
             core->audit_first += LK_CORE_AUDIT_SPARE;
         }

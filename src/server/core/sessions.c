@@ -11,14 +11,14 @@ static void init(struct lk_session *session) {
     lk_link_init(&session->all);
     lk_link_init(&session->bindings);
     lk_link_init(&session->blocked);
-    lk_link_init(&session->unsettled);
+    lk_link_init(&session->undurable);
 }
 
 void lk_sessions_init(struct lk_core *core) {
     lk_link_init(&core->sessions);
     lk_link_init(&core->following);
     LIST_INIT(&core->event_log.watchers);
-    lk_link_init(&core->unsettled);
+    lk_link_init(&core->undurable);
     init(&core->orphans);
     core->next_session = 1;
 }
@@ -55,7 +55,7 @@ lk_outcome lk_core_session_open(struct lk_core *core, const struct lk_session_op
 void lk_core_session_close(struct lk_core *core, struct lk_session *session,
                            const struct lk_times *times) {
     core->times = *times;
-    lk_link_remove(&session->unsettled);
+    lk_link_remove(&session->undurable);
     lk_link_remove(&session->all);
     while (!lk_link_is_alone(&session->blocked)) {
         struct lk_blocked *blocked =
@@ -65,7 +65,7 @@ void lk_core_session_close(struct lk_core *core, struct lk_session *session,
     lk_bindings_leave(core, session);
     core->stats.sessions--;
     free(session);
-    lk_core_settle(core);
+    lk_core_serve_waiters(core);
 }
 
 uint64_t lk_session_number(const struct lk_session *session) {
@@ -87,5 +87,5 @@ void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t t
             break;
         }
     }
-    lk_core_settle(core);
+    lk_core_serve_waiters(core);
 }

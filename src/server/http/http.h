@@ -17,7 +17,7 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/guests.h"
+#include "server/admission.h"
 #include "server/listen.h"
 
 struct evhttp;
@@ -46,15 +46,15 @@ struct lk_http_reply {
 struct lk_http_live_check {
     struct event event;
     int socket;
-    void (*hear_gone)(void *context);
+    void (*on_gone)(void *context);
     void *context;
 };
 
 /* A request that is not answered yet. */
 struct lk_http_exchange {
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct evhttp_request *request;
-    struct lk_http_live_check lookout;
+    struct lk_http_live_check live_check;
     TAILQ_ENTRY(lk_http_exchange) list;
     uint64_t tag;
     bool is_held; /* answered, and held back until this batch is durable: */
@@ -66,38 +66,38 @@ struct lk_http_exchange {
 TAILQ_HEAD(lk_http_exchanges, lk_http_exchange);
 
 TAILQ_HEAD(lk_http_streams, lk_http_stream);
-TAILQ_HEAD(lk_http_line, lk_http_client);
+TAILQ_HEAD(lk_http_client_list, lk_http_client);
 
 /* A connection. */
 struct lk_http_client {
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct bufferevent *buffers;          /* NULL once `connection` is set: */
     struct evhttp_connection *connection; /* set once evhttp has made it */
     int socket;
-    size_t asked;   /* bytes received of its request, and after it */
-    size_t told;    /* ... bytes of its reply that have not been read */
-    size_t charged; /* both, as accounted by the server */
-    bool has_place; /* counts towards the bound of connections; else it is a guest */
-    struct lk_guest guest;
-    struct lk_http_penalty *penalty; /* after a wrong password; NULL: none */
-    struct lk_http_line *line;       /* the list that it is in */
-    int64_t due_us;                  /* when `asking` or `reading`: the connection is closed then */
-    struct lk_http_stream *stream;   /* the events that it follows; NULL: none */
+    size_t request_bytes; /* bytes received of its request, and after it */
+    size_t reply_bytes;   /* ... bytes of its reply that have not been read */
+    size_t charged;       /* both, as accounted by the server */
+    bool is_admitted; /* counts towards the bound of connections; else it is a pending connection */
+    struct lk_pending pending;
+    struct lk_http_penalty *penalty;     /* after a wrong password; NULL: none */
+    struct lk_http_client_list *in_list; /* the list that it is in */
+    int64_t due_us;                /* when `reading` or `writing`: the connection is closed then */
+    struct lk_http_stream *stream; /* the events that it follows; NULL: none */
     TAILQ_ENTRY(lk_http_client) list;
 };
 
 /* All of them. */
 struct lk_http_clients {
-    struct lk_http_door *door;
-    struct lk_http_line coming;  /* accepted in this turn */
-    struct lk_http_line asking;  /* their next request is awaited */
-    struct lk_http_line reading; /* their reply is being sent */
-    struct lk_http_line busy;    /* neither: with the core, held back, or following */
-    struct lk_http_line ending;  /* dropped: closed at the end of the turn */
-    uint32_t count;              /* of all clients */
-    uint32_t placed;             /* ... of those that have a place */
-    uint32_t placed_max;
-    struct lk_guests guests; /* the others: not authenticated yet, or all places are taken */
+    struct lk_http_listener *listener;
+    struct lk_http_client_list accepted; /* accepted in this turn */
+    struct lk_http_client_list reading;  /* their next request is awaited */
+    struct lk_http_client_list writing;  /* their reply is being sent */
+    struct lk_http_client_list busy;     /* neither: with the core, held back, or following */
+    struct lk_http_client_list closing;  /* evicted: closed at the end of the turn */
+    uint32_t count;                      /* of all clients */
+    uint32_t admitted;                   /* ... of those that are admitted */
+    uint32_t admitted_max;
+    struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
     bool has_password;
     uint32_t request_s;            /* for a request to arrive, and between two requests */
     struct event timer;            /* for the first client that is overdue */
@@ -107,10 +107,10 @@ struct lk_http_clients {
     size_t slot_count;
 };
 
-struct lk_http_door {
-    struct lk_listener door;
+struct lk_http_listener {
+    struct lk_listener base;
     struct lk_server *server;
-    struct lk_listen_socket listener; /* its path; evhttp owns the socket */
+    struct lk_listen_socket listen_socket; /* its path; evhttp owns the socket */
     struct evhttp *http;
     struct evhttp_bound_socket *bound;
     struct lk_session *session;
@@ -133,83 +133,87 @@ struct lk_http_door {
     struct lk_reply_context context;
 };
 
-/* ---- http_clients.c ---- */
+/* ---- http_clients.c -------------------------------------------------------------------------- */
 
-void lk_http_clients_begin(struct lk_http_door *door, const struct lk_server_options *options,
-                           bool is_local);
+void lk_http_clients_begin(struct lk_http_listener *listener,
+                           const struct lk_server_options *options, bool is_local);
 
 /* Begin and end accepting connections. */
-void lk_http_clients_invite(struct lk_http_clients *clients);
-void lk_http_clients_uninvite(struct lk_http_clients *clients);
+void lk_http_clients_start_accepting(struct lk_http_clients *clients);
+void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
 void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out);
-void lk_http_clients_hurry(struct lk_http_clients *clients); /* shutdown: replies must be read
+void lk_http_clients_shorten_timeouts(
+    struct lk_http_clients *clients);                      /* shutdown: replies must be read
                                                               * soon */
-void lk_http_clients_end(struct lk_http_clients *clients);   /* after the last client has closed */
+void lk_http_clients_end(struct lk_http_clients *clients); /* after the last client has closed */
 
-/* At the end of each turn: handles the clients accepted in it and those that were dropped. */
+/* At the end of each turn: handles the clients accepted in it and those that were evicted. */
 void lk_http_clients_end_turn(struct lk_http_clients *clients);
 
 /* The client of a request; NULL: its connection is about to be closed. */
-struct lk_http_client *lk_http_client_of(struct lk_http_door *door, struct evhttp_request *request);
+struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
+                                         struct evhttp_request *request);
 
-/* Gives the client a place, which every request but a health check needs; false: all are taken. */
-bool lk_http_client_settle(struct lk_http_client *client);
+/* Admits the client, as every request but a health check needs; false: the bound is reached. */
+bool lk_http_client_admit(struct lk_http_client *client);
 
 /* A wrong password was sent: the refusal is delayed. false: no memory. */
-bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request);
+bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
 
 /* The whole request has arrived; its reply is about to be sent. */
-void lk_http_client_asked(struct lk_http_client *client);
-void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request,
-                         size_t body_size);
+void lk_http_client_request_received(struct lk_http_client *client);
+void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
+                                size_t body_size);
 
 /* The request was parsed, and its answer may take long: frees its body. */
-void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *request);
+void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_request *request);
 
 /* The size of the largest request or reply that is buffered; `ends`: closes its connection. */
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends);
 
-/* Calls hear_gone() once when the request's client has closed or was cut off. */
-void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_request *request,
-                              void (*hear_gone)(void *context), void *context);
-void lk_http_live_check_end(struct lk_http_live_check *lookout);
+/* Calls on_gone() once when the request's client has closed or was cut off. */
+void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
+                              void (*on_gone)(void *context), void *context);
+void lk_http_live_check_end(struct lk_http_live_check *live_check);
 
-/* ---- http_door.c ---- */
+/* ---- http_listener.c ------------------------------------------------------------------------- */
 
-/* Makes door->call for the request, which is answered now or later. */
-void lk_http_call(struct lk_http_door *door, struct evhttp_request *request);
+/* Makes listener->call for the request, which is answered now or later. */
+void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request);
 
-/* ---- http_request.c ---- */
+/* ---- http_request.c -------------------------------------------------------------------------- */
 
 /* The callback of evhttp for every request. */
-void lk_http_handle(struct evhttp_request *request, void *door);
+void lk_http_handle(struct evhttp_request *request, void *listener);
 
-/* ---- http_events.c ---- */
+/* ---- http_events.c --------------------------------------------------------------------------- */
 
 /* GET /v1/events. LK_OK: the reply has begun; else an outcome with its message. */
-lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
+lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
                                const char *prefix, const char *after, lk_error *error);
 void lk_http_stream_closed(struct lk_http_stream *stream); /* its connection closes */
-void lk_http_events_begin(struct lk_http_door *door, uint32_t request_s);
-void lk_http_events_end_turn(struct lk_http_door *door);
-void lk_http_events_close(struct lk_http_door *door);
+void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s);
+void lk_http_events_end_turn(struct lk_http_listener *listener);
+void lk_http_events_close(struct lk_http_listener *listener);
 
-/* ---- http_reply.c ---- */
+/* ---- http_reply.c ---------------------------------------------------------------------------- */
 
 /* Fills a reply from the core's reply. */
-void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_reply_context *context,
-                        const struct lk_reply *said, struct lk_http_reply *reply);
+void lk_http_reply_fill(const struct lk_http_listener *listener,
+                        const struct lk_reply_context *context, const struct lk_reply *core_reply,
+                        struct lk_http_reply *reply);
 
 /* Sends the reply, and empties it. */
-void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request *request,
                         struct lk_http_reply *reply);
 
 /* Sends an error about the request itself: a body with the outcome, and a status. */
-void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *request, int status,
                     lk_outcome outcome, const char *text);
 
 /* 401: the password is wrong or missing. */
-void lk_http_refuse_stranger(struct lk_http_door *door, struct evhttp_request *request);
+void lk_http_refuse_without_password(struct lk_http_listener *listener,
+                                     struct evhttp_request *request);
 
 /* Routes about the service itself, answered from LK_CALL_INFO. */
 extern const struct lk_command_spec lk_http_metrics;

@@ -6,10 +6,10 @@
  * bytes. With that alone, a client that sends a byte now and then keeps its connection for ever,
  * and a follower that sends nothing loses it. So each connection has a client struct here, from the
  * moment evhttp asks for its buffers until it frees the connection. If there is a password, a
- * client is a guest until it authenticates; else only while all places are taken. A guest may send
- * a health check (/healthz), and gets an error for anything else: 401, or that there are too many
- * connections. The oldest guest is dropped for a new one. When no more files can be opened,
- * connections wait to be accepted.
+ * client is pending until it authenticates; else only while the bound is reached. A pending client
+ * may send a health check (/healthz), and gets an error for anything else: 401, or that there are
+ * too many connections. The oldest pending client is evicted for a new one. When no more files can
+ * be opened, connections wait to be accepted.
  *
  * A client is in one list at a time: those accepted in this turn; those whose request is awaited
  * and those whose reply is being read, each ordered by deadline; the others.
@@ -30,17 +30,18 @@ enum { SLOTS_MIN = 64, RETRY_MS = 100 };
 
 #define US_PER_S INT64_C(1000000)
 
-static int64_t now_us(const struct lk_http_door *door) {
-    return lk_server_times(door->server).now_us;
+static int64_t now_us(const struct lk_http_listener *listener) {
+    return lk_server_times(listener->server).now_us;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void move(struct lk_http_client *client, struct lk_http_line *line, int64_t patience_s) {
-    TAILQ_REMOVE(client->line, client, list);
-    TAILQ_INSERT_TAIL(line, client, list);
-    client->line = line;
-    client->due_us = now_us(client->door) + patience_s * US_PER_S;
+static void move(struct lk_http_client *client, struct lk_http_client_list *in_list,
+                 int64_t patience_s) {
+    TAILQ_REMOVE(client->in_list, client, list);
+    TAILQ_INSERT_TAIL(in_list, client, list);
+    client->in_list = in_list;
+    client->due_us = now_us(client->listener) + patience_s * US_PER_S;
 }
 
 /*
@@ -48,39 +49,39 @@ static void move(struct lk_http_client *client, struct lk_http_line *line, int64
  * timer fires early and is set again.
  */
 static void arm(struct lk_http_clients *clients) {
-    const struct lk_http_client *asking = TAILQ_FIRST(&clients->asking);
     const struct lk_http_client *reading = TAILQ_FIRST(&clients->reading);
+    const struct lk_http_client *writing = TAILQ_FIRST(&clients->writing);
     int64_t due_us = LK_NEVER;
     int64_t left_us;
 
     if (evtimer_pending(&clients->timer, NULL)) {
         return;
     }
-    due_us = asking != NULL ? asking->due_us : due_us;
-    due_us = reading != NULL && reading->due_us < due_us ? reading->due_us : due_us;
+    due_us = reading != NULL ? reading->due_us : due_us;
+    due_us = writing != NULL && writing->due_us < due_us ? writing->due_us : due_us;
     if (due_us != LK_NEVER) {
         struct timeval delay;
-        left_us = due_us - now_us(clients->door);
+        left_us = due_us - now_us(clients->listener);
         left_us = left_us > 0 ? left_us : 0;
         delay = (struct timeval){.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
         (void)event_add(&clients->timer, &delay);
     }
 }
 
-static void end_overdue(struct lk_http_line *line, int64_t now) {
-    while (!TAILQ_EMPTY(line) && TAILQ_FIRST(line)->due_us <= now) {
-        evhttp_connection_free(TAILQ_FIRST(line)->connection);
+static void end_overdue(struct lk_http_client_list *in_list, int64_t now) {
+    while (!TAILQ_EMPTY(in_list) && TAILQ_FIRST(in_list)->due_us <= now) {
+        evhttp_connection_free(TAILQ_FIRST(in_list)->connection);
     }
 }
 
-static void hear_time(evutil_socket_t socket, short what, void *context) {
+static void on_timer(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
-    int64_t now = now_us(clients->door);
+    int64_t now = now_us(clients->listener);
 
     (void)socket;
     (void)what;
-    end_overdue(&clients->asking, now);
     end_overdue(&clients->reading, now);
+    end_overdue(&clients->writing, now);
     arm(clients);
 }
 
@@ -92,35 +93,36 @@ static void hear_time(evutil_socket_t socket, short what, void *context) {
  * Waiting for EV_CLOSED alone is not enough: libevent does not report it for a connection that was
  * reset (RST), and would wake up for the socket again and again.
  */
-static void look(evutil_socket_t socket, short what, void *context) {
+static void on_socket_event(evutil_socket_t socket, short what, void *context) {
     static const struct timeval later = {.tv_sec = 1};
-    struct lk_http_live_check *lookout = context;
-    struct pollfd place = {.fd = lookout->socket, .events = POLLRDHUP};
+    struct lk_http_live_check *live_check = context;
+    struct pollfd place = {.fd = live_check->socket, .events = POLLRDHUP};
 
     (void)socket;
     (void)what;
     if (poll(&place, 1, 0) > 0) {
-        lookout->hear_gone(lookout->context);
+        live_check->on_gone(live_check->context);
     } else {
-        (void)evtimer_assign(&lookout->event, event_get_base(&lookout->event), look, lookout);
-        (void)event_add(&lookout->event, &later);
+        (void)evtimer_assign(&live_check->event, event_get_base(&live_check->event),
+                             on_socket_event, live_check);
+        (void)event_add(&live_check->event, &later);
     }
 }
 
-void lk_http_live_check_begin(struct lk_http_live_check *lookout, struct evhttp_request *request,
-                              void (*hear_gone)(void *context), void *context) {
+void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
+                              void (*on_gone)(void *context), void *context) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
 
-    lookout->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-    lookout->hear_gone = hear_gone;
-    lookout->context = context;
-    (void)event_assign(&lookout->event, evhttp_connection_get_base(connection), lookout->socket,
-                       EV_READ | EV_CLOSED, look, lookout);
-    (void)event_add(&lookout->event, NULL);
+    live_check->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+    live_check->on_gone = on_gone;
+    live_check->context = context;
+    (void)event_assign(&live_check->event, evhttp_connection_get_base(connection),
+                       live_check->socket, EV_READ | EV_CLOSED, on_socket_event, live_check);
+    (void)event_add(&live_check->event, NULL);
 }
 
-void lk_http_live_check_end(struct lk_http_live_check *lookout) {
-    (void)event_del(&lookout->event);
+void lk_http_live_check_end(struct lk_http_live_check *live_check) {
+    (void)event_del(&live_check->event);
 }
 
 /* ---- penalties ------------------------------------------------------------------------------- */
@@ -141,7 +143,7 @@ static void end_penalty(struct lk_http_client *client) {
     client->penalty = NULL;
 }
 
-static void penalty_over(evutil_socket_t socket, short what, void *context) {
+static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
     struct lk_http_penalty *penalty = context;
     struct lk_http_client *client = penalty->client;
     struct evhttp_request *request = penalty->request;
@@ -149,12 +151,13 @@ static void penalty_over(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
     end_penalty(client);
-    lk_http_refuse_stranger(client->door, request);
+    lk_http_refuse_without_password(client->listener, request);
 }
 
-bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request *request) {
-    struct lk_http_clients *clients = &client->door->clients;
-    int64_t delay_us = lk_guests_guessed_us(&clients->guests, client->socket, now_us(client->door));
+bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request) {
+    struct lk_http_clients *clients = &client->listener->clients;
+    int64_t delay_us =
+        lk_admission_penalty_us(&clients->admission, client->socket, now_us(client->listener));
     const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
     struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
 
@@ -162,9 +165,9 @@ bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request 
         return false;
     }
     *penalty = (struct lk_http_penalty){.client = client, .request = request};
-    lk_http_client_waits(client, request);
+    lk_http_client_free_request(client, request);
     client->penalty = penalty;
-    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->door->server), penalty_over,
+    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->listener->server), on_penalty_over,
                          penalty);
     (void)event_add(&penalty->timer, &delay);
     return true;
@@ -172,23 +175,23 @@ bool lk_http_client_punish(struct lk_http_client *client, struct evhttp_request 
 
 /* ---- accepting, and pausing ------------------------------------------------------------------ */
 
-static struct evconnlistener *listener_of(const struct lk_http_door *door) {
-    return door->bound != NULL ? evhttp_bound_socket_get_listener(door->bound) : NULL;
+static struct evconnlistener *evlistener_of(const struct lk_http_listener *listener) {
+    return listener->bound != NULL ? evhttp_bound_socket_get_listener(listener->bound) : NULL;
 }
 
-/* The maximum number of connections, guests included. */
+/* The maximum number of connections, pending connections included. */
 static uint32_t count_max(const struct lk_http_clients *clients) {
-    return clients->placed_max + clients->guests.count_max;
+    return clients->admitted_max + clients->admission.count_max;
 }
 
-static void accept_again(evutil_socket_t socket, short what, void *context) {
+static void resume_accepting(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
-    struct evconnlistener *listener = listener_of(clients->door);
+    struct evconnlistener *evlistener = evlistener_of(clients->listener);
 
     (void)socket;
     (void)what;
-    if (listener != NULL && clients->count < count_max(clients)) {
-        (void)evconnlistener_enable(listener);
+    if (evlistener != NULL && clients->count < count_max(clients)) {
+        (void)evconnlistener_enable(evlistener);
     }
 }
 
@@ -199,7 +202,7 @@ static void rest(evutil_socket_t socket, short what, void *context) {
 
     (void)socket;
     (void)what;
-    lk_files_complain();
+    lk_files_log_exhausted();
     (void)event_add(&clients->retry, &later);
 }
 
@@ -207,34 +210,34 @@ static void rest(evutil_socket_t socket, short what, void *context) {
  * evhttp owns the context of this callback, so it has none of ours; it reaches this code through an
  * event on the same socket, which waits for nothing else.
  */
-static void hear_accept_failed(struct evconnlistener *listener, void *context) {
+static void on_accept_failed(struct evconnlistener *evlistener, void *context) {
     (void)context;
-    (void)evconnlistener_disable(listener);
-    event_base_active_by_fd(evconnlistener_get_base(listener), evconnlistener_get_fd(listener),
+    (void)evconnlistener_disable(evlistener);
+    event_base_active_by_fd(evconnlistener_get_base(evlistener), evconnlistener_get_fd(evlistener),
                             EV_CLOSED);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void forget(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+static void free_client(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->listener->clients;
 
-    TAILQ_REMOVE(client->line, client, list);
-    lk_server_charge(client->door->server, &client->charged, 0);
-    lk_guest_leave(&clients->guests, &client->guest);
-    clients->placed -= client->has_place;
+    TAILQ_REMOVE(client->in_list, client, list);
+    lk_server_charge(client->listener->server, &client->charged, 0);
+    lk_admission_remove(&clients->admission, &client->pending);
+    clients->admitted -= client->is_admitted;
     free(client);
     if (clients->count-- == count_max(clients)) {
-        accept_again(-1, 0, clients);
+        resume_accepting(-1, 0, clients);
     }
 }
 
 /* The connection closes, whichever side closed it. */
-static void hear_closed(struct evhttp_connection *connection, void *context) {
+static void on_closed(struct evhttp_connection *connection, void *context) {
     struct lk_http_client *client = context;
 
     (void)connection;
-    client->door->clients.slots[client->socket] = NULL;
+    client->listener->clients.slots[client->socket] = NULL;
     if (client->penalty != NULL) {
         if (evhttp_request_get_connection(client->penalty->request) == NULL) {
             evhttp_request_free(client->penalty->request);
@@ -244,13 +247,13 @@ static void hear_closed(struct evhttp_connection *connection, void *context) {
     if (client->stream != NULL) {
         lk_http_stream_closed(client->stream);
     }
-    forget(client);
+    free_client(client);
 }
 
 /* The callback of evhttp for the buffers of a connection that it has accepted. */
-static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
-    struct lk_http_door *door = context;
-    struct lk_http_clients *clients = &door->clients;
+static struct bufferevent *on_accepted(struct event_base *loop, void *context) {
+    struct lk_http_listener *listener = context;
+    struct lk_http_clients *clients = &listener->clients;
     struct bufferevent *buffers = bufferevent_socket_new(loop, -1, 0);
     struct lk_http_client *client = buffers != NULL ? calloc(1, sizeof *client) : NULL;
 
@@ -262,12 +265,12 @@ static struct bufferevent *hear_coming(struct event_base *loop, void *context) {
                       * closed */
     }
     bufferevent_incref(buffers); /* keeps them valid even if evhttp closes the connection */
-    client->door = door;
+    client->listener = listener;
     client->buffers = buffers;
-    client->line = &clients->coming;
-    TAILQ_INSERT_TAIL(&clients->coming, client, list);
-    if (++clients->count == count_max(clients) && listener_of(door) != NULL) {
-        (void)evconnlistener_disable(listener_of(door));
+    client->in_list = &clients->accepted;
+    TAILQ_INSERT_TAIL(&clients->accepted, client, list);
+    if (++clients->count == count_max(clients) && evlistener_of(listener) != NULL) {
+        (void)evconnlistener_disable(evlistener_of(listener));
     }
     return buffers;
 }
@@ -291,41 +294,41 @@ static bool make_slot(struct lk_http_clients *clients, int socket) {
     return true;
 }
 
-static bool take_place(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+static bool admit(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->listener->clients;
 
-    if (!client->has_place && clients->placed < clients->placed_max) {
-        lk_guest_leave(&clients->guests, &client->guest);
-        client->has_place = true;
-        clients->placed++;
+    if (!client->is_admitted && clients->admitted < clients->admitted_max) {
+        lk_admission_remove(&clients->admission, &client->pending);
+        client->is_admitted = true;
+        clients->admitted++;
     }
-    return client->has_place;
+    return client->is_admitted;
 }
 
 /*
  * Adds it to those whose request is awaited. A client without room is closed at the end of the
  * turn.
  */
-static void let_in(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
-    bool is_let_in = (!clients->has_password && take_place(client))
-                     || lk_guest_enter(&clients->guests, &client->guest, client->socket);
+static void admit_or_hold(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->listener->clients;
+    bool is_let_in = (!clients->has_password && admit(client))
+                     || lk_admission_add(&clients->admission, &client->pending, client->socket);
 
-    move(client, is_let_in ? &clients->asking : &clients->ending, clients->request_s);
+    move(client, is_let_in ? &clients->reading : &clients->closing, clients->request_s);
 }
 
-static void drop(struct lk_guest *guest) {
+static void evict(struct lk_pending *pending) {
     struct lk_http_client *client =
-        (struct lk_http_client *)((char *)guest - offsetof(struct lk_http_client, guest));
+        (struct lk_http_client *)((char *)pending - offsetof(struct lk_http_client, pending));
 
-    move(client, &client->door->clients.ending, 0);
+    move(client, &client->listener->clients.closing, 0);
 }
 
 /*
- * TLS on a plain port: evhttp would wait for the end of the first line until the time for a request
- * is over. The client gets an error in plain text, and is closed at the end of the turn.
+ * TLS on a plain port: evhttp would wait for the end of the first line until the time for a
+ * request is over. The client gets an error in plain text, and is closed at the end of the turn.
  */
-static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info *info,
+static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info *info,
                           void *context) {
     static const char refusal[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
                                   "Content-Length: 0\r\n\r\n";
@@ -336,39 +339,41 @@ static void look_at_first(struct evbuffer *input, const struct evbuffer_cb_info 
     if (info->n_added == 0) {
         return;
     }
-    (void)evbuffer_remove_cb(input, look_at_first, client);
+    (void)evbuffer_remove_cb(input, on_first_byte, client);
     if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
         (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        lk_guest_leave(&client->door->clients.guests, &client->guest);
-        move(client, &client->door->clients.ending, 0);
+        lk_admission_remove(&client->listener->clients.admission, &client->pending);
+        move(client, &client->listener->clients.closing, 0);
     }
 }
 
 static void charge(struct lk_http_client *client) {
-    lk_server_charge(client->door->server, &client->charged, client->asked + client->told);
+    lk_server_charge(client->listener->server, &client->charged,
+                     client->request_bytes + client->reply_bytes);
 }
 
 /*
  * evhttp keeps the head of an incomplete request, and its body in one of two places; so the bytes
  * received are counted, up to the most that evhttp keeps.
  */
-static void hear_bytes(struct evbuffer *input, const struct evbuffer_cb_info *info, void *context) {
+static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *context) {
     enum { KEPT_BYTES_MAX = LK_HTTP_BODY_BYTES_MAX + LK_HTTP_HEADER_BYTES_MAX };
     struct lk_http_client *client = context;
 
     (void)input;
     if (info->n_added > 0) {
-        client->asked += info->n_added;
-        client->asked = client->asked < KEPT_BYTES_MAX ? client->asked : KEPT_BYTES_MAX;
+        client->request_bytes += info->n_added;
+        client->request_bytes =
+            client->request_bytes < KEPT_BYTES_MAX ? client->request_bytes : KEPT_BYTES_MAX;
         charge(client);
     }
 }
 
 /* Only bytes after the request are still buffered. */
-static void forget_request(struct lk_http_client *client) {
+static void count_buffered_request(struct lk_http_client *client) {
     struct bufferevent *buffers = evhttp_connection_get_bufferevent(client->connection);
 
-    client->asked = evbuffer_get_length(bufferevent_get_input(buffers));
+    client->request_bytes = evbuffer_get_length(bufferevent_get_input(buffers));
     charge(client);
 }
 
@@ -376,8 +381,8 @@ static void forget_request(struct lk_http_client *client) {
  * By now evhttp has made a connection around the buffers, with its own callbacks. If it has given
  * up instead, they have no callbacks any more.
  */
-static void meet(struct lk_http_client *client) {
-    struct lk_http_clients *clients = &client->door->clients;
+static void attach(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->listener->clients;
     const struct timeval silence = {.tv_sec = clients->request_s};
     void *connection = NULL;
 
@@ -385,32 +390,32 @@ static void meet(struct lk_http_client *client) {
     client->connection = connection;
     bufferevent_set_timeouts(client->buffers, NULL, &silence); /* for a client that does not read */
     client->socket = bufferevent_getfd(client->buffers);
-    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), look_at_first, client);
-    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), hear_bytes, client);
+    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_first_byte, client);
+    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_input, client);
     (void)bufferevent_decref(client->buffers);
     client->buffers = NULL;
     if (connection == NULL) {
-        forget(client);
+        free_client(client);
     } else if (client->socket < 0 || !make_slot(clients, client->socket)) {
         evhttp_connection_free(connection);
-        forget(client);
+        free_client(client);
     } else {
         clients->slots[client->socket] = client;
-        evhttp_connection_set_closecb(connection, hear_closed, client);
-        let_in(client);
+        evhttp_connection_set_closecb(connection, on_closed, client);
+        admit_or_hold(client);
     }
 }
 
-static void meet_all(struct lk_http_clients *clients) {
-    while (!TAILQ_EMPTY(&clients->coming)) {
-        meet(TAILQ_FIRST(&clients->coming));
+static void attach_all(struct lk_http_clients *clients) {
+    while (!TAILQ_EMPTY(&clients->accepted)) {
+        attach(TAILQ_FIRST(&clients->accepted));
     }
     arm(clients);
 }
 
-static void end_dropped(struct lk_http_clients *clients) {
-    while (!TAILQ_EMPTY(&clients->ending)) {
-        evhttp_connection_free(TAILQ_FIRST(&clients->ending)->connection);
+static void close_evicted(struct lk_http_clients *clients) {
+    while (!TAILQ_EMPTY(&clients->closing)) {
+        evhttp_connection_free(TAILQ_FIRST(&clients->closing)->connection);
     }
 }
 
@@ -418,84 +423,87 @@ static void end_dropped(struct lk_http_clients *clients) {
  * While no more connections can be accepted, closes some that only wait, because a health check
  * must get through.
  */
-static void make_room(struct lk_http_clients *clients) {
-    uint32_t count = 1 + clients->guests.count / 4;
+static void evict_surplus(struct lk_http_clients *clients) {
+    uint32_t count = 1 + clients->admission.count / 4;
 
     while (clients->count >= count_max(clients) && count-- > 0
-           && lk_guests_drop_one(&clients->guests)) {
+           && lk_admission_evict_one(&clients->admission)) {
         continue;
     }
 }
 
 void lk_http_clients_end_turn(struct lk_http_clients *clients) {
-    meet_all(clients);
-    end_dropped(clients); /* guests dropped for their address have made room already */
-    make_room(clients);
-    end_dropped(clients);
+    attach_all(clients);
+    close_evicted(
+        clients); /* pending connections evicted for their address have made room already */
+    evict_surplus(clients);
+    close_evicted(clients);
 }
 
 /* ---- for the listener ------------------------------------------------------------------------ */
 
-struct lk_http_client *lk_http_client_of(struct lk_http_door *door,
+struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                                          struct evhttp_request *request) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     int socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
 
-    meet_all(&door->clients);
-    return socket >= 0 && (size_t)socket < door->clients.slot_count ? door->clients.slots[socket]
-                                                                    : NULL;
+    attach_all(&listener->clients);
+    return socket >= 0 && (size_t)socket < listener->clients.slot_count
+               ? listener->clients.slots[socket]
+               : NULL;
 }
 
-void lk_http_client_asked(struct lk_http_client *client) {
-    move(client, &client->door->clients.busy, 0);
-    lk_guest_shield(&client->door->clients.guests, &client->guest, true);
+void lk_http_client_request_received(struct lk_http_client *client) {
+    move(client, &client->listener->clients.busy, 0);
+    lk_admission_protect(&client->listener->clients.admission, &client->pending, true);
 }
 
-bool lk_http_client_settle(struct lk_http_client *client) {
-    return take_place(client);
+bool lk_http_client_admit(struct lk_http_client *client) {
+    return admit(client);
 }
 
 /* The reply has been written; the connection closes, or its next request is awaited. */
-static void hear_written(struct evhttp_request *request, void *context) {
+static void on_reply_written(struct evhttp_request *request, void *context) {
     struct lk_http_client *client = context;
 
     (void)request;
-    client->told = 0;
-    forget_request(client);
-    move(client, &client->door->clients.asking, client->door->clients.request_s);
-    lk_guest_shield(&client->door->clients.guests, &client->guest, false);
-    arm(&client->door->clients);
+    client->reply_bytes = 0;
+    count_buffered_request(client);
+    move(client, &client->listener->clients.reading, client->listener->clients.request_s);
+    lk_admission_protect(&client->listener->clients.admission, &client->pending, false);
+    arm(&client->listener->clients);
 }
 
 /* The time that the turn has taken so far does not count for the reader. */
-void lk_http_client_told(struct lk_http_client *client, struct evhttp_request *request,
-                         size_t body_size) {
-    client->told = body_size;
+void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
+                                size_t body_size) {
+    client->reply_bytes = body_size;
     charge(client);
-    (void)event_base_update_cache_time(lk_server_loop(client->door->server));
-    move(client, &client->door->clients.reading, LK_HTTP_REPLY_SECONDS_MAX);
-    evhttp_request_set_on_complete_cb(request, hear_written, client);
-    arm(&client->door->clients);
+    (void)event_base_update_cache_time(lk_server_loop(client->listener->server));
+    move(client, &client->listener->clients.writing, LK_HTTP_REPLY_SECONDS_MAX);
+    evhttp_request_set_on_complete_cb(request, on_reply_written, client);
+    arm(&client->listener->clients);
 }
 
-void lk_http_client_waits(struct lk_http_client *client, struct evhttp_request *request) {
+void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_request *request) {
     struct evbuffer *body = evhttp_request_get_input_buffer(request);
 
     (void)evbuffer_drain(body, evbuffer_get_length(body));
-    forget_request(client);
+    count_buffered_request(client);
 }
 
-static struct lk_http_client *worse(struct lk_http_client *worst, struct lk_http_line *line) {
+static struct lk_http_client *worse(struct lk_http_client *worst,
+                                    struct lk_http_client_list *in_list) {
     struct lk_http_client *client;
 
-    TAILQ_FOREACH(client, line, list) {
+    TAILQ_FOREACH(client, in_list, list) {
         worst = worst == NULL || client->charged > worst->charged ? client : worst;
     }
     return worst;
 }
 
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
-    struct lk_http_client *worst = worse(worse(NULL, &clients->asking), &clients->reading);
+    struct lk_http_client *worst = worse(worse(NULL, &clients->reading), &clients->writing);
     size_t most = worst != NULL ? worst->charged : 0;
 
     if (ends && most > 0) {
@@ -505,51 +513,53 @@ size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
 }
 
 /*
- * Beyond the bound, all guests share one bound; those without the password are counted per address.
+ * Beyond the bound, all pending connections share one bound; those without the password are counted
+ * per address.
  */
-void lk_http_clients_begin(struct lk_http_door *door, const struct lk_server_options *options,
-                           bool is_local) {
-    struct lk_http_clients *clients = &door->clients;
+void lk_http_clients_begin(struct lk_http_listener *listener,
+                           const struct lk_server_options *options, bool is_local) {
+    struct lk_http_clients *clients = &listener->clients;
 
-    clients->door = door;
+    clients->listener = listener;
     clients->has_password = options->password != NULL;
-    clients->placed_max = options->connections_max;
+    clients->admitted_max = options->connections_max;
     clients->request_s = options->request_seconds_max;
-    lk_guests_begin(&clients->guests,
-                    clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
-                    is_local || !clients->has_password, drop);
-    TAILQ_INIT(&clients->coming);
-    TAILQ_INIT(&clients->asking);
+    lk_admission_begin(&clients->admission,
+                       clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
+                       is_local || !clients->has_password, evict);
+    TAILQ_INIT(&clients->accepted);
     TAILQ_INIT(&clients->reading);
+    TAILQ_INIT(&clients->writing);
     TAILQ_INIT(&clients->busy);
-    TAILQ_INIT(&clients->ending);
-    (void)evtimer_assign(&clients->timer, lk_server_loop(door->server), hear_time, clients);
-    (void)evtimer_assign(&clients->retry, lk_server_loop(door->server), accept_again, clients);
+    TAILQ_INIT(&clients->closing);
+    (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), on_timer, clients);
+    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), resume_accepting,
+                         clients);
 }
 
-void lk_http_clients_invite(struct lk_http_clients *clients) {
-    struct lk_http_door *door = clients->door;
-    struct evconnlistener *listener = listener_of(door);
+void lk_http_clients_start_accepting(struct lk_http_clients *clients) {
+    struct lk_http_listener *listener = clients->listener;
+    struct evconnlistener *evlistener = evlistener_of(listener);
 
-    evhttp_set_bevcb(door->http, hear_coming, door);
-    evconnlistener_set_error_cb(listener, hear_accept_failed);
-    (void)event_assign(&clients->exhausted, lk_server_loop(door->server),
-                       evconnlistener_get_fd(listener), EV_CLOSED | EV_PERSIST, rest, clients);
+    evhttp_set_bevcb(listener->http, on_accepted, listener);
+    evconnlistener_set_error_cb(evlistener, on_accept_failed);
+    (void)event_assign(&clients->exhausted, lk_server_loop(listener->server),
+                       evconnlistener_get_fd(evlistener), EV_CLOSED | EV_PERSIST, rest, clients);
     (void)event_add(&clients->exhausted, NULL);
 }
 
-void lk_http_clients_uninvite(struct lk_http_clients *clients) {
+void lk_http_clients_stop_accepting(struct lk_http_clients *clients) {
     (void)event_del(&clients->exhausted);
     (void)event_del(&clients->retry);
 }
 
-static void list_line(const struct lk_http_clients *clients, const struct lk_http_line *line,
-                      struct lk_buffer *out) {
+static void add_list(const struct lk_http_clients *clients,
+                     const struct lk_http_client_list *in_list, struct lk_buffer *out) {
     const struct lk_http_client *client;
 
-    TAILQ_FOREACH(client, line, list) {
+    TAILQ_FOREACH(client, in_list, list) {
         char address[LK_ADDRESS_BYTES_MAX];
-        lk_listen_socket_name_peer(&clients->door->listener, client->socket, address);
+        lk_listen_socket_name_peer(&clients->listener->listen_socket, client->socket, address);
         lk_buffer_add_text(out, "id=0 addr=");
         lk_buffer_add_text(out, address);
         lk_buffer_add_text(out, " name=http owner= resp=0 flags=N\n");
@@ -558,16 +568,16 @@ static void list_line(const struct lk_http_clients *clients, const struct lk_htt
 
 /* In the format of CLIENT LIST. */
 void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out) {
-    list_line(clients, &clients->asking, out);
-    list_line(clients, &clients->reading, out);
-    list_line(clients, &clients->busy, out);
+    add_list(clients, &clients->reading, out);
+    add_list(clients, &clients->writing, out);
+    add_list(clients, &clients->busy, out);
 }
 
-void lk_http_clients_hurry(struct lk_http_clients *clients) {
+void lk_http_clients_shorten_timeouts(struct lk_http_clients *clients) {
     static const struct timeval soon = {.tv_sec = 1};
     struct lk_http_client *client;
 
-    TAILQ_FOREACH(client, &clients->reading, list) {
+    TAILQ_FOREACH(client, &clients->writing, list) {
         bufferevent_set_timeouts(evhttp_connection_get_bufferevent(client->connection), NULL,
                                  &soon);
     }
@@ -575,6 +585,6 @@ void lk_http_clients_hurry(struct lk_http_clients *clients) {
 
 void lk_http_clients_end(struct lk_http_clients *clients) {
     (void)event_del(&clients->timer);
-    lk_guests_end(&clients->guests);
+    lk_admission_end(&clients->admission);
     free(clients->slots);
 }

@@ -28,22 +28,22 @@ enum {
 
 struct lk_http_stream {
     struct lk_watcher watcher;
-    struct lk_http_door *door;
+    struct lk_http_listener *listener;
     struct evhttp_request *request;
-    struct lk_http_live_check lookout;
+    struct lk_http_live_check live_check;
     TAILQ_ENTRY(lk_http_stream) list;
     TAILQ_ENTRY(lk_http_stream) ready;
     bool is_ready;
     bool is_sending;
-    bool was_told; /* an event was sent since the last heartbeat */
+    bool has_sent; /* an event was sent since the last heartbeat */
 };
 
-static void hear(struct lk_watcher *watcher) {
+static void on_events(struct lk_watcher *watcher) {
     struct lk_http_stream *stream = (struct lk_http_stream *)(void *)watcher;
 
     if (!stream->is_ready) {
         stream->is_ready = true;
-        TAILQ_INSERT_TAIL(&stream->door->ready, stream, ready);
+        TAILQ_INSERT_TAIL(&stream->listener->ready, stream, ready);
     }
 }
 
@@ -52,23 +52,23 @@ static void hear(struct lk_watcher *watcher) {
  * by the code that answers it.
  */
 void lk_http_stream_closed(struct lk_http_stream *stream) {
-    struct lk_server *server = stream->door->server;
+    struct lk_server *server = stream->listener->server;
     struct lk_times times = lk_server_times(server);
 
     if (evhttp_request_get_connection(stream->request) == NULL) {
         evhttp_request_free(stream->request);
     }
-    lk_http_live_check_end(&stream->lookout);
+    lk_http_live_check_end(&stream->live_check);
     lk_watcher_end(lk_server_core(server), &stream->watcher, &times);
-    TAILQ_REMOVE(&stream->door->streams, stream, list);
+    TAILQ_REMOVE(&stream->listener->streams, stream, list);
     if (stream->is_ready) {
-        TAILQ_REMOVE(&stream->door->ready, stream, ready);
+        TAILQ_REMOVE(&stream->listener->ready, stream, ready);
     }
-    stream->door->stream_count--;
+    stream->listener->stream_count--;
     free(stream);
 }
 
-static void hear_gone(void *context) {
+static void on_gone(void *context) {
     const struct lk_http_stream *stream = context;
 
     evhttp_connection_free(evhttp_request_get_connection(stream->request));
@@ -87,42 +87,42 @@ static void write_event(struct lk_buffer *out, const lk_watch_event *event) {
     out->failed = lk_form_writer_failed(&writer);
 }
 
-static void hear_sent(struct evhttp_connection *connection, void *context) {
+static void on_sent(struct evhttp_connection *connection, void *context) {
     struct lk_http_stream *stream = context;
 
     (void)connection;
     stream->is_sending = false;
-    hear(&stream->watcher);
+    on_events(&stream->watcher);
 }
 
 static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *piece) {
     struct evbuffer *chunk = evbuffer_new();
 
     if (chunk == NULL || evbuffer_add(chunk, piece->bytes, piece->size) != 0) {
-        hear_gone(stream);
+        on_gone(stream);
     } else {
         stream->is_sending = true;
-        evhttp_send_reply_chunk_with_cb(stream->request, chunk, hear_sent, stream);
+        evhttp_send_reply_chunk_with_cb(stream->request, chunk, on_sent, stream);
     }
     if (chunk != NULL) {
         evbuffer_free(chunk);
     }
 }
 
-static void tell(struct lk_http_stream *stream) {
+static void send_events(struct lk_http_stream *stream) {
     struct lk_buffer piece = {.max = 0};
     const lk_watch_event *event = NULL;
-    struct lk_core *core = lk_server_core(stream->door->server);
-    struct lk_times times = lk_server_times(stream->door->server);
+    struct lk_core *core = lk_server_core(stream->listener->server);
+    struct lk_times times = lk_server_times(stream->listener->server);
 
     while (!stream->is_sending && piece.size < PIECE_BYTES_MAX
            && (event = lk_watcher_next(core, &stream->watcher, &times)) != NULL) {
         write_event(&piece, event);
     }
     if (piece.failed) {
-        hear_gone(stream);
+        on_gone(stream);
     } else if (piece.size > 0) {
-        stream->was_told = true;
+        stream->has_sent = true;
         send_piece(stream, &piece);
     }
     lk_buffer_done(&piece);
@@ -131,18 +131,18 @@ static void tell(struct lk_http_stream *stream) {
 /* Sends a comment, for proxies that close idle connections. */
 static void beat(evutil_socket_t socket, short what, void *context) {
     static const char comment[] = ":\n\n";
-    struct lk_http_door *door = context;
+    struct lk_http_listener *listener = context;
     struct lk_http_stream *next;
 
     (void)socket;
     (void)what;
-    for (struct lk_http_stream *stream = TAILQ_FIRST(&door->streams); stream != NULL;
+    for (struct lk_http_stream *stream = TAILQ_FIRST(&listener->streams); stream != NULL;
          stream = next) {
         struct lk_buffer piece = {.max = 0};
 
         next = TAILQ_NEXT(stream, list); /* the stream may be closed */
-        if (stream->is_sending || stream->was_told) {
-            stream->was_told = false;
+        if (stream->is_sending || stream->has_sent) {
+            stream->has_sent = false;
             continue;
         }
         lk_buffer_add_text(&piece, comment);
@@ -154,26 +154,27 @@ static void beat(evutil_socket_t socket, short what, void *context) {
 }
 
 /* The heartbeat interval is no longer than the time that a client may take for a request. */
-void lk_http_events_begin(struct lk_http_door *door, uint32_t request_s) {
+void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s) {
     const struct timeval every = {.tv_sec = request_s < HEARTBEAT_S ? request_s : HEARTBEAT_S};
 
-    (void)event_assign(&door->heartbeat, lk_server_loop(door->server), -1, EV_PERSIST, beat, door);
-    (void)event_add(&door->heartbeat, &every);
+    (void)event_assign(&listener->heartbeat, lk_server_loop(listener->server), -1, EV_PERSIST, beat,
+                       listener);
+    (void)event_add(&listener->heartbeat, &every);
 }
 
-void lk_http_events_end_turn(struct lk_http_door *door) {
-    while (!TAILQ_EMPTY(&door->ready)) {
-        struct lk_http_stream *stream = TAILQ_FIRST(&door->ready);
-        TAILQ_REMOVE(&door->ready, stream, ready);
+void lk_http_events_end_turn(struct lk_http_listener *listener) {
+    while (!TAILQ_EMPTY(&listener->ready)) {
+        struct lk_http_stream *stream = TAILQ_FIRST(&listener->ready);
+        TAILQ_REMOVE(&listener->ready, stream, ready);
         stream->is_ready = false;
-        tell(stream);
+        send_events(stream);
     }
 }
 
-void lk_http_events_close(struct lk_http_door *door) {
-    (void)event_del(&door->heartbeat);
-    while (!TAILQ_EMPTY(&door->streams)) {
-        hear_gone(TAILQ_FIRST(&door->streams));
+void lk_http_events_close(struct lk_http_listener *listener) {
+    (void)event_del(&listener->heartbeat);
+    while (!TAILQ_EMPTY(&listener->streams)) {
+        on_gone(TAILQ_FIRST(&listener->streams));
     }
 }
 
@@ -181,7 +182,7 @@ void lk_http_events_close(struct lk_http_door *door) {
  * First sends the stream's position, as an event without data: a client that is cut off before the
  * first event reconnects with that id, and misses nothing.
  */
-static void begin_stream(struct evhttp_request *request, uint64_t place) {
+static void begin_stream(struct evhttp_request *request, uint64_t position) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     struct evbuffer *chunk = evbuffer_new();
 
@@ -190,43 +191,43 @@ static void begin_stream(struct evhttp_request *request, uint64_t place) {
     (void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
     evhttp_send_reply_start(request, HTTP_OK, NULL);
     if (chunk != NULL) {
-        (void)evbuffer_add_printf(chunk, ": follows\nid: %" PRIu64 "\n\n", place);
+        (void)evbuffer_add_printf(chunk, ": follows\nid: %" PRIu64 "\n\n", position);
         evhttp_send_reply_chunk(request, chunk);
         evbuffer_free(chunk);
     }
 }
 
-static lk_outcome open_stream(struct lk_http_door *door, struct evhttp_request *request,
+static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_request *request,
                               const struct lk_path *prefix, uint64_t after, lk_error *error) {
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
-    struct lk_times times = lk_server_times(door->server);
-    struct lk_http_client *client = lk_http_client_of(door, request);
+    struct lk_times times = lk_server_times(listener->server);
+    struct lk_http_client *client = lk_http_client_of(listener, request);
     struct lk_http_stream *stream;
 
-    if (door->stream_count == STREAMS_MAX || client == NULL) {
+    if (listener->stream_count == STREAMS_MAX || client == NULL) {
         return lk_error_set(error, LK_FULL, "too many follow already");
     }
     stream = calloc(1, sizeof *stream);
     if (stream == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory to follow");
     }
-    stream->door = door;
+    stream->listener = listener;
     stream->request = request;
-    stream->watcher.ready = hear;
-    lk_watcher_begin(lk_server_core(door->server), &stream->watcher, prefix, after, &times);
-    TAILQ_INSERT_TAIL(&door->streams, stream, list);
-    door->stream_count++;
-    lk_http_live_check_begin(&stream->lookout, request, hear_gone, stream);
+    stream->watcher.ready = on_events;
+    lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, after, &times);
+    TAILQ_INSERT_TAIL(&listener->streams, stream, list);
+    listener->stream_count++;
+    lk_http_live_check_begin(&stream->live_check, request, on_gone, stream);
     client->stream = stream;
-    lk_http_client_waits(client, request);
+    lk_http_client_free_request(client, request);
     bufferevent_setwatermark(evhttp_connection_get_bufferevent(connection), EV_READ, 0,
                              UNREAD_BYTES_MAX);
     begin_stream(request, stream->watcher.after);
-    hear(&stream->watcher);
+    on_events(&stream->watcher);
     return LK_OK;
 }
 
-lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request *request,
+lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
                                const char *prefix, const char *after, lk_error *error) {
     struct lk_path path;
     bool is_all = prefix == NULL || prefix[0] == '\0';
@@ -240,5 +241,5 @@ lk_outcome lk_http_events_open(struct lk_http_door *door, struct evhttp_request 
     if (after != NULL && (after[0] < '0' || after[0] > '9' || *end != '\0')) {
         return lk_error_set(error, LK_INVALID, "the last event's id is a number");
     }
-    return open_stream(door, request, is_all ? NULL : &path, sequence, error);
+    return open_stream(listener, request, is_all ? NULL : &path, sequence, error);
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/http/http.h"
 
 static const char of_json[] = "application/json";
@@ -43,9 +43,9 @@ static const char *reason_of(int status) {
     return status == HTTP_STATUS_TOO_MANY ? "Too Many Requests" : NULL;
 }
 
-void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *request,
+void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request *request,
                         struct lk_http_reply *reply) {
-    struct lk_http_client *client = lk_http_client_of(door, request);
+    struct lk_http_client *client = lk_http_client_of(listener, request);
     struct evbuffer *body = evbuffer_new();
     int status = reply->body.failed || body == NULL ? HTTP_INTERNAL : reply->status;
     bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
@@ -66,10 +66,10 @@ void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *reques
         add_header(request, "WWW-Authenticate", "Basic realm=\"lockkeeper\"");
     }
     if (client != NULL) {
-        lk_http_client_told(client, request, reply->body.size);
+        lk_http_client_reply_begun(client, request, reply->body.size);
         /* A client without the password may send it in its next request; one beyond the bound is
          * closed. */
-        if (!client->has_place && status != HTTP_STATUS_UNAUTHORIZED) {
+        if (!client->is_admitted && status != HTTP_STATUS_UNAUTHORIZED) {
             add_header(request, "Connection", "close");
         }
     }
@@ -83,18 +83,19 @@ void lk_http_reply_send(struct lk_http_door *door, struct evhttp_request *reques
     lk_buffer_done(&reply->body);
 }
 
-void lk_http_refuse(struct lk_http_door *door, struct evhttp_request *request, int status,
+void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *request, int status,
                     lk_outcome outcome, const char *text) {
     struct lk_http_reply reply = {.status = status, .type = of_json};
     struct lk_form_writer writer = lk_form_writer_json(&reply.body);
 
     lk_answer_write_failure(&writer, outcome, text);
     lk_buffer_add(&reply.body, "\n", 1);
-    lk_http_reply_send(door, request, &reply);
+    lk_http_reply_send(listener, request, &reply);
 }
 
-void lk_http_refuse_stranger(struct lk_http_door *door, struct evhttp_request *request) {
-    lk_http_refuse(door, request, HTTP_STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
+void lk_http_refuse_without_password(struct lk_http_listener *listener,
+                                     struct evhttp_request *request) {
+    lk_http_refuse(listener, request, HTTP_STATUS_UNAUTHORIZED, LK_DENIED, "a password is needed");
 }
 
 /* ---- replies of the core --------------------------------------------------------------------- */
@@ -106,19 +107,19 @@ static void add_metric(struct lk_text *text, const char *name, const char *kind,
     lk_text_format(text, "lockkeeper_%s %" PRIu64 "\n", name, value);
 }
 
-static void fill_metrics(const struct lk_http_door *door, const struct lk_reply *said,
+static void fill_metrics(const struct lk_http_listener *listener, const struct lk_reply *core_reply,
                          struct lk_http_reply *reply) {
     char bytes[METRICS_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
     struct lk_model_stats model = {.live = 0};
     struct lk_core_stats core;
 
-    if (said->model != NULL) {
-        lk_model_stats(said->model, &model);
+    if (core_reply->model != NULL) {
+        lk_model_stats(core_reply->model, &model);
     }
-    lk_core_stats(lk_server_core(door->server), &core);
+    lk_core_stats(lk_server_core(listener->server), &core);
     add_metric(&text, "ready", "gauge", "Whether the store is loaded, and can be written.",
-               said->model != NULL && !core.cannot_write);
+               core_reply->model != NULL && !core.cannot_write);
     add_metric(&text, "requests_live", "gauge", "Requests held or in line.", model.live);
     add_metric(&text, "requests_waiting", "gauge", "Requests in line.", model.waiting);
     add_metric(&text, "requests_bound", "gauge", "Requests that end with their connection.",
@@ -133,18 +134,18 @@ static void fill_metrics(const struct lk_http_door *door, const struct lk_reply 
                core.batches_failed);
     add_metric(&text, "memory_bytes", "gauge", "Memory of the core.", core.bytes);
     add_metric(&text, "buffered_bytes", "gauge", "What connections have not read or sent whole.",
-               lk_server_buffered(door->server));
+               lk_server_buffered(listener->server));
     reply->status = HTTP_OK;
     reply->type = of_metrics;
     lk_buffer_add(&reply->body, bytes, text.size);
 }
 
-static void fill_ready(const struct lk_http_door *door, const struct lk_reply *said,
+static void fill_ready(const struct lk_http_listener *listener, const struct lk_reply *core_reply,
                        struct lk_http_reply *reply) {
-    bool is_ready = said->model != NULL && said->answer->outcome == LK_OK;
+    bool is_ready = core_reply->model != NULL && core_reply->answer->outcome == LK_OK;
     struct lk_core_stats core;
 
-    lk_core_stats(lk_server_core(door->server), &core);
+    lk_core_stats(lk_server_core(listener->server), &core);
     is_ready = is_ready && !core.cannot_write;
     reply->status = is_ready ? HTTP_OK : HTTP_SERVUNAVAIL;
     reply->type = of_text;
@@ -154,19 +155,19 @@ static void fill_ready(const struct lk_http_door *door, const struct lk_reply *s
 /*
  * A value is sent as it is. false: there is none, or an error occurred, which the body must report.
  */
-static bool fill_value(const struct lk_reply_context *context, const struct lk_reply *said,
+static bool fill_value(const struct lk_reply_context *context, const struct lk_reply *core_reply,
                        struct lk_http_reply *reply) {
     struct lk_value_record record;
     lk_value_ref value;
 
-    if (said->answer->outcome != LK_OK) {
+    if (core_reply->answer->outcome != LK_OK) {
         return false;
     }
-    value = lk_model_value(said->model, &context->selection.path);
+    value = lk_model_value(core_reply->model, &context->selection.path);
     if (value == 0) {
         return false;
     }
-    lk_model_value_record(said->model, value, &record);
+    lk_model_value_record(core_reply->model, value, &record);
     reply->status = HTTP_OK;
     reply->type = of_bytes;
     reply->is_in_doubt = record.in_doubt;
@@ -189,16 +190,18 @@ static void fill_too_large(struct lk_http_reply *reply) {
     lk_buffer_add(&reply->body, "\n", 1);
 }
 
-void lk_http_reply_fill(const struct lk_http_door *door, const struct lk_reply_context *context,
-                        const struct lk_reply *said, struct lk_http_reply *reply) {
+void lk_http_reply_fill(const struct lk_http_listener *listener,
+                        const struct lk_reply_context *context, const struct lk_reply *core_reply,
+                        struct lk_http_reply *reply) {
     struct lk_form_writer writer = lk_form_writer_json(&reply->body);
 
     if (context->command == &lk_http_metrics) {
-        fill_metrics(door, said, reply);
+        fill_metrics(listener, core_reply, reply);
     } else if (context->command == &lk_http_ready) {
-        fill_ready(door, said, reply);
-    } else if (context->command->shape != LK_SHAPE_VALUE || !fill_value(context, said, reply)) {
-        reply->status = lk_answer_http_status(lk_answer_write(context, said, &writer));
+        fill_ready(listener, core_reply, reply);
+    } else if (context->command->shape != LK_SHAPE_VALUE
+               || !fill_value(context, core_reply, reply)) {
+        reply->status = lk_answer_http_status(lk_answer_write(context, core_reply, &writer));
         reply->type = of_json;
         lk_buffer_add(&reply->body, "\n", 1);
         if (lk_form_writer_failed(&writer)) {

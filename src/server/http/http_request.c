@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/percent.h"
 #include "base/random.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "form/text.h"
 #include "server/http/http.h"
@@ -58,7 +59,7 @@ static bool has_hidden_header(struct evhttp_request *request) {
  * Whether every program on the way reads the same request, with the same last byte. If a proxy in
  * front of the service and evhttp disagreed, a second request could be smuggled behind the first.
  */
-static bool is_clear(struct evhttp_request *request) {
+static bool is_unambiguous(struct evhttp_request *request) {
     enum evhttp_cmd_type method = evhttp_request_get_command(request);
     const char *length = header_of(request, "Content-Length");
     const char *encoding = header_of(request, "Transfer-Encoding");
@@ -75,9 +76,9 @@ static bool is_clear(struct evhttp_request *request) {
            || (encoding == NULL && (length == NULL || strspn(length, "0") == strlen(length)));
 }
 
-static void refuse_unclear(struct lk_http_door *door, struct evhttp_request *request) {
+static void refuse_ambiguous(struct lk_http_listener *listener, struct evhttp_request *request) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
-    lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID,
+    lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID,
                    "what is asked, or where it ends, is not clear: see Host, Content-Length, "
                    "Transfer-Encoding (chunked only), and blanks in the names of headers");
 }
@@ -106,8 +107,9 @@ static bool is_address(struct lk_slice host) {
 }
 
 /* Whether the host, with its port or without, is one of those given by --allow-host. */
-static bool is_allowed(const struct lk_http_door *door, struct lk_slice name, bool has_port) {
-    const struct lk_server_options *options = lk_server_options_of(door->server);
+static bool is_allowed(const struct lk_http_listener *listener, struct lk_slice name,
+                       bool has_port) {
+    const struct lk_server_options *options = lk_server_options_of(listener->server);
 
     for (size_t i = 0; i < options->host_count; i++) {
         const char *allowed = options->hosts[i];
@@ -138,15 +140,16 @@ static const char *origin_host(const char *origin, bool *ret_is_plain) {
  * the Origin. An https origin means a proxy that the service does not know, unless its name was
  * configured.
  */
-static bool is_from_here(const struct lk_http_door *door, struct evhttp_request *request) {
+static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_request *request) {
     const char *host = header_of(request, "Host");
     const char *origin = header_of(request, "Origin");
     bool is_plain;
 
-    if (host != NULL && door->is_checking_host) {
+    if (host != NULL && listener->is_checking_host) {
         struct lk_slice name = host_of(host);
         if (!is_address(name) && !lk_word_is(name, "localhost")
-            && !lk_slice_equal(name, host_of(door->host)) && !is_allowed(door, name, false)) {
+            && !lk_slice_equal(name, host_of(listener->host))
+            && !is_allowed(listener, name, false)) {
             return false;
         }
     }
@@ -156,19 +159,7 @@ static bool is_from_here(const struct lk_http_door *door, struct evhttp_request 
     origin = origin_host(origin, &is_plain);
     return origin != NULL
            && ((is_plain && host != NULL && strcasecmp(origin, host) == 0)
-               || is_allowed(door, lk_slice_of(origin), true));
-}
-
-/* Compares in the same time for every wrong password of the same size. */
-static bool is_equal(const char *password, const char *said, size_t said_size) {
-    size_t size = strlen(password);
-    unsigned char difference = size != said_size;
-
-    for (size_t i = 0; i < size; i++) {
-        char byte = said_size > 0 ? said[i % said_size] : '\0';
-        difference |= (unsigned char)(password[i] ^ byte);
-    }
-    return difference == 0;
+               || is_allowed(listener, lk_slice_of(origin), true));
 }
 
 /* `Bearer PASSWORD`, or `Basic` with any user and that password. */
@@ -183,8 +174,7 @@ static bool is_known(const char *password, const char *authorization) {
         return false;
     }
     if (strncasecmp(authorization, bearer, strlen(bearer)) == 0) {
-        const char *said = authorization + strlen(bearer);
-        return is_equal(password, said, strlen(said));
+        return lk_secret_equal(password, lk_slice_of(authorization + strlen(bearer)));
     }
     if (strncasecmp(authorization, basic, strlen(basic)) != 0) {
         return false;
@@ -195,7 +185,9 @@ static bool is_known(const char *password, const char *authorization) {
         return false;
     }
     colon = size > 0 ? memchr(text, ':', size) : NULL;
-    return colon != NULL && is_equal(password, colon + 1, size - (size_t)(colon + 1 - text));
+    return colon != NULL
+           && lk_secret_equal(password,
+                              (struct lk_slice){colon + 1, size - (size_t)(colon + 1 - text)});
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -278,8 +270,8 @@ static bool is_encoded(struct lk_slice text) {
 }
 
 /* Reads the path after the route, the query, and the body where it is the value. */
-static lk_outcome read_rest(struct lk_draft *draft, struct evhttp_request *request,
-                            struct lk_slice rest, struct sources *sources, lk_error *error) {
+static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *request,
+                           struct lk_slice rest, struct sources *sources, lk_error *error) {
     char *encoded;
     size_t size = 0;
 
@@ -304,7 +296,7 @@ static lk_outcome read_rest(struct lk_draft *draft, struct evhttp_request *reque
 }
 
 /* A request without an owner gets a fresh one, which the answer names. */
-static void complete_wish(struct lk_draft *draft, struct sources *sources) {
+static void fill_in_defaults(struct lk_draft *draft, struct sources *sources) {
     bool asks = lk_command_decides(draft->command, LK_COMMAND_ASK)
                 || lk_command_decides(draft->command, LK_COMMAND_TAKE);
 
@@ -318,38 +310,38 @@ static void complete_wish(struct lk_draft *draft, struct sources *sources) {
     }
 }
 
-static lk_outcome read_wish(struct lk_http_door *door, struct evhttp_request *request,
-                            struct lk_slice rest, struct sources *sources, lk_error *error) {
-    struct lk_draft *draft = &door->draft;
+static lk_outcome read_draft(struct lk_http_listener *listener, struct evhttp_request *request,
+                             struct lk_slice rest, struct sources *sources, lk_error *error) {
+    struct lk_draft *draft = &listener->draft;
     bool is_post = evhttp_request_get_command(request) == EVHTTP_REQ_POST;
     lk_outcome outcome = is_post
                              ? lk_draft_read_json(draft, body_of(request), &sources->body, error)
-                             : read_rest(draft, request, rest, sources, error);
+                             : read_url(draft, request, rest, sources, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    complete_wish(draft, sources);
-    outcome = lk_draft_understand(draft, &door->call, error);
+    fill_in_defaults(draft, sources);
+    outcome = lk_draft_parse(draft, &listener->call, error);
     if (outcome == LK_OK) {
-        lk_reply_context_fill(&door->context, draft, &door->call);
+        lk_reply_context_fill(&listener->context, draft, &listener->call);
     }
     return outcome;
 }
 
-static void run_command(struct lk_http_door *door, struct evhttp_request *request,
+static void run_command(struct lk_http_listener *listener, struct evhttp_request *request,
                         const struct lk_command_spec *command, struct lk_slice rest) {
     struct sources sources = {.body = NULL};
     lk_error error;
     lk_outcome outcome;
 
     TAILQ_INIT(&sources.query);
-    lk_draft_begin(&door->draft, command);
-    outcome = read_wish(door, request, rest, &sources, &error);
+    lk_draft_begin(&listener->draft, command);
+    outcome = read_draft(listener, request, rest, &sources, &error);
     if (outcome == LK_OK) {
-        lk_http_call(door, request);
+        lk_http_call(listener, request);
     } else {
-        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
+        lk_http_refuse(listener, request, lk_answer_http_status(outcome), outcome, error.text);
     }
     lk_draft_body_free(sources.body);
     evhttp_clear_headers(&sources.query);
@@ -366,7 +358,7 @@ static bool is_json(const char *type) {
            && (type[size] == '\0' || type[size] == ';' || type[size] == ' ');
 }
 
-static void follow(struct lk_http_door *door, struct evhttp_request *request) {
+static void follow(struct lk_http_listener *listener, struct evhttp_request *request) {
     const char *after = header_of(request, "Last-Event-ID");
     struct evkeyvalq fields;
     lk_error error;
@@ -376,24 +368,25 @@ static void follow(struct lk_http_door *door, struct evhttp_request *request) {
     outcome = parse_query(request, &fields, &error);
     if (outcome == LK_OK) {
         after = after != NULL ? after : evhttp_find_header(&fields, "after");
-        outcome = lk_http_events_open(door, request, evhttp_find_header(&fields, "prefix"), after,
-                                      &error);
+        outcome = lk_http_events_open(listener, request, evhttp_find_header(&fields, "prefix"),
+                                      after, &error);
     }
     if (outcome != LK_OK) {
-        lk_http_refuse(door, request, lk_answer_http_status(outcome), outcome, error.text);
+        lk_http_refuse(listener, request, lk_answer_http_status(outcome), outcome, error.text);
     }
     evhttp_clear_headers(&fields);
 }
 
 /* The route has no such method: Allow lists those that it has. */
-static void refuse_method(struct lk_http_door *door, struct evhttp_request *request,
+static void refuse_method(struct lk_http_listener *listener, struct evhttp_request *request,
                           const char *allowed) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", allowed);
-    lk_http_refuse(door, request, HTTP_BADMETHOD, LK_INVALID, "this route is for another method");
+    lk_http_refuse(listener, request, HTTP_BADMETHOD, LK_INVALID,
+                   "this route is for another method");
 }
 
-static void refuse_method_of_command(struct lk_http_door *door, struct evhttp_request *request,
-                                     const char *path) {
+static void refuse_method_of_command(struct lk_http_listener *listener,
+                                     struct evhttp_request *request, const char *path) {
     static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
     char allowed[sizeof "GET, POST, PUT, DELETE"];
     struct lk_text text = lk_text_in(allowed, sizeof allowed);
@@ -406,11 +399,11 @@ static void refuse_method_of_command(struct lk_http_door *door, struct evhttp_re
             lk_text_format(&text, "%s%s", text.size > 0 ? ", " : "", methods[i]);
         }
     }
-    refuse_method(door, request, allowed);
+    refuse_method(listener, request, allowed);
 }
 
 /* Whether it was one of the routes about the service itself. */
-static bool run_service_route(struct lk_http_door *door, struct evhttp_request *request,
+static bool run_service_route(struct lk_http_listener *listener, struct evhttp_request *request,
                               const char *path, const char *method) {
     bool is_health = strcmp(path, "/healthz") == 0;
     bool is_ready = strcmp(path, "/readyz") == 0;
@@ -421,22 +414,23 @@ static bool run_service_route(struct lk_http_door *door, struct evhttp_request *
     }
     if (strcmp(method, "GET") != 0
         || (is_events && evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)) {
-        refuse_method(door, request, is_events ? "GET" : "GET, HEAD");
+        refuse_method(listener, request, is_events ? "GET" : "GET, HEAD");
     } else if (is_events) {
-        follow(door, request);
+        follow(listener, request);
     } else if (is_health) {
         struct lk_http_reply reply = {.status = HTTP_OK, .type = "text/plain; charset=utf-8"};
         lk_buffer_add_text(&reply.body, "ok\n");
-        lk_http_reply_send(door, request, &reply);
+        lk_http_reply_send(listener, request, &reply);
     } else {
-        door->context.command = is_ready ? &lk_http_ready : &lk_http_metrics;
-        door->call = (struct lk_call){.kind = LK_CALL_INFO};
-        lk_http_call(door, request);
+        listener->context.command = is_ready ? &lk_http_ready : &lk_http_metrics;
+        listener->call = (struct lk_call){.kind = LK_CALL_INFO};
+        lk_http_call(listener, request);
     }
     return true;
 }
 
-static void run_route(struct lk_http_door *door, struct evhttp_request *request, const char *path) {
+static void run_route(struct lk_http_listener *listener, struct evhttp_request *request,
+                      const char *path) {
     enum evhttp_cmd_type type = evhttp_request_get_command(request);
     const char *method = method_name(type);
     struct lk_slice rest;
@@ -444,33 +438,33 @@ static void run_route(struct lk_http_door *door, struct evhttp_request *request,
     const struct lk_command_spec *command =
         lk_command_find_route(lk_slice_of(method), lk_slice_of(path), &rest, &is_known);
 
-    if (run_service_route(door, request, path, method)) {
+    if (run_service_route(listener, request, path, method)) {
         return;
     }
     if (!is_known) {
-        lk_http_refuse(door, request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
+        lk_http_refuse(listener, request, HTTP_NOTFOUND, LK_INVALID, "there is no such route");
     } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
-        refuse_method_of_command(door, request, path);
+        refuse_method_of_command(listener, request, path);
     } else if (type == EVHTTP_REQ_POST && !is_json(header_of(request, "Content-Type"))) {
-        lk_http_refuse(door, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
+        lk_http_refuse(listener, request, STATUS_UNSUPPORTED_TYPE, LK_INVALID,
                        "the body of a POST is application/json, and says so");
     } else if (type == EVHTTP_REQ_PUT && body_of(request).size > LK_VALUE_BYTES_MAX) {
-        lk_http_refuse(door, request, STATUS_TOO_LARGE, LK_INVALID,
+        lk_http_refuse(listener, request, STATUS_TOO_LARGE, LK_INVALID,
                        "R15: a value has at most 65536 bytes");
     } else {
-        run_command(door, request, command, rest);
+        run_command(listener, request, command, rest);
     }
 }
 
-static void refuse_surplus(struct lk_http_door *door, struct evhttp_request *request) {
-    lk_http_refuse(door, request, STATUS_TOO_MANY, LK_FULL, "too many connections");
+static void refuse_surplus(struct lk_http_listener *listener, struct evhttp_request *request) {
+    lk_http_refuse(listener, request, STATUS_TOO_MANY, LK_FULL, "too many connections");
 }
 
 /* A missing password is refused at once, a wrong one after a delay. */
-static void meet_stranger(struct lk_http_door *door, struct evhttp_request *request,
-                          struct lk_http_client *client) {
-    if (header_of(request, "Authorization") == NULL || !lk_http_client_punish(client, request)) {
-        lk_http_refuse_stranger(door, request);
+static void refuse_unauthenticated(struct lk_http_listener *listener,
+                                   struct evhttp_request *request, struct lk_http_client *client) {
+    if (header_of(request, "Authorization") == NULL || !lk_http_client_penalize(client, request)) {
+        lk_http_refuse_without_password(listener, request);
     }
 }
 
@@ -478,38 +472,38 @@ static void meet_stranger(struct lk_http_door *door, struct evhttp_request *requ
  * Health checks are answered even when the service is full: a supervisor would restart a service
  * that does not answer.
  */
-static bool is_probe(const char *path) {
+static bool is_health_check(const char *path) {
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
 }
 
 void lk_http_handle(struct evhttp_request *request, void *context) {
-    struct lk_http_door *door = context;
-    const char *password = lk_server_options_of(door->server)->password;
+    struct lk_http_listener *listener = context;
+    const char *password = lk_server_options_of(listener->server)->password;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
     const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
-    struct lk_http_client *client = lk_http_client_of(door, request);
+    struct lk_http_client *client = lk_http_client_of(listener, request);
 
     if (client == NULL) {
-        refuse_surplus(door, request);
+        refuse_surplus(listener, request);
         return;
     }
-    lk_http_client_asked(client);
-    if (!is_clear(request)) {
-        refuse_unclear(door, request);
+    lk_http_client_request_received(client);
+    if (!is_unambiguous(request)) {
+        refuse_ambiguous(listener, request);
     } else if (path == NULL) {
-        lk_http_refuse(door, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
-    } else if (!is_from_here(door, request)) {
-        lk_http_refuse(door, request, STATUS_FORBIDDEN, LK_DENIED,
+        lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request names no path");
+    } else if (!is_from_here(listener, request)) {
+        lk_http_refuse(listener, request, STATUS_FORBIDDEN, LK_DENIED,
                        "the request comes from another site: see Host and Origin");
     } else if (password != NULL && strcmp(path, "/healthz") != 0
                && !is_known(password, header_of(request, "Authorization"))) {
-        meet_stranger(door, request, client);
-    } else if (!is_probe(path) && !lk_http_client_settle(client)) {
-        refuse_surplus(door, request);
-    } else if (!is_probe(path) && lk_server_is_full(door->server)) {
-        lk_http_refuse(door, request, STATUS_TOO_MANY, LK_FULL,
+        refuse_unauthenticated(listener, request, client);
+    } else if (!is_health_check(path) && !lk_http_client_admit(client)) {
+        refuse_surplus(listener, request);
+    } else if (!is_health_check(path) && lk_server_is_full(listener->server)) {
+        lk_http_refuse(listener, request, STATUS_TOO_MANY, LK_FULL,
                        "there is no room for the reply just now: too much has not been read");
     } else {
-        run_route(door, request, path);
+        run_route(listener, request, path);
     }
 }

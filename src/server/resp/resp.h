@@ -4,9 +4,9 @@
  * their own. Within src/server.
  *
  * A turn: each readable socket is read into the listener's one buffer, and its requests are parsed.
- * Commands go to the core, whose answers are collected in the connection's outbox. At the end of
- * the turn each connection with bytes to send writes once. Connections are freed there, and nowhere
- * else.
+ * Commands go to the core, whose answers are collected in the connection's reply buffer. At the end
+ * of the turn each connection with bytes to send writes once. Connections are freed there, and
+ * nowhere else.
  *
  * Order: one command of a connection is with the core at a time. While it blocks, no later command
  * is taken.
@@ -18,9 +18,9 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/guests.h"
+#include "server/admission.h"
 #include "server/listen.h"
-#include "server/outbox.h"
+#include "server/reply_buffer.h"
 #include "wire/resp.h"
 
 enum {
@@ -35,18 +35,18 @@ enum {
 };
 
 struct lk_resp_connection {
-    struct lk_resp_door *door;
+    struct lk_resp_listener *listener;
     struct lk_session *session;
     int socket;
     struct event readable;
     struct event writable;
     struct event penalty; /* a wrong password was sent; it is answered when this timer fires */
-    struct lk_guest guest;
+    struct lk_pending pending;
     TAILQ_ENTRY(lk_resp_connection) all;
     TAILQ_ENTRY(lk_resp_connection) ready;
     struct lk_buffer input; /* read and not yet parsed */
     size_t needed;          /* bytes of input without which parsing would make no progress */
-    struct lk_outbox outbox;
+    struct lk_reply_buffer replies;
     size_t charged; /* bytes that it buffers, as accounted by the server */
     SLIST_HEAD(, lk_resp_watch) watches;
     unsigned watch_count;
@@ -54,9 +54,9 @@ struct lk_resp_connection {
     int64_t begun_us;                 /* when the incomplete request began; 0: there is none */
     int version;                      /* of RESP, 2 or 3 */
     unsigned commands;                /* taken before authentication */
-    bool is_known;                    /* authenticated, or no password is required */
-    bool has_place;                   /* counts towards the listener's bound of connections */
-    bool is_punished;                 /* `penalty` is pending: nothing is read, executed or sent */
+    bool is_authenticated;            /* authenticated, or no password is required */
+    bool is_admitted;                 /* counts towards the bound of connections */
+    bool is_penalized;                /* `penalty` is pending: nothing is read, executed or sent */
     bool is_ready;    /* in the list of connections to handle at the end of the turn */
     bool is_reading;  /* `readable` is pending */
     bool is_writing;  /* `writable` is pending */
@@ -70,19 +70,19 @@ struct lk_resp_connection {
 
 TAILQ_HEAD(lk_resp_connections, lk_resp_connection);
 
-struct lk_resp_door {
-    struct lk_listener door;
+struct lk_resp_listener {
+    struct lk_listener base;
     struct lk_server *server;
-    struct lk_listen_socket listener;
+    struct lk_listen_socket listen_socket;
     struct event acceptable;
     struct event retry; /* accepts again, after no more files could be opened */
     struct lk_resp_connections all;
     struct lk_resp_connections ready;
-    uint32_t count; /* connections with a place */
+    uint32_t count; /* admitted connections */
     uint32_t count_max;
-    struct lk_guests guests; /* the others: not authenticated yet */
-    uint32_t request_s;      /* from a request's first byte to its last, at most */
-    bool is_choked;
+    struct lk_admission admission; /* the others: not authenticated yet */
+    uint32_t request_s;            /* from a request's first byte to its last, at most */
+    bool has_backpressure;
     bool is_stopping;
     /* One of each is enough: a call that blocks keeps a copy. */
     struct lk_resp_request request;
@@ -92,32 +92,32 @@ struct lk_resp_door {
     char input[LK_RESP_INPUT_BYTES];
 };
 
-/* ---- resp_connection.c ---- */
+/* ---- resp_connection.c ----------------------------------------------------------------------- */
 
 /* Takes ownership of the socket. false: there is no room for it, or no memory. */
-bool lk_resp_connection_open(struct lk_resp_door *door, int socket);
+bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket);
 
-/* The client has authenticated and gets a place. false: all are taken. */
-bool lk_resp_connection_welcome(struct lk_resp_connection *connection);
+/* Admits a client that has authenticated. false: the bound of connections is reached. */
+bool lk_resp_connection_admit(struct lk_resp_connection *connection);
 
 /* A wrong password was sent: the connection pauses for a while. */
-void lk_resp_connection_punish(struct lk_resp_connection *connection);
-void lk_resp_connection_pardon(struct lk_resp_connection *connection);
+void lk_resp_connection_penalize(struct lk_resp_connection *connection);
+void lk_resp_connection_end_penalty(struct lk_resp_connection *connection);
 
 /* Shutdown: answers must be read soon. */
-void lk_resp_connection_hurry(struct lk_resp_connection *connection);
+void lk_resp_connection_shorten_timeout(struct lk_resp_connection *connection);
 
-/* The callback that drops the listener's guests. */
-void lk_resp_connection_drop(struct lk_guest *guest);
+/* The callback that closes an evicted connection. */
+void lk_resp_connection_evict(struct lk_pending *pending);
 
 /* Handles the connection again at the end of the turn. */
-void lk_resp_connection_stir(struct lk_resp_connection *connection);
+void lk_resp_connection_schedule(struct lk_resp_connection *connection);
 
 /* Returns whether the connection has made further calls: the end of the turn is then run again. */
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection);
 
 /* Closes it, outside of turns. */
-void lk_resp_connection_cut(struct lk_resp_connection *connection);
+void lk_resp_connection_close(struct lk_resp_connection *connection);
 
 /* Accounts for a change of what it buffers. */
 void lk_resp_connection_charge(struct lk_resp_connection *connection);
@@ -125,21 +125,21 @@ void lk_resp_connection_charge(struct lk_resp_connection *connection);
 /* Starts or stops reading, depending on the connection's state. */
 void lk_resp_connection_update(struct lk_resp_connection *connection);
 
-/* ---- resp_command.c ---- */
+/* ---- resp_command.c -------------------------------------------------------------------------- */
 
-/* Executes one request, its arguments in door->request. At least one. */
+/* Executes one request, its arguments in listener->request. At least one. */
 void lk_resp_execute(struct lk_resp_connection *connection);
 
 extern const struct lk_session_ops lk_resp_session_ops;
 
-/* Ends an answer that lk_outbox_begin() began: whole, or -FULL in its place. */
+/* Ends an answer that lk_reply_buffer_begin() began: whole, or -FULL in its place. */
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch);
 
-/* ---- resp_talk.c ---- */
+/* ---- resp_talk.c ----------------------------------------------------------------------------- */
 
 /*
  * The commands about the connection itself. false: there is none of this name. They write to the
- * outbox between its begin and end.
+ * reply buffer between its begin and end.
  */
 bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                   size_t count);
@@ -160,7 +160,7 @@ extern const struct lk_command_spec lk_resp_info;
 
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text);
 
-/* ---- resp_watch.c ---- */
+/* ---- resp_watch.c ---------------------------------------------------------------------------- */
 
 /* WATCH and its arguments: LK_OK, to be answered with OK, or an outcome with its message. */
 lk_outcome lk_resp_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
@@ -182,9 +182,9 @@ void lk_resp_unsubscribe(struct lk_resp_connection *connection, enum lk_resp_wat
 void lk_resp_unwatch_all(struct lk_resp_connection *connection);
 
 /* Writes pending events, as far as there is room for them. */
-void lk_resp_tell_events(struct lk_resp_connection *connection);
+void lk_resp_write_events(struct lk_resp_connection *connection);
 
-/* ---- resp_introspect.c ---- */
+/* ---- resp_introspect.c ----------------------------------------------------------------------- */
 
 /* COMMAND and its subcommands. */
 void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_slice *arguments,

@@ -12,18 +12,18 @@ enum { SHOWN_NAME_BYTES_MAX = 64 };
 static const uint64_t the_tag = 1;
 
 static struct lk_form_writer writer_of(struct lk_resp_connection *connection) {
-    return lk_form_writer_resp(&connection->outbox.bytes, connection->version);
+    return lk_form_writer_resp(&connection->replies.bytes, connection->version);
 }
 
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
-    lk_resp_put_error(&connection->outbox.bytes, word, lk_slice_of(text));
+    lk_resp_put_error(&connection->replies.bytes, word, lk_slice_of(text));
 }
 
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
-    if (!lk_outbox_fits(&connection->outbox)) {
+    if (!lk_reply_buffer_fits(&connection->replies)) {
         lk_resp_refuse(connection, "FULL", "there is no room for the reply, ask for less");
     }
-    lk_outbox_end(&connection->outbox, batch, true);
+    lk_reply_buffer_end(&connection->replies, batch, true);
     lk_resp_connection_charge(connection);
 }
 
@@ -32,31 +32,31 @@ void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
 static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
     struct lk_resp_connection *connection = peer;
     const struct lk_reply_context *context =
-        connection->is_calling ? &connection->door->context : connection->blocked;
+        connection->is_calling ? &connection->listener->context : connection->blocked;
     struct lk_form_writer writer = writer_of(connection);
 
     (void)tag;
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     if (context->command->kind == LK_CALL_INFO) {
         lk_resp_write_info(connection, reply);
     } else {
         (void)lk_answer_write(context, reply, &writer);
     }
-    connection->outbox.bytes.failed = lk_form_writer_failed(&writer);
+    connection->replies.bytes.failed = lk_form_writer_failed(&writer);
     lk_resp_end_answer(connection, batch);
     connection->is_answered = true;
     if (!connection->is_calling) {
         free(connection->blocked);
         connection->blocked = NULL;
     }
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 static void durable(void *peer, uint64_t batch) {
     struct lk_resp_connection *connection = peer;
 
-    lk_outbox_release(&connection->outbox, batch);
-    lk_resp_connection_stir(connection);
+    lk_reply_buffer_release(&connection->replies, batch);
+    lk_resp_connection_schedule(connection);
 }
 
 static void failed(void *peer, const char *why) {
@@ -64,10 +64,10 @@ static void failed(void *peer, const char *why) {
     struct lk_buffer instead = {.max = 0};
 
     lk_resp_put_error(&instead, "UNAVAILABLE", lk_slice_of(why));
-    lk_outbox_void(&connection->outbox, (struct lk_slice){instead.bytes, instead.size});
-    connection->outbox.bytes.failed = connection->outbox.bytes.failed || instead.failed;
+    lk_reply_buffer_void(&connection->replies, (struct lk_slice){instead.bytes, instead.size});
+    connection->replies.bytes.failed = connection->replies.bytes.failed || instead.failed;
     lk_buffer_done(&instead);
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 const struct lk_session_ops lk_resp_session_ops = {
@@ -80,21 +80,21 @@ const struct lk_session_ops lk_resp_session_ops = {
 
 /* Answers with one error. */
 static void refuse(struct lk_resp_connection *connection, const char *word, const char *text) {
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     lk_resp_refuse(connection, word, text);
     lk_resp_end_answer(connection, 0);
 }
 
-static void refuse_wish(struct lk_resp_connection *connection, const lk_error *error) {
+static void refuse_draft(struct lk_resp_connection *connection, const lk_error *error) {
     struct lk_form_writer writer = writer_of(connection);
 
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     lk_answer_write_failure(&writer, error->outcome, error->text);
     lk_resp_end_answer(connection, 0);
 }
 
 /* A command without an owner gets the connection's own, and its request is bound (R18). */
-static void complete_wish(struct lk_resp_connection *connection, struct lk_draft *draft) {
+static void fill_in_defaults(struct lk_resp_connection *connection, struct lk_draft *draft) {
     bool takes_owner = (draft->command->keywords >> LK_WORD_OWNER & 1) != 0;
 
     if (lk_command_decides(draft->command, LK_COMMAND_BREAK)) {
@@ -107,19 +107,19 @@ static void complete_wish(struct lk_resp_connection *connection, struct lk_draft
 
 /* Makes the call; if it blocks, keeps a copy of what its answer will need. */
 static void call(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
-    struct lk_core *core = lk_server_core(door->server);
-    struct lk_times times = lk_server_times(door->server);
+    struct lk_resp_listener *listener = connection->listener;
+    struct lk_core *core = lk_server_core(listener->server);
+    struct lk_times times = lk_server_times(listener->server);
 
-    door->call.tag = the_tag;
+    listener->call.tag = the_tag;
     connection->is_calling = true;
     connection->is_answered = false;
-    lk_core_call(core, connection->session, &door->call, &times);
+    lk_core_call(core, connection->session, &listener->call, &times);
     connection->is_calling = false;
     if (connection->is_answered) {
         return;
     }
-    connection->blocked = lk_reply_context_copy(&door->context);
+    connection->blocked = lk_reply_context_copy(&listener->context);
     if (connection->blocked == NULL) {
         lk_core_cancel(core, connection->session, the_tag, &times);
         refuse(connection, "INTERNAL", "no memory to wait");
@@ -128,20 +128,20 @@ static void call(struct lk_resp_connection *connection) {
 
 static void execute(struct lk_resp_connection *connection, const struct lk_command_spec *command,
                     const struct lk_slice *words, size_t count) {
-    struct lk_resp_door *door = connection->door;
+    struct lk_resp_listener *listener = connection->listener;
     lk_error error;
 
-    lk_draft_begin(&door->draft, command);
-    if (lk_draft_read_words(&door->draft, words, count, &error) != LK_OK) {
-        refuse_wish(connection, &error);
+    lk_draft_begin(&listener->draft, command);
+    if (lk_draft_read_words(&listener->draft, words, count, &error) != LK_OK) {
+        refuse_draft(connection, &error);
         return;
     }
-    complete_wish(connection, &door->draft);
-    if (lk_draft_understand(&door->draft, &door->call, &error) != LK_OK) {
-        refuse_wish(connection, &error);
+    fill_in_defaults(connection, &listener->draft);
+    if (lk_draft_parse(&listener->draft, &listener->call, &error) != LK_OK) {
+        refuse_draft(connection, &error);
         return;
     }
-    lk_reply_context_fill(&door->context, &door->draft, &door->call);
+    lk_reply_context_fill(&listener->context, &listener->draft, &listener->call);
     call(connection);
 }
 
@@ -169,7 +169,7 @@ static void talk(struct lk_resp_connection *connection, const struct lk_slice *a
                  size_t count) {
     bool is_known;
 
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     is_known = lk_resp_talk(connection, arguments, count);
     lk_resp_end_answer(connection, 0);
     if (!is_known) {
@@ -178,8 +178,8 @@ static void talk(struct lk_resp_connection *connection, const struct lk_slice *a
 }
 
 static void ask_info(struct lk_resp_connection *connection) {
-    connection->door->context.command = &lk_resp_info;
-    connection->door->call = (struct lk_call){.kind = LK_CALL_INFO};
+    connection->listener->context.command = &lk_resp_info;
+    connection->listener->call = (struct lk_call){.kind = LK_CALL_INFO};
     call(connection);
 }
 
@@ -213,11 +213,11 @@ static bool is_of_http(const struct lk_resp_request *request) {
 
 /* Before authentication only a few commands are allowed. */
 static bool is_stranger_at_end(struct lk_resp_connection *connection) {
-    return !connection->is_known && ++connection->commands > LK_RESP_STRANGER_COMMANDS_MAX;
+    return !connection->is_authenticated && ++connection->commands > LK_RESP_STRANGER_COMMANDS_MAX;
 }
 
 void lk_resp_execute(struct lk_resp_connection *connection) {
-    const struct lk_resp_request *request = &connection->door->request;
+    const struct lk_resp_request *request = &connection->listener->request;
     const struct lk_slice *arguments = request->arguments;
     size_t count = request->argument_count;
     const struct lk_command_spec *command = lk_command_find(arguments[0]);
@@ -226,12 +226,12 @@ void lk_resp_execute(struct lk_resp_connection *connection) {
         connection->is_ending = true;
     } else if (lk_resp_is_barred(connection, arguments[0])) {
         refuse_barred(connection, arguments[0]);
-    } else if (command == NULL && connection->is_known
+    } else if (command == NULL && connection->is_authenticated
                && lk_word_is(arguments[0], lk_resp_info.name)) {
         ask_info(connection);
     } else if (command == NULL) {
         talk(connection, arguments, count);
-    } else if (!connection->is_known) {
+    } else if (!connection->is_authenticated) {
         refuse(connection, "NOAUTH", "Authentication required.");
     } else if (count - 1 < lk_command_operand_count(command)) {
         refuse_arity(connection, command->name);

@@ -7,84 +7,80 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/complaints.h"
+#include "server/log.h"
 #include "server/resp/resp.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-void lk_resp_connection_stir(struct lk_resp_connection *connection) {
+void lk_resp_connection_schedule(struct lk_resp_connection *connection) {
     if (!connection->is_ready) {
         connection->is_ready = true;
-        TAILQ_INSERT_TAIL(&connection->door->ready, connection, ready);
+        TAILQ_INSERT_TAIL(&connection->listener->ready, connection, ready);
     }
 }
 
 /* Frees everything; the requests bound to the session end with it (R18). */
-static void close_connection(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
-    struct lk_times times = lk_server_times(door->server);
+void lk_resp_connection_close(struct lk_resp_connection *connection) {
+    struct lk_resp_listener *listener = connection->listener;
+    struct lk_times times = lk_server_times(listener->server);
 
     (void)event_del(&connection->readable);
     (void)event_del(&connection->writable);
     (void)event_del(&connection->penalty);
     lk_resp_unwatch_all(connection);
     if (connection->session != NULL) {
-        lk_core_session_close(lk_server_core(door->server), connection->session, &times);
+        lk_core_session_close(lk_server_core(listener->server), connection->session, &times);
     }
     (void)close(connection->socket);
-    TAILQ_REMOVE(&door->all, connection, all);
+    TAILQ_REMOVE(&listener->all, connection, all);
     if (connection->is_ready) {
-        TAILQ_REMOVE(&door->ready, connection, ready);
+        TAILQ_REMOVE(&listener->ready, connection, ready);
     }
-    lk_guest_leave(&door->guests, &connection->guest);
-    door->count -= connection->has_place;
-    lk_server_charge(door->server, &connection->charged, 0);
+    lk_admission_remove(&listener->admission, &connection->pending);
+    listener->count -= connection->is_admitted;
+    lk_server_charge(listener->server, &connection->charged, 0);
     lk_buffer_done(&connection->input);
-    lk_outbox_done(&connection->outbox);
+    lk_reply_buffer_done(&connection->replies);
     free(connection->blocked);
     free(connection);
 }
 
 /* ---- executing requests ---------------------------------------------------------------------- */
 
-static size_t untold(const struct lk_resp_connection *connection) {
-    return connection->outbox.bytes.size - connection->outbox.gone;
+static size_t unsent_bytes(const struct lk_resp_connection *connection) {
+    return connection->replies.bytes.size - connection->replies.sent;
 }
 
 void lk_resp_connection_charge(struct lk_resp_connection *connection) {
-    lk_server_charge(connection->door->server, &connection->charged,
-                     connection->input.capacity + connection->outbox.bytes.capacity);
+    lk_server_charge(connection->listener->server, &connection->charged,
+                     connection->input.capacity + connection->replies.bytes.capacity);
 }
 
-void lk_resp_connection_cut(struct lk_resp_connection *connection) {
-    close_connection(connection);
-}
-
-static bool may_take(const struct lk_resp_connection *connection) {
+static bool may_execute(const struct lk_resp_connection *connection) {
     return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
-           && !lk_server_is_full(connection->door->server) && !connection->is_punished
-           && !connection->door->is_choked && !connection->outbox.bytes.failed
-           && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
+           && !lk_server_is_full(connection->listener->server) && !connection->is_penalized
+           && !connection->listener->has_backpressure && !connection->replies.bytes.failed
+           && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
 }
 
 static void refuse_bytes(struct lk_resp_connection *connection, const char *why) {
-    lk_outbox_begin(&connection->outbox);
-    lk_resp_put_error(&connection->outbox.bytes, "ERR", lk_slice_of(why));
+    lk_reply_buffer_begin(&connection->replies);
+    lk_resp_put_error(&connection->replies.bytes, "ERR", lk_slice_of(why));
     lk_resp_end_answer(connection, 0);
     connection->is_ending = true;
 }
 
 /* Executes the complete requests; returns how many bytes they took. */
-static size_t take_requests(struct lk_resp_connection *connection, struct lk_slice input) {
-    struct lk_resp_request *request = &connection->door->request;
+static size_t execute_requests(struct lk_resp_connection *connection, struct lk_slice input) {
+    struct lk_resp_request *request = &connection->listener->request;
     size_t taken = 0;
 
     connection->needed = 0;
-    while (taken < input.size && may_take(connection)) {
+    while (taken < input.size && may_execute(connection)) {
         const struct lk_resp_bounds bounds = {
-            .arguments_max = connection->is_known ? LK_RESP_ARGUMENTS_MAX : 8,
-            .request_bytes_max =
-                connection->is_known ? LK_RESP_REQUEST_BYTES_MAX : LK_RESP_STRANGER_BYTES_MAX,
+            .arguments_max = connection->is_authenticated ? LK_RESP_ARGUMENTS_MAX : 8,
+            .request_bytes_max = connection->is_authenticated ? LK_RESP_REQUEST_BYTES_MAX
+                                                              : LK_RESP_STRANGER_BYTES_MAX,
         };
         struct lk_slice rest = {.bytes = input.bytes + taken, .size = input.size - taken};
         switch (lk_resp_request_parse(rest, &bounds, request)) {
@@ -107,14 +103,14 @@ static size_t take_requests(struct lk_resp_connection *connection, struct lk_sli
 }
 
 /* Executes buffered requests; returns whether there were any. */
-static bool take_kept(struct lk_resp_connection *connection) {
+static bool execute_buffered(struct lk_resp_connection *connection) {
     struct lk_slice kept = {.bytes = connection->input.bytes, .size = connection->input.size};
     size_t taken;
 
-    if (kept.size == 0 || kept.size < connection->needed || !may_take(connection)) {
+    if (kept.size == 0 || kept.size < connection->needed || !may_execute(connection)) {
         return false;
     }
-    taken = take_requests(connection, kept);
+    taken = execute_requests(connection, kept);
     lk_buffer_consume(&connection->input, taken);
     if (connection->input.size == 0) {
         lk_buffer_done(&connection->input);
@@ -123,15 +119,15 @@ static bool take_kept(struct lk_resp_connection *connection) {
 }
 
 /* Executes requests directly from the read buffer if no earlier input is buffered. */
-static void take_input(struct lk_resp_connection *connection, struct lk_slice input) {
+static void add_input(struct lk_resp_connection *connection, struct lk_slice input) {
     if (connection->input.size == 0) {
-        size_t taken = take_requests(connection, input);
+        size_t taken = execute_requests(connection, input);
         input.bytes += taken;
         input.size -= taken;
         lk_buffer_add_slice(&connection->input, input);
     } else {
         lk_buffer_add_slice(&connection->input, input);
-        (void)take_kept(connection);
+        (void)execute_buffered(connection);
     }
     if (connection->input.failed) {
         connection->is_dead = true;
@@ -143,7 +139,7 @@ static void take_input(struct lk_resp_connection *connection, struct lk_slice in
 
 static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
     return connection->begun_us != 0
-           && now_us - connection->begun_us >= connection->door->request_s * INT64_C(1000000);
+           && now_us - connection->begun_us >= connection->listener->request_s * INT64_C(1000000);
 }
 
 /*
@@ -152,9 +148,10 @@ static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_
  * time. Before authentication the timer always runs, or silent connections would keep out those
  * that know the password.
  */
-static void watch_request(struct lk_resp_connection *connection) {
-    const struct timeval patience = {.tv_sec = connection->door->request_s};
-    bool is_begun = (connection->input.size > 0 || !connection->is_known) && may_take(connection);
+static void bound_request_time(struct lk_resp_connection *connection) {
+    const struct timeval patience = {.tv_sec = connection->listener->request_s};
+    bool is_begun =
+        (connection->input.size > 0 || !connection->is_authenticated) && may_execute(connection);
     bool was_begun = connection->begun_us != 0;
 
     if (!connection->is_reading || (!is_begun && !was_begun)) {
@@ -164,38 +161,39 @@ static void watch_request(struct lk_resp_connection *connection) {
         connection->begun_us = 0;
         (void)event_remove_timer(&connection->readable);
     } else if (!was_begun || connection->is_whole) {
-        connection->begun_us = lk_server_times(connection->door->server).now_us;
+        connection->begun_us = lk_server_times(connection->listener->server).now_us;
         (void)event_add(&connection->readable, &patience);
-    } else if (is_overdue(connection, lk_server_times(connection->door->server).now_us)) {
+    } else if (is_overdue(connection, lk_server_times(connection->listener->server).now_us)) {
         connection->is_dead = true;
     }
     connection->is_whole = false;
 }
 
 /* The peer has closed its side: pending answers are still sent, a blocked call is cancelled. */
-static void hear_end(struct lk_resp_connection *connection, bool is_broken) {
+static void on_peer_closed(struct lk_resp_connection *connection, bool is_broken) {
     connection->is_ending = true;
     connection->is_dead = is_broken || connection->blocked != NULL;
 }
 
-static void read_some(evutil_socket_t socket, short what, void *context) {
+static void on_readable(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
-    struct lk_resp_door *door = connection->door;
+    struct lk_resp_listener *listener = connection->listener;
     ssize_t size;
 
     (void)what;
-    lk_resp_connection_stir(connection);
-    size = recv(socket, door->input, sizeof door->input, 0);
+    lk_resp_connection_schedule(connection);
+    size = recv(socket, listener->input, sizeof listener->input, 0);
     if (size > 0) {
-        take_input(connection, (struct lk_slice){.bytes = door->input, .size = (size_t)size});
+        add_input(connection, (struct lk_slice){.bytes = listener->input, .size = (size_t)size});
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-        hear_end(connection, size < 0);
+        on_peer_closed(connection, size < 0);
     }
 }
 
 void lk_resp_connection_update(struct lk_resp_connection *connection) {
-    bool wants = !connection->is_ending && !connection->door->is_choked && !connection->is_punished
-                 && untold(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
+    bool wants = !connection->is_ending && !connection->listener->has_backpressure
+                 && !connection->is_penalized
+                 && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
                  && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
 
     if (wants == connection->is_reading) {
@@ -205,7 +203,7 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
     connection->begun_us = 0;
     if (wants) {
         (void)event_add(&connection->readable, NULL);
-        watch_request(connection);
+        bound_request_time(connection);
     } else {
         (void)event_del(&connection->readable);
     }
@@ -214,29 +212,29 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* How long a client may leave its answers unread: less during shutdown. */
-static struct timeval patience_of(const struct lk_resp_connection *connection) {
+static struct timeval write_timeout_of(const struct lk_resp_connection *connection) {
     return (struct timeval){
-        .tv_sec = connection->door->is_stopping ? 1 : (time_t)connection->door->request_s};
+        .tv_sec = connection->listener->is_stopping ? 1 : (time_t)connection->listener->request_s};
 }
 
-static void go_on_writing(evutil_socket_t socket, short what, void *context) {
+static void on_writable(evutil_socket_t socket, short what, void *context) {
     struct lk_resp_connection *connection = context;
 
     (void)socket;
     connection->is_writing = false;
     if ((what & EV_TIMEOUT) != 0) { /* the reason cannot be sent: the client does not read */
-        lk_complain("a client that does not read",
-                    "number %" PRIu64
-                    " has read nothing for %ld s of what it is told, and is cut off",
-                    connection->session != NULL ? lk_session_number(connection->session) : 0,
-                    (long)patience_of(connection).tv_sec);
+        lk_server_log("a client that does not read",
+                      "number %" PRIu64
+                      " has read nothing for %ld s of what it is told, and is cut off",
+                      connection->session != NULL ? lk_session_number(connection->session) : 0,
+                      (long)write_timeout_of(connection).tv_sec);
         connection->is_dead = true;
     }
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
-void lk_resp_connection_hurry(struct lk_resp_connection *connection) {
-    const struct timeval patience = patience_of(connection);
+void lk_resp_connection_shorten_timeout(struct lk_resp_connection *connection) {
+    const struct timeval patience = write_timeout_of(connection);
 
     if (connection->is_writing) {
         (void)event_add(&connection->writable, &patience);
@@ -245,11 +243,11 @@ void lk_resp_connection_hurry(struct lk_resp_connection *connection) {
 
 /* Writes once all bytes that may leave. */
 static void write_out(struct lk_resp_connection *connection) {
-    const struct timeval patience = patience_of(connection);
-    struct lk_slice leaving = lk_outbox_leaving(&connection->outbox);
+    const struct timeval patience = write_timeout_of(connection);
+    struct lk_slice leaving = lk_reply_buffer_sendable(&connection->replies);
     ssize_t size;
 
-    if (connection->is_writing || connection->is_punished || leaving.size == 0) {
+    if (connection->is_writing || connection->is_penalized || leaving.size == 0) {
         return;
     }
     size = send(connection->socket, leaving.bytes, leaving.size, MSG_NOSIGNAL);
@@ -258,7 +256,7 @@ static void write_out(struct lk_resp_connection *connection) {
         return;
     }
     if (size > 0) {
-        lk_outbox_consume(&connection->outbox, (size_t)size);
+        lk_reply_buffer_consume(&connection->replies, (size_t)size);
     }
     if (size < 0 || (size_t)size < leaving.size) {
         connection->is_writing = true;
@@ -267,35 +265,35 @@ static void write_out(struct lk_resp_connection *connection) {
 }
 
 /* An answer is missing, so the answers after it would make no sense. */
-static void complain_of_room(const struct lk_resp_connection *connection) {
-    lk_complain("no memory for an answer", "client number %" PRIu64 " is cut off",
-                connection->session != NULL ? lk_session_number(connection->session) : 0);
+static void log_no_memory(const struct lk_resp_connection *connection) {
+    lk_server_log("no memory for an answer", "client number %" PRIu64 " is cut off",
+                  connection->session != NULL ? lk_session_number(connection->session) : 0);
 }
 
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
-    bool has_called = take_kept(connection);
-    bool is_told;
+    bool has_called = execute_buffered(connection);
+    bool is_drained;
 
-    watch_request(connection);
+    bound_request_time(connection);
     if (!connection->is_dead) {
-        lk_resp_tell_events(connection);
+        lk_resp_write_events(connection);
         write_out(connection);
     }
-    if (connection->outbox.bytes.failed) {
-        complain_of_room(connection);
+    if (connection->replies.bytes.failed) {
+        log_no_memory(connection);
     }
     lk_resp_connection_charge(connection);
-    is_told = untold(connection) == 0 && connection->blocked == NULL;
-    if (connection->is_dead || connection->outbox.bytes.failed
-        || (connection->is_ending && is_told)) {
-        close_connection(connection);
+    is_drained = unsent_bytes(connection) == 0 && connection->blocked == NULL;
+    if (connection->is_dead || connection->replies.bytes.failed
+        || (connection->is_ending && is_drained)) {
+        lk_resp_connection_close(connection);
         return true;
     }
     lk_resp_connection_update(connection);
     if (has_called
         || (connection->input.size > 0 && connection->input.size >= connection->needed
-            && may_take(connection))) {
-        lk_resp_connection_stir(connection);
+            && may_execute(connection))) {
+        lk_resp_connection_schedule(connection);
         return true;
     }
     return false;
@@ -303,106 +301,107 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
 
 /* ---- authentication -------------------------------------------------------------------------- */
 
-static bool take_place(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
+static bool admit(struct lk_resp_connection *connection) {
+    struct lk_resp_listener *listener = connection->listener;
 
-    if (!connection->has_place && door->count < door->count_max) {
-        lk_guest_leave(&door->guests, &connection->guest);
-        connection->has_place = true;
-        door->count++;
+    if (!connection->is_admitted && listener->count < listener->count_max) {
+        lk_admission_remove(&listener->admission, &connection->pending);
+        connection->is_admitted = true;
+        listener->count++;
     }
-    return connection->has_place;
+    return connection->is_admitted;
 }
 
-bool lk_resp_connection_welcome(struct lk_resp_connection *connection) {
-    connection->is_known = take_place(connection);
-    return connection->is_known;
+bool lk_resp_connection_admit(struct lk_resp_connection *connection) {
+    connection->is_authenticated = admit(connection);
+    return connection->is_authenticated;
 }
 
-void lk_resp_connection_drop(struct lk_guest *guest) {
+void lk_resp_connection_evict(struct lk_pending *pending) {
     struct lk_resp_connection *connection =
-        (struct lk_resp_connection *)((char *)guest - offsetof(struct lk_resp_connection, guest));
+        (struct lk_resp_connection *)((char *)pending
+                                      - offsetof(struct lk_resp_connection, pending));
 
     connection->is_dead = true;
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
 }
 
 /*
- * The refusal waits in the outbox, and so do the commands after it. The listener does not detect
- * that the client closes meanwhile: a client that reconnects for its next guess finds its place
- * taken.
+ * The refusal waits in the reply buffer, and so do the commands after it. The listener does not
+ * detect that the client closes meanwhile: a client that reconnects for its next guess finds its
+ * place taken.
  */
-void lk_resp_connection_punish(struct lk_resp_connection *connection) {
-    struct lk_guests *guests = &connection->door->guests;
-    int64_t now_us = lk_server_times(connection->door->server).now_us;
-    int64_t delay_us = lk_guests_guessed_us(guests, connection->socket, now_us);
+void lk_resp_connection_penalize(struct lk_resp_connection *connection) {
+    struct lk_admission *admission = &connection->listener->admission;
+    int64_t now_us = lk_server_times(connection->listener->server).now_us;
+    int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, now_us);
     const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
 
-    connection->is_punished = true;
-    lk_guest_shield(guests, &connection->guest, true);
+    connection->is_penalized = true;
+    lk_admission_protect(admission, &connection->pending, true);
     (void)event_add(&connection->penalty, &delay);
 }
 
-void lk_resp_connection_pardon(struct lk_resp_connection *connection) {
+void lk_resp_connection_end_penalty(struct lk_resp_connection *connection) {
     (void)event_del(&connection->penalty);
-    connection->is_punished = false;
-    lk_guest_shield(&connection->door->guests, &connection->guest, false);
-    lk_resp_connection_stir(connection);
+    connection->is_penalized = false;
+    lk_admission_protect(&connection->listener->admission, &connection->pending, false);
+    lk_resp_connection_schedule(connection);
 }
 
-static void penalty_over(evutil_socket_t socket, short what, void *context) {
+static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
-    lk_resp_connection_pardon(context);
+    lk_resp_connection_end_penalty(context);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* If no password is required, every client counts as authenticated. */
-static bool let_in(struct lk_resp_connection *connection) {
-    struct lk_resp_door *door = connection->door;
+static bool admit_or_hold(struct lk_resp_connection *connection) {
+    struct lk_resp_listener *listener = connection->listener;
 
-    return lk_server_options_of(door->server)->password == NULL
-               ? lk_resp_connection_welcome(connection)
-               : lk_guest_enter(&door->guests, &connection->guest, connection->socket);
+    return lk_server_options_of(listener->server)->password == NULL
+               ? lk_resp_connection_admit(connection)
+               : lk_admission_add(&listener->admission, &connection->pending, connection->socket);
 }
 
 static void begin_events(struct lk_resp_connection *connection) {
-    struct event_base *loop = lk_server_loop(connection->door->server);
+    struct event_base *loop = lk_server_loop(connection->listener->server);
 
     (void)event_assign(&connection->readable, loop, connection->socket, EV_READ | EV_PERSIST,
-                       read_some, connection);
-    (void)event_assign(&connection->writable, loop, connection->socket, EV_WRITE, go_on_writing,
+                       on_readable, connection);
+    (void)event_assign(&connection->writable, loop, connection->socket, EV_WRITE, on_writable,
                        connection);
-    (void)evtimer_assign(&connection->penalty, loop, penalty_over, connection);
+    (void)evtimer_assign(&connection->penalty, loop, on_penalty_over, connection);
 }
 
-bool lk_resp_connection_open(struct lk_resp_door *door, int socket) {
+bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
     struct lk_resp_connection *connection = calloc(1, sizeof *connection);
     lk_error error;
 
     if (connection == NULL) {
         return false;
     }
-    connection->door = door;
+    connection->listener = listener;
     connection->socket = socket;
-    if (!let_in(connection)) {
+    if (!admit_or_hold(connection)) {
         free(connection);
         return false;
     }
     connection->version = 2;
-    connection->outbox.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
+    connection->replies.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
     begin_events(connection);
-    TAILQ_INSERT_TAIL(&door->all, connection, all);
-    if (lk_core_session_open(lk_server_core(door->server), &lk_resp_session_ops, connection,
+    TAILQ_INSERT_TAIL(&listener->all, connection, all);
+    if (lk_core_session_open(lk_server_core(listener->server), &lk_resp_session_ops, connection,
                              &connection->session, &error)
         != LK_OK) {
         connection->session = NULL;
-        lk_outbox_begin(&connection->outbox);
+        lk_reply_buffer_begin(&connection->replies);
         lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", error.text);
         lk_resp_end_answer(connection, 0);
         connection->is_ending = true;
     }
-    lk_resp_connection_stir(connection);
+    lk_resp_connection_schedule(connection);
     return true;
 }

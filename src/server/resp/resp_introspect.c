@@ -85,7 +85,7 @@ static void write_docs(struct lk_form_writer *writer, size_t index) {
 /* All commands, or the named ones; null for an unknown name. */
 static void write_infos(struct lk_resp_connection *connection, const struct lk_slice *names,
                         size_t name_count) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     size_t all = lk_command_count + word_count();
     size_t count = name_count > 0 ? name_count : all;
 
@@ -105,7 +105,7 @@ static void write_infos(struct lk_resp_connection *connection, const struct lk_s
 static void write_all_docs(struct lk_resp_connection *connection, const struct lk_slice *names,
                            size_t name_count) {
     struct lk_form_writer writer =
-        lk_form_writer_resp(&connection->outbox.bytes, connection->version);
+        lk_form_writer_resp(&connection->replies.bytes, connection->version);
     size_t all = lk_command_count + word_count();
 
     lk_form_open_map(&writer, NULL);
@@ -121,9 +121,9 @@ static void write_all_docs(struct lk_resp_connection *connection, const struct l
 static void write_names(struct lk_resp_connection *connection) {
     size_t count = lk_command_count + word_count();
 
-    lk_resp_put_array(&connection->outbox.bytes, count);
+    lk_resp_put_array(&connection->replies.bytes, count);
     for (size_t i = 0; i < count; i++) {
-        lk_resp_put_bulk(&connection->outbox.bytes, lk_slice_of(describe(i).name));
+        lk_resp_put_bulk(&connection->replies.bytes, lk_slice_of(describe(i).name));
     }
 }
 
@@ -132,7 +132,7 @@ void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_s
     if (count == 1) {
         write_infos(connection, NULL, 0);
     } else if (lk_word_is(arguments[1], "COUNT")) {
-        lk_resp_put_number(&connection->outbox.bytes, (int64_t)(lk_command_count + word_count()));
+        lk_resp_put_number(&connection->replies.bytes, (int64_t)(lk_command_count + word_count()));
     } else if (lk_word_is(arguments[1], "DOCS")) {
         write_all_docs(connection, arguments + 2, count - 2);
     } else if (lk_word_is(arguments[1], "INFO")) {

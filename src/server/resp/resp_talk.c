@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/text.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "server/resp/resp.h"
 #include "wire/line.h"
 
@@ -18,26 +19,14 @@ typedef void talk_handler(struct lk_resp_connection *connection, const struct lk
                           size_t count);
 
 static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
-    return &connection->outbox.bytes;
+    return &connection->replies.bytes;
 }
 
 static const char *password_of(const struct lk_resp_connection *connection) {
-    return lk_server_options_of(connection->door->server)->password;
+    return lk_server_options_of(connection->listener->server)->password;
 }
 
 /* ---- identification -------------------------------------------------------------------------- */
-
-/* Compares in the same time for every wrong password of the same size. */
-static bool is_password(const char *password, struct lk_slice said) {
-    size_t size = strlen(password);
-    unsigned char difference = size != said.size;
-
-    for (size_t i = 0; i < size; i++) {
-        char byte = said.size > 0 ? said.bytes[i % said.size] : '\0';
-        difference |= (unsigned char)(password[i] ^ byte);
-    }
-    return difference == 0;
-}
 
 /* AUTH [user] password. There is one user, named as the default user of Redis. */
 static bool authenticate(struct lk_resp_connection *connection, const struct lk_slice *user,
@@ -49,12 +38,12 @@ static bool authenticate(struct lk_resp_connection *connection, const struct lk_
                        "AUTH <password> called without any password configured.");
         return false;
     }
-    if ((user != NULL && !lk_word_is(*user, "default")) || !is_password(expected, password)) {
+    if ((user != NULL && !lk_word_is(*user, "default")) || !lk_secret_equal(expected, password)) {
         lk_resp_refuse(connection, "WRONGPASS", "invalid username-password pair");
-        lk_resp_connection_punish(connection);
+        lk_resp_connection_penalize(connection);
         return false;
     }
-    if (!lk_resp_connection_welcome(connection)) {
+    if (!lk_resp_connection_admit(connection)) {
         lk_resp_refuse(connection, "FULL", "too many connections");
         connection->is_ending = true;
         return false;
@@ -132,7 +121,7 @@ static void talk_hello(struct lk_resp_connection *connection, const struct lk_sl
             return;
         }
     }
-    if (!connection->is_known) {
+    if (!connection->is_authenticated) {
         lk_resp_refuse(connection, "NOAUTH",
                        "HELLO must be called with the client already authenticated, or with AUTH");
         return;
@@ -150,7 +139,7 @@ void lk_resp_describe(const struct lk_resp_connection *connection, struct lk_buf
     struct lk_slice owner =
         connection->session != NULL ? lk_session_owner(connection->session) : lk_slice_of("");
 
-    lk_listen_socket_name_peer(&connection->door->listener, connection->socket, address);
+    lk_listen_socket_name_peer(&connection->listener->listen_socket, connection->socket, address);
     lk_text_format(&line, "id=%" PRIu64 " addr=%s name=%s owner=%.*s resp=%d flags=%s\n",
                    connection->session != NULL ? lk_session_number(connection->session) : 0,
                    address, connection->name, (int)owner.size, owner.bytes, connection->version,
@@ -163,7 +152,7 @@ static void write_clients(struct lk_resp_connection *connection, bool is_all) {
     struct lk_buffer list = {.max = LK_RESP_OUTPUT_PAUSE_BYTES};
 
     if (is_all) {
-        lk_server_list_clients(connection->door->server, &list);
+        lk_server_list_clients(connection->listener->server, &list);
     } else {
         lk_resp_describe(connection, &list);
     }
@@ -280,7 +269,7 @@ static void talk_reset(struct lk_resp_connection *connection, const struct lk_sl
     lk_resp_unwatch_all(connection);
     connection->version = 2;
     connection->name[0] = '\0';
-    connection->is_known = password_of(connection) == NULL;
+    connection->is_authenticated = password_of(connection) == NULL;
     lk_resp_put_simple(out_of(connection), "RESET");
 }
 
@@ -355,11 +344,11 @@ static void add_limits(struct lk_text *text, const struct lk_core_stats *core) {
 void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_reply *reply) {
     char bytes[INFO_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
-    const struct lk_server_options *options = lk_server_options_of(connection->door->server);
+    const struct lk_server_options *options = lk_server_options_of(connection->listener->server);
     struct lk_model_stats model = {.live = 0};
     struct lk_core_stats core;
 
-    lk_core_stats(lk_server_core(connection->door->server), &core);
+    lk_core_stats(lk_server_core(connection->listener->server), &core);
     if (reply->model != NULL) {
         lk_model_stats(reply->model, &model);
     }
@@ -375,7 +364,7 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
     lk_text_format(&text, "batches:%" PRIu64 "\r\nbatches_failed:%" PRIu64 "\r\n", core.batches,
                    core.batches_failed);
     lk_text_format(&text, "\r\n# Clients\r\nconnected_clients:%" PRIu64 "\r\n",
-                   lk_server_count_clients(connection->door->server));
+                   lk_server_count_clients(connection->listener->server));
     lk_text_format(&text, "blocked_clients:%" PRIu64 "\r\n", core.blocked);
     lk_text_format(&text, "\r\n# Replication\r\nrole:master\r\n");
     lk_text_format(&text, "\r\n# Locks\r\nlive:%" PRIu64 "\r\nwaiting:%" PRIu64 "\r\n", model.live,
@@ -462,14 +451,14 @@ bool lk_resp_talk(struct lk_resp_connection *connection, const struct lk_slice *
     size_t needed;
 
     if (lk_resp_words[i].name == NULL) {
-        if (!connection->is_known) {
+        if (!connection->is_authenticated) {
             lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
         }
-        return !connection->is_known;
+        return !connection->is_authenticated;
     }
     needed =
         (size_t)(lk_resp_words[i].arity < 0 ? -lk_resp_words[i].arity : lk_resp_words[i].arity);
-    if (!connection->is_known && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
+    if (!connection->is_authenticated && (handlers[i] == NULL || !is_for_strangers(handlers[i]))) {
         lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
     } else if (count < needed || (lk_resp_words[i].arity > 0 && count != needed)) {
         lk_error error;

@@ -30,14 +30,14 @@ struct lk_resp_watch {
     char channel[CHANNEL_BYTES_MAX]; /* of a subscription, as the client wrote it */
 };
 
-static void hear(struct lk_watcher *watcher) {
+static void on_events(struct lk_watcher *watcher) {
     struct lk_resp_watch *watch = (struct lk_resp_watch *)(void *)watcher;
 
-    lk_resp_connection_stir(watch->connection);
+    lk_resp_connection_schedule(watch->connection);
 }
 
 static void end_watch(struct lk_resp_connection *connection, struct lk_resp_watch *watch) {
-    struct lk_server *server = connection->door->server;
+    struct lk_server *server = connection->listener->server;
     struct lk_times times = lk_server_times(server);
 
     SLIST_REMOVE(&connection->watches, watch, lk_resp_watch, list);
@@ -75,7 +75,7 @@ void lk_resp_unwatch_all(struct lk_resp_connection *connection) {
 static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watch_kind kind,
                         struct lk_slice channel, const struct lk_path *prefix, uint64_t after,
                         lk_error *error) {
-    struct lk_server *server = connection->door->server;
+    struct lk_server *server = connection->listener->server;
     struct lk_times times = lk_server_times(server);
     struct lk_resp_watch *added;
 
@@ -90,7 +90,7 @@ static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watc
     added->connection = connection;
     added->kind = kind;
     (void)snprintf(added->channel, sizeof added->channel, "%.*s", (int)channel.size, channel.bytes);
-    added->watcher.ready = hear;
+    added->watcher.ready = on_events;
     lk_watcher_begin(lk_server_core(server), &added->watcher, prefix, after, &times);
     SLIST_INSERT_HEAD(&connection->watches, added, list);
     connection->watch_count++;
@@ -171,7 +171,7 @@ static int64_t count_subscriptions(const struct lk_resp_connection *connection) 
 /* Writes `subscribe`, the channel, and the number of subscriptions. */
 static void confirm(struct lk_resp_connection *connection, enum lk_resp_watch_kind kind,
                     bool is_begun, const struct lk_slice *channel) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     const char *word = is_begun ? "subscribe" : "unsubscribe";
 
     lk_resp_put_push(out, connection->version, 3);
@@ -239,7 +239,7 @@ void lk_resp_unsubscribe(struct lk_resp_connection *connection, enum lk_resp_wat
 /* ---- sending events -------------------------------------------------------------------------- */
 
 /* The first path of the event below the prefix; for a gap, which has none, the prefix. */
-static struct lk_slice path_told(const struct lk_watcher *watcher, const lk_watch_event *event) {
+static struct lk_slice event_path(const struct lk_watcher *watcher, const lk_watch_event *event) {
     struct lk_path path;
 
     for (size_t i = 0; i < event->part_count; i++) {
@@ -255,7 +255,7 @@ static struct lk_slice path_told(const struct lk_watcher *watcher, const lk_watc
 /* Writes the fields before the event. */
 static void write_address(struct lk_resp_connection *connection, const struct lk_resp_watch *watch,
                           const lk_watch_event *event, bool is_map) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     const struct lk_watcher *watcher = &watch->watcher;
 
     lk_resp_put_push(out, connection->version, watch->kind == LK_RESP_PSUBSCRIBE ? 4 : 3);
@@ -263,7 +263,7 @@ static void write_address(struct lk_resp_connection *connection, const struct lk
     case LK_RESP_PSUBSCRIBE:
         lk_resp_put_bulk(out, lk_slice_of("pmessage"));
         lk_resp_put_bulk(out, lk_slice_of(watch->channel));
-        lk_resp_put_bulk(out, path_told(watcher, event));
+        lk_resp_put_bulk(out, event_path(watcher, event));
         break;
     case LK_RESP_SUBSCRIBE:
         lk_resp_put_bulk(out, lk_slice_of("message"));
@@ -278,12 +278,12 @@ static void write_address(struct lk_resp_connection *connection, const struct lk
 
 static void write_event(struct lk_resp_connection *connection, const struct lk_resp_watch *watch,
                         const lk_watch_event *event) {
-    struct lk_buffer *out = &connection->outbox.bytes;
+    struct lk_buffer *out = &connection->replies.bytes;
     struct lk_form_writer writer = lk_form_writer_resp(out, connection->version);
     struct lk_buffer json = {.max = 0};
     bool is_map = connection->version >= 3 && watch->kind == LK_RESP_WATCH;
 
-    lk_outbox_begin(&connection->outbox);
+    lk_reply_buffer_begin(&connection->replies);
     write_address(connection, watch, event, is_map);
     if (is_map) {
         lk_form_write_event(&writer, event);
@@ -294,17 +294,17 @@ static void write_event(struct lk_resp_connection *connection, const struct lk_r
         lk_buffer_done(&json);
     }
     out->failed = out->failed || writer.failed;
-    lk_outbox_end(&connection->outbox, 0, false);
+    lk_reply_buffer_end(&connection->replies, 0, false);
 }
 
-void lk_resp_tell_events(struct lk_resp_connection *connection) {
-    struct lk_core *core = lk_server_core(connection->door->server);
-    struct lk_times times = lk_server_times(connection->door->server);
+void lk_resp_write_events(struct lk_resp_connection *connection) {
+    struct lk_core *core = lk_server_core(connection->listener->server);
+    struct lk_times times = lk_server_times(connection->listener->server);
     struct lk_resp_watch *each;
 
     SLIST_FOREACH(each, &connection->watches, list) {
         const lk_watch_event *event = NULL;
-        while (connection->outbox.bytes.size < LK_RESP_OUTPUT_PAUSE_BYTES
+        while (connection->replies.bytes.size < LK_RESP_OUTPUT_PAUSE_BYTES
                && (event = lk_watcher_next(core, &each->watcher, &times)) != NULL) {
             write_event(connection, each, event);
         }

@@ -16,17 +16,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "engine/sqlite/events.h"
+#include "engine/sqlite/file_identity.h"
+#include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/sqlite.h"
 #include "server/core/core.h"
 #include "server/store/store.h"
-#include "sql/counts.h"
-#include "sql/file_identity.h"
 #include "sql/load.h"
 #include "sql/restart.h"
-#include "sql/service_lock.h"
-#include "sql/values.h"
 
 enum {
     CHECKPOINT_PAGES = 8192,
@@ -42,6 +40,7 @@ enum {
 struct store {
     struct lk_storage storage; /* first */
     struct lk_sql sql;
+    struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT];
     struct lk_sql_meta meta;
     int lock;
     int64_t ended_count;
@@ -50,124 +49,9 @@ struct store {
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     char path[PATH_MAX];
     struct lk_sql_load_room room;
-    struct lk_item_record item; /* scratch space */
 };
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-static int write_request(struct store *store, const struct lk_row_request *row) {
-    int code =
-        lk_sql_request_save(&store->sql, row->record, row->expires_unix_us, false, row->bound);
-
-    return code == SQLITE_OK && row->has_parts ? lk_sql_parts_save(&store->sql, row->record) : code;
-}
-
-static int write_item(struct store *store, const struct lk_row *row) {
-    struct lk_item_record *record = &store->item;
-
-    record->queue = row->item.queue;
-    record->id = row->item.id;
-    record->sequence = row->item.sequence;
-    record->state = row->item.state;
-    record->due_us = row->item.due_us;
-    record->attempts = row->item.attempts;
-    record->was_lost = row->item.was_lost;
-    record->value = row->item.value;
-    record->need_count = row->item.need_count;
-    if (row->item.need_count > 0) {
-        memcpy(record->needs, row->item.needs, row->item.need_count * sizeof record->needs[0]);
-    }
-    switch (row->kind) {
-    case LK_ROW_ITEM_NEW:
-        return lk_sql_item_add(&store->sql, record, row->item.due_unix_us);
-    case LK_ROW_ITEM_GONE:
-        return lk_sql_item_delete(&store->sql, record);
-    default:
-        return lk_sql_item_save(&store->sql, record, row->item.due_unix_us);
-    }
-}
-
-static int write_audit(struct store *store, const struct lk_row *row) {
-    const struct lk_sql_audit audit = {
-        .at_unix_us = row->audit.at_unix_us,
-        .by = row->audit.by,
-        .reason = row->audit.reason,
-        .path = row->audit.path,
-        .owner = row->audit.owner,
-        .note = row->audit.note,
-        .ticket = row->audit.ticket,
-        .token = row->audit.token,
-    };
-
-    return lk_sql_audit_save(&store->sql, &audit, LK_CORE_AUDIT_MAX);
-}
-
-static int write_event(struct store *store, const struct lk_stored_event *kept) {
-    const struct lk_sql_event event = {
-        .sequence = kept->sequence,
-        .at_unix_us = kept->at_unix_us,
-        .event = lk_slice_of(lk_watch_kind_name(kept->kind)),
-        .refusal = lk_slice_of(kept->refusal != LK_OK ? lk_outcome_name(kept->refusal) : ""),
-        .parts = lk_stored_event_parts(kept),
-        .owner = lk_stored_event_owner(kept),
-        .note = lk_stored_event_note(kept),
-        .ticket = kept->ticket,
-        .token = kept->token,
-        .attempt = kept->attempt,
-        .is_of_item = kept->is_of_item,
-        .is_deletion = kept->is_deletion,
-    };
-
-    return lk_sql_event_add(&store->sql, &event);
-}
-
-/* Programs of earlier formats would not keep the events that a bound promises to keep. */
-static int write_limits(struct store *store, const struct lk_row *row) {
-    int code = row->limits.events_max > 0
-                   ? lk_sql_meta_raise_writable(&store->sql, LK_SQL_FORMAT_OF_EVENTS)
-                   : SQLITE_OK;
-
-    return code == SQLITE_OK
-               ? lk_sql_quotas_save(&store->sql, &row->limits.quotas, row->limits.events_max)
-               : code;
-}
-
-static int write_row(struct store *store, const struct lk_row *row) {
-    struct lk_sql *sql = &store->sql;
-
-    switch (row->kind) {
-    case LK_ROW_REQUEST:
-        return write_request(store, &row->request);
-    case LK_ROW_REQUEST_GONE:
-        return lk_sql_request_delete(sql, row->gone);
-    case LK_ROW_VALUE:
-        return lk_sql_value_save(sql, row->value.path, row->value.bytes);
-    case LK_ROW_VALUE_DOUBT:
-        return lk_sql_value_doubt(sql, row->value.path);
-    case LK_ROW_VALUE_GONE:
-        return lk_sql_value_delete(sql, row->value.path);
-    case LK_ROW_ITEM_NEW:
-    case LK_ROW_ITEM:
-    case LK_ROW_ITEM_GONE:
-        return write_item(store, row);
-    case LK_ROW_QUEUE:
-        return lk_sql_queue_save(sql, row->queue.path, &row->queue.counts);
-    case LK_ROW_QUEUE_GONE:
-        return lk_sql_queue_delete(sql, row->queue.path);
-    case LK_ROW_ENDED:
-        store->ended_count++;
-        return lk_sql_ended_save(sql, &row->ended.target, row->ended.ended_us);
-    case LK_ROW_EVENT:
-        return write_event(store, row->event);
-    case LK_ROW_PROBE: /* SQLite does not write a page whose bytes do not change */
-        return lk_sql_execute(sql, "UPDATE meta SET draw_floor = draw_floor + 1");
-    case LK_ROW_LIMITS:
-        return write_limits(store, row);
-    case LK_ROW_AUDIT:
-        break;
-    }
-    return write_audit(store, row);
-}
+/* ---- writing ------------------------------------------------------------------------------ */
 
 /* Deletes ended tokens that are too old, or too many (R3). */
 static int sweep_ended(struct store *store, int64_t now_us) {
@@ -208,7 +92,8 @@ static int keep_events(struct store *store, const struct lk_batch *batch) {
 
 /* Checks that the path still leads to the files that are open. */
 static int check_place(struct store *store) {
-    return lk_sql_has_moved(&store->sql) ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+    return lk_sqlite_has_moved(store->sql.handle, store->beside) ? SQLITE_READONLY_DBMOVED
+                                                                 : SQLITE_OK;
 }
 
 static int write_batch(struct store *store, const struct lk_batch *batch) {
@@ -219,7 +104,8 @@ static int write_batch(struct store *store, const struct lk_batch *batch) {
     }
     for (const struct lk_row *row = batch->first; row != NULL && code == SQLITE_OK;
          row = row->next) {
-        code = write_row(store, row);
+        code = lk_sql_row_write(&store->sql, row);
+        store->ended_count += row->kind == LK_ROW_ENDED;
     }
     if (code == SQLITE_OK) {
         code = lk_sql_meta_raise_floor(&store->sql, &store->meta, batch->draw_floor);
@@ -296,9 +182,8 @@ static int visit_event(void *context, const struct lk_sql_event *row) {
         return SQLITE_OK; /* another program's change: its number stays unused, and followers get
                            * a gap event */
     }
-    return lk_event_log_snapshot_add(
-               &snapshot->event_log,
-               lk_stored_event_make(&step_event, row->sequence, row->at_unix_us))
+    return lk_event_ring_add(&snapshot->event_log.ring,
+                             lk_stored_event_make(&step_event, row->sequence, row->at_unix_us))
                ? SQLITE_OK
                : SQLITE_NOMEM;
 }
@@ -447,11 +332,11 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
 static lk_outcome lock_file(struct store *store, lk_error *error) {
     const struct timespec pause = {.tv_nsec = 10000000};
     int64_t until_us = lk_clock_now_us() + (int64_t)FAREWELL_MS_MAX * 1000;
-    int failure = lk_sql_service_lock_lock(store->path, &store->lock);
+    int failure = lk_sqlite_service_lock_take(store->path, &store->lock);
 
     while (failure == EAGAIN && lk_clock_now_us() < until_us) {
         (void)nanosleep(&pause, NULL);
-        failure = lk_sql_service_lock_lock(store->path, &store->lock);
+        failure = lk_sqlite_service_lock_take(store->path, &store->lock);
     }
     if (failure == 0) {
         return LK_OK;

@@ -228,6 +228,17 @@ static void see_grant(struct sightings *sightings, const struct call *call,
     followed->disputed = false;
 }
 
+/* When its owner calls about the same request again. */
+static int64_t next_call_us(const struct sightings *sightings, const struct call *call) {
+    const struct call *end = sightings->calls + sightings->call_count;
+    for (const struct call *next = call + 1; next < end; next++) {
+        if (same_request(next, call)) {
+            return next->called_us;
+        }
+    }
+    return SIGHTING_NEVER;
+}
+
 static void see_ask(struct sightings *sightings, const struct call *call,
                     struct followed *followed) {
     bool promised = is_promised(followed, call);
@@ -240,7 +251,7 @@ static void see_ask(struct sightings *sightings, const struct call *call,
     }
     if (is_unanswered(call)) {
         followed->deadline_us = least(followed->deadline_us, asked_deadline_us);
-        followed_put_hold(sightings, call, followed, SIGHTING_NEVER);
+        followed_put_hold(sightings, call, followed, next_call_us(sightings, call));
         followed->held = false;
         followed->disputed = true;
         followed->ungranted_us = 0;

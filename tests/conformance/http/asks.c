@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "http.h"
 
 static void read_result(struct http_reader *reader, const json_t *json, lk_result *result) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP door of a service as a store, http+unix:PATH, for this suite only: every operation of
- * engine/engine.h as one exchange of docs/wire.md, by libcurl, so that the scenarios go through the
- * door as an outsider's client would.
+ * The HTTP listener of a service as a store, http+unix:PATH, for this suite only: every operation
+ * of engine/engine.h as one exchange of docs/wire.md, by libcurl, so that the scenarios go through
+ * the listener as an outsider's client would.
  *
  * exchange.c sends and receives, json.c reads answers into records, asks.c, look.c and work.c say
  * what is sent for what, events.c follows. What the protocol promises of every answer is checked

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/bytes.h"
 #include "form/text.h"
 #include "http.h"
 
@@ -67,7 +66,7 @@ void *http_read_value(struct http_reader *reader, const json_t *object, size_t *
     if (member == NULL) {
         return NULL;
     }
-    value = lk_bytes_copy_with_end(text);
+    value = lk_text_copy(text);
     if (!json_is_string(member) || value == NULL || (plain != NULL && encoded != NULL)
         || (plain == NULL && !lk_form_read_base64(value, text.size, &text.size))) {
         reader->is_damaged = true;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/reply.h"
+#include "engine/reply/reply.h"
 #include "http.h"
 
 enum { PAGE_COUNT = 3 }; /* so that pages are turned */

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/bytes.h"
-#include "engine/reply.h"
+#include "base/text.h"
+#include "engine/reply/reply.h"
 #include "http.h"
 
 enum { PAGE_COUNT = 2 }; /* so that pages are turned */
@@ -24,9 +24,8 @@ lk_outcome http_value_get(struct lk_engine *engine, const struct lk_path *path,
 
     if (outcome == LK_OK && value != NULL) {
         struct lk_slice bytes = {.bytes = answer.bytes.bytes, .size = answer.bytes.size};
-        *value = (lk_value){.bytes = lk_bytes_copy_with_end(bytes),
-                            .size = bytes.size,
-                            .in_doubt = answer.is_in_doubt};
+        *value = (lk_value){
+            .bytes = lk_text_copy(bytes), .size = bytes.size, .in_doubt = answer.is_in_doubt};
     }
     http_answer_done(&answer);
     if (outcome == LK_OK && (value == NULL || value->bytes == NULL)) {

@@ -1,25 +1,25 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables of a Lockkeeper store in MySQL or MariaDB, format 3.
 --
--- Made for reading by people too:  SELECT * FROM lk_locks  (lk_work, lk_events)
--- Written by the procedures lk_... only: every row is the outcome of a rule (docs/rules.md), and a
--- hand that changes one changes what somebody was promised.
+-- People can read it, too:  SELECT * FROM lk_locks  (lk_work, lk_events)
+-- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
+-- change by hand breaks a promise that a client relies on.
 --
--- Made by a DBA, in the database that is to be used, it can be used by whoever is granted this,
--- here the user app and the database shop:
--- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
+-- If a DBA creates the store, in the database that is to be used, a user needs these rights to use
+-- it (here the user app and the database shop): GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON
+-- shop.* TO app;
 --
--- Running all of this makes a store, or brings an older one to this format (12_steps); with the
--- present one it changes nothing that lasts. If it ends in the middle, run it again.
+-- Running all of this creates a store, or brings an older one to this format (12_steps). With the
+-- present format it only replaces the procedures. If it ends in the middle, run it again.
 --
--- For the client `mysql` and for whoever splits this by himself: a statement ends in front of a
--- line that is nothing but //, and the lines that begin with DELIMITER are for the client alone.
+-- For the client `mysql`, and for programs that split this: a statement ends before a line that is
+-- nothing but //, and the lines that begin with DELIMITER are for the client only.
 --
 -- Texts are bytes of UTF-8 (VARBINARY), so that they are compared byte by byte whatever the
 -- database's collation. All times `..._us` are microseconds of Unix time on the database's clock.
--- No secondary index is unique and there are no foreign keys: the row of its root, which whoever
--- decides has locked, keeps each request single, and the gap locks of such checks would make roots
--- wait for each other.
+-- No secondary index is unique and there are no foreign keys: each decision locks the row of its
+-- root, which keeps requests unique, and the gap locks of such checks would make roots wait for
+-- each other.
 
 DELIMITER //
 
@@ -27,7 +27,8 @@ SET NAMES utf8mb4, autocommit = 1
 //
 SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'
 //
--- One at a time, up to 99_end. Who finds a procedure missing meanwhile calls again.
+-- One installer at a time, up to 99_end. A program that finds a procedure missing meanwhile calls
+-- again.
 DO GET_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)), 31536000)
 //
 
@@ -37,13 +38,13 @@ CREATE TABLE IF NOT EXISTS lk_meta (
     format               INT    NOT NULL, -- of these tables and procedures
     writable_from        INT    NOT NULL, -- the oldest format whose programs may still use them
     server_start         BIGINT NOT NULL, -- R11: another run of a server has another one
-    draw_floor           BIGINT NOT NULL DEFAULT 0, -- R4: no draw of a forgotten root was greater
+    draw_floor           BIGINT NOT NULL DEFAULT 0, -- R4: no draw of a removed root was greater
     live_max             BIGINT NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   BIGINT NOT NULL DEFAULT 0,
     live_per_root_max    BIGINT NOT NULL DEFAULT 0,
     waiters_per_path_max BIGINT NOT NULL DEFAULT 0,
     events_max           BIGINT NOT NULL DEFAULT 0, -- R21: kept at all times; 0: only while watched
-    watched_until_us     BIGINT NOT NULL DEFAULT 0, -- R21: somebody watches, until then
+    watched_until_us     BIGINT NOT NULL DEFAULT 0, -- R21: a client watches, until then
     last_event           BIGINT NOT NULL DEFAULT 0, -- R21: the last number drawn
     is_bounded    BOOLEAN AS (live_max + live_per_owner_max + live_per_root_max
                               + waiters_per_path_max > 0) STORED,
@@ -51,15 +52,16 @@ CREATE TABLE IF NOT EXISTS lk_meta (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
--- A root is the first segment of paths. Whoever decides about anything below it first locks its
--- row: decisions about one root follow each other, different roots never wait for each other.
+-- A root is the first segment of paths. Every decision about anything below it first locks its row:
+-- decisions about one root follow each other, different roots never wait for each other.
 CREATE TABLE IF NOT EXISTS lk_roots (
     root        VARBINARY(255) NOT NULL PRIMARY KEY,
     last_draw   BIGINT  NOT NULL, -- R4: the last ticket or token
-    due_us      BIGINT  NOT NULL, -- nothing is due here before: a deadline, a delayed item
-    has_waiting BOOLEAN NOT NULL, -- false: nobody waits below it
-    -- What lives here past `mixed_until_us` is all of one kind: twice its depth, and one more for
-    -- claims; of one part each. 0: of none yet. So whoever is of that kind looks at his path alone.
+    due_us      BIGINT  NOT NULL, -- no deadline and no delayed item here is due earlier
+    has_waiting BOOLEAN NOT NULL, -- false: no request waits below it
+    -- All requests that live here past `mixed_until_us` have one part and are of one kind: twice
+    -- the depth, and one more for claims. 0: none yet. So a request of that kind only checks its
+    -- own path.
     kind           TINYINT NOT NULL DEFAULT 0,
     mixed_until_us BIGINT  NOT NULL DEFAULT 9223372036854775807,
     KEY roots_by_due (due_us)
@@ -67,10 +69,10 @@ CREATE TABLE IF NOT EXISTS lk_roots (
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- Every live request: leases and who waits. One row for each of its parts, in the order in which
--- they were asked for; all but the part is the same in each of them. (One table and not two, for
--- most requests have one part, and a row costs as much as all that is in it.) What is past its
--- deadline is dead, swept or not.
+-- Every live request: leases and waiting ones. One row for each of its parts, in the order in which
+-- they were asked for; all but the part is the same in each of them. (One table instead of two,
+-- because most requests have one part, and a row costs as much as all that is in it.) Past its
+-- deadline a request is dead, swept or not.
 CREATE TABLE IF NOT EXISTS lk_requests (
     id           BIGINT  NOT NULL AUTO_INCREMENT,
     part         TINYINT NOT NULL,          -- 1, 2, ...
@@ -82,7 +84,7 @@ CREATE TABLE IF NOT EXISTS lk_requests (
     note         VARBINARY(255) NOT NULL,
     held         BOOLEAN NOT NULL,          -- else it waits
     revoked      BOOLEAN NOT NULL DEFAULT 0, -- R12: held to its deadline, not renewable
-    attended     BOOLEAN NOT NULL,          -- R10: somebody was blocked on it when it last asked
+    attended     BOOLEAN NOT NULL,          -- R10: its client was blocked when it last asked
     fixed        BOOLEAN NOT NULL,          -- R11: the deadline came from `until`
     wants_value  BOOLEAN NOT NULL,          -- R15: the value is in doubt when it perishes
     is_claim     BOOLEAN NOT NULL DEFAULT 0, -- R16: of the item at its first path
@@ -110,11 +112,11 @@ CREATE TABLE IF NOT EXISTS lk_values (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
--- R16: the queues that something was ever pushed to, and what was counted of each.
+-- R16: every queue that an item was ever pushed to, and its counters.
 CREATE TABLE IF NOT EXISTS lk_queues (
     path       VARBINARY(512) NOT NULL PRIMARY KEY,
     pushed     BIGINT NOT NULL DEFAULT 0,
-    duplicates BIGINT NOT NULL DEFAULT 0, -- pushes of what was there
+    duplicates BIGINT NOT NULL DEFAULT 0, -- pushes of items that existed
     claims     BIGINT NOT NULL DEFAULT 0,
     steals     BIGINT NOT NULL DEFAULT 0, -- claims of items whose former claim had perished
     done       BIGINT NOT NULL DEFAULT 0,
@@ -124,13 +126,13 @@ CREATE TABLE IF NOT EXISTS lk_queues (
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- R16: work. What is claimed has a request at queue/id.
+-- R16: work. A claimed item has a request at queue/id.
 CREATE TABLE IF NOT EXISTS lk_items (
     queue        VARBINARY(512) NOT NULL,
     id           VARBINARY(255) NOT NULL,
     arrival      BIGINT  NOT NULL, -- in its queue: the smaller, the older
     state        ENUM('ready', 'delayed', 'claimed', 'parked') CHARACTER SET ascii NOT NULL,
-    due_us       BIGINT  NOT NULL, -- of what is delayed; else 0
+    due_us       BIGINT  NOT NULL, -- of a delayed item; else 0
     attempts     INT UNSIGNED NOT NULL DEFAULT 0, -- claims so far
     was_lost     BOOLEAN NOT NULL DEFAULT 0, -- the last claim perished: the next is a steal
     claim        BIGINT  NOT NULL DEFAULT 0, -- the request that has it; 0: none
@@ -139,7 +141,7 @@ CREATE TABLE IF NOT EXISTS lk_items (
     claims       BIGINT  NOT NULL DEFAULT 0, -- of it, and not yet counted with its queue's
     steals       BIGINT  NOT NULL DEFAULT 0, -- likewise
     has_value    BOOLEAN NOT NULL DEFAULT 1, -- false: there is no row in lk_item_values
-    needs        VARBINARY(8207) NOT NULL, -- paths that a claim takes along, a space between
+    needs        VARBINARY(8207) NOT NULL, -- further paths of a claim, a space between
     need_limits  VARBINARY(255)  NOT NULL, -- as many numbers
     need_units   VARBINARY(255)  NOT NULL,
     need_roots   VARBINARY(4095) NOT NULL, -- their roots, in byte order
@@ -149,7 +151,8 @@ CREATE TABLE IF NOT EXISTS lk_items (
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- Their values, of those that have one; apart, so that a claim does not write them again.
+-- The values of items that have one; in a table of their own, so that a claim does not rewrite
+-- them.
 CREATE TABLE IF NOT EXISTS lk_item_values (
     queue VARBINARY(512) NOT NULL,
     id    VARBINARY(255) NOT NULL,
@@ -158,7 +161,7 @@ CREATE TABLE IF NOT EXISTS lk_item_values (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
--- R17: rows of the owner's tables that are done, and fit their queue's query still.
+-- R17: rows of the owner's tables that are done, and still match their queue's query.
 CREATE TABLE IF NOT EXISTS lk_done_rows (
     queue VARBINARY(512) NOT NULL,
     id    VARBINARY(255) NOT NULL, -- as in lk_items
@@ -166,7 +169,7 @@ CREATE TABLE IF NOT EXISTS lk_done_rows (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
--- R3: tokens that a release has ended, for the caller who lost the answer; five minutes.
+-- R3: tokens that a release has ended, for a repeated call whose answer was lost; five minutes.
 CREATE TABLE IF NOT EXISTS lk_ended (
     token    BIGINT NOT NULL,
     identity BINARY(32) NOT NULL,
@@ -176,7 +179,7 @@ CREATE TABLE IF NOT EXISTS lk_ended (
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- R12: what administrators have broken, and why.
+-- R12: the requests that administrators have broken, and why.
 CREATE TABLE IF NOT EXISTS lk_audits (
     id        BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
     at_us     BIGINT NOT NULL,
@@ -190,14 +193,14 @@ CREATE TABLE IF NOT EXISTS lk_audits (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //
 
--- R21: what happened, as long as somebody watches or so many are to be kept. View: lk_events.
+-- R21: events, while a client watches or the bounds keep some. View: lk_events.
 CREATE TABLE IF NOT EXISTS lk_happenings (
     sequence    BIGINT NOT NULL PRIMARY KEY, -- in the order of their commits, without gaps
     at_us       BIGINT NOT NULL,
     event       VARBINARY(16) NOT NULL,
-    refusal     VARBINARY(16) NOT NULL,   -- of what was refused: how; else empty
-    parts       VARBINARY(9215) NOT NULL, -- where: parts (R2), with a space between
-    owner       VARBINARY(128) NOT NULL,  -- empty: nobody is named
+    refusal     VARBINARY(16) NOT NULL,   -- the outcome of a refused ask; else empty
+    parts       VARBINARY(9215) NOT NULL, -- parts (R2), with a space between
+    owner       VARBINARY(128) NOT NULL,  -- empty: none
     note        VARBINARY(255) NOT NULL,
     ticket      BIGINT NOT NULL,
     token       BIGINT NOT NULL,
@@ -208,7 +211,7 @@ CREATE TABLE IF NOT EXISTS lk_happenings (
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- 1 to 1000, for taking lists and paths apart.
+-- 1 to 1000, to split lists and paths.
 CREATE TABLE IF NOT EXISTS lk_numbers (
     n SMALLINT NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4

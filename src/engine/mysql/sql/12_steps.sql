@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Steps from one format of the tables to the next, for stores of older programs. What 10_tables has
--- just made is passed over, and so is what was done before somebody was killed in the middle.
+-- Steps from one format of the tables to the next, for stores of older programs. They skip what
+-- 10_tables has just created, and what an installer that was killed in the middle has done.
 --
--- A step leaves whole what the procedures of the older format need: they decide until those that
--- follow here have replaced them, one by one. A call that finds none, or that meets one of each
--- kind, fails and has done nothing; the engine repeats it while the lock of 10_tables is held. The
--- new format is written down last, by 99_end.
+-- A step keeps what the procedures of the older format need: they decide until the following files
+-- have replaced them, one by one. A call that finds a procedure missing, or meets old and new ones,
+-- fails and has done nothing; the engine repeats it while the lock of 10_tables is held. 99_end
+-- writes the new format last.
 
 DELIMITER //
 
@@ -39,8 +39,8 @@ BEGIN
                 AS (IF(events_max > 0, 9223372036854775807, watched_until_us)) STORED;
     END IF;
 
-    -- From 1 to 2: what is told of roots and items in their rows. What was there before, and what is
-    -- added by the procedures of format 1 meanwhile, is of any kind, and may have a value.
+    -- From 1 to 2: further columns of roots and items. Existing rows, and those that procedures of
+    -- format 1 add meanwhile, are of any kind, and may have a value.
     SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
     WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_roots' AND c.COLUMN_NAME = 'kind';
     IF NOT is_there THEN

@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- For people: who holds what and who waits, and what there is to do. Times are in the session's
--- time zone.
+-- For people: held and waiting requests, and work. Times are in the session's time zone.
 
 DELIMITER //
 
--- A row whose time is over is shown as expired until somebody comes by and sweeps it; it keeps
--- nobody out.
+-- A row past its deadline is shown as expired until a later call sweeps it. It blocks no request.
 DROP VIEW IF EXISTS lk_locks
 //
 CREATE SQL SECURITY INVOKER VIEW lk_locks AS
@@ -50,7 +48,7 @@ LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
 ORDER BY i.queue, i.arrival
 //
 
--- What happened (R21), as far as it is kept.
+-- Events (R21), as far as they are kept.
 DROP VIEW IF EXISTS lk_events
 //
 CREATE SQL SECURITY INVOKER VIEW lk_events AS

@@ -1,31 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A turn: one decision, from locking its roots to its answer.
 --
--- Every decision locks the rows of its roots first, in byte order, and then reads: at READ
--- COMMITTED each statement behind that sees all that earlier decisions about these roots have
--- committed. Whatever puts, grants or strengthens a request also updates these rows (it draws, R4).
+-- Every decision first locks the rows of its roots, in byte order, and then reads: at READ
+-- COMMITTED each later statement sees everything that earlier decisions about these roots have
+-- committed. Every change that adds, grants or strengthens a request also updates these rows (it
+-- draws, R4).
 --
--- What a turn knows goes from procedure to procedure: `locked`, its roots as '/a/b/', and
--- `has_waiting`, whether somebody may wait below them. What the store's row says, read once behind
--- the locks, is in @lk_tells, whether what happens is told (R21), and in @lk_bounded (R22).
+-- Procedures pass the state of a turn on: `locked`, its roots as '/a/b/', and `has_waiting`,
+-- whether a request may wait below them. The store's row is read once after the locks: @lk_tells
+-- says whether to write events (R21), @lk_bounded whether there are bounds (R22).
 --
 -- Lists are words with a space between; the nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n),
 -- ' ', -1).
 --
--- The time is taken anew in each statement (a procedure's statements have each their own), always
--- behind the locks.
+-- Each statement reads the time (statements of a procedure have each their own), always after the
+-- locks.
 
 DELIMITER //
 
--- R11, in the first call of each connection: has the server restarted, or another one taken its
--- place? Then what lived when it went down lives on for a while, once until its next renewal: a
--- deadline that a restart has set is remembered, and the next restart leaves it alone. A request
--- lived if its deadline lies behind the last sign of life that the store has kept. `until` ends when
--- it says.
+-- R11, in the first call of each connection: has the server restarted, or another one taken over?
+-- Then requests that lived when it went down live on for a while, once until their next renewal: a
+-- deadline that a restart has set is recorded, and the next restart does not move it. A request
+-- lived if its deadline is later than the last sign of life that the store has kept. `until` ends
+-- when it says.
 --
--- A server's run is known by when it began and by which server it is: a primary and its replica
--- often start in the same second, but never have the same server_id. The difference between the
--- clock and Uptime is exact, because both are the moment at which the statement began.
+-- The start time and the server_id identify a server's run: a primary and its replica often start
+-- in the same second, but never have the same server_id. The difference between the clock and
+-- Uptime is exact, because both are taken when the statement begins.
 DROP PROCEDURE IF EXISTS lk_awake
 //
 CREATE PROCEDURE lk_awake()
@@ -36,9 +37,9 @@ BEGIN
     DECLARE alive_us BIGINT DEFAULT 0;
     DECLARE start_us BIGINT;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    BEGIN -- where it cannot be read, one goes without
+    BEGIN -- it may be unreadable
         DECLARE EXIT HANDLER FOR SQLEXCEPTION SET present = NULL;
-        -- As text, for each of the two refuses a table that only the other knows.
+        -- As text, because each of the two servers rejects a table that only the other one has.
         SET @lk_question = CONCAT(
             'SELECT CONV(LEFT(SHA2(CONCAT_WS(''|'', ',
             'UNIX_TIMESTAMP() - CAST(CAST(s.VARIABLE_VALUE AS UNSIGNED) AS SIGNED), ',
@@ -57,7 +58,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
         SELECT m.server_start INTO known FROM lk_meta AS m FOR UPDATE;
-        IF known <> present THEN -- else somebody else was first
+        IF known <> present THEN -- else another connection was first
             SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
             SELECT GREATEST((SELECT COALESCE(MAX(r.last_draw), 0) FROM lk_roots AS r),
                             (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
@@ -99,7 +100,7 @@ BEGIN
         SET found_draw = NULL;
         SELECT r.last_draw, r.due_us, r.has_waiting INTO found_draw, found_due_us, found_waiting
         FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
-        IF found_draw IS NULL THEN -- the update is there for its lock
+        IF found_draw IS NULL THEN -- the update serves only to lock
             INSERT INTO lk_roots (root, last_draw, due_us, has_waiting, mixed_until_us)
             VALUES (the_root, 0, 9223372036854775807, FALSE, 0)
             ON DUPLICATE KEY UPDATE root = the_root;
@@ -122,8 +123,8 @@ BEGIN
 END
 //
 
--- Locks more roots, out of the order, so it does not wait for them: two turns that do might wait
--- for each other. What is not to be had at once stays out of `locked`.
+-- Locks more roots, out of order, so without waiting: two turns that wait might wait for each
+-- other. A root that cannot be locked at once stays out of `locked`.
 DROP PROCEDURE IF EXISTS lk_turn_widen
 //
 CREATE PROCEDURE lk_turn_widen(
@@ -162,7 +163,7 @@ BEGIN
 END
 //
 
--- R4: a number of its own for a request with these roots, remembered by each of them.
+-- R4: a unique number for a request with these roots, recorded by each of them.
 DROP PROCEDURE IF EXISTS lk_turn_draw
 //
 CREATE PROCEDURE lk_turn_draw(IN the_roots VARBINARY(4095), OUT drawn BIGINT)
@@ -188,7 +189,7 @@ BEGIN
 END
 //
 
--- These roots have a request with these paths, whose deadline is `the_due_us` and may be moved to
+-- Records at these roots a request with these paths, whose deadline is `the_due_us`, and may become
 -- `end_us` when it is granted.
 DROP PROCEDURE IF EXISTS lk_turn_due
 //

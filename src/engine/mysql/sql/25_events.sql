@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Events (R21): told where something happens, in the transaction in which it does, and kept only
--- while somebody watches or bounds say so. Each costs a row, and its number is the next of the
--- store's: whoever tells something has all others who do wait until he has committed, so that
--- numbers stand in the order of the commits, without gaps.
+-- Events (R21): written in the transaction of the change, and only while a client watches or the
+-- bounds keep some. Each costs a row, and its number is the next one of the store. Other
+-- transactions that write events wait until this one has committed, so the numbers are in the order
+-- of the commits, without gaps.
 --
--- Whether a turn tells, @lk_tells says, which lk_turn_begin() has set. Who asks it before he calls
--- pays nothing while nobody watches. Everybody locks the roots first, and then the row of the store.
+-- @lk_tells, which lk_turn_begin() sets, says whether a turn writes events. Callers check it first,
+-- so that an unwatched store pays nothing. Every turn locks the roots first, and then the row of
+-- the store.
 
 DELIMITER //
 
--- Gives the event a number, keeps it, and lets go what is too old: two for one, so that it ends
--- however many there were.
+-- Gives the event a number, writes it, and deletes old ones: two for one, so that their number
+-- falls.
 DROP PROCEDURE IF EXISTS lk_tell
 //
 CREATE PROCEDURE lk_tell(
@@ -36,7 +37,7 @@ BEGIN
 END
 //
 
--- Of a request as it stands now.
+-- An event of a request in its present state.
 DROP PROCEDURE IF EXISTS lk_tell_request
 //
 CREATE PROCEDURE lk_tell_request(
@@ -63,8 +64,8 @@ BEGIN
 END
 //
 
--- What this turn has told of a request since the number `told` says how the turn has left it: it
--- has been granted after it was converted.
+-- Updates the events of a request that this turn has written since the number `told` to its present
+-- state: it has been granted after it was converted.
 DROP PROCEDURE IF EXISTS lk_tell_granted
 //
 CREATE PROCEDURE lk_tell_granted(IN told BIGINT, IN self BIGINT)
@@ -81,7 +82,7 @@ BEGIN
 END
 //
 
--- Of the claim of an item that is still there (R16).
+-- An event of a claim whose item still exists (R16).
 DROP PROCEDURE IF EXISTS lk_tell_claim
 //
 CREATE PROCEDURE lk_tell_claim(
@@ -96,7 +97,7 @@ BEGIN
 END
 //
 
--- Of an item that nobody claims.
+-- An event of an item without a claim.
 DROP PROCEDURE IF EXISTS lk_tell_item
 //
 CREATE PROCEDURE lk_tell_item(
@@ -107,7 +108,7 @@ BEGIN
 END
 //
 
--- R21: BUSY, DEADLOCK and FULL are told; other answers change nothing that is worth it.
+-- R21: only BUSY, DEADLOCK and FULL are events.
 DROP PROCEDURE IF EXISTS lk_tell_refusal
 //
 CREATE PROCEDURE lk_tell_refusal(
@@ -136,7 +137,7 @@ BEGIN
 END
 //
 
--- Somebody watches, for half a minute more; what is overdue happens.
+-- Marks the store as watched for another half minute; overdue deadlines take effect.
 DROP PROCEDURE IF EXISTS lk_watch
 //
 CREATE PROCEDURE lk_watch()
@@ -151,7 +152,7 @@ BEGIN
         START TRANSACTION;
         BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-            -- Where nothing was kept, something may have happened: the number says so.
+            -- If events were not kept until now, some may be missing: skips a number.
             UPDATE lk_meta AS m
             SET m.last_event = m.last_event + (m.events_max = 0 AND m.watched_until_us <= now_us),
                 m.watched_until_us = GREATEST(m.watched_until_us, now_us + 30000000)
@@ -163,7 +164,7 @@ BEGIN
 END
 //
 
--- The events behind `behind`, up to `most`; one row without an event where there is none.
+-- Up to `most` events after `behind`; one row without an event if there is none.
 DROP PROCEDURE IF EXISTS lk_events_after
 //
 CREATE PROCEDURE lk_events_after(IN behind BIGINT, IN most BIGINT)
@@ -180,7 +181,7 @@ BEGIN
 END
 //
 
--- For who waits: the last event, and in how many microseconds something is due.
+-- For waiting clients: the last event, and the microseconds until something is due.
 DROP PROCEDURE IF EXISTS lk_events_due
 //
 CREATE PROCEDURE lk_events_due()

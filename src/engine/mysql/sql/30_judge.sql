@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Judging: may this be granted now (R7, R8)? Nothing here changes anything.
+-- The grant check: may a request be granted now (R7, R8)? These procedures change nothing.
 --
--- What is judged stands in lk_requests already, as rows that nobody else can see: whoever asks puts
--- them there first and takes them back if he is refused. `self` is its id, `the_ticket` its place:
--- 0 is in front of everybody who waits (R9).
+-- The request to be checked is already in lk_requests, as rows that no other transaction can see:
+-- the ask inserts them first, and deletes them if it is refused. `self` is its id, `the_ticket` its
+-- position in the queue: 0 is before all that wait (R9).
 --
--- Requests near a path (R5) are found in two halves, each an index's: those at it and above it, a
--- path each, and those below it, all between 'path/' and 'path0' ('0' is the byte behind '/').
+-- Requests near a path (R5) are found in two index ranges: those at it and above it, a path each,
+-- and those below it, all between 'path/' and 'path0' ('0' is the byte after '/').
 
 DELIMITER //
 
@@ -97,9 +97,9 @@ BEGIN
 END
 //
 
--- What is in the way of a request at one of its parts and at none before it (R20): how many requests;
--- in how many microseconds the first of them is due; and ID:PART of the first `blockers_max`, the
--- part being the one that is in the way first. `shorts`: the parts so far whose limit has no room.
+-- The blockers of a request at one of its parts and at none before it (R20): how many; the
+-- microseconds until the first of them is due; and ID:PART of the first `blockers_max`, PART being
+-- the first part that it blocks. `shorts`: the parts so far whose limit has no room.
 --
 -- The asked path is a variable here, and each part has a statement of its own: see the README on
 -- ranges.
@@ -164,9 +164,9 @@ BEGIN
 END
 //
 
--- What is in the way of a request, held or in line or only asked for (R20): how many; in how many
--- microseconds the first of them is due; and of the first `blockers_max` path, owner, note, ticket,
--- held and microseconds left. The path is where it stands in the way first.
+-- The blockers of a request (R20): how many; the microseconds until the first of them is due; and
+-- of the first `blockers_max` path, owner, note, ticket, held and microseconds left. The path is
+-- that of the first part that it blocks.
 DROP PROCEDURE IF EXISTS lk_explain
 //
 CREATE PROCEDURE lk_explain(

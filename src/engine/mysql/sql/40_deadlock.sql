@@ -1,36 +1,37 @@
 -- SPDX-License-Identifier: Apache-2.0
--- R13: cycles of owners who wait for each other.
+-- R13: cycles of owners that wait for each other.
 --
 -- The search goes over all roots, of which only some are locked: of the others it sees what has
 -- been committed. Two asks in two roots that close a cycle in the same moment miss each other; both
--- look again within a second, and then the one with the greatest (ticket, owner) gives way, also when it
--- or the other one is converted meanwhile. An ask that closes a cycle which its search sees gives way
--- itself, whatever its ticket.
+-- check again within a second, and then the one with the greatest (ticket, owner) gives way, also
+-- when it or the other one is converted meanwhile. An ask that closes a cycle which its search sees
+-- gives way itself, whatever its ticket.
 --
 -- A search takes several statements, and each of them sees what others have committed meanwhile. So
 -- a waiting request is withdrawn only upon a second search, behind the lock of the store's row
--- (lk_ask_waiting). Withdrawals follow each other there: of the two that close one cycle, the second
--- search comes after the commit of the first withdrawal, and finds no cycle any more. A new request
--- needs no such lock: two that are new never see each other, because each becomes visible when it
--- commits, after its own search.
+-- (lk_ask_waiting). Withdrawals follow each other there: of the two that close one cycle, the
+-- second search comes after the commit of the first withdrawal, and finds no cycle any more. A new
+-- request needs no such lock: two that are new never see each other, because each becomes visible
+-- when it commits, after its own search.
 --
--- It goes in rounds, each one statement: from the owners that the round before has found to those
--- whom they wait for. So a long line at one path takes two rounds. Of more than 1000 owners (as far
--- as lk_numbers goes) the rest is not looked at.
+-- The search goes in rounds, each one statement: from the owners that the round before has found to
+-- those that they wait for. So a long queue at one path takes two rounds. Of more than 1000 owners
+-- (as far as lk_numbers goes) the rest is not checked.
 
 DELIMITER //
 
--- One round, from the owners `first` to `last` of the list: whom they wait for, that is, of which
--- owners a request must end before a waiting one of theirs can be granted. `found`: OWNER:PLACE,
--- the place of who leads there, with a space between; NULL: nobody. `closer`: the place of one who
--- waits for the goal; NULL: none. Only `asked` is looked at of the first owner, unless it is held.
+-- One round, from the owners `first` to `last` of the list: the owners that they wait for, that is,
+-- those of which a request must end before a waiting one of theirs can be granted. `found`:
+-- OWNER:INDEX, the index of the owner that leads there, with a space between; NULL: none. `closer`:
+-- the index of an owner that waits for the goal; NULL: none. Of the first owner only `asked` is
+-- checked, unless it is held.
 --
--- `lone`: the path of `asked`, if that is its only part, waits, is exclusive, and its owner has nothing
--- else at, above or below it. Then a request before it at just that path, exclusive and with nothing
--- else in it, leads nowhere but to those whom `asked` waits for itself. So a long line is not gone
--- through for each that waits in it.
+-- `lone`: the path of `asked`, if that is its only part, waits, is exclusive, and its owner has
+-- nothing else at, above or below it. Then an exclusive request before it at the same path, without
+-- other parts, leads only to owners that `asked` itself waits for. So a long queue is not searched
+-- once for each request in it.
 --
--- What lies below a path is looked for path by path, each a variable: see the README on ranges.
+-- Requests below a path are read path by path, each a variable: see the README on ranges.
 DROP PROCEDURE IF EXISTS lk_find_next
 //
 CREATE PROCEDURE lk_find_next(
@@ -40,8 +41,8 @@ CREATE PROCEDURE lk_find_next(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE asker VARBINARY(128) DEFAULT UNHEX(SUBSTRING_INDEX(owners, ' ', 1));
-    DECLARE bare MEDIUMBLOB;  -- ID:PLACE of those that are not covered (R8)
-    DECLARE paths MEDIUMBLOB; -- theirs
+    DECLARE bare MEDIUMBLOB;  -- ID:INDEX of those that are not covered (R8)
+    DECLARE paths MEDIUMBLOB; -- of these
     DECLARE its_path VARBINARY(512);
     DECLARE below VARBINARY(512);
     DECLARE more MEDIUMBLOB;
@@ -122,7 +123,8 @@ END
 
 -- The cycle that `asked` closes: owners as JSON, its own first; NULL: none. A request that waits
 -- must not reach its own owner; one that is held must not be reached from what its owner waits for.
--- `gives_way`: all in the cycle still wait, and the owner of `asked` with the greatest (ticket, owner).
+-- `gives_way`: all in the cycle still wait, and the owner of `asked` with the greatest (ticket,
+-- owner).
 DROP PROCEDURE IF EXISTS lk_find_cycle
 //
 CREATE PROCEDURE lk_find_cycle(
@@ -135,7 +137,7 @@ BEGIN
     DECLARE its_ticket BIGINT;
     DECLARE lone VARBINARY(512);
     DECLARE owners MEDIUMBLOB;              -- found so far, in hexadecimal
-    DECLARE leaders MEDIUMBLOB DEFAULT '0'; -- of each, the place of who led there
+    DECLARE leaders MEDIUMBLOB DEFAULT '0'; -- of each, the index of the owner that led there
     DECLARE members MEDIUMBLOB DEFAULT '';  -- of the cycle
     DECLARE found MEDIUMBLOB;
     DECLARE one VARBINARY(272);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Settling: after whatever ended or weakened, those who wait are granted in the order of their
--- tickets until none can be (R7, R8). Ending, and what the death of a request brings about (R11).
+-- Grants waiting requests after something has ended or become weaker, in the order of their
+-- tickets, until none can be granted (R7, R8). Ends requests, with the consequences of a death
+-- (R11).
 
 DELIMITER //
 
@@ -23,17 +24,18 @@ BEGIN
 END
 //
 
--- The next request that waits behind (its_ticket, waiting); NULL: none. It is related (R5) to one of the
--- paths `near`, which have at most `deepest` segments, or it is of one of `owners`, in hexadecimal.
--- `below`: those of the paths that have requests below them.
+-- The next request that waits after (its_ticket, waiting); NULL: none. It is related (R5) to one of
+-- the paths `near`, which have at most `deepest` segments, or it is of one of `owners`, in
+-- hexadecimal. `below`: those of the paths that have requests below them.
 --
 -- It reads the queues of these paths and what these owners wait for, however many others wait below
--- the same roots. Of more than 1000 paths (as far as lk_numbers goes) the rest is not looked at.
+-- the same roots. Of more than 1000 paths (as far as lk_numbers goes) the rest is not checked.
 --
--- What keeps it short: behind an exclusive request at or above a path, held or in line, nothing can be
--- granted there; behind one that finds no room for a limit, none with the same or a smaller one. The
--- last of each kind is remembered: `closed`, of the owner `closer`, and `short_path`. Requests whose
--- owner holds something may be granted by R8 and are judged all the same.
+-- It skips requests that cannot be granted: those behind an exclusive one at or above their path,
+-- held or waiting; and behind one whose limit has no room, those with the same or a smaller limit.
+-- The caller passes the last of each kind: `closed`, of the owner `closer`, and `short_path`.
+-- Requests whose owner holds something may be granted by R8 and are not skipped. The conditions are
+-- written out in each statement, because a function would be called for each row.
 DROP PROCEDURE IF EXISTS lk_next_waiting
 //
 CREATE PROCEDURE lk_next_waiting(
@@ -96,10 +98,10 @@ BEGIN
 END
 //
 
--- Grants what can be granted related to the paths `touched` (with a space between; NULL: none) after
--- something there has ended or become weaker, and of the requests of `the_owner` (NULL: none), which
--- may be covered now (R8). Requests of an owner that is granted one may be covered then, too: they are
--- looked at from the beginning.
+-- Grants what can be granted related to the paths `touched` (with a space between; NULL: none)
+-- after something there has ended or become weaker, and of the requests of `the_owner` (NULL:
+-- none), which may be covered now (R8). After a grant its owner may be covered: its other requests
+-- are checked from the beginning.
 DROP PROCEDURE IF EXISTS lk_settle
 //
 CREATE PROCEDURE lk_settle(
@@ -121,7 +123,7 @@ BEGIN
     DECLARE its_limit INT;
     DECLARE its_units INT;
     DECLARE its_parts INT;
-    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- a path of an exclusive request before
+    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- the path of the last exclusive request
     DECLARE closer VARBINARY(128) DEFAULT NULL;     -- and its owner
     DECLARE short_path VARBINARY(512) DEFAULT NULL; -- a path where a limit had no room
     DECLARE short_limit INT DEFAULT 0;
@@ -156,7 +158,7 @@ BEGIN
         IF waiting IS NOT NULL AND its_parts > 1 THEN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
         END IF;
-        IF waiting IS NOT NULL AND has_all THEN -- else it looks itself, within a second
+        IF waiting IS NOT NULL AND has_all THEN -- else its client asks again, within a second
             CALL lk_judge(waiting, waiter, its_ticket, FALSE, moment_us, verdict, ignored, ignored);
             IF verdict = 'limit' AND its_parts = 1 THEN
                 SET short_path = its_path, short_limit = its_limit;
@@ -193,8 +195,9 @@ BEGIN
 END
 //
 
--- Ends a request. `event`: how; NULL: that has been told. `touched`: its paths. If it has perished or was broken, what its holder was at may be half done (R15), and its
--- item is ready again, or parked after too many attempts (R16).
+-- Ends a request. `event`: how; NULL: the event has been written. `touched`: its paths. If it has
+-- perished or was broken, its holder's work may be half done (R15), and its item is ready again, or
+-- parked after too many attempts (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
@@ -246,7 +249,7 @@ BEGIN
 END
 //
 
--- The first request below a root that is overdue, but for those in `kept`.
+-- The first request below a root that is overdue, except those in `kept`.
 DROP PROCEDURE IF EXISTS lk_first_overdue
 //
 CREATE PROCEDURE lk_first_overdue(
@@ -273,7 +276,7 @@ BEGIN
 END
 //
 
--- R16: the items below these roots whose time has come are ready.
+-- R16: makes the delayed items below these roots ready whose time has come.
 DROP PROCEDURE IF EXISTS lk_ripen
 //
 CREATE PROCEDURE lk_ripen(IN locked VARBINARY(20000), IN now_us BIGINT)
@@ -320,7 +323,7 @@ BEGIN
 END
 //
 
--- The first deadline below a root behind a moment; far away if there is none.
+-- The first deadline below a root after a moment; far away if there is none.
 DROP PROCEDURE IF EXISTS lk_first_deadline
 //
 CREATE PROCEDURE lk_first_deadline(
@@ -338,9 +341,9 @@ BEGIN
 END
 //
 
--- R11: whoever comes by sweeps. In the order of the deadlines, each with the grants that it brings
--- about at that moment; but where nobody waits, only a few, since what is dead is in nobody's way.
--- What has roots that are not to be had stays for the next one.
+-- R11: overdue deadlines take effect, in their order, each with the grants that follow at that
+-- moment. If no request waits, only a few do, because dead requests block nothing. A request with a
+-- root that cannot be locked at once is left to a later call.
 DROP PROCEDURE IF EXISTS lk_perish
 //
 CREATE PROCEDURE lk_perish(
@@ -389,7 +392,7 @@ perish: BEGIN
         SET i = LENGTH(locked);
         CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
         IF has_all AND LENGTH(locked) > i THEN
-            DO 0; -- what is due in the other roots may come first
+            DO 0; -- the other roots may have an earlier deadline
         ELSEIF has_all THEN
             CALL lk_remove_request(lost, 'perished', touched);
             IF has_waiting THEN

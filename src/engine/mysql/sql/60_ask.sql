@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The ask: a new request (R7, R8, R10, R13, R22) or one that is there already (R3, R9).
+-- The ask: a new request (R7, R8, R10, R13, R22) or one that exists already (R3, R9).
 
 DELIMITER //
 
--- R22: the bound that the new request `self`, whose rows are there, breaks; NULL: none. Bounds that
--- span roots are counted by one at a time, each of whom sees those before him.
+-- R22: the bound that the new request `self`, whose rows exist, breaks; NULL: none. Bounds that
+-- span roots are counted by one transaction at a time, which sees all those before it.
 DROP PROCEDURE IF EXISTS lk_check_bounds
 //
 CREATE PROCEDURE lk_check_bounds(
@@ -49,7 +49,7 @@ BEGIN
 END
 //
 
--- Puts the rows of a request there, waiting.
+-- Inserts the rows of a request, waiting.
 DROP PROCEDURE IF EXISTS lk_add_request
 //
 CREATE PROCEDURE lk_add_request(
@@ -82,7 +82,7 @@ BEGIN
 END
 //
 
--- Something that is not there yet: put there, judged, and taken back if it is refused.
+-- An ask that has no request yet: inserts it, checks it, and deletes it if it is refused.
 DROP PROCEDURE IF EXISTS lk_ask_new
 //
 CREATE PROCEDURE lk_ask_new(
@@ -165,7 +165,7 @@ BEGIN
 END
 //
 
--- R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11).
+-- R3: a repeated ask renews the deadline; a fixed one does not move (R11).
 DROP PROCEDURE IF EXISTS lk_refresh
 //
 CREATE PROCEDURE lk_refresh(
@@ -183,7 +183,7 @@ BEGIN
                       IF(until_us > 0, (until_us - now_us + 999) DIV 1000, the_ttl_ms)),
         r.deadline_us = IF(r.fixed, r.deadline_us,
                            IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)),
-        r.fixed = r.fixed OR until_us > 0 -- last: what stands behind sees what is set before
+        r.fixed = r.fixed OR until_us > 0 -- last: assignments see those before them
     WHERE r.id = self;
     CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
                      IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
@@ -204,7 +204,7 @@ BEGIN
 END
 //
 
--- R9: gives the request the parts that are asked for.
+-- R9: gives the request the parts of the ask.
 DROP PROCEDURE IF EXISTS lk_convert
 //
 CREATE PROCEDURE lk_convert(
@@ -246,7 +246,7 @@ BEGIN
 END
 //
 
--- A lease. More than it has is never waited for (R9).
+-- An ask for a lease. It never waits for more than it has (R9).
 DROP PROCEDURE IF EXISTS lk_ask_held
 //
 CREATE PROCEDURE lk_ask_held(
@@ -300,8 +300,9 @@ BEGIN
 END
 //
 
--- A waiting request that cannot be granted as it stands. It is withdrawn if this ask closes a cycle (R13), or
--- if it lies in a cycle that was not seen when it was closed, and is the one to give way.
+-- A waiting request that cannot be granted in its present state. It is withdrawn if this ask closes
+-- a cycle (R13), or if it lies in a cycle that was not seen when it was closed, and is the one to
+-- give way.
 DROP PROCEDURE IF EXISTS lk_ask_waiting
 //
 CREATE PROCEDURE lk_ask_waiting(
@@ -326,7 +327,7 @@ BEGIN
     END IF;
     CALL lk_compare(self, paths, limits, counts, difference);
     IF difference <> 'same' THEN
-        -- A cycle that is there already has come to be unseen, and is not closed by this ask.
+        -- A cycle that exists before was closed unseen, not by this ask.
         CALL lk_find_cycle(self, now_us, cycle, gives_way);
         SET closes_cycle = cycle IS NULL, cycle = NULL;
         SAVEPOINT lk_not_converted;
@@ -358,11 +359,12 @@ BEGIN
     END IF;
     SET outcome = IF(is_held, 'granted', IF(style = 'try', 'busy', 'waiting'));
     IF difference <> 'same' OR NOT is_held THEN
-        -- A grant past a request whose owner its own owner waits for is taken back in any case.
+        -- A grant that overtakes a request whose owner its own owner waits for is undone in any
+        -- case.
         SET closes_cycle = closes_cycle OR is_held;
         CALL lk_find_cycle(self, now_us, cycle, gives_way);
         IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
-            -- Once more, behind a lock: exactly one of a cycle gives way (40_deadlock).
+            -- Again, behind a lock: exactly one request of a cycle gives way (40_deadlock).
             SELECT m.format INTO ignored FROM lk_meta AS m WHERE m.only_row = 1 FOR UPDATE;
             CALL lk_find_cycle(self, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
                                cycle, gives_way);
@@ -378,9 +380,9 @@ BEGIN
 END
 //
 
--- Grants a request in line that can be granted as it stands: a transaction that could not lock all of
--- its roots has left it waiting. This grant comes first. So what is asked for now is a conversion of
--- a lease (R9), and the grant of the former parts is never answered as one of the parts asked for.
+-- Grants a waiting request that can be granted in its present state: a transaction that could not
+-- lock all of its roots has left it waiting. It is granted first: the ask is then a conversion of a
+-- lease (R9), and the grant of the former parts is never answered as one of the parts of the ask.
 DROP PROCEDURE IF EXISTS lk_grant_late
 //
 CREATE PROCEDURE lk_grant_late(
@@ -400,7 +402,7 @@ BEGIN
 END
 //
 
--- Decides one ask. The roots are in byte order. `self` is the request that lives then, if any.
+-- Decides one ask. The roots are in byte order. `self` is the request that lives after it, if any.
 DROP PROCEDURE IF EXISTS lk_decide_ask
 //
 CREATE PROCEDURE lk_decide_ask(

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Renewing and ending: by the owner, by an administrator (R11, R12); values with them (R15).
+-- Renewals, ends by the owner or an administrator (R11, R12), and values (R15).
 
 DELIMITER //
 
@@ -88,7 +88,7 @@ renew: BEGIN
 END
 //
 
--- R15: what a dead holder left in doubt is so before anybody else writes the value.
+-- R15: marks a value in doubt if its holder is dead, before another owner writes it.
 DROP PROCEDURE IF EXISTS lk_lose_writers
 //
 CREATE PROCEDURE lk_lose_writers(
@@ -187,8 +187,8 @@ release_it: BEGIN
 END
 //
 
--- R12: all requests with a part at exactly the path; of `the_owner`, unless it is empty. Locked are
--- all of their roots, as far as these can be known before they are locked.
+-- R12: all requests with a part at exactly the path; of `the_owner`, unless it is empty. Locks all
+-- of their roots, as far as they are known before they are locked.
 DROP PROCEDURE IF EXISTS lk_decide_break
 //
 CREATE PROCEDURE lk_decide_break(
@@ -253,7 +253,7 @@ BEGIN
     END WHILE;
     IF broken > 0 THEN
         CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
-        SELECT MAX(a.id) - 65536 INTO self FROM lk_audits AS a; -- so many breaks stay on record
+        SELECT MAX(a.id) - 65536 INTO self FROM lk_audits AS a; -- the last 65,536 are kept
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
     END IF;
 END
@@ -272,7 +272,7 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
-    DECLARE is_met BOOLEAN; -- a lease with the token, or else one in the way
+    DECLARE is_met BOOLEAN; -- a lease with the token, or else one that blocks
     DECLARE has_changed BOOLEAN DEFAULT TRUE;
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN

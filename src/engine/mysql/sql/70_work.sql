@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
--- their claim. Who waits for work looks again by himself.
+-- their claim. Waiting workers poll.
 
 DELIMITER //
 
@@ -44,7 +44,7 @@ BEGIN
 END
 //
 
--- R3: the claim that this very ask got already; its deadline is set anew. `taken` NULL: there is
+-- R3: the claim that the same ask has already got; renews its deadline. `taken` NULL: there is
 -- none.
 DROP PROCEDURE IF EXISTS lk_take_again
 //
@@ -74,8 +74,8 @@ BEGIN
 END
 //
 
--- Leases one item, with what it needs, if all of that is free. refused_part: the last part that is
--- not; self NULL: not leased.
+-- Leases one item with its needs, if all parts are free. refused_part: the last part that is not;
+-- self NULL: not leased.
 DROP PROCEDURE IF EXISTS lk_take_item
 //
 CREATE PROCEDURE lk_take_item(
@@ -130,10 +130,9 @@ BEGIN
 END
 //
 
--- Leases the oldest item that is due, not claimed and free to be locked. Locked are the roots of
--- the queue and of what its next items need, as far as these can be known before they are locked.
--- `self` NULL: none; then `saw_items` says that there are some, and `look_us` when something may
--- come free by itself.
+-- Leases the oldest item that is due, not claimed and free to be locked. Locks the roots of the
+-- queue and of the needs of its next items, as far as they are known before they are locked. `self`
+-- NULL: none; then `saw_items` says whether there are any, and `look_us` when one may become free.
 DROP PROCEDURE IF EXISTS lk_decide_take
 //
 CREATE PROCEDURE lk_decide_take(

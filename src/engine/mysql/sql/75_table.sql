@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Work that lives in a table of the owner's (R17). Nothing of his SQL is run in here: it stands in
--- plain statements of the engine (table.c there), around these procedures and in their transaction.
+-- Work in a table of the owner's (R17). These procedures run none of the owner's SQL: the engine
+-- sends it as statements of its own (table.c there), around these procedures and in their
+-- transaction.
 --
--- What decides commits here, so that no root stays locked while a client is slow.
+-- Every decision commits here, so that no root stays locked while a client is slow.
 --
--- SQLSTATE LK001: this very call has ended the claim before (R3); LK002: the claim is lost; LK003: the
--- owner's statement has ended the transaction.
+-- SQLSTATE LK001: the same call has ended the claim before (R3); LK002: the claim is lost; LK003:
+-- the owner's statement has ended the transaction.
 
 DELIMITER //
 
--- Pushes the rows of these ids, segments with a space between, but for those that are done.
+-- Pushes the rows of these ids (segments with a space between), except those that are done.
 DROP PROCEDURE IF EXISTS lk_announce
 //
 CREATE PROCEDURE lk_announce(
@@ -64,7 +65,7 @@ BEGIN
 END
 //
 
--- Forgets marks of rows that do not fit any more.
+-- Removes the marks of rows that no longer match.
 DROP PROCEDURE IF EXISTS lk_forget
 //
 CREATE PROCEDURE lk_forget(IN the_queue VARBINARY(512), IN ids MEDIUMBLOB)
@@ -94,7 +95,7 @@ BEGIN
 END
 //
 
--- Begins a transaction that stays open: what the engine runs next belongs to it.
+-- Begins a transaction that stays open for the next statements of the engine.
 DROP PROCEDURE IF EXISTS lk_begin
 //
 CREATE PROCEDURE lk_begin()
@@ -109,7 +110,7 @@ BEGIN
 END
 //
 
--- Before rows are looked at: items whose claim has perished or whose time has come are ready. A
+-- Before rows are read: makes items ready whose claim has perished or whose time has come. A
 -- decision of its own.
 DROP PROCEDURE IF EXISTS lk_table_ripen
 //
@@ -133,9 +134,9 @@ BEGIN
 END
 //
 
--- lk_take(), of this item alone (NULL: none): its row fits, and is locked by this transaction; if
--- not `is_locked`, somebody else is changing the row, and the item is passed over. An item is known
--- by its arrival, too: one that is pushed anew has another, and has not been looked at.
+-- lk_take(), of this item only (NULL: none): its row matches, and is locked by this transaction. If
+-- not `is_locked`, another transaction is changing the row, and the item is skipped. The arrival
+-- identifies an item, too: one that is pushed again has another, and has not been checked.
 DROP PROCEDURE IF EXISTS lk_take_row
 //
 CREATE PROCEDURE lk_take_row(
@@ -222,7 +223,7 @@ BEGIN
     ELSEIF outcome = 'busy' THEN
         SET taken = NULL, stolen = NULL;
         IF NOT is_paused AND the_arrival IS NOT NULL THEN
-            SET portion_end = the_arrival; -- and those behind it have not been looked at
+            SET portion_end = the_arrival; -- those after it have not been checked
         ELSEIF NOT is_paused THEN
             SELECT MAX(x.arrival) INTO portion_end
             FROM (SELECT i.arrival FROM lk_items AS i FORCE INDEX (items_by_state)
@@ -246,7 +247,7 @@ BEGIN
 END
 //
 
--- Drops ready items, by their arrivals with a space between: their rows do not fit any more.
+-- Drops ready items, by their arrivals with a space between, whose rows no longer match.
 DROP PROCEDURE IF EXISTS lk_drop_items
 //
 CREATE PROCEDURE lk_drop_items(
@@ -287,7 +288,7 @@ END
 //
 
 -- Before the owner's statement: whether there is anything to finish. No lock is held while the
--- statement runs; lk_finish_row() looks again.
+-- statement runs; lk_finish_row() checks again.
 DROP PROCEDURE IF EXISTS lk_begin_finish
 //
 CREATE PROCEDURE lk_begin_finish(
@@ -317,9 +318,9 @@ BEGIN
 END
 //
 
--- Behind it: ends the claim, in the same transaction or not at all. A call that is repeated may find
--- that it has done so already, even just now: then this transaction must not be, lest the
--- statement take effect twice. The savepoint is gone if the owner's statement has ended the
+-- After it: ends the claim, in the same transaction or not at all. A repeated call may find that
+-- the first one has ended it, even just now: then this transaction must roll back, or the statement
+-- would take effect twice. The savepoint is gone if the owner's statement has ended the
 -- transaction. A row that `still_fits` is remembered as done.
 DROP PROCEDURE IF EXISTS lk_finish_row
 //

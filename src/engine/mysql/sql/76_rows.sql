@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The short ways of work in a table (75_table), for what is simple: the oldest item that nobody else
--- is taking needs nothing, nobody waits below the root, and nothing else is there that has to be
--- thought of. A row that is done and the next one's claim are one transaction.
+-- The short ways of work in a table (75_table), for simple cases: the oldest item that no other
+-- transaction is taking needs nothing, no request waits below the root, and nothing is overdue. A
+-- row that is done and the next one's claim are one transaction.
 --
--- The engine runs: what begins, the owner's statements, what ends and commits. In @lk_found and
--- @lk_item are the next item's arrival and id, in @lk_row, whether its row fits and is locked.
--- SQLSTATE LK004: it is not simple, and nothing is done.
+-- The engine calls a procedure that begins, sends the owner's statements, and calls one that ends
+-- and commits. @lk_found and @lk_item are the next item's arrival and id; @lk_row says whether its
+-- row matches and is locked. SQLSTATE LK004: it is not simple, and nothing is done.
 
 DELIMITER //
 
--- Takes an item in hand, which others pass over then.
+-- Reserves an item, which other transactions then skip.
 DROP PROCEDURE IF EXISTS lk_row_pick
 //
 CREATE PROCEDURE lk_row_pick(IN the_queue VARBINARY(512))
@@ -24,7 +24,7 @@ BEGIN
 END
 //
 
--- Begins a transaction, with an item in hand.
+-- Begins a transaction, and reserves an item.
 DROP PROCEDURE IF EXISTS lk_row_begin
 //
 CREATE PROCEDURE lk_row_begin(IN the_queue VARBINARY(512))
@@ -35,7 +35,8 @@ BEGIN
 END
 //
 
--- Likewise, to finish a claim that is still held: without one, for the owner's statement comes next.
+-- The same to finish a claim that is still held, but without an item, because the owner's statement
+-- comes next.
 DROP PROCEDURE IF EXISTS lk_row_begin_finish
 //
 CREATE PROCEDURE lk_row_begin_finish(
@@ -48,7 +49,7 @@ BEGIN
 END
 //
 
--- Claims the item in hand. its_token NULL: it may not be claimed so simply.
+-- Claims the reserved item. its_token NULL: that is not simple.
 DROP PROCEDURE IF EXISTS lk_row_claim
 //
 CREATE PROCEDURE lk_row_claim(
@@ -107,8 +108,8 @@ BEGIN
 END
 //
 
--- Answers as lk_take_row(): outcome NULL: it is not so simple; `looked` then: there is an item, and
--- its row does not fit or is locked.
+-- Answers as lk_take_row(). Outcome NULL: it is not simple; `looked` then says that there is an
+-- item whose row does not match or is locked.
 DROP PROCEDURE IF EXISTS lk_row_take
 //
 CREATE PROCEDURE lk_row_take(
@@ -135,7 +136,7 @@ BEGIN
 END
 //
 
--- Ends a claim behind the owner's statement, and if it `takes`, claims the item in hand; answers as
+-- Ends a claim after the owner's statement, and if it `takes`, claims the reserved item; answers as
 -- lk_row_take(). A row that `still_fits` is remembered as done.
 DROP PROCEDURE IF EXISTS lk_row_finish
 //

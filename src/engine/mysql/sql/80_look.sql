@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Looking: consistent readings, each of one snapshot. What is overdue is left out; lk_tick(), which
--- the engine calls before, has let in those whom that lets in.
+-- Queries: each reads one snapshot, without overdue requests. The engine calls lk_tick() before,
+-- which grants the requests that these have blocked.
 
 DELIMITER //
 
@@ -44,14 +44,12 @@ BEGIN
 END
 //
 
--- Requests with a part related to `path`, and those that may be in the way of what waits among them
--- (R20).
+-- Requests with a part related to `path`, and those that may block the waiting ones (R20).
 --
--- What may be in the way of a part at or below `path` is related to `path` itself. More is looked for
--- only around parts elsewhere, of requests that wait: those above `path`, and other parts of
--- batches. Their paths are put into the text of the last statement: see the README on ranges. Of
--- more than 1000 such paths those of the first in line are looked at. Both statements read the same
--- snapshot.
+-- A blocker of a part at or below `path` is related to `path` itself. Others are looked up only
+-- around parts elsewhere, of waiting requests: those above `path`, and other parts of batches.
+-- Their paths become part of the text of the last statement: see the README on ranges. Of more than
+-- 1000 such paths those of the smallest tickets are read. Both statements read the same snapshot.
 DROP PROCEDURE IF EXISTS lk_show
 //
 CREATE PROCEDURE lk_show(IN the_path VARBINARY(512))

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is overdue takes effect, and what is of no use any more goes: called now and then by whoever
--- comes by, in transactions of its own.
+-- Applies overdue deadlines and removes what is no longer needed. The engine calls it now and then,
+-- in transactions of its own.
 
 DELIMITER //
 
--- R11: what is overdue below a root (NULL: anywhere) takes effect, each root in a transaction of
--- its own. Writes nothing where nothing is.
+-- R11: overdue deadlines below a root (NULL: anywhere) take effect, each root in a transaction of
+-- its own. Writes nothing if there is none.
 DROP PROCEDURE IF EXISTS lk_tick
 //
 CREATE PROCEDURE lk_tick(IN the_root VARBINARY(255))
@@ -50,9 +50,10 @@ BEGIN
 END
 //
 
--- Where nobody waits, and whose death brings about nothing: many at once. The last one found stays,
--- so that the search for the end of the range stays below this root. Two for each of the calls since
--- the last sweep; `is_enough`: what means something to somebody is left to the next sweep.
+-- Removes many dead requests at once, below a root where no request waits, if their death has no
+-- consequence. The last one found stays, so that the search for the end of the range stays below
+-- this root. Two for each call since the last sweep; `is_enough`: the rest is left to the next
+-- sweep.
 DROP PROCEDURE IF EXISTS lk_sweep_root
 //
 CREATE PROCEDURE lk_sweep_root(
@@ -74,8 +75,8 @@ BEGIN
 END
 //
 
--- R4: a root that nobody has used for a minute is forgotten; draws never fall below it. A few are
--- looked at, each time the next ones.
+-- R4: removes roots that were not used for a minute; draws never fall below theirs. Each call
+-- checks a few, the next ones.
 DROP PROCEDURE IF EXISTS lk_forget_roots
 //
 CREATE PROCEDURE lk_forget_roots(IN now_us BIGINT)
@@ -110,8 +111,8 @@ BEGIN
 END
 //
 
--- Sweeping: whoever comes by does a little of it now and then, after his own call. Bounded, and out
--- of everybody's way: what is locked is skipped.
+-- Sweeping: every Nth call sweeps a little after its own answer. It is bounded, and skips what is
+-- locked.
 DROP PROCEDURE IF EXISTS lk_sweep
 //
 CREATE PROCEDURE lk_sweep()
@@ -163,13 +164,13 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
-        -- What is old here has an old token as well: a lease's end comes behind its grant.
+        -- An old row has an old token as well: a lease ends after its grant.
         DELETE FROM lk_ended
         WHERE token <= now_us - 300000000 AND ended_us <= now_us - 300000000
         ORDER BY token LIMIT 64;
         SELECT COALESCE(MAX(m.told_until_us < now_us - 300000000), FALSE) INTO is_there
         FROM lk_meta AS m;
-        IF is_there THEN -- nobody has watched for five minutes
+        IF is_there THEN -- not watched for five minutes
             DELETE FROM lk_happenings ORDER BY sequence LIMIT 128;
         END IF;
         CALL lk_forget_roots(now_us);

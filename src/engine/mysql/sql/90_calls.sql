@@ -10,10 +10,10 @@
 --   the empty list. Paths and roots have no white space (R1).
 --   A list that comes out is a flat JSON array, ["db/t1","worker","note",1700000000,1,250000]:
 --   strings with JSON's escapes, numbers and 0/1 as such.
---   Where PostgreSQL is given `above`, nothing is given here.
+--   The argument `above` of PostgreSQL is omitted.
 --
--- CALL inside a transaction is refused by the server (error 1568) and leaves that alone.
--- 1205 and 1213 (another one was in the way) undo everything: call again.
+-- The server refuses CALL inside a transaction (error 1568), and the transaction goes on.
+-- Errors 1205 and 1213 (another transaction blocked it) undo everything: call again.
 
 DELIMITER //
 
@@ -81,10 +81,10 @@ END
 -- left_us, in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle,
 -- look_us.
 --
--- First the short way, for what is common: one part that can be had at once, below a root where
--- nobody waits; so a grant can close no cycle (R13) and cover nobody who waits (R8). What is dead
--- is left out, and left to whoever sweeps. Whatever is not simple begins anew: then nothing has
--- been done here but a draw that nobody got.
+-- First the short way, for the common case: one part that is free, below a root where no request
+-- waits; so a grant can close no cycle (R13) and cover no waiting request (R8). Dead requests are
+-- ignored, and left to a sweep. In every other case the decision starts again: the short way has
+-- then at most drawn a number that is not used.
 DROP PROCEDURE IF EXISTS lk_ask
 //
 CREATE PROCEDURE lk_ask(
@@ -128,7 +128,7 @@ BEGIN
                 INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
                 IF is_hard THEN
                     SET is_free = FALSE;
-                ELSEIF fit = 3 AND counts = '0' THEN -- all that lives here is just as deep
+                ELSEIF fit = 3 AND counts = '0' THEN -- all live requests here have the same depth
                     SELECT MIN(p.deadline_us) INTO is_there
                     FROM lk_requests AS p FORCE INDEX (requests_by_path)
                     WHERE p.path = paths AND p.deadline_us > now_us;
@@ -185,7 +185,7 @@ BEGIN
 END
 //
 
--- R11. `the_token` 0: not named; `the_ttl_ms` 0: the former. Answers: outcome, sentence, ticket,
+-- R11. `the_token` 0: not named; `the_ttl_ms` 0: as before. Answers: outcome, sentence, ticket,
 -- token, new_ttl_ms, left_us, fixed.
 DROP PROCEDURE IF EXISTS lk_renew
 //
@@ -273,7 +273,7 @@ BEGIN
 END
 //
 
--- R12. `asker` empty: anybody's. Answers: broken.
+-- R12. `asker` empty: of any owner. Answers: broken.
 DROP PROCEDURE IF EXISTS lk_break
 //
 CREATE PROCEDURE lk_break(
@@ -388,10 +388,10 @@ END
 //
 
 -- R16. Answers: outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value, look_us,
--- has_held (there are items, and locks in their way).
+-- has_held (there are items, but locks block them).
 --
--- First the short way, for what is common: the oldest item needs nothing, nothing live is at its
--- path or in its way, and neither a deadline nor somebody who waits has to be thought of.
+-- First the short way, for the common case: the oldest item needs nothing, no live request is at
+-- its path or blocks it, no deadline is due and no request waits.
 DROP PROCEDURE IF EXISTS lk_take
 //
 CREATE PROCEDURE lk_take(
@@ -480,7 +480,7 @@ END
 
 -- R16. `delay_ms` NULL: done; else given back. Answers: outcome, sentence.
 --
--- First the short way: what is done, has needed nothing, and is awaited by nobody.
+-- First the short way: the item is done, has needed nothing, and no request waits for it.
 DROP PROCEDURE IF EXISTS lk_finish
 //
 CREATE PROCEDURE lk_finish(

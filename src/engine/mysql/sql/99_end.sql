@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Made last: who finds this row, with this format, finds everything.
+-- Created last: if this row exists, with this format, everything does.
 
 DELIMITER //
 
--- Format 1 did not tell a root when a delayed item's time comes.
+-- Format 1 did not record at a root when its next delayed item is due.
 INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
 SELECT DISTINCT SUBSTRING_INDEX(i.queue, '/', 1) AS root, m.draw_floor, 0, FALSE
 FROM lk_items AS i JOIN lk_meta AS m

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps from one format of the tables to the next, for stores of older programs.
 --
--- The functions of the older format are dropped, and made anew by what follows. Programs that run
--- meanwhile wait, and find the new ones under the same names; what of an old function is running
--- already fails for want of a column, having done nothing.
+-- The functions of the older format are dropped; the following files create them again. Programs
+-- that run meanwhile wait, and find the new ones under the same names. An old function that is
+-- already running fails for want of a column, having done nothing.
 
 DO $do$
 DECLARE
@@ -20,7 +20,7 @@ BEGIN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.items, lockkeeper.ended
-        IN ACCESS EXCLUSIVE MODE; -- decisions that go on end first
+        IN ACCESS EXCLUSIVE MODE; -- waits for running decisions
     FOR old IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
                WHERE p.pronamespace = 'lockkeeper'::regnamespace
     LOOP
@@ -79,7 +79,7 @@ BEGIN
         found := 2;
     END IF;
     IF found = 2 THEN
-        found := 3; -- the functions alone are others
+        found := 3; -- only the functions have changed
     END IF;
     IF found = 3 THEN
         CREATE UNLOGGED TABLE lockkeeper.awake (

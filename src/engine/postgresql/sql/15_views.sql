@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- For people: who holds what and who waits, and what there is to do.
+-- For people: held and waiting requests, and work.
 
--- A row whose time is over is shown as expired until somebody comes by and sweeps it; it keeps
--- nobody out.
+-- A row past its deadline is shown as expired until a later call sweeps it. It blocks no request.
 CREATE OR REPLACE VIEW lockkeeper.lk_locks AS
 SELECT parts.path,
        CASE WHEN requests.deadline_us <= extract(epoch FROM clock_timestamp()) * 1000000
@@ -42,7 +41,7 @@ FROM lockkeeper.items
 LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;
 
--- What was counted of each queue: what its row has, its items, and those that were done just now.
+-- The counters of each queue: those of its row, its items, and the items that were done just now.
 CREATE OR REPLACE VIEW lockkeeper.queues AS
 SELECT q.path, q.pushed, q.duplicates, q.claims + i.claims + e.claims AS claims,
        q.steals + i.steals + e.steals AS steals, q.done + e.done AS done, q.retried, q.parked
@@ -56,7 +55,7 @@ CROSS JOIN LATERAL (
            coalesce(sum(x.steals), 0)::bigint AS steals, count(*) AS done
     FROM lockkeeper.ended AS x WHERE x.queue = q.path) AS e;
 
--- What happened (R21), as far as it is kept.
+-- Events (R21), as far as they are kept.
 CREATE OR REPLACE VIEW lockkeeper.lk_events AS
 SELECT events.sequence,
        to_timestamp(events.at_us / 1e6) AS at,

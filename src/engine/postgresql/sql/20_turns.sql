@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A turn: one decision, from locking its roots to its answer.
 --
--- Each root has a lock of its own, an advisory one that ends with the transaction. Every decision
--- takes the locks of its roots first, in byte order, and then reads: at READ COMMITTED each
--- statement behind that sees all that earlier decisions about these roots have committed. What
--- cannot get in each other's way shares the lock (85_short, 86_short_work); everything else has it
--- alone.
+-- Each root has an advisory lock, which ends with the transaction. Every decision first takes the
+-- locks of its roots, in byte order, and then reads: at READ COMMITTED each later statement sees
+-- everything that earlier decisions about these roots have committed. Decisions that cannot
+-- conflict share the lock (85_short, 86_short_work); all others take it exclusively.
 
 -- Microseconds of Unix time, now.
 CREATE OR REPLACE FUNCTION lockkeeper.now_us() RETURNS bigint
@@ -26,13 +25,13 @@ BEGIN
     RETURN paths;
 END $$;
 
--- R5. Paths are compared byte by byte; '0' is the byte behind '/'.
+-- R5. Paths are compared byte by byte; '0' is the byte after '/'.
 CREATE OR REPLACE FUNCTION lockkeeper.contains(upper_path text, path text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS
 $$ SELECT upper_path = path OR starts_with(path, upper_path || '/') $$;
 
--- Parts at paths related to this one (R5); `above` is path_and_above(the_path). In two halves and not
--- with OR, so that both are index scans: these remember which rows are dead, bitmap scans do not.
+-- Parts at paths related to this one (R5); `above` is path_and_above(the_path). Two halves instead
+-- of an OR, so that both are index scans: these remember which rows are dead, bitmap scans do not.
 CREATE OR REPLACE FUNCTION lockkeeper.parts_near(the_path text, above text[])
 RETURNS SETOF lockkeeper.parts
 LANGUAGE sql STABLE AS $$
@@ -41,8 +40,8 @@ UNION ALL
 SELECT p.* FROM lockkeeper.parts AS p
 WHERE p.path > the_path || '/' AND p.path < the_path || '0' $$;
 
--- The same, with what their requests are. OFFSET 0 has each looked up by its number: a planner that
--- takes the tables for empty would else go through all requests there are.
+-- The same, with their requests. OFFSET 0 makes the planner look up each by its number; if it took
+-- the tables for empty, it would otherwise scan all requests.
 CREATE OR REPLACE FUNCTION lockkeeper.requests_near(the_path text, above text[])
 RETURNS TABLE (request bigint, "position" integer, path text, unit_limit integer, units integer,
     owner text, held boolean, ticket bigint, deadline_us bigint)
@@ -54,7 +53,7 @@ CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                     WHERE x.id = p.request OFFSET 0) AS r $$;
 
 -- R11: whether restart() has been called since the server started or recovered from a crash. A
--- standby has no unlogged tables; there, a decision fails as any that writes does.
+-- standby has no unlogged tables; there, a decision fails like every statement that writes.
 CREATE OR REPLACE FUNCTION lockkeeper.is_awake() RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -66,9 +65,9 @@ BEGIN
 END $$;
 
 -- R4: a number greater than all drawn before, for a ticket or a token. The sequence gives each
--- number once and never an earlier one, even when transactions roll back. A number counts only if
+-- number once and never an earlier one, even when transactions roll back. A number is valid only if
 -- it is at the clock, give or take ten milliseconds: a sequence that is behind it may be that of a
--- standby or a backup, and others may have drawn these numbers before. NULL: catch_up().
+-- standby or a backup, whose numbers may have been drawn before. NULL: catch_up().
 CREATE OR REPLACE FUNCTION lockkeeper.draw() RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -80,20 +79,20 @@ BEGIN
     RETURN drawn;
 END $$;
 
--- Moves the sequence on to the clock, and draws there. NULL: restart() has yet to be called (R11),
--- which wants to know where the sequence stood; a short way then leaves the decision to the long
--- one, which begins with that.
+-- Moves the sequence on to the clock, and draws there. NULL: restart() has to be called first
+-- (R11), because it needs the old position of the sequence. A short way then leaves the decision to
+-- the long way, which begins with that.
 --
--- One transaction at a time: the others wait, and find the sequence at the clock. Moving it back
--- would give numbers twice. Draws that go on meanwhile do not take part in the lock, so why it never
--- goes back: it is moved only while it is 10,000 numbers behind the clock. Until it has been moved,
--- a draw at that place is of no use to its transaction, which comes here and waits: one number for
--- each connection, far less than 10,000, however long this process is stopped here. Where more have
--- been drawn all the same, last_value says so, and the clock is read again.
+-- One transaction at a time does this; the others wait, and find the sequence at the clock. Moving
+-- it back would give numbers twice. Concurrent draws do not take the lock, but it never moves back:
+-- it is moved only while it is 10,000 numbers behind the clock. Until then, a draw at the old
+-- position is useless to its transaction, which calls this and waits: one number for each
+-- connection, far less than 10,000, however long this process is stopped here. If more have been
+-- drawn all the same, last_value shows it, and the clock is read again.
 --
--- The lock is let go here and not with the transaction, which may wait for rows, or for its commit
--- to reach a standby: rolling back to the beginning of the block does that, on errors too, and
--- leaves the sequence as it is. So waiting here can be no part of a deadlock.
+-- The lock is released here and not with the transaction, which may wait for rows, or for its
+-- commit to reach a standby. Rolling back to the beginning of the block does that, also on errors,
+-- and does not affect the sequence. So waiting here can be no part of a deadlock.
 CREATE OR REPLACE FUNCTION lockkeeper.catch_up() RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -119,14 +118,14 @@ BEGIN
     END;
 END $$;
 
--- What a turn knows. `roots` are those it has locked.
+-- The state of a turn. `roots`: those that it has locked.
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.turn AS (
         roots       text[],
         now_us      bigint,
         is_due      boolean, -- a deadline may have passed
-        has_waiting boolean, -- somebody may wait
-        is_awaited  boolean, -- somebody may be waiting for work
+        has_waiting boolean, -- a request may wait
+        is_awaited  boolean, -- a worker may be waiting
         is_bounded  boolean, -- R22: there are bounds
         planned_us  bigint   -- a deadline that this turn may set
     );
@@ -175,8 +174,8 @@ BEGIN
     RETURN turn;
 END $$;
 
--- Locks more roots, out of the order, so it does not wait for them: two turns that do might wait
--- for each other. What is not to be had at once stays out of turn.roots.
+-- Locks more roots, out of order, so without waiting: two turns that wait might wait for each
+-- other. A root that cannot be locked at once stays out of turn.roots.
 CREATE OR REPLACE FUNCTION lockkeeper.widen_turn(INOUT turn lockkeeper.turn, wanted text[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -197,10 +196,10 @@ BEGIN
     END LOOP;
 END $$;
 
--- R11: the server was away. What lived when it went down lives on for a while, once: what no renewal
--- has moved since the last time keeps that deadline, lest a server that crashes again and again keep
--- the dead. It lived if its deadline lies behind the last sign of life that the store has kept.
--- `until` ends when it says.
+-- R11: the server has been down. Requests that lived when it went down live on for a while, once: a
+-- deadline that a former restart has set, and no renewal has moved, stays, so that repeated crashes
+-- do not keep dead requests alive. A request lived if its deadline is later than the last sign of
+-- life that the store has kept. `until` ends when it says.
 CREATE OR REPLACE FUNCTION lockkeeper.restart() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -215,7 +214,7 @@ BEGIN
     DELETE FROM lockkeeper.awake AS w WHERE w.server_start <> pg_postmaster_start_time();
     SELECT greatest(
         (SELECT s.last_value FROM lockkeeper.draws AS s
-         WHERE s.last_value <= start_us), -- one that is ahead of the clock tells no time
+         WHERE s.last_value <= start_us), -- one ahead of the clock is no time
         (SELECT max(q.deadline_us - q.ttl_ms * 1000) FROM lockkeeper.requests AS q
          WHERE NOT q.fixed)) INTO alive_us;
     UPDATE lockkeeper.requests AS q

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Events (R21): told where something happens, in the transaction in which it does, and kept only
--- while somebody watches or bounds say so. Each costs a row, and its number is the next of the
--- store's: whoever tells something has all others who do wait until he has committed, so that
--- numbers stand in the order of the commits, without gaps.
+-- Events (R21): written in the transaction of the change, and only while a client watches or the
+-- bounds keep some. Each costs a row, and its number is the next one of the store. Other
+-- transactions that write events wait until this one has committed, so the numbers are in the order
+-- of the commits, without gaps.
 
 -- A part as R2 writes it.
 CREATE OR REPLACE FUNCTION lockkeeper.part_text(path text, unit_limit integer, units integer)
@@ -32,13 +32,13 @@ BEGIN
     INSERT INTO lockkeeper.events AS e
     VALUES (number, lockkeeper.now_us(), event, refusal, parts, owner, note, ticket, token, attempt,
         is_of_item, is_deletion);
-    DELETE FROM lockkeeper.events AS e -- two for one, so that it ends however many there were
+    DELETE FROM lockkeeper.events AS e -- two for one, so that their number falls
     WHERE e.sequence IN (SELECT o.sequence FROM lockkeeper.events AS o
                          WHERE o.sequence <= number - kept_max ORDER BY o.sequence LIMIT 2);
     PERFORM pg_notify('lockkeeper', '!');
 END $$;
 
--- Of a request as it stands now.
+-- An event of a request in its present state.
 CREATE OR REPLACE FUNCTION lockkeeper.tell_request(
     event text, self bigint, attempt integer DEFAULT 0) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -55,7 +55,7 @@ BEGIN
     END IF;
 END $$;
 
--- R21: BUSY, DEADLOCK and FULL are told; other answers change nothing that is worth it.
+-- R21: only BUSY, DEADLOCK and FULL are events.
 CREATE OR REPLACE FUNCTION lockkeeper.tell_refusal(
     outcome text, paths text[], limits integer[], counts integer[], owner text, note text)
 RETURNS void
@@ -72,7 +72,7 @@ BEGIN
     END IF;
 END $$;
 
--- Somebody watches, for half a minute more; what is overdue happens.
+-- Marks the store as watched for another half minute; overdue deadlines take effect.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_watch()
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -84,7 +84,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     IF EXISTS (SELECT FROM lockkeeper.meta AS m WHERE m.watched_until_us < now_us + 20000000) THEN
-        -- Where nothing was kept, something may have happened: the number says so.
+        -- If events were not kept until now, some may be missing: skips a number.
         UPDATE lockkeeper.meta AS m
         SET watched_until_us = now_us + 30000000,
             last_event = m.last_event
@@ -94,7 +94,7 @@ BEGIN
     CALL lockkeeper.lk_tick(NULL);
 END $$;
 
--- The events behind `after`, up to `most`; one row without an event where there is none.
+-- Up to `most` events after `after`; one row without an event if there is none.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_events_after(after bigint, most bigint)
 RETURNS TABLE (now_us bigint, last_event bigint, sequence bigint, at_us bigint, event text,
     refusal text, parts text, owner text, note text, ticket bigint, token bigint,
@@ -109,7 +109,7 @@ LEFT JOIN LATERAL (SELECT x.* FROM lockkeeper.events AS x WHERE x.sequence > aft
                    ORDER BY x.sequence LIMIT most) AS e ON true
 ORDER BY e.sequence $$;
 
--- For who waits: the last event, and in how many microseconds something is due.
+-- For waiting clients: the last event, and the microseconds until something is due.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_events_due()
 RETURNS TABLE (last_event bigint, due_in_us bigint)
 LANGUAGE sql STABLE

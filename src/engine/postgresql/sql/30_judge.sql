@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Judging: may this be granted now (R7, R8)? Nothing here changes anything.
+-- The grant check: may a request be granted now (R7, R8)? These functions change nothing.
 --
--- What is judged is given as arrays: path, limit (0: none) and units (0: exclusive) of each part.
--- `self` is the request that is judged (0: it is not there yet), `ticket` its place: the greatest
--- bigint is behind everybody, 0 in front of everybody who waits (R9).
+-- A probe is given as arrays: path, limit (0: none) and units (0: exclusive) of each part. `self`
+-- is the request itself (0: it does not exist yet), `ticket` its position in the queue: the
+-- greatest bigint is after all requests, 0 before all that wait (R9).
 
 -- R8: each part is covered by a lease of its owner.
 CREATE OR REPLACE FUNCTION lockkeeper.is_covered(
@@ -69,8 +69,7 @@ BEGIN
                     ELSE 'grant' END;
 END $$;
 
--- What is in the way of a request, held or in line or only asked for (R20): one row each, where it
--- stands in the way first.
+-- The blockers of a probe (R20): one row each, with the path of the first part that it blocks.
 CREATE OR REPLACE FUNCTION lockkeeper.obstacles(
     asker text, self bigint, the_ticket bigint,
     paths text[], limits integer[], counts integer[], the_now_us bigint)

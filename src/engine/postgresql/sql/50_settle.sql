@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Settling: after whatever ended or weakened, those who wait are granted in the order of their
--- tickets until none can be (R7, R8). Ending, and what the death of a request brings about (R11).
+-- Grants waiting requests after something has ended or become weaker, in the order of their
+-- tickets, until none can be granted (R7, R8). Ends requests, with the consequences of a death
+-- (R11).
 
--- Tells who is blocked on this request to look at it.
+-- Notifies the client that is blocked on this request.
 CREATE OR REPLACE FUNCTION lockkeeper.wake(request bigint) RETURNS void
 LANGUAGE sql AS
 $$ SELECT pg_notify('lockkeeper', request::text) $$;
 
--- Tells those who may be waiting for work below these roots.
+-- Notifies the workers that may be waiting below these roots.
 CREATE OR REPLACE FUNCTION lockkeeper.wake_workers(turn lockkeeper.turn) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -35,12 +36,12 @@ BEGIN
     END IF;
 END $$;
 
--- One pass over those who wait near `touched`, or are owned by one of `owners`.
+-- One pass over the requests that wait near `touched`, or belong to one of `owners`.
 --
--- What keeps a pass short: behind somebody exclusive at or above a path, held or in line, nobody
--- can go there; behind somebody who finds no room for a limit, nobody with the same or a smaller
--- one. Those whose owner holds something may go by R8 and are judged all the same.
--- The owner of whoever is granted may be covered now: his others are looked at from the beginning.
+-- A pass skips requests that cannot be granted: those behind an exclusive one at or above their
+-- path, held or waiting; and behind one whose limit has no room, those with the same or a smaller
+-- limit. Requests whose owner holds something may be granted by R8 and are checked all the same.
+-- After a grant its owner may be covered: its other requests are checked from the beginning.
 CREATE OR REPLACE FUNCTION lockkeeper.settle_once(
     INOUT turn lockkeeper.turn, touched text[], owners text[], moment_us bigint,
     OUT granted_owner text, OUT saw_waiting boolean)
@@ -48,8 +49,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     waiter record;
-    closed text[] := '{}';    -- paths where somebody exclusive has been seen
-    closers text[] := '{}';   -- and whose
+    closed text[] := '{}';    -- paths of exclusive requests so far
+    closers text[] := '{}';   -- their owners
     short_paths text[] := '{}'; -- paths where a limit had no room
     short_limits integer[] := '{}';
     is_hopeless boolean;
@@ -95,7 +96,7 @@ BEGIN
         IF NOT waiter.roots <@ turn.roots THEN
             turn := lockkeeper.widen_turn(turn, waiter.roots);
             IF NOT waiter.roots <@ turn.roots THEN
-                PERFORM lockkeeper.wake(waiter.id); -- its other roots are busy: it looks itself
+                PERFORM lockkeeper.wake(waiter.id); -- other roots are busy: its client asks again
                 CONTINUE;
             END IF;
         END IF;
@@ -123,8 +124,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Lets in who can go near `touched` after something there has ended or become weaker, and of the
--- requests of `owner` (NULL: nobody's), who may be covered now (R8).
+-- Grants what can be granted near `touched` after something there has ended or become weaker, and
+-- of the requests of `owner` (NULL: none), which may be covered now (R8).
 CREATE OR REPLACE FUNCTION lockkeeper.settle(
     INOUT turn lockkeeper.turn, touched text[], owner text, moment_us bigint)
 LANGUAGE plpgsql AS $$
@@ -152,7 +153,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- A request is gone. Who is blocked on it is told, unless he does it himself.
+-- Removes a request. `is_told`: notifies the client that is blocked on it.
 CREATE OR REPLACE FUNCTION lockkeeper.remove_request(gone lockkeeper.requests, is_told boolean)
 RETURNS text[] -- its paths
 LANGUAGE plpgsql AS $$
@@ -169,7 +170,7 @@ BEGIN
     RETURN paths;
 END $$;
 
--- R16: its claim has perished: ready again, or parked after too many attempts.
+-- R16: the claim of an item has perished: it is ready again, or parked after too many attempts.
 CREATE OR REPLACE FUNCTION lockkeeper.lose_item(lost lockkeeper.requests) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -190,7 +191,7 @@ BEGIN
     END IF;
 END $$;
 
--- Ends a request that nobody released: what its holder was at may be half done (R15, R16). `event`:
+-- Ends a request that was not released: its holder's work may be half done (R15, R16). `event`:
 -- perished or broken.
 CREATE OR REPLACE FUNCTION lockkeeper.lose_request(lost lockkeeper.requests, event text)
 RETURNS text[]
@@ -209,9 +210,9 @@ BEGIN
     RETURN lockkeeper.remove_request(lost, true);
 END $$;
 
--- R11: whoever comes by sweeps. In the order of the deadlines, each with the grants that it brings
--- about at that moment; but where nobody waits, only a few, since what is dead is in nobody's way.
--- What has roots that are not to be had stays for the next one.
+-- R11: overdue deadlines take effect, in their order, each with the grants that follow at that
+-- moment. If no request waits, only a few do, because dead requests block nothing. A request with a
+-- root that cannot be locked at once is left to a later call.
 CREATE OR REPLACE FUNCTION lockkeeper.perish(INOUT turn lockkeeper.turn, few integer)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -242,7 +243,7 @@ BEGIN
             IF NOT lost.roots <@ turn.roots THEN
                 kept := kept || lost.id;
             END IF;
-            CONTINUE; -- what is due in the other roots may come first
+            CONTINUE; -- the other roots may have an earlier deadline
         END IF;
         paths := lockkeeper.lose_request(lost, 'perished');
         turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);

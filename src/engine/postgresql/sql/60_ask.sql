@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The ask: a new request (R7, R8, R10, R13, R22) or one that is there already (R3, R9).
+-- The ask: a new request (R7, R8, R10, R13, R22) or one that exists already (R3, R9).
 
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.answer AS (
@@ -9,16 +9,16 @@ DO $do$ BEGIN
         ticket     bigint,
         token      bigint,
         ttl_ms     bigint,
-        left_us    bigint,  -- until its deadline; NULL: nothing lives
+        left_us    bigint,  -- until its deadline; NULL: there is no live request
         in_use     bigint,  -- units held at the first path, its own included
-        in_the_way integer, -- how many requests
+        in_the_way integer, -- the number of blockers
         created    boolean,
         fixed      boolean,
         value      bytea,
         in_doubt   boolean,
         blockers   text[],  -- of each: path, owner, note, ticket, held, microseconds left
         cycle      text[],
-        look_us    bigint   -- when the first of those in the way is due, in so many microseconds
+        look_us    bigint   -- microseconds until the first blocker is due
     );
     CREATE TYPE lockkeeper.asked AS (
         identity     bytea,
@@ -37,14 +37,14 @@ DO $do$ BEGIN
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
 
--- R3: what tells one request from another: owner and set of paths (in byte order, with a space
--- between). A hash, for they may be long.
+-- R3: owner and set of paths (in byte order, with a space between) identify a request. A hash,
+-- because they may be long.
 CREATE OR REPLACE FUNCTION lockkeeper.identity(owner text, sorted_paths text) RETURNS bytea
 LANGUAGE sql STABLE AS
 $$ SELECT sha256(convert_to(sorted_paths || E'\n' || owner, 'UTF8')) $$;
 
 -- R22: the bound that a new request would break; NULL: none. Bounds that span roots are counted by
--- one at a time, each of whom sees those before him.
+-- one transaction at a time, which sees all those before it.
 CREATE OR REPLACE FUNCTION lockkeeper.full_bound(
     the_owner text, paths text[], waits boolean, now_us bigint) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -87,7 +87,7 @@ $$ SELECT coalesce(sum(p.units), 0)::bigint
    FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
    WHERE p.path = the_path AND r.held AND r.deadline_us > now_us $$;
 
--- Fills in what is in the way of what was asked (R20).
+-- Adds the blockers of the ask to the answer (R20).
 CREATE OR REPLACE FUNCTION lockkeeper.explain(
     INOUT answer lockkeeper.answer, asked lockkeeper.asked, self bigint, ticket bigint,
     now_us bigint)
@@ -113,7 +113,7 @@ BEGIN
     INTO answer.in_the_way, answer.look_us, answer.blockers;
 END $$;
 
--- The answer as the request stands now.
+-- The answer for a request in its present state.
 CREATE OR REPLACE FUNCTION lockkeeper.state_of(
     asked lockkeeper.asked, id bigint, now_us bigint) RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
@@ -159,7 +159,7 @@ LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN asked.until_us > 0 THEN (asked.until_us - now_us + 999) / 1000
                ELSE asked.ttl_ms END $$;
 
--- Something that is not there yet.
+-- An ask that has no request yet.
 CREATE OR REPLACE FUNCTION lockkeeper.ask_new(asked lockkeeper.asked, turn lockkeeper.turn)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
@@ -230,7 +230,7 @@ BEGIN
     ELSIF owner_waits THEN -- R8: it may cover what its owner waits for
         turn := lockkeeper.settle(turn, '{}', asked.owner, turn.now_us);
     END IF;
-    IF granted AND NOT asked.wants_value THEN -- as state_of(), without looking
+    IF granted AND NOT asked.wants_value THEN -- as state_of(), without reading
         answer.outcome := 'granted';
         answer.request := new_id;
         answer.ticket := drawn;
@@ -246,7 +246,7 @@ BEGIN
     RETURN answer;
 END $$;
 
--- R3: a repeated ask sets the deadline anew; one that is fixed does not move (R11).
+-- R3: a repeated ask renews the deadline; a fixed one does not move (R11).
 CREATE OR REPLACE FUNCTION lockkeeper.refresh(
     asked lockkeeper.asked, self lockkeeper.requests, now_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -277,7 +277,7 @@ BEGIN
     END IF;
 END $$;
 
--- R9: gives the request the parts that are asked for.
+-- R9: gives the request the parts of the ask.
 CREATE OR REPLACE FUNCTION lockkeeper.convert(
     asked lockkeeper.asked, id bigint, new_ticket bigint, new_token bigint) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -364,9 +364,9 @@ BEGIN
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
 
--- R13: withdraws a request that stood in line and lies in a cycle, if this ask closes the cycle, or if
--- the cycle came to be unseen and this request is the one to give way. The search is made once more
--- behind the lock of the store's row: of a cycle exactly one request gives way (40_deadlock).
+-- R13: withdraws a waiting request that lies in a cycle, if this ask closes the cycle, or if the
+-- cycle was closed unseen and this request is the one to give way. The search is repeated behind
+-- the lock of the store's row: exactly one request of a cycle gives way (40_deadlock).
 CREATE OR REPLACE FUNCTION lockkeeper.give_way(
     self lockkeeper.requests, closes_cycle boolean, turn lockkeeper.turn)
 RETURNS text[] -- the cycle; NULL: the request stays
@@ -390,7 +390,7 @@ BEGIN
     RETURN found.cycle;
 END $$;
 
--- A request in line that cannot be granted as it stands.
+-- A waiting request that cannot be granted in its present state.
 CREATE OR REPLACE FUNCTION lockkeeper.ask_waiting(
     asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
 RETURNS lockkeeper.answer
@@ -411,7 +411,7 @@ BEGIN
         END IF;
     END IF;
     IF change <> 'same' THEN
-        -- A cycle that is there already has come to be unseen, and is not closed by this ask.
+        -- A cycle that exists before was closed unseen, not by this ask.
         SELECT f.cycle IS NULL INTO closes_cycle
         FROM lockkeeper.find_cycle(self.id, turn.now_us) AS f;
         PERFORM lockkeeper.convert(asked, self.id, CASE WHEN change = 'stronger'
@@ -425,13 +425,14 @@ BEGIN
         turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
-    IF self.held THEN -- R21: what has been told says how this decision has left it
+    IF self.held THEN -- R21: the events written so far tell the present state
         UPDATE lockkeeper.events AS e SET token = self.token
         WHERE e.sequence > told AND e.event = 'converted' AND e.owner = self.owner
           AND e.ticket = self.ticket AND e.token = 0;
     END IF;
     IF change <> 'same' OR NOT self.held THEN
-        -- A grant past a request whose owner its own owner waits for is taken back in any case.
+        -- A grant that overtakes a request whose owner its own owner waits for is undone in any
+        -- case.
         answer.cycle := lockkeeper.give_way(self, closes_cycle OR self.held, turn);
         IF answer.cycle IS NOT NULL THEN
             answer.outcome := 'deadlock';
@@ -441,7 +442,7 @@ BEGIN
     RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
 END $$;
 
--- Whether a request in line can be granted as it stands.
+-- Whether a waiting request can be granted in its present state.
 CREATE OR REPLACE FUNCTION lockkeeper.is_grantable(self lockkeeper.requests, now_us bigint)
 RETURNS boolean
 LANGUAGE sql AS $$
@@ -490,9 +491,9 @@ BEGIN
         answer.in_use := 0;
         RETURN answer;
     END IF;
-    -- A transaction that could not lock all of its roots has left it waiting. Its grant comes first:
-    -- what is asked for now is a conversion of a lease (R9), and the grant of the former parts is
-    -- never answered as one of the parts asked for.
+    -- A transaction that could not lock all of its roots has left it waiting. It is granted first:
+    -- this ask is then a conversion of a lease (R9), and the grant of the former parts is never
+    -- answered as one of the parts of this ask.
     IF NOT self.held AND lockkeeper.is_grantable(self, turn.now_us) THEN
         turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
         SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;

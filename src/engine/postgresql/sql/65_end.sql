@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Renewing and ending: by the owner, by an administrator (R11, R12); values with them (R15).
+-- Renewals, ends by the owner or an administrator (R11, R12), and values (R15).
 
 CREATE OR REPLACE FUNCTION lockkeeper.lost(why text) RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
@@ -81,7 +81,7 @@ BEGIN
     RETURN answer;
 END $$;
 
--- R3: whether this very call has ended that token already, within the last five minutes.
+-- R3: whether the same call has already ended that token within the last five minutes.
 CREATE OR REPLACE FUNCTION lockkeeper.has_ended(
     the_identity bytea, the_token bigint, now_us bigint) RETURNS boolean
 LANGUAGE sql AS
@@ -143,8 +143,8 @@ BEGIN
     RETURN answer;
 END $$;
 
--- All roots of the requests with a part at exactly the path, as far as can be known before they are
--- locked.
+-- All roots of the requests with a part at exactly the path, as far as they are known before they
+-- are locked.
 CREATE OR REPLACE FUNCTION lockkeeper.roots_at(the_path text, the_root text) RETURNS text[]
 LANGUAGE sql AS $$
 SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
@@ -194,13 +194,14 @@ BEGIN
     END LOOP;
     IF broken > 0 THEN
         turn := lockkeeper.settle(turn, touched, NULL, turn.now_us);
-        DELETE FROM lockkeeper.audit AS a -- 65,536 breaks stay on record
+        DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
         WHERE a.id <= (SELECT max(b.id) - 65536 FROM lockkeeper.audit AS b);
     END IF;
     RETURN broken;
 END $$;
 
--- R15: writes or deletes (`the_value` NULL) a value. What a dead holder left in doubt is so before.
+-- R15: writes or deletes (`the_value` NULL) a value, after marking it in doubt if its holder is
+-- dead.
 CREATE OR REPLACE FUNCTION lockkeeper.put(
     the_path text, the_above text[], the_root text, the_owner text, the_token bigint,
     the_value bytea) RETURNS lockkeeper.answer

@@ -2,7 +2,7 @@
 -- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
 -- their claim.
 
--- `the_path` is queue/id. Whether it was added.
+-- `the_path` is queue/id. Returns whether the item was added.
 CREATE OR REPLACE FUNCTION lockkeeper.push(
     the_queue text, the_id text, the_root text, the_value bytea, delay_ms bigint,
     the_needs text[], the_limits integer[], the_counts integer[], the_roots text[])
@@ -48,8 +48,8 @@ DO $do$ BEGIN
         ttl_ms   bigint,
         left_us  bigint,
         value    bytea,
-        look_us  bigint,  -- busy: when something may come free by itself, in so many microseconds
-        has_held boolean  -- busy: there are items, and locks in their way
+        look_us  bigint,  -- busy: microseconds until an item may become free
+        has_held boolean  -- busy: there are items, but locks block them
     );
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
@@ -72,7 +72,7 @@ BEGIN
     RETURN taken;
 END $$;
 
--- R3: the claim that this very ask got already; its deadline is set anew.
+-- R3: the claim that the same ask has already got; renews its deadline.
 CREATE OR REPLACE FUNCTION lockkeeper.take_again(
     the_queue text, the_owner text, the_ask_number bigint, new_ttl_ms bigint, now_us bigint)
 RETURNS lockkeeper.taken
@@ -99,7 +99,7 @@ BEGIN
     RETURN lockkeeper.taken_of(item, claim, false, now_us);
 END $$;
 
--- Whether something at or above the queue, held or in line, is in the way of every item.
+-- Whether a request at or above the queue, held or waiting, blocks every item.
 CREATE OR REPLACE FUNCTION lockkeeper.is_paused(
     the_owner text, the_above text[], now_us bigint) RETURNS boolean
 LANGUAGE sql AS $$
@@ -139,8 +139,8 @@ BEGIN
     RETURN claim;
 END $$;
 
--- The roots of the queue and of what its next items need, in byte order: as far as can be known
--- before they are locked.
+-- The roots of the queue and of the needs of its next items, in byte order, as far as they are
+-- known before they are locked.
 CREATE OR REPLACE FUNCTION lockkeeper.roots_to_take(the_queue text, the_root text) RETURNS text[]
 LANGUAGE sql AS $$
 SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
@@ -151,7 +151,7 @@ FROM (SELECT the_root AS root
             WHERE i.queue = the_queue AND i.state = 'ready'
             ORDER BY i.sequence LIMIT 16) AS n) AS t $$;
 
--- A take that finds nothing: since when it is worth to come again.
+-- The answer to a take that finds nothing: when to try again.
 CREATE OR REPLACE FUNCTION lockkeeper.nothing_to_take(
     the_queue text, why text, saw_items boolean, turn lockkeeper.turn) RETURNS lockkeeper.taken
 LANGUAGE plpgsql AS $$
@@ -314,7 +314,7 @@ BEGIN
     IF NOT self.roots <@ turn.roots THEN
         turn := lockkeeper.widen_turn(turn, self.roots);
     END IF;
-    IF the_token <> 0 OR delay_ms IS NULL THEN -- without a token only for what is counted
+    IF the_token <> 0 OR delay_ms IS NULL THEN -- without a token only for its counters
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us, queue, claims, steals)
         VALUES (self.token, CASE WHEN the_token <> 0 THEN the_identity ELSE '' END, turn.now_us,
             CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);

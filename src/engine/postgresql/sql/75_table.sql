@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Work that lives in a table of the owner's (R17). Nothing of his SQL is run in here: it stands in
--- plain statements of the engine (source.c), around these functions and in their transaction.
+-- Work in a table of the owner's (R17). These functions run none of the owner's SQL: the engine
+-- sends it as statements of its own (source.c), around these functions and in their transaction.
 --
--- Errors of these codes undo such a transaction: LK001, this very call has ended the claim before
+-- Errors of these codes undo such a transaction: LK001, the same call has ended the claim before
 -- (R3); LK002, the claim is lost; LK003, the owner's statement has ended the transaction.
 
 -- ---- the ids of rows, and segments of paths ----
 --
--- What the owner's statements call is PL/pgSQL: SQL functions would be parsed and planned with each of
--- them, each time.
+-- Functions that the owner's statements call are PL/pgSQL: SQL functions would be parsed and
+-- planned with each of the statements, each time.
 
--- An id as the segment of a path, as engine/row_id.h has it. NULL: it cannot be one.
+-- An id as the segment of a path, as in engine/row_id.h. NULL: it cannot be one.
 CREATE OR REPLACE FUNCTION lockkeeper.row_id_encoded(id text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -60,7 +60,7 @@ BEGIN
                 ELSE lockkeeper.row_text_decoded(segment) END;
 END $$;
 
--- The same for ids of other types: what could not be one is NULL, and never an error.
+-- The same for ids of other types. NULL, never an error, if the segment is no such id.
 CREATE OR REPLACE FUNCTION lockkeeper.row_integer(segment text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -102,7 +102,7 @@ AS $$
 SELECT d.id FROM lockkeeper.done_rows AS d WHERE d.queue = the_queue AND d.id > the_id
 ORDER BY d.id LIMIT most $$;
 
--- Pushes the rows of these ids, segments, but for those that are done.
+-- Pushes the rows of these ids (segments), except those that are done.
 CREATE OR REPLACE FUNCTION lockkeeper.announce(
     the_queue text, the_root text, ids text[], OUT pushed bigint, OUT duplicates bigint)
 LANGUAGE plpgsql
@@ -139,7 +139,7 @@ BEGIN
     END IF;
 END $$;
 
--- Forgets marks of rows that do not fit any more.
+-- Removes the marks of rows that no longer match.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_forget(
     the_queue text, ids text[], INOUT forgotten bigint DEFAULT NULL)
 LANGUAGE plpgsql AS $$
@@ -150,8 +150,8 @@ END $$;
 
 -- ---- in a transaction that the engine begins and commits ----
 
--- What let_go() is for the procedures: a decision that was begun then and had to wait commits without
--- waiting for the disk. A second transaction, which the engine sends along, does.
+-- The counterpart of let_go(): a decision that began then and had to wait commits without waiting
+-- for the disk. A second transaction, which the engine sends along, waits for it.
 CREATE OR REPLACE FUNCTION lockkeeper.let_go_soon(begun timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -171,7 +171,7 @@ BEGIN
     END IF;
 END $$;
 
--- Before rows are looked at: items whose claim has perished or whose time has come are ready.
+-- Before rows are read: makes items ready whose claim has perished or whose time has come.
 CREATE OR REPLACE FUNCTION lockkeeper.table_ripen(the_queue text, the_root text) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -210,13 +210,13 @@ DO $do$ BEGIN
     CREATE TYPE lockkeeper.taken_row AS (
         taken       lockkeeper.taken,
         looked      integer, -- busy: candidates
-        portion_end bigint   -- busy: the last item that was looked at; NULL: there was none
+        portion_end bigint   -- busy: the last item that was checked; NULL: none
     );
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
 
--- take(), of these items alone: their rows fit, and are locked by this transaction. An item is known
--- by its number: one that is pushed anew meanwhile has another, and has not been looked at.
+-- take(), of these items only: their rows match, and are locked by this transaction. The number
+-- identifies an item: one that is pushed again meanwhile has another, and has not been checked.
 CREATE OR REPLACE FUNCTION lockkeeper.take_row(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text, behind bigint, most bigint,
@@ -323,7 +323,7 @@ BEGIN
     RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
 END $$;
 
--- Drops ready items: their rows do not fit any more.
+-- Drops ready items whose rows no longer match.
 CREATE OR REPLACE FUNCTION lockkeeper.drop_items(the_root text, numbers bigint[]) RETURNS bigint
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -351,7 +351,7 @@ BEGIN
 END $$;
 
 -- Before the owner's statement: whether there is anything to finish. No lock is held while the
--- statement runs; finish_row() looks again.
+-- statement runs; finish_row() checks again.
 CREATE OR REPLACE FUNCTION lockkeeper.begin_finish(
     the_queue text, the_id text, the_owner text, the_token bigint) RETURNS void
 LANGUAGE plpgsql
@@ -377,10 +377,10 @@ BEGIN
             set_config('lockkeeper.finishes', the_token::text, true);
 END $$;
 
--- Behind it: ends the claim, in the same transaction or not at all. A call that is repeated may find
--- that it has done so already, even just now: then this transaction must not be, lest the
--- statement take effect twice. What has ended the claim is written down with it: by whom, its
--- xmin says. A row that `still_fits` is remembered as done.
+-- After it: ends the claim, in the same transaction or not at all. A repeated call may find that
+-- the first one has ended it, even just now: then this transaction must roll back, or the statement
+-- would take effect twice. The row in `ended` records the end, its xmin the transaction. A row that
+-- `still_fits` is remembered as done.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_row(
     the_queue text, the_id text, the_root text, the_owner text, the_token bigint,
     still_fits boolean) RETURNS void

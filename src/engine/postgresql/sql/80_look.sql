@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Looking: consistent readings, each of one snapshot. What is overdue is left out; lk_tick(), which
--- whoever looks calls before, has let in those whom that lets in.
+-- Queries: each reads one snapshot, without overdue requests. The engine calls lk_tick() before,
+-- which grants the requests that these have blocked.
 
 CREATE OR REPLACE FUNCTION lockkeeper.lk_value(
     the_path text, OUT bytes bytea, OUT in_doubt boolean)
@@ -14,7 +14,7 @@ SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
       AND r.deadline_us <= lockkeeper.now_us())
 FROM lockkeeper."values" AS v WHERE v.path = the_path $$;
 
--- All parts of the requests given.
+-- All parts of these requests.
 CREATE OR REPLACE FUNCTION lockkeeper.rows_of(requests bigint[], the_now_us bigint)
 RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, revoked boolean,
     fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,
@@ -45,7 +45,7 @@ SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
       AND (prefix IS NULL OR r.root = split_part(prefix, '/', 1) OR cardinality(r.roots) > 1)
     ), clock.now_us) AS x $$;
 
--- Requests with a part related to `path`, and those that may be in their way (R20).
+-- Requests with a part related to `path`, and those that may block them (R20).
 CREATE OR REPLACE FUNCTION lockkeeper.lk_show(the_path text)
 RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, revoked boolean,
     fixed boolean, ticket bigint, token bigint, ttl_ms bigint, deadline_us bigint,

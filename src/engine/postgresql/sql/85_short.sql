@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The procedures that the engine calls most, here and in 86_short_work, and their short ways: for
--- what is common, one statement decides and writes, as ask(), release(), take() and finish() would.
--- Whatever is not simple is left to these, who begin anew: then nothing has been done here but a draw
--- that nobody got, and a root that was new written down.
+-- The procedures that the engine calls most, here and in 86_short_work, and their short ways: in
+-- common cases one statement decides and writes, as ask(), release(), take() and finish() would.
+-- Every other case is left to these functions, which start again: the short way has then at most
+-- drawn a number that is not used, and inserted the row of a new root.
 --
 -- Each procedure is one decision, which it commits itself. It begins with a COMMIT, so none can be
--- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is decided
--- at READ COMMITTED, whatever the default is. A transaction that follows another in a procedure is
--- chained to it, or it would have the default again. What is overdue is swept on long ways only: where
--- nobody waits it is in nobody's way.
+-- part of a caller's transaction: CALL lockkeeper.lk_ask(...) inside BEGIN is refused. It is
+-- decided at READ COMMITTED, whatever the default is. A transaction that follows another in a
+-- procedure is chained to it, or it would have the default again. Only long ways sweep overdue
+-- requests: if no request waits, they block nothing.
 --
--- A short ask has its root's lock alone. The others share it with each other: README.md says why
--- they may. They let go of it before they go the long way, since two that wait for each other's
+-- A short ask takes its root's lock exclusively. The other short ways share it: README.md says why
+-- they may. They release it before they go the long way, because two that wait for each other's
 -- share would wait for ever.
 
--- Lets go the locks of the roots without waiting for the disk; a second commit behind it waits, as
--- the server is set up to (synchronous_commit), before anybody hears the answer. So those who decide
--- about one root do not queue for the disk, and share its flushes. For where others are waiting: who
--- has waited himself takes it that they do.
+-- Releases the locks of the roots without waiting for the disk. A second commit after it waits, as
+-- the server is configured (synchronous_commit), before the answer leaves. So decisions about one
+-- root do not queue for the disk, and share its flushes. Called if other transactions wait: one
+-- that has had to wait itself assumes that they do.
 CREATE OR REPLACE PROCEDURE lockkeeper.let_go()
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -46,7 +46,7 @@ DECLARE
     setting text;
     moment_us bigint;
     has_waited boolean := false;
-    is_hurried boolean; -- NULL: it is not decided yet
+    is_hurried boolean; -- NULL: not decided yet
     lanes integer; -- 0: the root's lock alone
     the_path text := paths[1];
     the_root text := roots[1];
@@ -108,7 +108,7 @@ BEGIN
             EXIT WHEN FOUND;
             EXIT WHEN EXISTS (SELECT FROM lockkeeper.roots AS k WHERE k.root = the_root);
             INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, moment_us + ttl_ms * 1000)
-            ON CONFLICT (root) DO NOTHING; -- one whose lane is another may be doing the same
+            ON CONFLICT (root) DO NOTHING; -- a transaction in another lane may be doing the same
         END LOOP;
         EXIT WHEN is_hurried IS NOT NULL OR lanes = 0;
         ROLLBACK AND CHAIN;

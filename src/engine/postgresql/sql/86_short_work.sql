@@ -2,12 +2,12 @@
 -- Claims and their completion (R16), by the short ways that 85_short begins with; those of rows of
 -- the owner's (R17) are in 87_short_table. All share the root's lock, and begin with it.
 --
--- Small statements and not a large one: whoever runs it begins every part of a large plan, used or not.
--- Each table is looked into by one index, whatever the statistics say: no join, no OR; and parts in an
--- order that only the index of their paths has.
+-- Small statements and not a large one, because execution starts every part of a large plan, used
+-- or not. Each table is read by one index, whatever the statistics say: no join, no OR; and parts
+-- in an order that only the index of their paths has.
 
--- There is no item that is ready, or others are taking what there is. Who waits for work is written
--- down by take(), with the root alone; where that has been done just now, it need not be done again.
+-- The answer if no item is ready, or other workers are taking all of them. take() records that a
+-- worker waits, with the root locked exclusively; if that has just been done, it is not done again.
 CREATE OR REPLACE FUNCTION lockkeeper.nothing_shared(queue text, root text, moment_us bigint)
 RETURNS lockkeeper.taken
 LANGUAGE plpgsql AS $$
@@ -34,8 +34,8 @@ BEGIN
     RETURN taken;
 END $$;
 
--- The oldest ready item, or this one (0: there is none), if nothing is in its way. NULL: it is for
--- take(), and nothing has been done. A part that is near may be dead: take() knows.
+-- Claims the oldest ready item, or this one (0: there is none), if nothing blocks it. NULL: left to
+-- take(), and nothing has been done. A part near it may be dead: take() checks that.
 CREATE OR REPLACE FUNCTION lockkeeper.claim_shared(
     queue text, above text[], root text, asker text, ttl_ms bigint, max_attempts integer,
     ask_number bigint, note text, candidate bigint) RETURNS lockkeeper.taken
@@ -61,7 +61,7 @@ BEGIN
     WHERE k.root = root AND k.due_us > moment_us
       AND lockkeeper.is_awake() AND NOT m.is_bounded
       AND m.events_max = 0 AND m.watched_until_us <= moment_us
-      AND (SELECT true FROM lockkeeper.requests AS o WHERE o.owner = asker -- R3: this very claim?
+      AND (SELECT true FROM lockkeeper.requests AS o WHERE o.owner = asker -- R3: the same claim?
            LIMIT 1) IS NULL
       AND (SELECT true FROM lockkeeper.items AS i
            WHERE i.queue = queue AND i.state = 'delayed' AND i.due_us <= moment_us
@@ -131,7 +131,7 @@ BEGIN
     RETURN taken;
 END $$;
 
--- Ends a claim that is still held, and removes its item. NULL: it is for finish(), and nothing has
+-- Ends a claim that is still held, and removes its item. NULL: left to finish(), and nothing has
 -- been done; else the token.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_shared(
     queue text, id text, root text, asker text, identity bytea, the_token bigint) RETURNS bigint
@@ -166,7 +166,7 @@ BEGIN
     RETURN ended;
 END $$;
 
--- Whether there is anything that may have to be worked on, now or later.
+-- Whether the queue has an item to be done now or later.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_has_items(the_queue text) RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off

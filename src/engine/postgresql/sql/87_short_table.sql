@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Work in tables of the owner's (R17) by the short ways of 86_short_work: inside transactions of the
--- engine's, and so without a way back. Who finds that a decision is not simple says so, and the
--- engine begins anew with 75_table: by a NULL, or, behind the owner's statement, by the error LK004.
+-- Work in tables of the owner's (R17) by the short ways of 86_short_work: inside transactions of
+-- the engine's, which cannot fall back to a long way. If a decision is not simple, the function
+-- returns NULL or, after the owner's statement, raises the error LK004, and the engine starts again
+-- with 75_table.
 --
--- Here, too, the owner's SQL comes before the root: next_item() names a row, his condition looks at
--- it and locks it, and only then the root's lock is waited for.
+-- Here, too, the owner's SQL runs before the root is locked: next_item() names a row, the owner's
+-- condition checks and locks it, and only then does the transaction wait for the root's lock.
 
--- announce(), into a queue that is there. NULL: it is not simple. Finders insert in the order of the
--- ids, so that none of them waits for another that waits for him.
+-- announce(), into a queue that exists. NULL: it is not simple. Finders insert in the order of the
+-- ids, so that they cannot wait for each other in a circle.
 CREATE OR REPLACE FUNCTION lockkeeper.announce_shared(
     the_queue text, the_root text, ids text[], OUT pushed bigint, OUT duplicates bigint)
 LANGUAGE plpgsql AS $$
@@ -29,7 +30,7 @@ BEGIN
     END IF;
     PERFORM FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue;
     IF NOT FOUND THEN
-        RETURN; -- a new queue has the root alone
+        RETURN; -- a new queue needs the root's lock exclusively
     END IF;
     WITH wanted AS (
         SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
@@ -47,8 +48,8 @@ BEGIN
         RETURNING i.number
     )
     SELECT (SELECT count(*) FROM wanted), array_agg(a.number) INTO wanted, added FROM added AS a;
-    -- What somebody was just finishing as it was looked for is marked by now: its old item was in
-    -- the way of the new one until then.
+    -- A row that was being finished while it was found is marked by now: until then the insert
+    -- waited for its old item.
     WITH gone AS (
         DELETE FROM lockkeeper.items AS i USING lockkeeper.done_rows AS d
         WHERE i.number = ANY (added) AND d.queue = the_queue AND d.id = i.id
@@ -96,8 +97,9 @@ BEGIN
     END IF;
 END $$;
 
--- The oldest ready item that nobody else is taking, in one row; of NULLs, where there is none. Who
--- names one has it for himself until his transaction ends: nobody waits for that, others go on.
+-- The oldest ready item that no other transaction is taking, in one row; NULLs if there is none.
+-- The item is reserved until this transaction ends: the others do not wait for it, but take the
+-- next.
 CREATE OR REPLACE FUNCTION lockkeeper.next_item(
     the_queue text, OUT number bigint, OUT id text)
 LANGUAGE plpgsql
@@ -112,7 +114,7 @@ BEGIN
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(
             hashtextextended('lockkeeper/' || next_item.number, 5));
-        PERFORM FROM lockkeeper.items AS i -- whoever had it may have claimed it just now
+        PERFORM FROM lockkeeper.items AS i -- another transaction may just have claimed it
         WHERE i.number = next_item.number AND i.state = 'ready';
         IF FOUND THEN
             RETURN;
@@ -122,8 +124,9 @@ BEGIN
     id := NULL;
 END $$;
 
--- Claims that item, whose row fits and is locked, or finds that there is none. NULL as its outcome:
--- it was not simple, and nothing was done; `looked` is 0 then if the item's row does not fit.
+-- Claims that item, whose row matches and is locked, or finds that there is none. If the outcome is
+-- NULL, it was not simple, and nothing was done; `looked` is then 0 if the item's row does not
+-- match.
 CREATE OR REPLACE FUNCTION lockkeeper.take_row_shared(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text, candidate bigint, fits boolean)
@@ -146,8 +149,8 @@ BEGIN
     RETURN result;
 END $$;
 
--- Before the owner's statement, as begin_finish(). Where it is known now that the end will not be
--- simple, the statement need not run.
+-- Before the owner's statement, as begin_finish(). If the end will not be simple, the statement
+-- does not run at all.
 CREATE OR REPLACE FUNCTION lockkeeper.begin_finish_shared(
     the_queue text, the_id text, the_root text, the_owner text, the_token bigint) RETURNS void
 LANGUAGE plpgsql
@@ -177,7 +180,7 @@ BEGIN
         || set_config('lockkeeper.finishes', the_token::text, true);
 END $$;
 
--- Behind it, as finish_row(). What this very call did before, or does just now, is for finish_row().
+-- After it, as finish_row(), which handles a repeated call.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_row_shared(
     the_queue text, the_id text, the_root text, the_owner text, the_token bigint,
     still_fits boolean) RETURNS void
@@ -202,7 +205,7 @@ BEGIN
     END IF;
 END $$;
 
--- The end of one claim, and the next one where that is simple.
+-- Ends one claim, and makes the next one if that is simple.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_and_take_row(
     the_queue text, the_id text, the_root text, the_owner text, the_token bigint,
     still_fits boolean, the_above text[], the_ttl_ms bigint, the_max_attempts integer,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The other procedures that the engine calls; see 85_short and 86_short_work.
 
--- R11. `token` 0: not named; `ttl_ms` 0: the former.
+-- R11. `token` 0: not named; `ttl_ms` 0: as before.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_renew(
     asker text, paths text[], sorted_paths text, roots text[], the_token bigint, ttl_ms bigint,
     INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL,
@@ -25,7 +25,7 @@ BEGIN
     END IF;
 END $$;
 
--- R12. `asker` empty: anybody's.
+-- R12. `asker` empty: of any owner.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_break(
     path text, root text, asker text, at_once boolean, by text, why text,
     INOUT broken bigint DEFAULT NULL)
@@ -99,7 +99,8 @@ BEGIN
     END IF;
 END $$;
 
--- R11: what is overdue below a root (NULL: anywhere) takes effect. Writes nothing where nothing is.
+-- R11: overdue deadlines below a root (NULL: anywhere) take effect. Writes nothing if there is
+-- none.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_tick(the_root text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -121,7 +122,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Sweeps requests below a root whose end means nothing to anybody, the oldest first: how many.
+-- Sweeps dead requests below a root whose end has no consequence, the oldest first. Returns how
+-- many.
 CREATE OR REPLACE FUNCTION lockkeeper.sweep_dead(the_root text, few integer, now_us bigint)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -150,7 +152,7 @@ BEGIN
     RETURN swept;
 END $$;
 
--- Forgets ended tokens that are old (R3), and counts what was counted with them (R16).
+-- Removes old ended tokens (R3), and adds their counters to those of the queues (R16).
 CREATE OR REPLACE FUNCTION lockkeeper.sweep_ended(few integer, now_us bigint) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -172,9 +174,8 @@ BEGIN
     FROM counted AS c WHERE q.path = c.queue;
 END $$;
 
--- Sweeping: whoever comes by does a little of it now and then, after his own call: two for each of
--- the calls since, so that it ends, and nobody notices. Out of everybody's way: what is locked is
--- skipped.
+-- Sweeping: every Nth call sweeps a little after its own answer, two rows for each call since, so
+-- that it keeps up. It skips what is locked.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_sweep()
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -196,9 +197,9 @@ BEGIN
        AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0)) THEN
         swept := lockkeeper.sweep_dead(due, few, now_us);
     END IF;
-    COMMIT AND CHAIN; -- and the share of the lock with it
+    COMMIT AND CHAIN; -- and releases the share of the lock
     SET LOCAL synchronous_commit = off;
-    IF due IS NOT NULL AND swept < few -- what is left means something to somebody
+    IF due IS NOT NULL AND swept < few -- the rest has consequences
        AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
         turn := lockkeeper.perish(turn, 16);
@@ -208,12 +209,12 @@ BEGIN
     PERFORM lockkeeper.sweep_ended(few, now_us);
     COMMIT AND CHAIN;
     SET LOCAL synchronous_commit = off;
-    DELETE FROM lockkeeper.events AS e -- nobody has watched for five minutes
+    DELETE FROM lockkeeper.events AS e -- not watched for five minutes
     WHERE e.sequence IN (
         SELECT o.sequence FROM lockkeeper.meta AS m CROSS JOIN lockkeeper.events AS o
         WHERE m.events_max = 0 AND m.watched_until_us < now_us - 300000000
         ORDER BY o.sequence LIMIT 128 FOR UPDATE OF o SKIP LOCKED);
-    FOR due IN -- a root that nobody uses is forgotten
+    FOR due IN -- removes unused roots
         SELECT r.root FROM lockkeeper.roots AS r
         WHERE r.due_us = 9223372036854775807 AND r.awaited_us < now_us - 60000000 LIMIT 16
     LOOP

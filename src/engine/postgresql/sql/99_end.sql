@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The end of what 10_tables begins.
 
--- What a step has added is for those who may use the requests. What has rights of its own stays.
+-- Grants the tables that a step has added to the roles that may use `requests`, unless they have
+-- rights of their own.
 DO $do$
 DECLARE
     new record;

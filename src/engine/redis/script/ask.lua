@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The ask: a new request (R7, R8, R10, R13) or one that is there already (R3, R9); src/model/ask.c.
+-- The ask: a new request (R7, R8, R10, R13) or one that exists already (R3, R9); src/model/ask.c.
 
 local TRY, WAIT = 0, 2
 
@@ -35,11 +35,11 @@ local function reply(outcome, text, r)
         r and r.id or 0, 0, false, {}, {}}
 end
 
-local function refuse(ask, outcome, r, claim)
+local function refuse(ask, outcome, r, probe)
     local answer = reply(outcome, nil, r)
     answer[9] = units_in_use(ask)
     if ask.blockers_max > 0 or outcome == WAITING then
-        local count, named, due = L.explain(claim, ask.blockers_max)
+        local count, named, due = L.explain(probe, ask.blockers_max)
         answer[10] = ask.blockers_max > 0 and count or 0
         answer[12], answer[14] = due, named
     end
@@ -48,7 +48,7 @@ end
 
 local function state(ask, r)
     if not r.held then
-        return refuse(ask, ask.style == TRY and BUSY or WAITING, r, L.claim_of(r))
+        return refuse(ask, ask.style == TRY and BUSY or WAITING, r, L.probe_of(r))
     end
     local answer = reply(GRANTED, nil, r)
     answer[9] = units_in_use(ask)
@@ -71,7 +71,7 @@ end
 -- ---- deadlines ----
 
 -- Sets ttl and fixedness of a request that is asked for; returns the deadline.
-local function promise(ask, r)
+local function set_ttl(ask, r)
     r.attended = ask.style == WAIT
     r.graced = false
     r.dirty = true
@@ -84,7 +84,7 @@ local function promise(ask, r)
     return now + r.ttl * 1000
 end
 
--- R15: the value that is wanted is that of the path named first, which is the first part then.
+-- R15: the wanted value is that of the path named first. Makes that the first part.
 local function want_value(ask, r)
     local part, at = L.part_at(r, ask.parts[1].path)
     L.want_value(r)
@@ -101,7 +101,7 @@ local function refresh(ask, r)
     if r.fixed then
         r.attended = ask.style == WAIT
     else
-        L.set_deadline(r, promise(ask, r))
+        L.set_deadline(r, set_ttl(ask, r))
     end
     if ask.note then
         r.note = ask.note
@@ -116,18 +116,18 @@ end
 -- ---- a new request ----
 
 local function ask_new(ask, identity)
-    local claim = {owner = ask.owner, ticket = NEWEST, parts = ask.parts}
-    local granted = not L.judge(claim)
+    local probe = {owner = ask.owner, ticket = NEWEST, parts = ask.parts}
+    local granted = not L.check(probe)
     if not granted and ask.style == TRY then
-        return refuse(ask, BUSY, nil, claim)
+        return refuse(ask, BUSY, nil, probe)
     end
     local roots = ask.roots
     local ticket = L.next_draw(roots)
     local r = {identity = identity, owner = ask.owner, ticket = ticket,
         token = granted and ticket or 0, note = ask.note or '', id = ticket,
         channel = granted and '' or channel, parts = ask.parts, roots = roots, wants = ask.wants}
-    L.enter(r, granted, promise(ask, r))
-    if L.has_company(r) then
+    L.enter(r, granted, set_ttl(ask, r))
+    if L.has_other_requests(r) then
         local cycle = L.find_cycle(r)
         if cycle then
             L.leave(r)
@@ -135,17 +135,17 @@ local function ask_new(ask, identity)
         end
     end
     L.keep_draw(roots, ticket)
-    if granted and L.has_company(r) then
+    if granted and L.has_other_requests(r) then
         L.note_moment(roots, now)
-        L.settle({}, r.owner, now) -- R8: it may cover what its owner waits for
+        L.grant_waiters({}, r.owner, now) -- R8: it may cover what its owner waits for
     end
     local answer = state(ask, r)
     answer[4] = answer[4] + 1
     return answer
 end
 
--- Whether its owner may have other live requests that this call can see.
-function L.has_company(r)
+-- Whether the owner may have other live requests that this call can see.
+function L.has_other_requests(r)
     for _, R in ipairs(r.roots) do
         if L.live_of(R, r.owner) > 1 then
             return true
@@ -154,7 +154,7 @@ function L.has_company(r)
     return alone and call('EXISTS', L.waits_key(r.owner)) == 1
 end
 
--- ---- a request that is there ----
+-- ---- a request that exists ----
 
 local function is_stronger(present, asked)
     return present.units ~= 0 and (asked.units == 0 or asked.units > present.units)
@@ -192,10 +192,10 @@ local function convert(r, parts, ticket, token)
 end
 
 local function strengthen_held(ask, r)
-    local claim = {owner = r.owner, ticket = PASSES, self = r, parts = ask.parts}
-    if L.judge(claim) then
+    local probe = {owner = r.owner, ticket = PASSES, self = r, parts = ask.parts}
+    if L.check(probe) then
         refresh(ask, r)
-        return refuse(ask, BUSY, r, claim)
+        return refuse(ask, BUSY, r, probe)
     end
     local former_token = r.token
     local token = L.next_draw(r.roots)
@@ -207,7 +207,7 @@ local function strengthen_held(ask, r)
     end
     L.keep_draw(r.roots, token)
     refresh(ask, r)
-    L.settle(r.parts, r.owner, now)
+    L.grant_waiters(r.parts, r.owner, now)
     return state(ask, r)
 end
 
@@ -217,18 +217,18 @@ local function ask_held(ask, r, change)
     end
     if change == 'weaker' then
         convert(r, ask.parts, r.ticket, r.token)
-        L.tell_workers(r)
+        L.notify_workers(r)
     end
     refresh(ask, r)
     if change == 'weaker' then
-        L.settle(r.parts, r.owner, now)
+        L.grant_waiters(r.parts, r.owner, now)
     end
     return state(ask, r)
 end
 
 local function ask_waiting(ask, r, change)
     if change == 'stronger' and ask.style == TRY
-        and L.judge({owner = r.owner, ticket = NEWEST, self = r, parts = ask.parts}) then
+        and L.check({owner = r.owner, ticket = NEWEST, self = r, parts = ask.parts}) then
         change = 'none'
     end
     if change ~= 'none' then
@@ -236,12 +236,12 @@ local function ask_waiting(ask, r, change)
     end
     refresh(ask, r)
     if change ~= 'none' then
-        L.settle(r.parts, r.owner, now)
+        L.grant_waiters(r.parts, r.owner, now)
     end
-    local cycle = (change ~= 'none' or L.has_company(r)) and L.find_cycle(r)
+    local cycle = (change ~= 'none' or L.has_other_requests(r)) and L.find_cycle(r)
     if cycle then
         L.leave(r)
-        L.settle(r.parts, nil, now)
+        L.grant_waiters(r.parts, nil, now)
         return deadlocked(cycle, r)
     end
     return state(ask, r)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is in the way of a claim (R13, R20): the walks of check.lua, but to the end. visit() gets
--- owner, ticket, identity, path, held; when it returns true the walk ends, and has returned true.
+-- The requests that block a probe (R13, R20): the walks of check.lua, but to the end. visit() gets
+-- owner, ticket, identity, path, held. When it returns true, the walk ends and returns true.
 
 local function is_alive(R, identity)
     local r = L.request(R, identity)
@@ -18,29 +18,29 @@ local function walk_held(R, kind, path, below, visit)
     return L.each_at(R, kind, path, seen)
 end
 
--- `memory` keeps how far a search has looked into a line.
-local function walk_line(R, kind, path, claim, memory, visit)
-    local place = memory and R.name .. '\0' .. kind .. path
+-- `memory` keeps how far a search has read each list of waiting requests.
+local function walk_queue(R, kind, path, probe, memory, visit)
+    local list = memory and R.name .. '\0' .. kind .. path
     local from = '[' .. kind .. path .. '\0'
-    if memory and memory[place] then
-        from = '(' .. memory[place]
+    if memory and memory[list] then
+        from = '(' .. memory[list]
     end
     return L.each(R, from, '(' .. kind .. path .. '\1', function(member)
         local owner, ticket, identity = read_waiting(member)
-        if ticket >= claim.ticket then
+        if ticket >= probe.ticket then
             return true
         end
         if memory then
-            memory[place] = member
+            memory[list] = member
         end
         return visit(owner, ticket, identity, path, false)
     end)
 end
 
--- The same, telling whether visit() ended it, and not a ticket.
-local function walk_ahead(R, kind, path, claim, memory, visit)
+-- The same, but returns whether visit() ended the walk, not a ticket.
+local function walk_ahead(R, kind, path, probe, memory, visit)
     local is_ended = false
-    walk_line(R, kind, path, claim, memory, function(...)
+    walk_queue(R, kind, path, probe, memory, function(...)
         is_ended = visit(...)
         return is_ended
     end)
@@ -57,7 +57,7 @@ local function is_known(memory, what)
 end
 
 -- R7a and R7b for one part.
-function L.walk_conflicts(claim, part, memory, visit)
+function L.walk_conflicts(probe, part, memory, visit)
     local R, exclusive = part.root, part.units == 0
     for i, path in ipairs(part.chain) do
         local node = L.node(R, path)
@@ -71,24 +71,24 @@ function L.walk_conflicts(claim, part, memory, visit)
             return true
         end
         x, s = below and node.behind_x or node.wait_x, below and node.behind_s or node.wait_s
-        if x > 0 and walk_ahead(R, below and 'c' or 'a', path, claim, memory, visit)
+        if x > 0 and walk_ahead(R, below and 'c' or 'a', path, probe, memory, visit)
             or exclusive and s > 0
-            and walk_ahead(R, below and 'd' or 'b', path, claim, memory, visit) then
+            and walk_ahead(R, below and 'd' or 'b', path, probe, memory, visit) then
             return true
         end
     end
     return false
 end
 
--- R7c for one part: all that count at its path, the claim's own request left out.
-function L.walk_counting(claim, part, visit)
+-- R7c for one part: every request that counts at its path, except the probe's own.
+function L.walk_counting(probe, part, visit)
     local R, path = part.root, part.path
-    local self = claim.self and claim.self.identity
+    local self = probe.self and probe.self.identity
     local function seen(owner, ticket, identity, at, held)
         return identity ~= self and visit(owner, ticket, identity, at, held)
     end
     return walk_held(R, 'S', path, false, seen)
-        or walk_ahead(R, 'b', path, claim, nil, seen)
+        or walk_ahead(R, 'b', path, probe, nil, seen)
 end
 
 -- ---- explanations ----
@@ -108,16 +108,17 @@ local function conflicting_path(r, part)
     return part.path
 end
 
--- An explanation walks so far, and all those of one call together: the server is there for others,
--- too. Where more are in the way, `position` is a lower bound, and those named are among them.
+-- Bounds of one explanation, and of all explanations of one call, so that the server is soon free
+-- for other clients. With more blockers than that, `position` is a lower bound, and those named are
+-- some of them.
 local EXPLAINED_MAX, EXPLAINED_IN_ALL_MAX, EXPLAINED_MIN = 1024, 20000, 32
 local steps_left = EXPLAINED_IN_ALL_MAX
 
--- Those in the way, each once, in the order in which the walks meet them, up to `max`.
-local function collect(claim, max)
+-- Up to `max` blockers, each once, in the order in which the walks find them.
+local function collect(probe, max)
     local found, seen = {}, {}
-    local is_covered = L.is_covered(claim)
-    for _, part in ipairs(claim.parts) do
+    local is_covered = L.is_covered(probe)
+    for _, part in ipairs(probe.parts) do
         local R = part.root
         local counts = false
         local function note(owner, ticket, identity, path, held)
@@ -129,24 +130,24 @@ local function collect(claim, max)
             return #found >= max
         end
         if not is_covered then
-            L.walk_conflicts(claim, part, nil, function(owner, ...)
-                return owner ~= claim.owner and note(owner, ...)
+            L.walk_conflicts(probe, part, nil, function(owner, ...)
+                return owner ~= probe.owner and note(owner, ...)
             end)
         end
-        if #found < max and not L.fits(claim, part) then
+        if #found < max and not L.fits(probe, part) then
             counts = true
-            L.walk_counting(claim, part, note)
+            L.walk_counting(probe, part, note)
         end
     end
     steps_left = steps_left - #found
     return found
 end
 
--- R20: how many are in the way, the first `max` of them (holders first, then by ticket), and the
--- earliest of their deadlines among those named.
-function L.explain(claim, max)
+-- R20: the number of blockers, the first `max` of them (holders first, then by ticket), and the
+-- earliest deadline among those named.
+function L.explain(probe, max)
     local named, due = {}, NEVER
-    local found = collect(claim, max == 0 and EXPLAINED_MIN
+    local found = collect(probe, max == 0 and EXPLAINED_MIN
         or math.max(EXPLAINED_MIN, math.min(EXPLAINED_MAX, steps_left)))
     table.sort(found, function(a, b)
         if a.held ~= b.held then
@@ -155,14 +156,14 @@ function L.explain(claim, max)
         return a.ticket < b.ticket
     end)
     for i = 1, math.min(#found, math.max(max, 8)) do
-        local obstacle = found[i]
-        local r = L.request(obstacle.root, obstacle.identity)
+        local blocker = found[i]
+        local r = L.request(blocker.root, blocker.identity)
         if r then
             due = math.min(due, r.deadline)
         end
         if r and i <= max then
-            local part = obstacle.part
-            named[#named + 1] = obstacle.counts and part.path or conflicting_path(r, part)
+            local part = blocker.part
+            named[#named + 1] = blocker.counts and part.path or conflicting_path(r, part)
             named[#named + 1] = r.owner
             named[#named + 1] = r.note
             named[#named + 1] = r.ticket

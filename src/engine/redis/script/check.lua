@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Judging (R6-R8). A claim is what a request wants, put as a question: {owner, ticket, parts, and
--- self (the request itself, if it is there), is_item (R16: R8 does not apply)}.
+-- The grant check (R6-R8). A probe is what a request wants: {owner, ticket, parts, self (the
+-- request itself, if it exists), is_item (R16: R8 does not apply)}.
 
-function L.claim_of(r)
+function L.probe_of(r)
     return {owner = r.owner, ticket = r.ticket, self = r, parts = r.parts, is_item = false}
 end
 
@@ -38,47 +38,47 @@ local function is_held_at(part, path, owner)
     return held > 0
 end
 
--- R7b in one line.
-local function is_ahead_in(part, kind, path, count, claim)
+-- R7b in one list of waiting requests.
+local function is_ahead_in(part, kind, path, count, probe)
     local found = false
     if count == 0 then
         return false
     end
     L.each_at(part.root, kind, path, function(member)
         local owner, ticket = read_waiting(member)
-        if ticket >= claim.ticket then
+        if ticket >= probe.ticket then
             return true
         end
-        found = owner ~= claim.owner
+        found = owner ~= probe.owner
         return found
     end)
     return found
 end
 
-local function is_held_against(part, claim)
-    if is_held_below(part, claim.owner) then
+local function is_held_against(part, probe)
+    if is_held_below(part, probe.owner) then
         return true
     end
     for i = 2, #part.chain do
-        if is_held_at(part, part.chain[i], claim.owner) then
+        if is_held_at(part, part.chain[i], probe.owner) then
             return true
         end
     end
     return false
 end
 
-local function is_ahead_of(part, claim)
+local function is_ahead_of(part, probe)
     local exclusive = part.units == 0
     local here = L.node(part.root, part.path)
-    if is_ahead_in(part, 'c', part.path, here.behind_x, claim)
-        or exclusive and is_ahead_in(part, 'd', part.path, here.behind_s, claim) then
+    if is_ahead_in(part, 'c', part.path, here.behind_x, probe)
+        or exclusive and is_ahead_in(part, 'd', part.path, here.behind_s, probe) then
         return true
     end
     for i = 2, #part.chain do
         local path = part.chain[i]
         local node = L.node(part.root, path)
-        if is_ahead_in(part, 'a', path, node.wait_x, claim)
-            or exclusive and is_ahead_in(part, 'b', path, node.wait_s, claim) then
+        if is_ahead_in(part, 'a', path, node.wait_x, probe)
+            or exclusive and is_ahead_in(part, 'b', path, node.wait_s, probe) then
             return true
         end
     end
@@ -95,8 +95,8 @@ function L.part_at(r, path)
     end
 end
 
--- The units of those who wait at the path with smaller tickets. In a pass (grant.lua), where
--- tickets are asked for in their order, the sum goes on from the last one.
+-- The units of the requests that wait at the path with smaller tickets. A pass (grant.lua) calls it
+-- in the order of the tickets, so each sum continues from the one before.
 local function units_ahead(R, path, ticket)
     local node = L.node(R, path)
     if ticket == NEWEST or node.wait_units == 0 then
@@ -121,7 +121,7 @@ local function units_ahead(R, path, ticket)
     return sum.units
 end
 
--- Somebody leaves a line in front of where a sum of the pass has come to.
+-- Corrects the sums of the pass: a request leaves the queue, which a sum may have counted.
 function L.correct_sums(r)
     for _, part in ipairs(r.parts) do
         local sum = L.sums[part.root.name .. '\0' .. part.path]
@@ -131,46 +131,46 @@ function L.correct_sums(r)
     end
 end
 
--- R7c: what counts at the part's path, the request itself left out.
-function L.units_taken(claim, part)
+-- R7c: the units that count at the part's path, without those of the request itself.
+function L.units_taken(probe, part)
     local taken = L.node(part.root, part.path).units
-    local self = claim.self
-    if claim.ticket ~= PASSES then
-        taken = taken + units_ahead(part.root, part.path, claim.ticket)
+    local self = probe.self
+    if probe.ticket ~= PASSES then
+        taken = taken + units_ahead(part.root, part.path, probe.ticket)
     end
-    if self and (self.held or claim.ticket == NEWEST) then
+    if self and (self.held or probe.ticket == NEWEST) then
         taken = taken - L.part_at(self, part.path).units
     end
     return taken
 end
 
-function L.fits(claim, part)
-    return part.limit == 0 or L.units_taken(claim, part) + part.units <= part.limit
+function L.fits(probe, part)
+    return part.limit == 0 or L.units_taken(probe, part) + part.units <= part.limit
 end
 
 -- ---- re-entrance ----
 
-local function covers(R, identity, claim)
+local function covers(R, identity, probe)
     local r = L.request(R, identity)
-    return r and r ~= claim.self and not r.revoked and not r.claim and r
+    return r and r ~= probe.self and not r.revoked and not r.claim and r
 end
 
 -- R8 for one part.
-local function is_part_covered(part, claim)
+local function is_part_covered(part, probe)
     local R = part.root
     local is_reader = part.units ~= 0 and part.limit == 0
     for _, path in ipairs(part.chain) do
         local node = L.node(R, path)
-        if node.held_x > 0 and L.each_own(R, 'X', path, claim.owner, function(member)
+        if node.held_x > 0 and L.each_own(R, 'X', path, probe.owner, function(member)
                 local _, _, identity = read_held(member)
-                return covers(R, identity, claim)
+                return covers(R, identity, probe)
             end) then
             return true
         end
-        if is_reader and node.held_s > 0 and L.each_own(R, 'S', path, claim.owner,
+        if is_reader and node.held_s > 0 and L.each_own(R, 'S', path, probe.owner,
             function(member)
                 local _, _, identity = read_held(member)
-                local r = covers(R, identity, claim)
+                local r = covers(R, identity, probe)
                 return r and L.part_at(r, path).limit == 0
             end) then
             return true
@@ -179,35 +179,35 @@ local function is_part_covered(part, claim)
     return false
 end
 
-function L.is_covered(claim)
-    if claim.is_item then
+function L.is_covered(probe)
+    if probe.is_item then
         return false
     end
-    for _, part in ipairs(claim.parts) do
-        if L.live_of(part.root, claim.owner) == 0 or not is_part_covered(part, claim) then
+    for _, part in ipairs(probe.parts) do
+        if L.live_of(part.root, probe.owner) == 0 or not is_part_covered(part, probe) then
             return false
         end
     end
     return true
 end
 
--- R7 and R8: nil when it can be granted; else what stands against it, and at which part.
-function L.judge(claim)
+-- R7 and R8: nil if the probe can be granted; else the reason against it, and its part.
+function L.check(probe)
     local verdict, at
-    for _, part in ipairs(claim.parts) do
+    for _, part in ipairs(probe.parts) do
         L.fetch(part.root, part.chain)
         if not verdict then
             at = part
-            verdict = is_held_against(part, claim) and 'held'
-                or is_ahead_of(part, claim) and 'ahead' or nil
+            verdict = is_held_against(part, probe) and 'held'
+                or is_ahead_of(part, probe) and 'ahead' or nil
         end
     end
-    if verdict and L.is_covered(claim) then
-        verdict = nil -- R8: ahead of anybody waiting
+    if verdict and L.is_covered(probe) then
+        verdict = nil -- R8: ahead of all waiting requests
     end
     if not verdict then
-        for _, part in ipairs(claim.parts) do
-            if not L.fits(claim, part) then
+        for _, part in ipairs(probe.parts) do
+            if not L.fits(probe, part) then
                 return 'limit', part
             end
         end

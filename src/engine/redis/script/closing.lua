@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The closing of the script: what was asked for, and the writing back. Requests under roots that were
--- loaded on the way (those of waiting batches, of needs) may be overdue, too: they perish at the end,
--- and the grants that follow take place.
+-- The end of the script: runs the operation and writes the changes back. Requests under roots that
+-- the operation has loaded (for waiting batches, for needs) may be overdue, too: they perish then,
+-- and what they blocked is granted.
 if operation == 'release' or operation == 'renew' or operation == 'finish'
     or operation == 'break' then
-    call('HDEL', H, '') -- where memory is full, what follows such a write may pass
+    call('HDEL', H, '') -- after such a write, a script may write even where memory is full
 end
 local is_done, answer = pcall(function()
     local answer = L.operations[operation]()
@@ -13,7 +13,7 @@ local is_done, answer = pcall(function()
     return answer or {AGAIN, now}
 end)
 if not is_done then
-    L.take_back()
+    L.roll_back()
     error(answer, 0)
 end
 return answer

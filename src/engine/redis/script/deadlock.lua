@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deadlocks (R13): a search over the graph of owners, breadth first, from the asker back to the
--- asker. An edge leads from A to B where a request of B must end before a waiting one of A can be
--- granted. On one server the search goes from root to root; in a cluster it stays in the slot.
+-- Deadlocks (R13): a breadth-first search for a path from the asker back to the asker, in the graph
+-- of owners. An edge leads from A to B if a request of B must end before a waiting one of A can be
+-- granted. On one server the search crosses roots; in a cluster it stays in the slot.
 
 -- The waiting requests of an owner that live at this moment, in the order of their tickets.
 function L.waiting_of(owner, moment)
@@ -32,9 +32,10 @@ function L.waiting_of(owner, moment)
     return found
 end
 
--- Whether who is met in front of a waiting part need not be followed: this is all that he asks for,
--- a single path here (or below, where all that is below is in the part's way), so that whatever is
--- in his way is in the part's way, too. A long line then costs a look at each, not a search from each.
+-- Whether the search need not follow a request that waits ahead of a part. This is so if it is the
+-- only live request of its owner, and of one path: the part's own (or one below it, if the part
+-- conflicts with all below it). Then everything that blocks it blocks the part, too. So a long wait
+-- queue costs one check for each entry, not one search.
 local function is_led_by(part, owner, identity)
     local path = identity:sub(#owner + 2)
     if path ~= part.path and (part.units ~= 0 or path:sub(1, #part.path + 1) ~= part.path .. '/'
@@ -53,16 +54,16 @@ local function most_units(R, path)
     return 1 + math.max(node.units - node.held_s, node.wait_units - node.wait_s)
 end
 
--- Follows every edge that starts at this waiting request, with go(owner, identity); true: found.
--- `memory`: none for the asker, of whose own requests the others may be waiting.
+-- Calls go(owner, identity) for every edge that starts at this waiting request; true: found.
+-- `memory` is nil for the asker, because other owners may wait for its own requests.
 local function expand(r, memory, go)
-    local claim = L.claim_of(r)
-    local is_covered = L.is_covered(claim) -- R8: only limits are in its way
+    local probe = L.probe_of(r)
+    local is_covered = L.is_covered(probe) -- R8: only limits are in its way
     for _, part in ipairs(r.parts) do
         local R = part.root
         L.fetch(R, part.chain)
         local leads = not is_covered and (memory or L.live_of(R, r.owner) == 1)
-        if not is_covered and L.walk_conflicts(claim, part, memory,
+        if not is_covered and L.walk_conflicts(probe, part, memory,
             function(owner, ticket, identity, path, held)
                 return owner ~= r.owner
                     and not (leads and not held and part.units == 0
@@ -72,7 +73,7 @@ local function expand(r, memory, go)
             return true
         end
         local room = part.limit - part.units
-        if part.limit ~= 0 and room < most_units(R, part.path) and L.walk_counting(claim, part,
+        if part.limit ~= 0 and room < most_units(R, part.path) and L.walk_counting(probe, part,
             function(owner, ticket, identity, path, held)
                 local other = is_alive(R, identity)
                 local its = other and L.part_at(other, path)
@@ -109,7 +110,7 @@ local function search(r)
         current = queue[at]
         local requests = at == 1 and starts or L.waiting_of(current, now)
         for _, waiting in ipairs(requests) do
-            -- What walks of the asker leave out, its own, is just what the others look for.
+            -- Walks of the asker skip its own requests, which the other searches have to find.
             if expand(waiting, at > 1 and memory or nil, go) then
                 local cycle = {}
                 while current ~= asker do
@@ -125,8 +126,9 @@ local function search(r)
     return nil
 end
 
--- Whether the request, waiting or just granted, closes a cycle; the owners, the asker first. In a
--- cluster the search may come by roots that nobody knew of when it passed over somebody.
+-- The owners of the cycle that the request, waiting or just granted, closes, the asker first; or
+-- nil. In a cluster a search may load roots that it had not known when it skipped an owner: it runs
+-- again.
 function L.find_cycle(r)
     local known = #L.loaded
     return search(r) or not alone and #L.loaded > known and search(r) or nil

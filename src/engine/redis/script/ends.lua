@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Renewing and ending: by the owner, by an administrator (R11, R12); src/model/end.c.
+-- Renewals, and ends by the owner or by an administrator (R11, R12); src/model/end.c.
 
--- R3: tokens that an ending call named are remembered for five minutes (opening.lua).
+-- R3: remembers the token that an ending call named for five minutes (opening.lua).
 local function remember_ended(R, token, identity)
     local block = R.ended % COUNTED
     local filled = (R.ended - block) / COUNTED
@@ -132,9 +132,9 @@ function L.operations.release()
         remember_ended(R, target.token, target.identity)
     end
     L.leave(r)
-    L.tell(r)
-    L.tell_workers(r)
-    L.settle(r.parts, nil, now)
+    L.notify(r)
+    L.notify_workers(r)
+    L.grant_waiters(r.parts, nil, now)
     return reply(OK)
 end
 
@@ -155,12 +155,12 @@ function L.write_records()
     call('LTRIM', L.records.key, -AUDIT_MAX, -1)
 end
 
--- Whether there was anything to break.
-local function break_one(r, at_once, touched)
+-- Returns whether there was anything to break.
+local function break_one(r, at_once, released)
     if not r.held or at_once then
         L.lose(r)
         for _, part in ipairs(r.parts) do
-            touched[#touched + 1] = part
+            released[#released + 1] = part
         end
         return true
     end
@@ -198,9 +198,9 @@ end
 L.operations['break'] = function()
     local path, owner, at_once = ARGV[6], ARGV[7], ARGV[8] == '1'
     local R = L.root_of(path)
-    local touched, count = {}, 0
+    local released, count = {}, 0
     local found, known
-    repeat -- until all that is due under the other roots of what ends has taken effect
+    repeat -- until every due deadline under the other roots of these requests has taken effect
         if not L.sweep() then
             return nil
         end
@@ -210,12 +210,12 @@ L.operations['break'] = function()
     for _, r in ipairs(found) do
         if owner == '' or r.owner == owner then
             local was_held = r.held
-            if break_one(r, at_once, touched) then
+            if break_one(r, at_once, released) then
                 count = count + 1
                 keep_on_record(R, r, path)
             end
         end
     end
-    L.settle(touched, nil, now)
+    L.grant_waiters(released, nil, now)
     return {OK, now, count}
 end

@@ -1,24 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Places: where requests stand, in one sorted set per root in byte order.
+-- Entries: one sorted set per root, in byte order, says at which paths requests are held and wait.
 --
 --     X path 0 owner 0 ticket 0 identity    held there, exclusively; S: shared
 --     a path 0 ticket 0 owner 0 identity    waits exactly there, exclusive; b: shared
 --     c path 0 ticket 0 owner 0 identity    waits there or below, exclusive; d: shared
 --     o owner 0 ticket 0 identity           waits somewhere
 --
--- So what is held or waits at a path or below it is a range, and who waits is in the order of the
--- tickets. A held place of a request of one path needs no identity: it is owner and path.
+-- So the entries at a path or below it are a range, and waiting ones are in the order of their
+-- tickets. The held entry of a request of one path omits the identity, which is owner and path.
 local function digits(ticket)
     return string.format('%016.0f', ticket)
 end
 
-local function held_place(r, part)
+local function held_entry(r, part)
     return (part.units == 0 and 'X' or 'S') .. part.path .. '\0' .. r.owner .. '\0'
         .. digits(r.ticket) .. '\0'
         .. (r.identity == r.owner .. '\0' .. part.path and '' or r.identity)
 end
 
--- What the place says: owner, ticket, identity.
+-- Decodes an entry: owner, ticket, identity, path.
 local function read_held(member)
     local path, owner, ticket, identity = member:match('^.(%Z*)%z(%Z*)%z(%Z*)%z(.*)$')
     if identity == '' then
@@ -32,53 +32,53 @@ local function read_waiting(member)
     return owner, tonumber(ticket), identity, path
 end
 
-local function places_of(r)
+local function entries_of(r)
     local by_root = {}
     for _, R in ipairs(r.roots) do
         by_root[R] = r.held and {} or {'o' .. r.owner .. '\0' .. digits(r.ticket) .. '\0'
             .. r.identity}
     end
     for _, part in ipairs(r.parts) do
-        local places = by_root[part.root]
+        local entries = by_root[part.root]
         if r.held then
-            places[#places + 1] = held_place(r, part)
+            entries[#entries + 1] = held_entry(r, part)
         else
             local tail = '\0' .. digits(r.ticket) .. '\0' .. r.owner .. '\0' .. r.identity
             local exclusive = part.units == 0
-            places[#places + 1] = (exclusive and 'a' or 'b') .. part.path .. tail
+            entries[#entries + 1] = (exclusive and 'a' or 'b') .. part.path .. tail
             for _, path in ipairs(part.chain) do
-                places[#places + 1] = (exclusive and 'c' or 'd') .. path .. tail
+                entries[#entries + 1] = (exclusive and 'c' or 'd') .. path .. tail
             end
         end
     end
     return by_root
 end
 
-local function add_places(r)
-    for R, places in pairs(places_of(r)) do
+local function add_entries(r)
+    for R, entries in pairs(entries_of(r)) do
         local members = {}
-        for i, place in ipairs(places) do
-            members[2 * i - 1], members[2 * i] = 0, place
+        for i, entry in ipairs(entries) do
+            members[2 * i - 1], members[2 * i] = 0, entry
         end
         call('ZADD', R.P, unpack(members))
-        L.undo[#L.undo + 1] = {'ZREM', R.P, unpack(places)}
+        L.undo[#L.undo + 1] = {'ZREM', R.P, unpack(entries)}
     end
 end
 
-local function remove_places(r)
-    for R, places in pairs(places_of(r)) do
+local function remove_entries(r)
+    for R, entries in pairs(entries_of(r)) do
         local undo = {'ZADD', R.P}
-        for i, place in ipairs(places) do
-            undo[2 * i + 1], undo[2 * i + 2] = 0, place
+        for i, entry in ipairs(entries) do
+            undo[2 * i + 1], undo[2 * i + 2] = 0, entry
         end
-        call('ZREM', R.P, unpack(places))
+        call('ZREM', R.P, unpack(entries))
         L.undo[#L.undo + 1] = undo
     end
 end
 
 -- ---- ranges ----
 
--- Visits places from one up to another in their order, until visit() says true; whether it did.
+-- Visits the entries of a range in order, until visit() returns true; returns whether it did.
 function L.each(R, from, to, visit)
     local size = 8
     while true do
@@ -100,13 +100,13 @@ function L.each_at(R, kind, path, visit)
     return L.each(R, '[' .. kind .. path .. '\0', '(' .. kind .. path .. '\1', visit)
 end
 
--- Here, and below: '0' is the byte behind '/'.
+-- At the path and below it: '0' is the byte after '/'.
 function L.each_below(R, kind, path, visit)
     return L.each_at(R, kind, path, visit)
         or L.each(R, '[' .. kind .. path .. '/', '(' .. kind .. path .. '0', visit)
 end
 
--- The owner's own held places exactly there.
+-- The held entries of this owner exactly at the path.
 function L.each_own(R, kind, path, owner, visit)
     local prefix = kind .. path .. '\0' .. owner
     return L.each(R, '[' .. prefix .. '\0', '(' .. prefix .. '\1', visit)

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The ask of one path that nobody is in the way of, where others live: four calls, and no function.
--- Whatever is not as plain as that is left to rules(). The numbers of a path are those of nodes.lua,
--- in its order.
-if has_company and plain == 'a' then
+-- The ask for one path that nothing blocks, under a root with other live requests: four calls of
+-- the server, and no function. Every other case is left to rules(). The counts of a path are those
+-- of nodes.lua, in the same order.
+if has_others and plain == 'a' then
     local got = call('HMGET', H, unpack(fields))
     if not got[1] and not got[2] then
         local flags, ttl, limit, units = read('<BdI4I4', ARGV[5])
@@ -23,7 +23,7 @@ if has_company and plain == 'a' then
                 if packed then
                     hx, hs, u, bx, bs, wx, ws, wu, cx, cs, lc, lw = open(packed)
                 end
-                if i == 3 then -- R7 at the path and below it; those who wait may be passed (R13)
+                if i == 3 then -- R7 at the path and below; waiting requests may be overtaken (R13)
                     free = bx == 0 and cx == 0 and cs == 0 and (not exclusive or bs == 0)
                         and (limit == 0 or u + units <= limit)
                     hx, hs = hx + (exclusive and 1 or 0), hs + (exclusive and 0 or 1)
@@ -46,19 +46,20 @@ if has_company and plain == 'a' then
                 crowded, ended, boot)
             written[6] = write(REQUEST_OF_ONE, 1, flags, 1, ticket, ticket, ttl, deadline, ticket,
                 owner, ARGV[7], '', path, limit, units)
-            local base, place, due = H:sub(1, -2), nil, deadline
+            local base, ticket_digits, due = H:sub(1, -2), nil, deadline
             if ARGV[3] == '0' and ticket == now then
-                -- Numbers in writing are dear: these are put together from what TIME said.
+                -- Formatting numbers is slow: these are joined from the texts that TIME returned.
                 local second, fraction = time[1], ('00000' .. time[2]):sub(-6)
-                place = second .. fraction
+                ticket_digits = second .. fraction
                 due = ttl % 1000 == 0 and second + ttl / 1000 .. fraction or deadline
             else
-                place = string.format('%016.0f', ticket)
+                ticket_digits = string.format('%016.0f', ticket)
             end
-            -- The first two may fail (another type, a right that lacks), the third cannot any more.
+            -- The first two can fail (another type, a missing permission); after them the third
+            -- cannot.
             call('ZADD', base .. 't', due, identity)
             local added = redis.pcall('ZADD', base .. 'p', '0', (exclusive and 'X' or 'S') .. path
-                .. '\0' .. owner .. '\0' .. place .. '\0')
+                .. '\0' .. owner .. '\0' .. ticket_digits .. '\0')
             if type(added) == 'table' then
                 call('ZREM', base .. 't', identity)
                 return added

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The release of one path that nobody waits for, where others live. Whatever is not as plain as
--- that is left to rules().
-if has_company and plain == 'r' then
+-- The release of one path that no request waits for, under a root with other live requests. Every
+-- other case is left to rules().
+if has_others and plain == 'r' then
     local got = call('HMGET', H, unpack(fields))
     if got[1] and got[2] == '1' then
         local held, flags, _, ticket, token, _, deadline, _, _, _, _, _, _, units =
@@ -39,13 +39,13 @@ if has_company and plain == 'r' then
         end
         if simple then
             local base = H:sub(1, -2)
-            -- A token that was drawn with the grant is the ticket in writing.
-            local place = named == ticket and ARGV[5] or string.format('%016.0f', ticket)
-            -- Only these two may fail, so they come first; and where memory is full, what follows
-            -- such a write may pass.
+            -- A token that was drawn with the grant has the digits of the ticket.
+            local ticket_digits = named == ticket and ARGV[5] or string.format('%016.0f', ticket)
+            -- Only these two can fail, so they come first. After such a write, a script may write
+            -- even where memory is full.
             call('ZREM', base .. 't', identity)
             local removed = redis.pcall('ZREM', base .. 'p', (exclusive and 'X' or 'S') .. path
-                .. '\0' .. owner .. '\0' .. place .. '\0')
+                .. '\0' .. owner .. '\0' .. ticket_digits .. '\0')
             if type(removed) == 'table' then
                 call('ZADD', base .. 't', deadline, identity)
                 return removed

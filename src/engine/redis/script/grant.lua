@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Settling (R7, R8): after something has ended or become weaker, one pass over waiting requests in
--- the order of their tickets, as in src/model/grant.c, which says why one is enough and what may
--- be dropped on the way: at each touched path the line of those at or below it is merged with, at
--- each path above, the lines of those exactly there.
+-- Grants waiting requests (R7, R8) after something has ended or become weaker: one pass in the
+-- order of their tickets. src/model/grant.c says why one is enough and which requests it may drop.
+-- At each released path it merges the lists of those that wait at or below it with, at each path
+-- above, the lists of those that wait exactly there.
 
--- ---- cursors: where the pass stands in one line ----
+-- ---- cursors: the position of the pass in one list ----
 
 local function peek(cursor)
     while true do
@@ -59,9 +59,9 @@ local function open_front(pass, R, path)
     end
 end
 
--- ---- owners that are looked at by themselves ----
+-- ---- owners that are checked separately ----
 
-local function look_at_owner(pass, owner)
+local function schedule_owner(pass, owner)
     local waiting = L.waiting_of(owner, pass.moment)
     if #waiting > 0 then
         pass.owners[owner] = {waiting = waiting, index = 1}
@@ -77,15 +77,15 @@ local function peek_owner(state)
     return r
 end
 
--- R8: the owner of an exclusive lease here or above passes all who wait here.
-local function look_at_coverer(pass, R, path)
+-- R8: the owner of an exclusive lease here or above overtakes all requests that wait here.
+local function schedule_coverer(pass, R, path)
     if L.node(R, path).limited == 0 then
         return
     end
     for _, at in ipairs(L.chain(path)) do
         if L.node(R, at).held_x > 0 then
             L.each_at(R, 'X', at, function(member)
-                look_at_owner(pass, (read_held(member)))
+                schedule_owner(pass, (read_held(member)))
                 return true
             end)
             return
@@ -95,7 +95,7 @@ end
 
 -- ---- granting ----
 
--- Something happens under these roots at this moment that may be what a request was waiting for.
+-- Records that something has ended or been granted under these roots at this moment.
 function L.note_moment(roots, moment)
     for _, R in ipairs(roots) do
         R.moment = math.max(R.moment, moment)
@@ -120,17 +120,17 @@ local function grant(pass, r, moment)
         L.set_deadline(r, moment + r.ttl * 1000)
     end
     L.note_moment(r.roots, moment)
-    L.tell(r)
+    L.notify(r)
     r.channel = ''
-    look_at_owner(pass, r.owner) -- R8: it may cover others of them
+    schedule_owner(pass, r.owner) -- R8: it may cover others of them
 end
 
-local function judge_in_pass(pass, r)
+local function check_in_pass(pass, r)
     local moment = moment_of(pass, r)
     if r.deadline <= moment or r.whole then
-        return -- R11: dead at this very moment, and nothing revives it; or torn (loss.lua)
+        return -- R11: dead at this moment; nothing revives it. Or torn (loss.lua)
     end
-    local verdict, part = L.judge(L.claim_of(r))
+    local verdict, part = L.check(L.probe_of(r))
     if not verdict then
         grant(pass, r, moment)
     elseif verdict == 'limit' and part.limit >= L.node(part.root, part.path).widest then
@@ -148,19 +148,19 @@ local function drop(front, only_exclusive)
     end
 end
 
--- What has been seen at or above the front's path closes the way for those behind it.
+-- A request at or above the front's path blocks those behind it: drops them.
 local function close_way(pass, front, owner, exclusive)
     if exclusive then
         drop(front, false)
-        look_at_owner(pass, owner)
+        schedule_owner(pass, owner)
     elseif not front.has_dropped then
         front.has_dropped = true
         drop(front, true)
-        look_at_owner(pass, owner)
+        schedule_owner(pass, owner)
     end
 end
 
--- Those of a line whose limits have been found to have no room.
+-- Drops the limited requests of a list if its widest limit has no room.
 local function drop_exhausted(pass, front)
     for _, cursor in ipairs(front.cursors) do
         if (cursor.kind == 'b' or cursor.kind == 'd')
@@ -174,7 +174,7 @@ local function drop_exhausted(pass, front)
     end
 end
 
--- Moves the front behind the request: whether that closes the way here, and how.
+-- Moves the front past the request. Returns whether that blocks those behind it, and how.
 local function step_front(front, r)
     local closes, exclusive = false, false
     for _, cursor in ipairs(front.cursors) do
@@ -200,7 +200,7 @@ local function next_candidate(pass)
             if at and (not best or at.ticket < best_ticket) then
                 best, best_ticket = L.request(cursor.R, at.identity), at.ticket
                 if not best then
-                    error('a place without its request')
+                    error('an entry without its request')
                 end
             end
         end
@@ -214,7 +214,7 @@ local function next_candidate(pass)
     return best
 end
 
-local function look_at(pass, r)
+local function visit(pass, r)
     local closing = {}
     for i, front in ipairs(pass.fronts) do
         closing[i] = {step_front(front, r)}
@@ -224,7 +224,7 @@ local function look_at(pass, r)
             state.index = state.index + 1
         end
     end
-    judge_in_pass(pass, r)
+    check_in_pass(pass, r)
     for i, front in ipairs(pass.fronts) do
         if closing[i][1] then
             close_way(pass, front, r.owner, closing[i][2])
@@ -233,25 +233,25 @@ local function look_at(pass, r)
     end
 end
 
--- `touched` are parts; `owner` may be nil: one whose waiting requests may be covered now (R8).
-function L.settle(touched, owner, moment)
+-- `released`: parts. `owner` (or nil): its waiting requests may be covered now (R8).
+function L.grant_waiters(released, owner, moment)
     local pass = {moment = moment, fronts = {}, owners = {}, exhausted = {}}
     local seen = {}
-    L.note_moment(L.roots_of(touched), moment)
-    for _, part in ipairs(touched) do
+    L.note_moment(L.roots_of(released), moment)
+    for _, part in ipairs(released) do
         if not seen[part.path] then
             seen[part.path] = true
             open_front(pass, part.root, part.path)
-            look_at_coverer(pass, part.root, part.path)
+            schedule_coverer(pass, part.root, part.path)
         end
     end
     if owner then
-        look_at_owner(pass, owner)
+        schedule_owner(pass, owner)
     end
     L.sums = {}
     local candidate = next_candidate(pass)
     while candidate do
-        look_at(pass, candidate)
+        visit(pass, candidate)
         candidate = next_candidate(pass)
     end
     L.sums = nil

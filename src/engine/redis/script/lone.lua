@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A lone request: the only one that lives under its root. It is held, has one path, and stands in
--- field x; the other fields and keys are made when a second one comes (L.unfold() in states.lua).
--- So what most locks are all their lives costs one read and one write. Where several lived lately
--- (the root is crowded) it is not tried. Whatever is not as plain as this goes on below.
+-- A lone request: the only live one under its root, held, of one path. It is kept in field x. The
+-- other fields and keys are created when a second request comes (L.unfold() in states.lua). So most
+-- locks, which are never contended, cost one read and one write. A root that had several requests
+-- lately (it is crowded) does not become lone. Every other case continues in the next files.
 --
 -- The plain calls: a, an ask for one path; r, its release; n, its renewal (call.h).
 if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sleepers <= now then
@@ -28,7 +28,7 @@ if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sle
         local token, identity = ARGV[5], ARGV[6]
         if x:sub(rest + LONE_REST, rest + LONE_REST + #identity) ~= identity .. '\0'
             or token ~= '0' and tonumber(token) ~= draw then
-            -- another's, or another one
+            -- another owner's, or another lease
         elseif operation == 'r' and expiry <= now + 3600000000 then
             if token ~= '0' then -- R3
                 if is_used_block then
@@ -43,7 +43,7 @@ if known == boot and (mark == LONE_MARK or live == 0 and crowded <= now) and sle
             end
             local gone = write(EMPTY, EMPTY_MARK, draw, expiry, ended, boot)
             if redis.pcall('HSET', H, 'x', gone) ~= 0 then
-                call('HDEL', H, '') -- where memory is full, what follows such a write may pass
+                call('HDEL', H, '') -- then the next write passes even where memory is full
                 call('HSET', H, 'x', gone)
             end
             return now

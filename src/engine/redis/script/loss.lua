@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the server has lost: keys that were deleted, flushed or evicted while it went on.
+-- Lost keys: deleted, flushed or evicted while the server ran.
 --
--- {root}:lk:h is the record: a request is lost with it, and never without. Its field g is the first
--- draw of this life of the root. Draws rise (R4), so what was drawn before g was drawn in a former
--- life, and is lost. A root that an older client has made has no g: it counts as whole.
--- {root}:lk:t and {root}:lk:p only index what lives. A guard in each tells that it is all there.
+-- {root}:lk:h is the record: a request is lost if and only if it is. Its field g is the first draw
+-- of this life of the root. Draws rise (R4), so a ticket before g was drawn in a former life, and
+-- its request is lost. A root that an older client has made has no g: it counts as complete.
+-- {root}:lk:t and {root}:lk:p are indexes of the live requests. A guard in each shows that the
+-- index is complete.
 
--- Whether the root still has all that was drawn with this ticket, but for what was ended.
+-- Whether the root still has the request that drew this ticket, unless that was ended.
 function L.knows(R, ticket)
     if R.is_new then
         return false
@@ -15,9 +16,9 @@ function L.knows(R, ticket)
     return R.born <= ticket
 end
 
--- A request of several roots is torn where some have lost it: `whole` is then all of its parts, and
--- `parts` those that are left. It is neither granted nor renewed any more. It ends with its deadline,
--- or when its owner asks for it (L.find()).
+-- A request of several roots is torn if some of them have lost it. `whole` has then all of its
+-- parts, `parts` the remaining ones. It is neither granted nor renewed. It ends at its deadline, or
+-- when a call of its owner finds it (L.find()).
 function L.tear(r, read_at)
     local left = {}
     for _, R in ipairs(r.roots) do
@@ -36,7 +37,7 @@ function L.tear(r, read_at)
     end
 end
 
--- The request that a call is about, or nil. What is left of a torn one ends.
+-- The request that a call is about, or nil. Ends the remains of a torn one.
 function L.find(roots, identity)
     for _, R in ipairs(roots) do
         local r = L.request(R, identity)
@@ -44,16 +45,16 @@ function L.find(roots, identity)
             return r
         elseif r then
             L.lose(r)
-            L.settle(r.parts, nil, now)
+            L.grant_waiters(r.parts, nil, now)
         end
     end
 end
 
 -- ---- the indexes ----
 
--- Makes the sorted sets of a root again where one was lost, from all that lives there. Deadlines
--- matter when the first of them has come.
-function L.mend_indexes(R)
+-- Rebuilds the sorted sets of a root from its live requests, if one was lost. That of deadlines
+-- matters only after the first of them has come.
+function L.rebuild_indexes(R)
     if R.is_new or R.is_guarded or R.live == 0
         or call('ZSCORE', R.P, '~') and (R.first > now or call('ZSCORE', R.T, '')) then
         return
@@ -68,7 +69,7 @@ function L.mend_indexes(R)
     for _, r in pairs(L.requests) do
         for _, at in ipairs(r.ended and {} or r.roots) do
             if at == R then
-                add_places(r)
+                add_entries(r)
                 call('ZADD', R.T, r.deadline, r.identity)
                 R.first = math.min(R.first, r.deadline)
             end
@@ -76,9 +77,9 @@ function L.mend_indexes(R)
     end
 end
 
--- ---- what clients ask ----
+-- ---- the operation ----
 
--- Whether something that was drawn with this ticket, under all these roots, may have been lost.
+-- Whether the request with this ticket, under all these roots, may have been lost.
 function L.operations.forgotten()
     local ticket = tonumber(ARGV[6])
     for i = 8, 7 + tonumber(ARGV[7]) do

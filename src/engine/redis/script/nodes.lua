@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Roots, paths and requests as they are read, kept while the call lasts, and written back at its
--- end. Places and deadlines are written at once (entries.lua), so that they can be searched.
+-- Roots, paths and requests: read on demand, cached for the call, written back at its end. Entries
+-- and deadlines are written at once (entries.lua), so that they can be searched.
 local function rules()
 local L = {operations = {}, requests = {}, roots = {}, loaded = {}, messages = {}, undo = {}}
 if plain then
@@ -19,7 +19,7 @@ if plain then
     operation = ARGV[1]
 end
 
-local NEWEST, PASSES = math.huge, 0 -- tickets: behind all who wait, and before them
+local NEWEST, PASSES = math.huge, 0 -- tickets: after all waiting requests, and before them
 
 -- ---- roots ----
 
@@ -75,7 +75,7 @@ end
 
 local NUMBERS = {'held_x', 'held_s', 'units', 'below_x', 'below_s', -- below: here, too
     'wait_x', 'wait_s', 'wait_units', 'behind_x', 'behind_s',        -- behind: here and below
-    'limited', 'widest'} -- of those who wait here: how many have a limit, and a bound of it
+    'limited', 'widest'} -- of those waiting here: how many have a limit, and an upper bound of it
 
 local function make_node(packed)
     local node = {}
@@ -95,7 +95,7 @@ function L.node(R, path)
     return node
 end
 
--- The paths of a chain at once.
+-- Reads the counts of all paths of a chain in one call.
 function L.fetch(R, chain)
     local fields, missing = {}, {}
     for _, path in ipairs(chain) do
@@ -126,8 +126,8 @@ end
 
 -- ---- requests ----
 
--- R3: an owner and a set of paths are one request, and that is what it is called.
--- A part of a batch (R14) is none of those: the batch is what it is called by.
+-- R3: owner and set of paths identify a request. A part of a batch (R14) is identified by the
+-- batch.
 function L.identity(owner, paths, batch)
     if batch ~= '' then
         return owner .. '\0\0' .. redis.sha1hex(batch)
@@ -152,7 +152,7 @@ function L.make_part(path, limit, units)
         chain = L.chain(path)}
 end
 
--- Once each, the first part's first.
+-- The roots of the parts, each once, that of the first part first.
 function L.roots_of(parts)
     local roots, seen = {}, {}
     for _, part in ipairs(parts) do
@@ -219,8 +219,8 @@ local function write_fields(R, fields, gone)
     end
 end
 
--- A root is forgotten some time after its last deadline, unless somebody's death is to be told
--- of: that a value is in doubt, or an item free (R15, R16).
+-- A root expires some time after its last deadline. It does not while a request lives whose death
+-- has to be noticed, because it puts a value in doubt or frees an item (R15, R16).
 local function set_expiry(R)
     local wanted = math.max(R.latest, now) + MARGIN
     local keys = {R.H, R.T, R.P}
@@ -293,17 +293,17 @@ local function write_root(R, fields, gone)
     end
 end
 
--- A channel with a root in it is sharded: its messages stay in the root's slot. Returns how many
--- clients got the message. It may be lost (an older server has no SPUBLISH, the user may lack the
--- right): waiting clients also look by themselves.
+-- A channel with a root in its name is sharded: its messages stay in the root's slot. Returns how
+-- many clients got the message. It may be lost (an older server has no SPUBLISH, the user may lack
+-- the permission): waiting clients also query from time to time.
 function L.publish(where, what)
     local told = redis.pcall(where:find('{', 1, true) and 'SPUBLISH' or 'PUBLISH', where, what)
     return type(told) == 'number' and told or 0
 end
 
--- Takes back what a call that failed has written to places and deadlines. L.flush() writes all the
--- rest; it fails before its first write of a request or not at all.
-function L.take_back()
+-- Undoes what a failed call has written to entries and deadlines. L.flush() writes all the rest,
+-- and fails before its first write of a request or not at all.
+function L.roll_back()
     for i = #L.undo, 1, -1 do
         call(unpack(L.undo[i]))
     end
@@ -326,8 +326,8 @@ local function collect_changes()
 end
 
 -- Writes everything that this call has changed, and sends its messages. The server has checked the
--- right to write H, which is declared; for the keys of other roots a write that changes nothing
--- does.
+-- permission to write H, which is declared. For the hashes of other roots, a write that changes
+-- nothing checks it.
 function L.flush()
     local changes = collect_changes()
     L.keep_floor()
@@ -350,7 +350,7 @@ function L.flush()
     end
 end
 
-function L.tell(r)
+function L.notify(r)
     if r.channel ~= '' then
         L.messages[#L.messages + 1] = {r.channel, string.format('%.0f', r.id)}
     end

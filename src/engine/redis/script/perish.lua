@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The passing of time (R11): deadlines take effect in their order, each with the grants that it
--- lets happen, before what was asked. A bounded number a call: where more are overdue, the caller
--- is told to come again, so that the server stays free for others.
+-- Deadlines (R11) take effect in their order, each with the grants that follow from it, before the
+-- operation. Their number a call is bounded, so that the server stays free for other clients: if
+-- more are overdue, the answer tells the caller to call again.
 local PERISH_MAX = 500
 local perish_left = PERISH_MAX
 
--- R15: a value whose exclusive holder had asked for it and died may be half written.
+-- R15: a value may be half written if its exclusive holder asked for it and died.
 function L.value_key(path)
     local root, rest = path:match('^([^/]+)(.*)$')
     return rest == '' and root or '{' .. root .. '}' .. rest
 end
 
-local function doubt(r)
+local function mark_in_doubt(r)
     local first = (r.whole or r.parts)[1]
     if r.held and r.wants and first.units == 0
         and call('EXISTS', L.value_key(first.path)) == 1 then
@@ -19,19 +19,20 @@ local function doubt(r)
     end
 end
 
--- Ends a request that nobody released: what its holder was at may be half done.
+-- Ends a request that was not released: its holder's work may be half done.
 function L.lose(r)
-    doubt(r)
+    mark_in_doubt(r)
     L.leave(r)
     if r.claim then
         L.lose_claim(r)
     end
-    L.tell(r)
-    L.tell_workers(r)
+    L.notify(r)
+    L.notify_workers(r)
 end
 
--- The restart or fail-over of the server: what lived by then, by the last that is known of it,
--- lives at least until now + the smaller of its ttl and 60 s, once until its next renewal.
+-- After a restart or fail-over of the server, every request that lived when the server was last
+-- seen alive lives at least until now + the smaller of its ttl and 60 s; once until its next
+-- renewal.
 local function restart(R)
     local entries = call('ZRANGEBYSCORE', R.T, '-inf', NEVER)
     local last_known = R.draw <= now and R.draw or 0 -- else the clock was set back
@@ -55,7 +56,7 @@ local function restart(R)
     R.dirty = true
 end
 
--- The earliest deadline under a root that has come: its identity and instant.
+-- The earliest deadline under a root, if it has come: identity and instant.
 local function first_due(R)
     if R.first > now then
         return nil
@@ -72,7 +73,7 @@ local function first_due(R)
     end
 end
 
--- The first that is due under the roots that have come since the last sweep.
+-- The first that is due under the roots that were loaded since the last sweep.
 local function earliest_due()
     local earliest, instant, at
     for i = L.swept + 1, #L.loaded do
@@ -84,15 +85,15 @@ local function earliest_due()
     return earliest, instant, at
 end
 
--- Lets all that is overdue under the loaded roots take effect. Requests bring other roots in: their
--- turn comes in the same sweep. false: more are overdue than one call sees to.
-L.swept, L.started = 0, 0 -- so many of L.loaded have nothing due; know of the server's restart
+-- Lets every overdue deadline under the loaded roots take effect. Requests may load further roots,
+-- which the same sweep handles. false: more are overdue than one call handles.
+L.swept, L.started = 0, 0 -- how many of L.loaded have nothing due; have been through restart()
 function L.sweep()
     while true do
         while L.started < #L.loaded do
             L.started = L.started + 1
             local R = L.loaded[L.started]
-            L.mend_indexes(R)
+            L.rebuild_indexes(R)
             if R.boot ~= boot and not R.is_new then
                 restart(R)
             end
@@ -107,11 +108,11 @@ function L.sweep()
         end
         local known = #L.loaded
         local r = L.request(at, earliest)
-        if #L.loaded == known then -- else something under its other roots may be due before
+        if #L.loaded == known then -- else something under its other roots may be due earlier
             perish_left = perish_left - 1
             if r then
                 L.lose(r)
-                L.settle(r.parts, nil, instant)
+                L.grant_waiters(r.parts, nil, instant)
             else
                 call('ZREM', at.T, earliest)
             end

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The plain calls, where they are not as plain as lone.lua has it: their arguments in the long
--- form, and the paths that count. In the short form the fourth says more: whether this server is
--- alone, and of an ask its style, whether there is a note, how many blockers to name, the channel.
+-- The plain calls that lone.lua has not answered: their arguments, and the fields of their paths.
+-- In the short form the fourth argument combines several: whether there is a single server, and of
+-- an ask the style, whether there is a note, how many blockers to name, the channel.
 local pack, open = cmsgpack.pack, cmsgpack.unpack
 local OK, GRANTED, WAITING, BUSY, LOST, DEADLOCK, INVALID = 0, 1, 2, 3, 5, 6, 7
 local UNSUPPORTED, NONE, AGAIN = 10, 13, 100
-local LONG = 3600000000 -- a root that is empty is not remembered for longer
+local LONG = 3600000000 -- an empty root is not kept for longer
 
 -- A request: held, flags, how many parts; ticket, token, ttl, deadline, id; owner, note, channel;
 -- and for each part its path, limit and units.
 local REQUEST, PART = '<BBBdddddsss', 'sI4I4'
 local REQUEST_OF_ONE = REQUEST .. PART
 
--- What is said of a path where one alone holds it exclusively, and of the paths above it.
+-- The counts of a path that a single request holds exclusively, and of the paths above it.
 local ALONE_HERE = '\1\0\0\1\0\0\0\0\0\0\0\0'
 local ALONE_BELOW = '\0\0\0\1\0\0\0\0\0\0\0\0'
 
@@ -31,6 +31,6 @@ if operation == 'a' or operation == 'r' or operation == 'n' then
     end
 end
 
--- Whether others live there, and nothing is due: the calls of the next files.
-local has_company = plain and known == boot and first > now and mark == ROOT_MARK
+-- Whether other requests live there, and nothing is due: the next files answer these calls.
+local has_others = plain and known == boot and first > now and mark == ROOT_MARK
     and (live > 0 or crowded > now)

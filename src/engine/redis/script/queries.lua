@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Looking (R20): the live requests under a path, in the open, and the record of what was broken.
+-- Queries (R20): the live requests under a path, and the audit of broken ones.
 
 local function describe(r, blockers_max)
     local parts, position, named = {}, 0, {}
@@ -10,13 +10,13 @@ local function describe(r, blockers_max)
         for _, part in ipairs(r.parts) do
             L.fetch(part.root, part.chain)
         end
-        position, named = L.explain(L.claim_of(r), blockers_max)
+        position, named = L.explain(L.probe_of(r), blockers_max)
     end
     return {r.identity, r.owner, r.note, (r.held and 1 or 0) + (r.revoked and 2 or 0)
         + (r.fixed and 4 or 0), r.ticket, r.token, r.ttl, r.deadline, parts, position, named}
 end
 
-local function note_place(R, found, seen, read)
+local function note_request(R, found, seen, read)
     return function(member)
         local _, _, identity = read(member)
         if not seen[identity] then
@@ -26,16 +26,16 @@ local function note_place(R, found, seen, read)
     end
 end
 
--- list: what has a part at or below the path. show: what has one related to it, with blockers.
-local function look(above, blockers_max)
+-- list: requests with a part at or below the path. show: with one related to it, and blockers.
+local function query(above, blockers_max)
     local path = ARGV[6]
     local R = L.root_of(path)
     local found, seen, answer = {}, {}, {OK, now}
     if not L.sweep() then
         return nil
     end
-    local held, waiting = note_place(R, found, seen, read_held),
-        note_place(R, found, seen, read_waiting)
+    local held, waiting = note_request(R, found, seen, read_held),
+        note_request(R, found, seen, read_waiting)
     for i, at in ipairs(L.chain(path)) do
         local each = i == 1 and L.each_below or L.each_at
         if i == 1 or above then
@@ -52,11 +52,11 @@ local function look(above, blockers_max)
 end
 
 function L.operations.list()
-    return look(false, 0)
+    return query(false, 0)
 end
 
 function L.operations.show()
-    return look(true, 16)
+    return query(true, 16)
 end
 
 function L.operations.audit()

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How a request comes to be, is held or waits, and ends: the counts at its paths, its places, its
--- deadline, and what is drawn for it (R4).
+-- The states of a request, from its beginning to its end: the counts at its paths, its entries, its
+-- deadline, and its draws (R4).
 
--- Adds `by` to what the request counts at its paths.
+-- Adds `by` to the counts of the request at its paths.
 local function count(r, by)
     for _, part in ipairs(r.parts) do
         local R = part.root
@@ -29,7 +29,7 @@ local function count(r, by)
     end
 end
 
--- R13 over several roots, where one server has them all: which roots an owner waits in.
+-- R13 across roots, on a single server: the roots under which an owner waits.
 function L.waits_key(owner)
     return '{}:lk:w:' .. owner
 end
@@ -61,7 +61,7 @@ end
 function L.attach(r, held)
     r.held = held
     count(r, 1)
-    add_places(r)
+    add_entries(r)
     r.dirty = true
     if not held then
         note_waiting(r)
@@ -70,7 +70,7 @@ end
 
 function L.detach(r)
     count(r, -1)
-    remove_places(r)
+    remove_entries(r)
     if not r.held then
         if L.sums then
             L.correct_sums(r)
@@ -79,8 +79,8 @@ function L.detach(r)
     end
 end
 
--- Makes the sorted sets of a root in which nothing lives anew; a guard in each keeps them, and so
--- their expiry, in being. Until a moment later the root is crowded.
+-- Creates the sorted sets of a root without live requests. A guard in each keeps the set, and so
+-- its expiry, in existence. The root counts as crowded for a moment.
 local CROWDED = 1000000
 
 local function guard(R)
@@ -109,25 +109,25 @@ function L.set_deadline(r, deadline)
         R.latest = math.max(R.latest, deadline)
     end
     if deadline <= now then
-        L.swept = 0 -- L.sweep() has to look at all of them once more
+        L.swept = 0 -- L.sweep() has to check all roots again
     end
 end
 
--- R4: a root that was forgotten, or never was, draws from the floor on (opening.lua).
+-- R4: a new root, or one that had expired, draws from the floor on (opening.lua).
 function L.next_draw(roots)
     floor = floor or tonumber(call('GET', F) or 0) or 0
-    local least = floor < NEVER and (floor > second_end or floor % SECOND ~= 0) and floor or 0
+    local minimum = floor < NEVER and (floor > second_end or floor % SECOND ~= 0) and floor or 0
     local draw = now
     for _, R in ipairs(roots) do
-        draw = math.max(draw, R.draw + 1, R.is_new and least or 0)
+        draw = math.max(draw, R.draw + 1, R.is_new and minimum or 0)
     end
     return draw
 end
 
-local greatest_draw = 0
+local max_draw = 0
 
 function L.keep_draw(roots, draw)
-    greatest_draw = math.max(greatest_draw, draw)
+    max_draw = math.max(max_draw, draw)
     for _, R in ipairs(roots) do
         R.born = R.born or R.is_new and draw
         R.draw = draw
@@ -135,12 +135,12 @@ function L.keep_draw(roots, draw)
     end
 end
 
--- Raises the floor above what this call has drawn.
+-- Raises the floor above every draw of this call.
 function L.keep_floor()
-    if greatest_draw > 0 then
-        local least = greatest_draw > now and greatest_draw + 1 or second_end
-        if floor < least then
-            call('SET', F, string.format('%.0f', least))
+    if max_draw > 0 then
+        local minimum = max_draw > now and max_draw + 1 or second_end
+        if floor < minimum then
+            call('SET', F, string.format('%.0f', minimum))
         end
     end
 end
@@ -166,7 +166,7 @@ local function count_live(r, by)
     end
 end
 
--- R15: it is remembered whose death puts a value in doubt.
+-- R15: marks the request, because its death puts the value in doubt.
 function L.want_value(r)
     if not r.wants then
         if not is_kept(r) then
@@ -203,19 +203,19 @@ function L.leave(r)
     r.dirty = true
 end
 
--- Gives a lone request (lone.lua) the fields and places that others have.
+-- Gives a lone request (lone.lua) the fields and entries that others have.
 function L.unfold(R, packed)
     local _, ticket, deadline, expiry, span, run, at = read(LONE, packed)
-    local flags, ttl, limit, units, whose, where, note = read('<BdI4I4sss', packed, at)
+    local flags, ttl, limit, units, owner, path, note = read('<BdI4I4sss', packed, at)
     R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.ended, R.boot = ticket, deadline,
         expiry, 0, 1, 0, span, run
     guard(R)
-    local r = {identity = whose .. '\0' .. where, owner = whose, ticket = ticket, token = ticket,
+    local r = {identity = owner .. '\0' .. path, owner = owner, ticket = ticket, token = ticket,
         ttl = ttl, attended = flags == 1, note = note, id = ticket, channel = '',
-        parts = {L.make_part(where, limit, units)}, roots = {R}}
+        parts = {L.make_part(path, limit, units)}, roots = {R}}
     L.requests[r.identity] = r
-    R.owners[whose] = 1
-    R.written['o' .. whose] = '1'
+    R.owners[owner] = 1
+    R.written['o' .. owner] = '1'
     L.set_deadline(r, deadline)
     L.attach(r, true)
 end

@@ -8,7 +8,7 @@ function L.is_foreign_key(path)
     return kind ~= 'none' and kind ~= 'string'
 end
 
--- The item's own expiry stays: that is its user's.
+-- Keeps the key's expiry, which is the user's own.
 function L.write_value(path, bytes)
     local doubts = L.root_of(path).base .. 'd'
     local was_in_doubt = call('HEXISTS', doubts, path) == 1 -- another type fails here, before SET

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
--- their claim; src/model/work.c. In {root}:lk:i stand i, an item by its path; v, its value; c, the
--- counts of a queue; n, the item that an ask number got. In {root}:lk:q they stand by age:
+-- their claim; src/model/work.c. {root}:lk:i has the fields i, an item by its path; v, its value;
+-- c, the counts of a queue; n, the item that an ask number got. {root}:lk:q has the items by age:
 --     r queue 0 sequence 0 id    ready
 --     y queue 0 due 0 id         delayed
 --     z queue 0 sequence 0 id    claimed or parked
 
-local TAKE_LOOKS_MAX = 10000 -- items that one take looks at
+local TAKE_CHECKS_MAX = 10000 -- items that one take checks
 
 local function item_keys(R)
     return R.base .. 'i', R.base .. 'q'
 end
 
-local function node_of_item(item)
+local function member_of_item(item)
     if item.state == 'delayed' then
         return 'y' .. item.queue .. '\0' .. digits(item.due) .. '\0' .. item.id
     end
@@ -27,7 +27,7 @@ local function save_item(item)
     for i, need in ipairs(item.needs) do
         f[7 + 3 * i], f[8 + 3 * i], f[9 + 3 * i] = need.path, need.limit, need.units
     end
-    call('ZADD', Q, 0, node_of_item(item)) -- may fail (another type): comes first
+    call('ZADD', Q, 0, member_of_item(item)) -- may fail (another type): comes first
     call('HSET', I, 'i' .. item.path, pack(unpack(f)))
 end
 
@@ -48,7 +48,7 @@ local function load_item(R, queue, id)
 end
 
 local function change_state(item, state, due)
-    call('ZREM', item.root.base .. 'q', node_of_item(item))
+    call('ZREM', item.root.base .. 'q', member_of_item(item))
     item.state, item.due = state, due or 0
     save_item(item)
 end
@@ -67,26 +67,26 @@ local function add_count(R, queue, ...)
 end
 local PUSHED, DUPLICATES, CLAIMS, STEALS, DONE, RETRIED, PARKED = 1, 2, 3, 4, 5, 6, 7
 
--- ---- who sleeps until there is work ----
+-- ---- workers that sleep until there is work ----
 
--- One who waits for this queue: there is one item more.
-local function tell_worker(R, queue)
+-- Notifies one worker that waits for this queue of a new item.
+local function notify_worker(R, queue)
     local key = R.base .. 's:' .. queue
     for _ = 1, 8 do
-        local sleeper = redis.pcall('ZPOPMIN', key)[1] -- they look by themselves, too
+        local sleeper = redis.pcall('ZPOPMIN', key)[1] -- workers also query from time to time
         if not sleeper or L.publish(sleeper, 'q' .. queue) > 0 then
             return
         end
     end
 end
 
--- Those who found items and could not lock them: what ended may have been in their way.
-function L.tell_workers(r)
+-- Notifies workers that found items and could not lock them: the request may have blocked them.
+function L.notify_workers(r)
     for _, R in ipairs(r.roots) do
         if R.sleepers > now then
             for _, sleeper in ipairs(call('ZRANGE', R.base .. 's', 0, -1)) do
-                local whose, queue = sleeper:match('^(%Z*)%z(.*)$')
-                L.messages[#L.messages + 1] = {whose, 'q' .. queue}
+                local where, queue = sleeper:match('^(%Z*)%z(.*)$')
+                L.messages[#L.messages + 1] = {where, 'q' .. queue}
             end
             call('DEL', R.base .. 's')
             R.sleepers = 0
@@ -130,7 +130,7 @@ function L.operations.push()
         call('HSET', R.base .. 'i', 'v' .. item.path, ARGV[8])
     end
     add_count(R, queue, PUSHED)
-    tell_worker(R, queue)
+    notify_worker(R, queue)
     return {OK, now, '', 1}
 end
 
@@ -145,7 +145,7 @@ local function number_field(take)
     return 'n' .. take.queue .. '\0' .. take.owner .. '\0' .. take.ask_number
 end
 
--- R3: the claim that this very ask got already; its deadline is set anew.
+-- R3: the claim that this ask has already got; extends its deadline.
 local function take_again(R, take)
     local id = take.ask_number ~= '0' and call('HGET', R.base .. 'i', number_field(take))
     local item = id and load_item(R, take.queue, id)
@@ -160,8 +160,8 @@ local function take_again(R, take)
     return claimed_answer(item, r, 0)
 end
 
--- Delayed items whose time has come are ready.
-local function ripen(R, queue)
+-- Makes delayed items ready whose time has come.
+local function ready_due_items(R, queue)
     local Q = R.base .. 'q'
     while true do
         local first = call('ZRANGEBYLEX', Q, '[y' .. queue .. '\0', '(y' .. queue .. '\0'
@@ -180,7 +180,7 @@ local function claim_item(R, take, item, parts)
         ttl = take.ttl, note = take.note, id = ticket, channel = '', parts = parts, roots = roots,
         claim = true}
     L.enter(r, true, now + take.ttl * 1000)
-    if L.has_company(r) and L.find_cycle(r) then
+    if L.has_other_requests(r) and L.find_cycle(r) then
         L.leave(r)
         return nil
     end
@@ -201,8 +201,8 @@ local function claim_item(R, take, item, parts)
     return claimed_answer(item, r, stolen)
 end
 
--- The answer, or nil where the item cannot be claimed now; and whether more is overdue, under roots
--- that its needs have brought in, than one call sees to.
+-- The answer, or nil if the item cannot be claimed now; and whether more is overdue, under roots
+-- that its needs have loaded, than one call handles.
 local function try_item(R, take, id)
     local item = load_item(R, take.queue, id)
     local parts = {L.make_part(item.path, 0, 0)}
@@ -212,13 +212,13 @@ local function try_item(R, take, id)
     if not L.sweep() then
         return nil, true
     end
-    if L.judge({owner = take.owner, ticket = NEWEST, parts = parts, is_item = true}) then
+    if L.check({owner = take.owner, ticket = NEWEST, parts = parts, is_item = true}) then
         return nil
     end
     return claim_item(R, take, item, parts)
 end
 
--- Nothing to claim: when something may come free by itself, and who to tell.
+-- Nothing to claim: answers when something may become free, and registers the worker.
 local function take_nothing(R, take, text, by_locks)
     local due = NEVER
     for _, loaded in ipairs(L.loaded) do -- the queue's root, and those of needs
@@ -250,35 +250,35 @@ function L.operations.take()
     if again then
         return again
     end
-    ripen(R, take.queue)
-    -- What is in the way of some new item is in the way of all of them.
+    ready_due_items(R, take.queue)
+    -- What blocks one new item blocks all of them.
     local any = L.make_part(take.queue .. '/\127', 0, 0)
-    if L.judge({owner = take.owner, ticket = NEWEST, parts = {any}, is_item = true}) then
+    if L.check({owner = take.owner, ticket = NEWEST, parts = {any}, is_item = true}) then
         return take_nothing(R, take,
             'R16: a lock on the queue, held or in line, pauses all claiming', true)
     end
-    local from, looks = '[r' .. take.queue .. '\0', 0
-    while looks < TAKE_LOOKS_MAX do
+    local from, checked = '[r' .. take.queue .. '\0', 0
+    while checked < TAKE_CHECKS_MAX do
         local found = call('ZRANGEBYLEX', R.base .. 'q', from, '(r' .. take.queue .. '\1',
-            'LIMIT', 0, looks == 0 and 1 or 50)
-        for _, place in ipairs(found) do
-            looks = looks + 1
-            local answer, is_more_due = try_item(R, take, place:match('^r%Z*%z%Z*%z(.*)$'))
+            'LIMIT', 0, checked == 0 and 1 or 50)
+        for _, member in ipairs(found) do
+            checked = checked + 1
+            local answer, is_more_due = try_item(R, take, member:match('^r%Z*%z%Z*%z(.*)$'))
             if answer or is_more_due then
                 return answer
             end
-            from = '(' .. place
+            from = '(' .. member
         end
         if #found == 0 then
             break
         end
     end
-    return take_nothing(R, take, 'R16: there is nothing to claim now', looks > 0)
+    return take_nothing(R, take, 'R16: there is nothing to claim now', checked > 0)
 end
 
 -- ---- the end of a claim ----
 
--- Ready again, at once or after a delay; or parked, after too many attempts.
+-- Makes an item ready again, at once or after a delay; or parks it, after too many attempts.
 local function give_back(item, due)
     local is_parked = item.max_attempts ~= 0 and item.attempts >= item.max_attempts
     local is_delayed = not is_parked and due > now
@@ -288,7 +288,7 @@ local function give_back(item, due)
         call('HDEL', item.root.base .. 'i', number_field(item))
     end
     if not is_parked and not is_delayed then
-        tell_worker(item.root, item.queue)
+        notify_worker(item.root, item.queue)
     end
     return is_parked
 end
@@ -307,7 +307,7 @@ end
 
 local function finish_done(item)
     local I, Q = item_keys(item.root)
-    call('ZREM', Q, node_of_item(item))
+    call('ZREM', Q, member_of_item(item))
     call('HDEL', I, 'i' .. item.path, 'v' .. item.path, number_field(item))
     add_count(item.root, item.queue, DONE)
 end
@@ -344,8 +344,8 @@ function L.operations.finish()
             add_count(R, queue, RETRIED)
         end
     end
-    L.tell_workers(r)
-    L.settle(r.parts, nil, now)
+    L.notify_workers(r)
+    L.grant_waiters(r.parts, nil, now)
     return {OK, now, ''}
 end
 
@@ -361,11 +361,11 @@ function L.operations.unpark()
     end
     item.attempts, item.was_lost = 0, 0
     change_state(item, 'ready')
-    tell_worker(R, queue)
+    notify_worker(R, queue)
     return {OK, now, ''}
 end
 
--- ---- looking ----
+-- ---- queries ----
 
 function L.operations.items()
     local queue = ARGV[6]
@@ -377,15 +377,15 @@ function L.operations.items()
     for _, kind in ipairs({'r', 'y', 'z'}) do
         local found = call('ZRANGEBYLEX', R.base .. 'q', '[' .. kind .. queue .. '\0',
             '(' .. kind .. queue .. '\1')
-        for _, place in ipairs(found) do
-            local item = load_item(R, queue, place:match('^.%Z*%z%Z*%z(.*)$'))
+        for _, member in ipairs(found) do
+            local item = load_item(R, queue, member:match('^.%Z*%z%Z*%z(.*)$'))
             local r = item.state == 'claimed' and L.request(R, '\1' .. item.path)
             local needs = {}
             for i, need in ipairs(item.needs) do
                 needs[3 * i - 2], needs[3 * i - 1], needs[3 * i] = need.path, need.limit, need.units
             end
             if item.state == 'delayed' and item.due <= now then
-                item.state = 'ready' -- nobody has come for it yet
+                item.state = 'ready' -- no take has noticed yet
             end
             answer[#answer + 1] = {item.id, item.state, item.sequence, item.due, item.attempts,
                 call('HGET', R.base .. 'i', 'v' .. item.path) or '', r and r.owner or false,
@@ -411,9 +411,9 @@ function L.operations.stats()
     answer[10] = due + call('ZLEXCOUNT', Q, '[r' .. queue .. '\0', '(r' .. queue .. '\1')
     answer[11] = call('ZLEXCOUNT', Q, '[' .. delayed, '(y' .. queue .. '\1') - due
     local claimed, parked = 0, 0
-    for _, place in ipairs(call('ZRANGEBYLEX', R.base .. 'q', '[z' .. queue .. '\0',
+    for _, member in ipairs(call('ZRANGEBYLEX', R.base .. 'q', '[z' .. queue .. '\0',
         '(z' .. queue .. '\1')) do
-        local state = load_item(R, queue, place:match('^.%Z*%z%Z*%z(.*)$')).state
+        local state = load_item(R, queue, member:match('^.%Z*%z%Z*%z(.*)$')).state
         claimed = claimed + (state == 'claimed' and 1 or 0)
         parked = parked + (state == 'parked' and 1 or 0)
     end

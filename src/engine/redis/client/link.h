@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection to one server: it is opened, greeted (AUTH, SELECT, INFO), and carries one
+ * exchange at a time.
+ *
+ * No function waits longer than the time budget that is passed in, and each checks its waker
+ * meanwhile. A link on which an exchange has failed is unusable. Used by one thread at a time.
+ */
+#ifndef LK_ENGINE_REDIS_CLIENT_LINK_H
+#define LK_ENGINE_REDIS_CLIENT_LINK_H
+
+#include <hiredis/hiredis.h>
+
+#include "engine/engine.h"
+#include "engine/redis/client/target.h"
+
+enum { LK_REDIS_BOOT_BYTES = 16, LK_REDIS_ARGUMENTS_MAX = 128 };
+
+struct lk_redis_link {
+    redisContext *context;
+    struct lk_redis_link *next;         /* in its node's list of idle links */
+    int node;                           /* the node it is connected to */
+    char boot[LK_REDIS_BOOT_BYTES + 1]; /* the server's run id, which changes at a restart */
+    bool is_cluster;
+    int major; /* of the server's version */
+    bool has_script;
+};
+
+/* A command: its words, in order. */
+struct lk_redis_words {
+    const char *bytes[LK_REDIS_ARGUMENTS_MAX];
+    size_t sizes[LK_REDIS_ARGUMENTS_MAX];
+    int count;
+};
+
+static inline void lk_redis_say(struct lk_redis_words *words, struct lk_slice word) {
+    words->bytes[words->count] = word.size > 0 ? word.bytes : "";
+    words->sizes[words->count++] = word.size;
+}
+
+/*
+ * LK_OK with *ret_link; LK_DENIED (name or password), LK_CANCELLED, LK_UNSUPPORTED (no such
+ * database), or LK_UNAVAILABLE.
+ */
+lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
+                              const struct lk_redis_address *address,
+                              const struct lk_patience *patience, struct lk_redis_link **ret_link,
+                              lk_error *error);
+void lk_redis_link_close(struct lk_redis_link *link); /* accepts NULL */
+
+/*
+ * Sends one command and reads its reply, for freeReplyObject(); the reply may be an error. LK_OK;
+ * LK_CANCELLED; or LK_UNAVAILABLE: the command may have been carried out, and the link is unusable.
+ */
+lk_outcome lk_redis_exchange(struct lk_redis_link *link, const struct lk_redis_words *words,
+                             const struct lk_patience *patience, redisReply **ret_reply,
+                             lk_error *error);
+
+/* The same for a few words of text. */
+lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const *texts,
+                                  size_t count, const struct lk_patience *patience,
+                                  redisReply **ret_reply, lk_error *error);
+
+/*
+ * Copies what follows `name` at the beginning of a line of INFO's text; "" if there is no such
+ * line.
+ */
+void lk_redis_field_read(const char *text, const char *name, char *ret_value, size_t capacity);
+
+/* Whether the connection is in the state required of an idle one: open, with nothing to read. */
+bool lk_redis_link_is_sound(const struct lk_redis_link *link);
+
+#endif

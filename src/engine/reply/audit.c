@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Audits and reports in the open. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "engine/reply/reply.h"
+
+enum { ROOM_MIN = 16 }; /* a power of two */
+
+lk_audit *lk_audit_new(void) {
+    return calloc(1, sizeof(lk_audit));
+}
+
+static void entry_free(lk_audit_entry *entry) {
+    free(entry->by);
+    free(entry->reason);
+    free(entry->path);
+    free(entry->owner);
+    free(entry->note);
+}
+
+void lk_audit_free(lk_audit *audit) {
+    if (audit == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < audit->count; i++) {
+        entry_free(&audit->entries[i]);
+    }
+    free(audit->entries);
+    free(audit);
+}
+
+/* Room is always the power of two at or above the count, so it need not be remembered. */
+static bool reserve_one(lk_audit *audit) {
+    size_t count = audit->count;
+    size_t room = count == 0 ? ROOM_MIN : count * 2;
+    lk_audit_entry *entries;
+
+    if (count != 0 && (count < ROOM_MIN || (count & (count - 1)) != 0)) {
+        return true;
+    }
+    entries = realloc(audit->entries, room * sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    audit->entries = entries;
+    return true;
+}
+
+bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row) {
+    lk_audit_entry entry = {
+        .at_unix_ms = row->at_unix_ms,
+        .by = lk_text_copy(row->by),
+        .reason = lk_text_copy(row->reason),
+        .path = lk_text_copy(row->path),
+        .owner = lk_text_copy(row->owner),
+        .note = row->note.size > 0 ? lk_text_copy(row->note) : NULL,
+        .ticket = row->ticket,
+        .token = row->token,
+        .held = row->token != 0,
+    };
+
+    if (entry.by == NULL || entry.reason == NULL || entry.path == NULL || entry.owner == NULL
+        || (entry.note == NULL && row->note.size > 0) || !reserve_one(audit)) {
+        entry_free(&entry);
+        return false;
+    }
+    audit->entries[audit->count++] = entry;
+    return true;
+}
+
+void lk_audit_drop_oldest(lk_audit *audit, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        entry_free(&audit->entries[i]);
+    }
+    audit->count -= count;
+    memmove(audit->entries, audit->entries + count, audit->count * sizeof *audit->entries);
+}
+
+lk_report *lk_report_make(const char *text, const char *warnings) {
+    lk_report *report = calloc(1, sizeof *report);
+
+    if (report == NULL) {
+        return NULL;
+    }
+    report->text = lk_text_copy(lk_slice_of(text));
+    report->warnings = lk_text_copy(lk_slice_of(warnings));
+    if (report->text == NULL || report->warnings == NULL) {
+        lk_report_free(report);
+        return NULL;
+    }
+    return report;
+}
+
+void lk_report_free(lk_report *report) {
+    if (report != NULL) {
+        free(report->text);
+        free(report->warnings);
+        free(report);
+    }
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listings of work: the items of a queue, by age. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "engine/reply/blockers.h"
+#include "engine/reply/reply.h"
+
+enum { ROOM_MIN = 16 }; /* a power of two */
+
+static void item_done(lk_item_info *item) {
+    for (size_t i = 0; i < item->need_count; i++) {
+        free(item->needs[i]);
+    }
+    free(item->needs);
+    free(item->id);
+    free(item->owner);
+    free(item->value);
+}
+
+void lk_item_list_free(lk_item_list *list) {
+    if (list == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        item_done(&list->items[i]);
+    }
+    free(list->items);
+    free(list);
+}
+
+lk_item_list *lk_item_list_new(void) {
+    return calloc(1, sizeof(lk_item_list));
+}
+
+/* Room is always the power of two at or above the count, so it need not be remembered. */
+static bool reserve_one(lk_item_list *list) {
+    size_t count = list->count;
+    lk_item_info *items;
+
+    if (count != 0 && (count < ROOM_MIN || (count & (count - 1)) != 0)) {
+        return true;
+    }
+    items = realloc(list->items, (count == 0 ? ROOM_MIN : count * 2) * sizeof *items);
+    if (items == NULL) {
+        return false;
+    }
+    list->items = items;
+    return true;
+}
+
+/* A part as it is written (R2). NULL when memory is exhausted. */
+static char *part_text(const struct lk_part *part) {
+    char text[LK_PART_TEXT_MAX];
+
+    return lk_text_copy((struct lk_slice){text, lk_parts_write(part, 1, text)});
+}
+
+static bool fill_needs(const struct lk_item_record *record, lk_item_info *item) {
+    if (record->need_count == 0) {
+        return true;
+    }
+    item->needs = calloc(record->need_count, sizeof *item->needs);
+    if (item->needs == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < record->need_count; i++) {
+        item->needs[i] = part_text(&record->needs[i]);
+        if (item->needs[i] == NULL) {
+            return false;
+        }
+        item->need_count++;
+    }
+    return true;
+}
+
+static const char *state_name(enum lk_item_state state) {
+    static const char *const names[] = {
+        [LK_ITEM_READY] = "ready",   [LK_ITEM_DELAYED] = "delayed", [LK_ITEM_CLAIMED] = "claimed",
+        [LK_ITEM_PARKED] = "parked", [LK_ITEM_GONE] = "done",
+    };
+
+    return names[state];
+}
+
+static bool fill_item(const struct lk_item_record *record, const struct lk_record *claim,
+                      const struct lk_times *times, lk_item_info *item) {
+    item->id = lk_text_copy(record->id);
+    item->state = state_name(record->state);
+    item->attempts = record->attempts;
+    item->due_in_ms = -1;
+    item->expires_in_ms = -1;
+    if (record->state == LK_ITEM_DELAYED) {
+        item->due_in_ms = (record->due_us - times->now_us + 999) / 1000;
+    }
+    if (claim != NULL) {
+        item->owner = lk_text_copy(claim->owner);
+        item->expires_in_ms = lk_time_left_ms(claim, times);
+    }
+    if (record->value.size > 0) {
+        item->value = lk_text_copy(record->value);
+        item->value_size = record->value.size;
+    }
+    return item->id != NULL && (claim == NULL || item->owner != NULL)
+           && (record->value.size == 0 || item->value != NULL) && fill_needs(record, item);
+}
+
+bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *record,
+                      const struct lk_record *claim, const struct lk_times *times) {
+    lk_item_info item = {.id = NULL};
+
+    if (!reserve_one(list) || !fill_item(record, claim, times, &item)) {
+        item_done(&item);
+        return false;
+    }
+    list->items[list->count++] = item;
+    return true;
+}
+
+/* ---- out of the model ---- */
+
+struct telling {
+    const struct lk_model *model;
+    const struct lk_times *times;
+    lk_item_list *list;
+    bool is_complete;
+};
+
+static bool tell(void *context, lk_item_ref ref) {
+    struct telling *telling = context;
+    struct lk_item_record item;
+    struct lk_record claim;
+
+    lk_model_item_record(telling->model, ref, &item);
+    if (item.claim != 0) {
+        lk_model_record(telling->model, item.claim, &claim);
+    }
+    telling->is_complete =
+        lk_item_list_add(telling->list, &item, item.claim != 0 ? &claim : NULL, telling->times);
+    return telling->is_complete;
+}
+
+lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
+                               const struct lk_path *queue, lk_item_list **ret_list) {
+    struct telling telling = {.model = model, .times = times, .is_complete = true};
+
+    telling.list = lk_item_list_new();
+    if (telling.list == NULL) {
+        return LK_INTERNAL;
+    }
+    lk_model_each_item(model, queue, tell, &telling);
+    if (!telling.is_complete) {
+        lk_item_list_free(telling.list);
+        return LK_INTERNAL;
+    }
+    *ret_list = telling.list;
+    return LK_OK;
+}
+
+void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats) {
+    *ret_stats = (lk_queue_stats){
+        .pushed = counts->pushed,
+        .duplicates = counts->duplicates,
+        .claims = counts->claims,
+        .steals = counts->steals,
+        .done = counts->done,
+        .retried = counts->retried,
+        .parked = counts->parked,
+        .ready_now = counts->ready,
+        .delayed_now = counts->delayed,
+        .claimed_now = counts->claimed,
+        .parked_now = counts->parked_now,
+    };
+}

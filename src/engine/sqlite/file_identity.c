@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and inodes. */
+#include "engine/sqlite/file_identity.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static bool find(const char *database, const char *suffix, struct lk_sqlite_beside *ret_file) {
+    char path[PATH_MAX];
+    struct stat status;
+    int size = snprintf(path, sizeof path, "%s%s", database, suffix);
+
+    if (size < 0 || (size_t)size >= sizeof path || stat(path, &status) != 0) {
+        return false;
+    }
+    *ret_file = (struct lk_sqlite_beside){.device = status.st_dev, .inode = status.st_ino};
+    return true;
+}
+
+bool lk_sqlite_has_moved(sqlite3 *handle, struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT]) {
+    static const char *const suffixes[LK_SQLITE_BESIDE_COUNT] = {"-wal", "-shm"};
+    const char *database = sqlite3_db_filename(handle, "main");
+    int is_moved = 0;
+
+    (void)sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &is_moved);
+    for (int i = 0; i < LK_SQLITE_BESIDE_COUNT && is_moved == 0; i++) {
+        struct lk_sqlite_beside *known = &beside[i];
+        struct lk_sqlite_beside found;
+
+        if (!find(database, suffixes[i], &found)) {
+            is_moved = 1;
+        } else if (known->inode == 0) {
+            *known = found;
+        } else {
+            is_moved = found.device != known->device || found.inode != known->inode;
+        }
+    }
+    return is_moved != 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Admission control. A connection is pending until it is admitted, which means that it counts
+ * towards the bound of connections. Pending are connections that have not authenticated, and over
+ * HTTP those beyond the bound. They have a bound of their own, so that they cannot keep others out.
+ * When it is reached, in all or for one address, the oldest pending connection is evicted for the
+ * new one. Wrong passwords are counted per address: each one is answered later than the one before.
+ *
+ * Each listener has one such list. Within src/server.
+ */
+#ifndef LK_SERVER_ADMISSION_H
+#define LK_SERVER_ADMISSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct lk_admission_address;
+
+/* Embedded in a connection; zeroed: the connection is not pending. */
+struct lk_pending {
+    struct lk_admission_address *address; /* NULL: not pending, or no longer */
+    bool is_protected;                    /* must not be evicted; then it is in neither list */
+    TAILQ_ENTRY(lk_pending) all;          /* the oldest first */
+    TAILQ_ENTRY(lk_pending) there;        /* ... of one address */
+};
+
+TAILQ_HEAD(lk_pending_list, lk_pending);
+SLIST_HEAD(lk_admission_bucket, lk_admission_address);
+
+enum { LK_ADMISSION_BUCKETS = 256 };
+
+struct lk_admission {
+    struct lk_pending_list all;
+    uint32_t count;
+    uint32_t count_max;
+    uint32_t address_max; /* of one address */
+    uint32_t address_count;
+    uint64_t seed;
+    struct lk_admission_bucket buckets[LK_ADMISSION_BUCKETS];
+    void (*evict)(
+        struct lk_pending *pending); /* called after its removal, to close the connection */
+};
+
+/* `is_shared`: only the common bound applies, not the one per address. */
+void lk_admission_begin(struct lk_admission *admission, uint32_t count_max, bool is_shared,
+                        void (*evict)(struct lk_pending *pending));
+void lk_admission_end(
+    struct lk_admission *admission); /* after the last pending connection has left */
+
+/*
+ * Makes a connection pending; another one may be evicted for it. false: there is no room, because
+ * every pending connection is protected, or no memory.
+ */
+bool lk_admission_add(struct lk_admission *admission, struct lk_pending *pending, int socket);
+
+/* The connection is admitted, or closes. No effect on a connection that is not pending. */
+void lk_admission_remove(struct lk_admission *admission, struct lk_pending *pending);
+
+/*
+ * Protects a pending connection from eviction while a request is under way. No effect on a
+ * connection that is not pending.
+ */
+void lk_admission_protect(struct lk_admission *admission, struct lk_pending *pending,
+                          bool is_protected);
+
+/* Evicts the oldest pending connection that is not protected, if there is one. */
+bool lk_admission_evict_one(struct lk_admission *admission);
+
+/* Counts a wrong password from the socket's address: returns how long to hold its answer back. */
+int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us);
+
+#endif
