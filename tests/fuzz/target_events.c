@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../model/pair.h"
+#include "../model/lockstep.h"
 #include "target.h"
 
 enum { EVENTS_MAX = 120, ENDED_MAX = 3, PARTS_HERE_MAX = 3, TOKENS_KEPT = 8 };
@@ -33,7 +33,7 @@ static uint8_t take(struct source *source) {
 
 /* What a history is: its manner, where it stands, and tokens to name. */
 struct history {
-    struct pair pair;
+    struct lockstep lockstep;
     struct lk_times times;
     bool is_odd; /* the wall clock stands and leaps, so that no token can be named */
     uint64_t tokens[TOKENS_KEPT];
@@ -97,13 +97,13 @@ static uint64_t take_token(struct history *history, struct source *source) {
 }
 
 static void keep_token(struct history *history) {
-    const struct lk_answer *answer = &history->pair.effects->answer;
+    const struct lk_answer *answer = &history->lockstep.effects->answer;
     struct lk_record record;
 
     if (answer->outcome != LK_GRANTED || history->is_odd) {
         return;
     }
-    lk_model_record(history->pair.model, answer->request, &record);
+    lk_model_record(history->lockstep.model, answer->request, &record);
     if (history->token_count == TOKENS_KEPT) {
         history->token_count--;
         memmove(history->tokens, history->tokens + 1,
@@ -183,20 +183,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                     .live_per_root_max = manner / 16 % 5,
                                     .waiters_per_path_max = manner / 8 % 3};
     }
-    pair_open(&history.pair, &quotas, ENDED_MAX, NULL);
-    history.pair.is_exact = !history.is_odd;
+    lockstep_open(&history.lockstep, &quotas, ENDED_MAX, NULL);
+    history.lockstep.is_exact = !history.is_odd;
     for (size_t i = 0; i < EVENTS_MAX && source.size > 0; i++) {
         struct lk_part parts[PARTS_HERE_MAX];
         struct lk_command command;
         const char *wrong;
         take_event(&history, &source, parts, &command);
-        wrong = pair_step(&history.pair, &command);
+        wrong = lockstep_step(&history.lockstep, &command);
         if (wrong != NULL) {
             (void)fprintf(stderr, "event %zu: %s\n", i + 1, wrong);
             abort();
         }
         keep_token(&history);
     }
-    pair_close(&history.pair);
+    lockstep_close(&history.lockstep);
     return 0;
 }

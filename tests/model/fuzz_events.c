@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "history.h"
-#include "pair.h"
+#include "lockstep.h"
 
 enum { LINES_MAX = 100 };
 
@@ -24,12 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *at = (const char *)data;
     const char *end = at + size;
     struct lk_times times = history_start();
-    struct pair pair;
+    struct lockstep lockstep;
 
     if (size == 0 || !is_text(data, size)) {
         return 0;
     }
-    pair_open(&pair, NULL, 3, NULL);
+    lockstep_open(&lockstep, NULL, 3, NULL);
     for (size_t i = 0; i < LINES_MAX && at < end; i++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         struct history_command command;
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         stop = stop != NULL ? stop : end;
         if (history_read(at, (size_t)(stop - at), NULL, &times, &command) == NULL
             && command.command.kind <= LK_COMMAND_TICK) {
-            wrong = pair_step(&pair, &command.command);
+            wrong = lockstep_step(&lockstep, &command.command);
             if (wrong != NULL) {
                 fprintf(stderr, "line %zu: %s\n", i + 1, wrong);
                 abort();
@@ -45,6 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         at = stop + 1;
     }
-    pair_close(&pair);
+    lockstep_close(&lockstep);
     return 0;
 }

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "generator.h"
 #include "history.h"
-#include "invent.h"
-#include "pair.h"
+#include "lockstep.h"
 
 enum { HISTORY_COUNT = 300, HISTORY_LENGTH = 150, FAILURES_MAX = 1000 };
 
@@ -52,7 +52,7 @@ static void open_faulty(struct faulty *faulty) {
  * Looks at a step that failed for want of memory. The event has changed nothing; what was due by
  * its time has taken effect, all of it or nothing.
  */
-static const char *check_failure(struct pair *pair, const struct lk_command *command,
+static const char *check_failure(struct lockstep *lockstep, const struct lk_command *command,
                                  const struct lk_effects *effects) {
     struct lk_effects passing = *effects;
     struct lk_command tick = {.kind = LK_COMMAND_TICK, .times = command->times};
@@ -66,30 +66,31 @@ static const char *check_failure(struct pair *pair, const struct lk_command *com
     if (effects->answer.text[0] == '\0') {
         return "LK_INTERNAL does not name its place";
     }
-    pair->seen_us = command->times.now_us;
+    lockstep->seen_us = command->times.now_us;
     if (effects->change_count == 0) {
-        return pair_compare(pair);
+        return lockstep_compare(lockstep);
     }
-    if (lk_model_next_deadline(pair->model) <= command->times.now_us) {
+    if (lk_model_next_deadline(lockstep->model) <= command->times.now_us) {
         return "half of what was due";
     }
     passing.answer.outcome = LK_OK;
-    return pair_follow(pair, &tick, &passing);
+    return lockstep_follow(lockstep, &tick, &passing);
 }
 
 /* Steps until no allocation is left that could fail. NULL, or what is wrong. */
-static const char *step_through_failures(struct pair *pair, struct faulty *faulty,
+static const char *step_through_failures(struct lockstep *lockstep, struct faulty *faulty,
                                          const struct lk_command *command) {
     for (uint64_t n = 1; n < FAILURES_MAX; n++) {
         const struct lk_effects *effects;
         const char *wrong;
         faulty->until_failure = n;
-        effects = lk_model_step(pair->model, command);
+        effects = lk_model_step(lockstep->model, command);
         if (faulty->until_failure > 0) {
             faulty->until_failure = 0;
-            return pair_follow(pair, command, effects); /* nothing failed: it must be right */
+            return lockstep_follow(lockstep, command,
+                                   effects); /* nothing failed: it must be right */
         }
-        wrong = check_failure(pair, command, effects);
+        wrong = check_failure(lockstep, command, effects);
         if (wrong != NULL) {
             return wrong;
         }
@@ -99,30 +100,30 @@ static const char *step_through_failures(struct pair *pair, struct faulty *fault
 
 static void run_history(uint64_t number, bool with_work, uint64_t *failures) {
     static char lines[HISTORY_LENGTH][HISTORY_LINE_MAX];
-    struct invent invent;
+    struct generator generator;
     struct faulty faulty;
-    struct pair pair;
+    struct lockstep lockstep;
     struct lk_times times = history_start();
     const char *wrong = NULL;
     size_t done = 0;
 
     if (with_work) {
-        invent_open_work(&invent, number);
+        generator_open_work(&generator, number);
     } else {
-        invent_open(&invent, number);
+        generator_open(&generator, number);
     }
     open_faulty(&faulty);
-    pair_open_forgetful(&pair, &invent.quotas, invent.ended_max, &faulty.allocator);
+    lockstep_open_forgetful(&lockstep, &generator.quotas, generator.ended_max, &faulty.allocator);
     while (done < HISTORY_LENGTH && wrong == NULL) {
         struct history_command command;
-        invent_line(&invent, pair.reference, times, lines[done]);
+        generator_line(&generator, lockstep.reference, times, lines[done]);
         wrong = history_read(lines[done], strlen(lines[done]), NULL, &times, &command);
         if (wrong == NULL) {
-            wrong = step_through_failures(&pair, &faulty, &command.command);
+            wrong = step_through_failures(&lockstep, &faulty, &command.command);
         }
         done++;
     }
-    pair_close(&pair);
+    lockstep_close(&lockstep);
     if (wrong == NULL && faulty.blocks != 0) {
         wrong = "blocks are left when the model is freed";
     }

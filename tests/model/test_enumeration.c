@@ -23,7 +23,7 @@
 
 #include "arena.h"
 #include "history.h"
-#include "pair.h"
+#include "lockstep.h"
 
 enum {
     OWNERS = 3,
@@ -95,7 +95,7 @@ struct enumeration {
     size_t letter_count;
     size_t length; /* of histories, at most */
     unsigned char path[LENGTH_MAX];
-    struct pair pair;
+    struct lockstep lockstep;
     struct arena *arena;
     uint64_t histories;
 
@@ -140,7 +140,7 @@ static void add_letters(struct enumeration *enumeration) {
 
 struct kept {
     struct arena_copy arena;
-    struct pair pair; /* with copies of what it points to; the model stays in the arena */
+    struct lockstep lockstep; /* with copies of what it points to; the model stays in the arena */
 };
 
 static void *copied(const void *bytes, size_t size) {
@@ -155,45 +155,45 @@ static void *copied(const void *bytes, size_t size) {
     return copy;
 }
 
-/* A copy of everything in the pair but the model. */
-static struct pair copy_pair(const struct pair *pair) {
-    struct pair copy = *pair;
+/* A copy of everything in the lockstep but the model. */
+static struct lockstep copy_lockstep(const struct lockstep *lockstep) {
+    struct lockstep copy = *lockstep;
 
-    copy.reference = lk_reference_copy(pair->reference);
-    copy.matches = copied(pair->matches, pair->match_count * sizeof *pair->matches);
-    copy.roots = copied(pair->roots, pair->root_count * sizeof *pair->roots);
+    copy.reference = lk_reference_copy(lockstep->reference);
+    copy.matches = copied(lockstep->matches, lockstep->match_count * sizeof *lockstep->matches);
+    copy.roots = copied(lockstep->roots, lockstep->root_count * sizeof *lockstep->roots);
     copy.before = NULL;
     copy.before_count = 0;
     return copy;
 }
 
-static void drop_pair(struct pair *pair) {
-    lk_reference_free(pair->reference);
-    free(pair->matches);
-    free(pair->roots);
-    free(pair->before);
+static void drop_lockstep(struct lockstep *lockstep) {
+    lk_reference_free(lockstep->reference);
+    free(lockstep->matches);
+    free(lockstep->roots);
+    free(lockstep->before);
 }
 
 static void keep(struct enumeration *enumeration, struct kept *kept) {
     arena_keep(enumeration->arena, &kept->arena);
-    kept->pair = copy_pair(&enumeration->pair);
+    kept->lockstep = copy_lockstep(&enumeration->lockstep);
 }
 
 static void bring_back(struct enumeration *enumeration, const struct kept *kept) {
     arena_bring_back(enumeration->arena, &kept->arena);
-    drop_pair(&enumeration->pair);
-    enumeration->pair = copy_pair(&kept->pair);
+    drop_lockstep(&enumeration->lockstep);
+    enumeration->lockstep = copy_lockstep(&kept->lockstep);
 }
 
 static void drop(struct kept *kept) {
     free(kept->arena.bytes);
-    drop_pair(&kept->pair);
+    drop_lockstep(&kept->lockstep);
 }
 
 static void start(struct enumeration *enumeration) {
     arena_clear(enumeration->arena);
-    pair_open(&enumeration->pair, NULL, 0, &enumeration->arena->allocator);
-    enumeration->pair.times = history_start();
+    lockstep_open(&enumeration->lockstep, NULL, 0, &enumeration->arena->allocator);
+    enumeration->lockstep.times = history_start();
 }
 
 /* ---- one step ---- */
@@ -212,15 +212,15 @@ static void step(struct enumeration *enumeration, size_t at, size_t letter_index
     struct lk_times *times = &letter->command.command.times;
     const char *wrong;
 
-    *times = enumeration->pair.times;
+    *times = enumeration->lockstep.times;
     times->now_us += INT64_C(1) << (2 * (LENGTH_MAX - at));
     times->wall_us += HISTORY_STEP_US;
     if (letter->expires) {
-        times->now_us = lk_reference_next_deadline(enumeration->pair.reference);
+        times->now_us = lk_reference_next_deadline(enumeration->lockstep.reference);
     }
     enumeration->path[at] = (unsigned char)letter_index;
     enumeration->histories++;
-    wrong = pair_step(&enumeration->pair, &letter->command.command);
+    wrong = lockstep_step(&enumeration->lockstep, &letter->command.command);
     if (wrong != NULL) {
         report(enumeration, at + 1, wrong);
     }
@@ -236,14 +236,14 @@ static bool may_come(const struct enumeration *enumeration, size_t length, size_
         seen = owner < OWNERS && owner + 1 > seen ? owner + 1 : seen;
     }
     if (letter->expires) {
-        return lk_reference_next_deadline(enumeration->pair.reference) != LK_NEVER;
+        return lk_reference_next_deadline(enumeration->lockstep.reference) != LK_NEVER;
     }
     return letter->owner == OWNERS || letter->owner <= seen;
 }
 
 /* Whether the last step was refused and left nothing: the history without it leads here too. */
 static bool was_for_nothing(const struct enumeration *enumeration) {
-    const struct lk_effects *effects = enumeration->pair.effects;
+    const struct lk_effects *effects = enumeration->lockstep.effects;
 
     return effects->change_count == 0;
 }
@@ -312,7 +312,7 @@ static void put_request(struct key *key, const struct lk_reference_request *requ
 static void describe(const struct enumeration *enumeration, struct key *ret_key) {
     size_t count;
     const struct lk_reference_request *live =
-        lk_reference_live(enumeration->pair.reference, &count);
+        lk_reference_live(enumeration->lockstep.reference, &count);
     uint64_t numbers[2 * KEY_MAX];
     uint64_t deadlines[KEY_MAX];
 
@@ -365,7 +365,7 @@ static bool note_state(struct enumeration *enumeration, size_t length) {
 
 /* Goes to a state that was reached before. */
 static void go(struct enumeration *enumeration, const struct reached *reached) {
-    drop_pair(&enumeration->pair);
+    drop_lockstep(&enumeration->lockstep);
     start(enumeration);
     for (size_t i = 0; i < reached->length; i++) {
         step(enumeration, i, reached->letters[i]);
@@ -429,7 +429,7 @@ static void enumerate(void **state) {
     print_message("%s: %zu states within %zu steps, %llu steps from them\n", world->name,
                   enumeration.state_count, scaled(world->deep_length) - 1,
                   (unsigned long long)enumeration.histories);
-    drop_pair(&enumeration.pair);
+    drop_lockstep(&enumeration.lockstep);
     arena_free(enumeration.arena);
 }
 

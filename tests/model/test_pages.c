@@ -2,7 +2,7 @@
 /*
  * What a page costs: steps in proportion to what is on it, whatever else there is. Each world is
  * built at two sizes, and a page takes no more steps at the larger one than its entries and a way
- * down a tree. That what is on pages is right is for pair_pages.c.
+ * down a tree. That what is on pages is right is for lockstep_pages.c.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "generator.h"
 #include "history.h"
-#include "invent.h"
-#include "pair.h"
+#include "lockstep.h"
 
 enum {
     HISTORY_COUNT = 12000,
@@ -49,27 +49,27 @@ static void free_lines(struct lines *lines) {
 }
 
 /* Steps one line. NULL, or what is wrong. */
-static const char *step_line(struct pair *pair, struct lk_times *times, const char *line) {
+static const char *step_line(struct lockstep *lockstep, struct lk_times *times, const char *line) {
     struct history_command command;
     const char *wrong = history_read(line, strlen(line), NULL, times, &command);
 
-    return wrong != NULL ? wrong : pair_step(pair, &command.command);
+    return wrong != NULL ? wrong : lockstep_step(lockstep, &command.command);
 }
 
 /* Whether all lines can be replayed; if not, lines->wrong says why. */
 static bool replay(struct lines *lines) {
-    struct pair pair;
+    struct lockstep lockstep;
     struct lk_times times = history_start();
     const char *wrong = NULL;
 
-    pair_open_forgetful(&pair, &lines->quotas, lines->ended_max, NULL);
+    lockstep_open_forgetful(&lockstep, &lines->quotas, lines->ended_max, NULL);
     for (size_t i = 0; i < lines->count && wrong == NULL; i++) {
-        wrong = step_line(&pair, &times, lines->at[i]);
+        wrong = step_line(&lockstep, &times, lines->at[i]);
     }
     if (wrong != NULL) {
         snprintf(lines->wrong, sizeof lines->wrong, "%s", wrong);
     }
-    pair_close(&pair);
+    lockstep_close(&lockstep);
     return wrong == NULL;
 }
 
@@ -154,40 +154,40 @@ struct tally {
     uint64_t changes[LK_CHANGE_QUEUE_FORGOTTEN + 1];
 };
 
-static void count_step(struct tally *tally, const struct pair *pair) {
+static void count_step(struct tally *tally, const struct lockstep *lockstep) {
     tally->steps++;
-    tally->outcomes[pair->effects->answer.outcome]++;
-    for (size_t i = 0; i < pair->effects->change_count; i++) {
-        tally->changes[pair->effects->changes[i].kind]++;
+    tally->outcomes[lockstep->effects->answer.outcome]++;
+    for (size_t i = 0; i < lockstep->effects->change_count; i++) {
+        tally->changes[lockstep->effects->changes[i].kind]++;
     }
 }
 
 /* Whether the history of this number came to its end. */
 static bool run_history(uint64_t number, bool with_work, struct tally *tally) {
-    struct invent invent;
+    struct generator generator;
     struct lines lines = {.count = 0};
-    struct pair pair;
+    struct lockstep lockstep;
     struct lk_times times = history_start();
     const char *wrong = NULL;
     char line[HISTORY_LINE_MAX];
 
     if (with_work) {
-        invent_open_work(&invent, number);
+        generator_open_work(&generator, number);
     } else {
-        invent_open(&invent, number);
+        generator_open(&generator, number);
     }
-    lines.quotas = invent.quotas;
-    lines.ended_max = invent.ended_max;
-    pair_open_forgetful(&pair, &invent.quotas, invent.ended_max, NULL);
+    lines.quotas = generator.quotas;
+    lines.ended_max = generator.ended_max;
+    lockstep_open_forgetful(&lockstep, &generator.quotas, generator.ended_max, NULL);
     while (lines.count < HISTORY_LENGTH && wrong == NULL) {
-        invent_line(&invent, pair.reference, times, line);
+        generator_line(&generator, lockstep.reference, times, line);
         add_line(&lines, line);
-        wrong = step_line(&pair, &times, lines.at[lines.count - 1]);
+        wrong = step_line(&lockstep, &times, lines.at[lines.count - 1]);
         if (wrong == NULL) {
-            count_step(tally, &pair);
+            count_step(tally, &lockstep);
         }
     }
-    pair_close(&pair);
+    lockstep_close(&lockstep);
     if (wrong != NULL) {
         report(&lines, number);
     }
@@ -232,7 +232,7 @@ static void histories(void **state) {
 
 static int replay_file(const char *name) {
     FILE *file = fopen(name, "r");
-    struct pair pair;
+    struct lockstep lockstep;
     struct lk_times times = history_start();
     char *line = NULL;
     size_t room = 0;
@@ -243,10 +243,10 @@ static int replay_file(const char *name) {
         perror(name);
         return EXIT_FAILURE;
     }
-    pair_open(&pair, NULL, 0, NULL);
+    lockstep_open(&lockstep, NULL, 0, NULL);
     while (status == EXIT_SUCCESS && (size = getline(&line, &room, file)) > 0) {
-        const char *wrong = step_line(&pair, &times, line);
-        printf("%-8s %s", lk_outcome_name(pair.effects->answer.outcome), line);
+        const char *wrong = step_line(&lockstep, &times, line);
+        printf("%-8s %s", lk_outcome_name(lockstep.effects->answer.outcome), line);
         if (wrong != NULL) {
             printf("wrong: %s\n", wrong);
             status = EXIT_FAILURE;
@@ -256,7 +256,7 @@ static int replay_file(const char *name) {
     }
     free(line);
     fclose(file);
-    pair_close(&pair);
+    lockstep_close(&lockstep);
     return status;
 }
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "generator.h"
 #include "history.h"
-#include "invent.h"
-#include "pair.h"
+#include "lockstep.h"
 
 enum { HISTORY_COUNT = 2000, HISTORY_LENGTH = 200, RECORDS_MAX = 256 };
 
@@ -25,9 +25,9 @@ struct ended {
 };
 
 /* A history: what is borrowed of it lives as long as it does. */
-struct story {
-    struct invent invent;
-    struct pair pair;
+struct trial {
+    struct generator generator;
+    struct lockstep lockstep;
     struct lk_times times;
     char lines[HISTORY_LENGTH][HISTORY_LINE_MAX];
     struct history_command events[HISTORY_LENGTH];
@@ -54,18 +54,18 @@ static bool take_out(void *context, lk_ref request) {
     return true;
 }
 
-static void shuffle(struct invent *invent, struct dump *dump) {
+static void shuffle(struct generator *generator, struct dump *dump) {
     for (size_t i = dump->count; i > 1; i--) {
-        size_t other = invent_below(invent, i);
+        size_t other = generator_below(generator, i);
         struct lk_record *record = dump->records[i - 1];
         dump->records[i - 1] = dump->records[other];
         dump->records[other] = record;
     }
 }
 
-static struct lk_model *fresh_model(const struct story *story) {
-    struct lk_model_config config = {.quotas = story->invent.quotas,
-                                     .ended_max = story->invent.ended_max};
+static struct lk_model *fresh_model(const struct trial *trial) {
+    struct lk_model_config config = {.quotas = trial->generator.quotas,
+                                     .ended_max = trial->generator.ended_max};
     struct lk_model *model = lk_model_new(&config);
 
     assert_non_null(model);
@@ -73,16 +73,16 @@ static struct lk_model *fresh_model(const struct story *story) {
 }
 
 /* What a store remembers beside its requests. */
-static void put_memories(const struct story *story, struct lk_model *model) {
-    lk_model_restore_floor(model, lk_model_floor(story->pair.model));
-    for (size_t i = 0; i < story->pair.root_count; i++) {
-        const struct pair_root *root = &story->pair.roots[i];
+static void put_memories(const struct trial *trial, struct lk_model *model) {
+    lk_model_restore_floor(model, lk_model_floor(trial->lockstep.model));
+    for (size_t i = 0; i < trial->lockstep.root_count; i++) {
+        const struct lockstep_root *root = &trial->lockstep.roots[i];
         assert_int_equal(lk_model_restore_draw(model, lk_slice_of(root->name), root->greatest),
                          LK_OK);
     }
-    for (size_t i = 0; i < story->ended_count; i++) {
+    for (size_t i = 0; i < trial->ended_count; i++) {
         assert_int_equal(
-            lk_model_restore_ended(model, &story->ended[i].target, story->ended[i].ended_us),
+            lk_model_restore_ended(model, &trial->ended[i].target, trial->ended[i].ended_us),
             LK_OK);
     }
 }
@@ -108,12 +108,12 @@ static bool move_item(void *context, lk_item_ref item) {
     return true;
 }
 
-static void put_values_and_items(const struct story *story, struct lk_model *model) {
-    const struct lk_model *old = story->pair.model;
+static void put_values_and_items(const struct trial *trial, struct lk_model *model) {
+    const struct lk_model *old = trial->lockstep.model;
     struct move move = {old, model};
 
-    for (size_t i = 0; i < story->pair.path_count; i++) {
-        const struct lk_path *path = &story->pair.paths[i]->path;
+    for (size_t i = 0; i < trial->lockstep.path_count; i++) {
+        const struct lk_path *path = &trial->lockstep.paths[i]->path;
         lk_value_ref value = lk_model_value(old, path);
         struct lk_queue_counts counts;
         if (value != 0) {
@@ -129,14 +129,14 @@ static void put_values_and_items(const struct story *story, struct lk_model *mod
 }
 
 /* Puts everything into a fresh model but the request of this id (0: none). */
-static void start_again_without(struct story *story, uint64_t id) {
-    struct dump dump = {.model = story->pair.model};
-    struct lk_model *model = fresh_model(story);
+static void start_again_without(struct trial *trial, uint64_t id) {
+    struct dump dump = {.model = trial->lockstep.model};
+    struct lk_model *model = fresh_model(trial);
 
-    lk_model_each(story->pair.model, take_out, &dump);
-    shuffle(&story->invent, &dump);
-    put_memories(story, model);
-    put_values_and_items(story, model);
+    lk_model_each(trial->lockstep.model, take_out, &dump);
+    shuffle(&trial->generator, &dump);
+    put_memories(trial, model);
+    put_values_and_items(trial, model);
     for (size_t i = 0; i < dump.count; i++) {
         if (dump.records[i]->id != id) {
             assert_int_equal(lk_model_restore(model, dump.records[i]), LK_OK);
@@ -144,9 +144,9 @@ static void start_again_without(struct story *story, uint64_t id) {
         }
         assert_null(lk_model_check(model));
     }
-    lk_model_free(story->pair.model);
-    story->pair.model = model;
-    story->pair.seen_us = 0;
+    lk_model_free(trial->lockstep.model);
+    trial->lockstep.model = model;
+    trial->lockstep.seen_us = 0;
     for (size_t i = 0; i < dump.count; i++) {
         free(dump.records[i]);
     }
@@ -154,15 +154,15 @@ static void start_again_without(struct story *story, uint64_t id) {
 
 /* ---- histories ------------------------------------------------------------------------------- */
 
-static void fail_story(const struct story *story, uint64_t number, const char *wrong) {
-    for (size_t i = 0; i < story->count; i++) {
-        print_message("%s\n", story->lines[i]);
+static void fail_trial(const struct trial *trial, uint64_t number, const char *wrong) {
+    for (size_t i = 0; i < trial->count; i++) {
+        print_message("%s\n", trial->lines[i]);
     }
     fail_msg("LK_TEST_SEED=%llu: %s", (unsigned long long)number, wrong);
 }
 
-static bool has_released(const struct story *story) {
-    const struct lk_effects *effects = story->pair.effects;
+static bool has_released(const struct trial *trial) {
+    const struct lk_effects *effects = trial->lockstep.effects;
 
     for (size_t i = 0; effects->answer.outcome == LK_OK && i < effects->change_count; i++) {
         if (effects->changes[i].kind == LK_CHANGE_RELEASED) {
@@ -173,17 +173,17 @@ static bool has_released(const struct story *story) {
 }
 
 /* A release or the end of a claim that named its token and ended something is remembered. */
-static void remember(struct story *story, const struct lk_command *command) {
-    struct ended *ended = &story->ended[story->ended_count];
+static void remember(struct trial *trial, const struct lk_command *command) {
+    struct ended *ended = &trial->ended[trial->ended_count];
     int size;
 
     ended->ended_us = command->times.now_us;
     if (command->kind == LK_COMMAND_RELEASE && command->release.target.token != 0
-        && has_released(story)) {
+        && has_released(trial)) {
         ended->target = command->release.target;
-        story->ended_count++;
+        trial->ended_count++;
     } else if (command->kind == LK_COMMAND_FINISH && command->finish.token != 0
-               && has_released(story)) {
+               && has_released(trial)) {
         const struct lk_finish *finish = &command->finish;
         size = snprintf(ended->bytes, sizeof ended->bytes, "%.*s/%.*s", (int)finish->queue.size,
                         finish->queue.bytes, (int)finish->id.size, finish->id.bytes);
@@ -192,69 +192,69 @@ static void remember(struct story *story, const struct lk_command *command) {
             LK_OK);
         ended->target = (struct lk_target){
             .owner = finish->owner, .parts = &ended->item, .part_count = 1, .token = finish->token};
-        story->ended_count++;
+        trial->ended_count++;
     }
 }
 
-static void step(struct story *story, uint64_t number) {
-    char *line = story->lines[story->count];
-    struct history_command *command = &story->events[story->count];
+static void step(struct trial *trial, uint64_t number) {
+    char *line = trial->lines[trial->count];
+    struct history_command *command = &trial->events[trial->count];
     const char *wrong;
 
-    invent_line(&story->invent, story->pair.reference, story->times, line);
-    story->count++;
-    wrong = history_read(line, strlen(line), NULL, &story->times, command);
+    generator_line(&trial->generator, trial->lockstep.reference, trial->times, line);
+    trial->count++;
+    wrong = history_read(line, strlen(line), NULL, &trial->times, command);
     if (wrong == NULL) {
-        wrong = pair_step(&story->pair, &command->command);
+        wrong = lockstep_step(&trial->lockstep, &command->command);
     }
     if (wrong != NULL) {
-        fail_story(story, number, wrong);
+        fail_trial(trial, number, wrong);
     }
-    remember(story, &command->command);
+    remember(trial, &command->command);
 }
 
-static struct story *open_story(uint64_t number, bool with_work) {
-    struct story *story = calloc(1, sizeof *story);
+static struct trial *open_trial(uint64_t number, bool with_work) {
+    struct trial *trial = calloc(1, sizeof *trial);
 
-    assert_non_null(story);
+    assert_non_null(trial);
     if (with_work) {
-        invent_open_work(&story->invent, number);
+        generator_open_work(&trial->generator, number);
     } else {
-        invent_open(&story->invent, number);
+        generator_open(&trial->generator, number);
     }
-    story->times = history_start();
-    pair_open(&story->pair, &story->invent.quotas, story->invent.ended_max, NULL);
-    return story;
+    trial->times = history_start();
+    lockstep_open(&trial->lockstep, &trial->generator.quotas, trial->generator.ended_max, NULL);
+    return trial;
 }
 
-static void close_story(struct story *story) {
-    pair_close(&story->pair);
-    free(story);
+static void close_trial(struct trial *trial) {
+    lockstep_close(&trial->lockstep);
+    free(trial);
 }
 
 static void goes_on_as_before(uint64_t number, bool with_work) {
-    struct story *story = open_story(number, with_work);
+    struct trial *trial = open_trial(number, with_work);
     struct lk_command tick = {.kind = LK_COMMAND_TICK};
 
-    while (story->count < HISTORY_LENGTH) {
+    while (trial->count < HISTORY_LENGTH) {
         const char *wrong;
-        step(story, number);
-        if (invent_below(&story->invent, 20) != 0) {
+        step(trial, number);
+        if (generator_below(&trial->generator, 20) != 0) {
             continue;
         }
-        start_again_without(story, 0);
-        if (invent_below(&story->invent, 2) != 0) {
+        start_again_without(trial, 0);
+        if (generator_below(&trial->generator, 2) != 0) {
             continue; /* the next event is the first that it hears of */
         }
-        tick.times = story->times; /* and what is due by then is ready again */
-        lk_model_step(story->pair.model, &tick);
-        story->pair.seen_us = tick.times.now_us;
-        wrong = pair_compare(&story->pair);
+        tick.times = trial->times; /* and what is due by then is ready again */
+        lk_model_step(trial->lockstep.model, &tick);
+        trial->lockstep.seen_us = tick.times.now_us;
+        wrong = lockstep_compare(&trial->lockstep);
         if (wrong != NULL) {
-            fail_story(story, number, wrong);
+            fail_trial(trial, number, wrong);
         }
     }
-    close_story(story);
+    close_trial(trial);
 }
 
 /*
@@ -262,40 +262,42 @@ static void goes_on_as_before(uint64_t number, bool with_work) {
  * step comes before the next deadline, which would have let them in otherwise.
  */
 static void grants_what_has_become_free(uint64_t number, bool with_work) {
-    struct story *story = open_story(number, with_work);
+    struct trial *trial = open_trial(number, with_work);
     struct lk_command tick = {.kind = LK_COMMAND_TICK};
     struct lk_command end = {.kind = LK_COMMAND_RELEASE};
     const struct lk_reference_request *live;
-    size_t length = 1 + invent_below(&story->invent, HISTORY_LENGTH);
+    size_t length = 1 + generator_below(&trial->generator, HISTORY_LENGTH);
     size_t count;
 
-    while (story->count < length) {
-        step(story, number);
+    while (trial->count < length) {
+        step(trial, number);
     }
-    live = lk_reference_live(story->pair.reference, &count);
+    live = lk_reference_live(trial->lockstep.reference, &count);
     while (count > 0 && live->is_claim) {
         live++; /* without its claim, an item would be as its record says: ready */
         count--;
     }
-    if (count > 0 && lk_reference_next_deadline(story->pair.reference) > story->times.now_us + 1) {
+    if (count > 0
+        && lk_reference_next_deadline(trial->lockstep.reference) > trial->times.now_us + 1) {
         struct lk_reference_request gone = live[0];
         struct lk_record record;
-        lk_ref request = lk_model_find(story->pair.model, gone.owner, gone.parts, gone.part_count);
-        lk_model_record(story->pair.model, request, &record);
+        lk_ref request =
+            lk_model_find(trial->lockstep.model, gone.owner, gone.parts, gone.part_count);
+        lk_model_record(trial->lockstep.model, request, &record);
         tick.times =
-            (struct lk_times){story->times.now_us + 1, story->times.wall_us + HISTORY_STEP_US};
+            (struct lk_times){trial->times.now_us + 1, trial->times.wall_us + HISTORY_STEP_US};
         end.times = tick.times;
         end.release.target = (struct lk_target){
             .owner = gone.owner, .parts = gone.parts, .part_count = gone.part_count};
-        start_again_without(story, record.id);
-        lk_model_step(story->pair.model, &tick);
-        story->pair.seen_us = tick.times.now_us;
-        lk_reference_step(story->pair.reference, &end);
-        if (pair_compare(&story->pair) != NULL) {
-            fail_story(story, number, pair_compare(&story->pair));
+        start_again_without(trial, record.id);
+        lk_model_step(trial->lockstep.model, &tick);
+        trial->lockstep.seen_us = tick.times.now_us;
+        lk_reference_step(trial->lockstep.reference, &end);
+        if (lockstep_compare(&trial->lockstep) != NULL) {
+            fail_trial(trial, number, lockstep_compare(&trial->lockstep));
         }
     }
-    close_story(story);
+    close_trial(trial);
 }
 
 static void run(void (*history)(uint64_t number, bool with_work), bool with_work,

@@ -1,281 +1,283 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* R16 sentence by sentence, as stories. */
+/* R16 sentence by sentence, as scripts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "pair.h"
-#include "story.h"
+#include "lockstep.h"
+#include "script.h"
 
 /* ---- pushing --------------------------------------------------------------------------------- */
 
 static void an_item_is_added_once(void **state) {
     (void)state;
-    STORY("push q 1 value=first -> ok created item=1", "push q 1 value=second delay=50 -> ok again",
-          "? item q 1 ready", "A claim q -> granted item=1", "push q 1 -> ok again",
-          "? item q 1 claimed owner=A", "A retry q 1 delay=100 -> ok", "push q 1 -> ok again",
-          "? item q 1 delayed attempts=1", "? queue q pushed=1 duplicates=3 delayed=1",
-          "pass 100 -> ok", "A claim q attempts=1 -> granted attempts=2",
-          "A retry q 1 -> ok parked", "push q 1 -> ok again", "? item q 1 parked",
-          "? queue q pushed=1 duplicates=4 parked=1", "unpark q 1 -> ok", "A claim q -> granted",
-          "A done q 1 -> ok", "push q 1 -> ok created", "? queue q pushed=2 duplicates=4");
+    SCRIPT("push q 1 value=first -> ok created item=1",
+           "push q 1 value=second delay=50 -> ok again", "? item q 1 ready",
+           "A claim q -> granted item=1", "push q 1 -> ok again", "? item q 1 claimed owner=A",
+           "A retry q 1 delay=100 -> ok", "push q 1 -> ok again", "? item q 1 delayed attempts=1",
+           "? queue q pushed=1 duplicates=3 delayed=1", "pass 100 -> ok",
+           "A claim q attempts=1 -> granted attempts=2", "A retry q 1 -> ok parked",
+           "push q 1 -> ok again", "? item q 1 parked", "? queue q pushed=1 duplicates=4 parked=1",
+           "unpark q 1 -> ok", "A claim q -> granted", "A done q 1 -> ok", "push q 1 -> ok created",
+           "? queue q pushed=2 duplicates=4");
 }
 
 static void an_id_is_one_segment(void **state) {
     (void)state;
-    STORY("push q a/b -> invalid", "push q / -> invalid", "push q a/ -> invalid",
-          "push q .. -> invalid", "push q a?b -> invalid", "push q a{b -> invalid",
-          "A done q a/b -> invalid", "A retry q .. -> invalid", "unpark q a/b -> invalid",
-          "push q/deep/er one -> ok created", "A claim q -> busy",
-          "A claim q/deep/er -> granted item=one", "? queue q pushed=0 claims=0");
+    SCRIPT("push q a/b -> invalid", "push q / -> invalid", "push q a/ -> invalid",
+           "push q .. -> invalid", "push q a?b -> invalid", "push q a{b -> invalid",
+           "A done q a/b -> invalid", "A retry q .. -> invalid", "unpark q a/b -> invalid",
+           "push q/deep/er one -> ok created", "A claim q -> busy",
+           "A claim q/deep/er -> granted item=one", "? queue q pushed=0 claims=0");
 }
 
 static void an_item_is_claimable_after_its_delay(void **state) {
     (void)state;
-    STORY("push q late delay=100 -> ok due=100", "push q soon -> ok",
-          "? item q late delayed due=99", "? queue q delayed=1 ready=1",
-          "A claim q -> granted item=soon", "A claim q -> busy", "pass 95 -> ok",
-          "A claim q -> busy", "pass 1 -> ok", "? item q late ready", "? queue q delayed=0 ready=1",
-          "A claim q -> granted item=late");
+    SCRIPT("push q late delay=100 -> ok due=100", "push q soon -> ok",
+           "? item q late delayed due=99", "? queue q delayed=1 ready=1",
+           "A claim q -> granted item=soon", "A claim q -> busy", "pass 95 -> ok",
+           "A claim q -> busy", "pass 1 -> ok", "? item q late ready",
+           "? queue q delayed=0 ready=1", "A claim q -> granted item=late");
 }
 
 /* The age of what is due counts, not since when it is. */
 static void the_oldest_due_item_is_claimed_first(void **state) {
     (void)state;
-    STORY("push q 1 delay=1000 -> ok", "push q 2 delay=50 -> ok", "push q 3 -> ok",
-          "pass 1000 -> ok", "A claim q -> granted item=1", "A claim q -> granted item=2",
-          "A claim q -> granted item=3", "A retry q 2 -> ok", "A retry q 1 -> ok",
-          "A claim q -> granted item=1 attempts=2", "A claim q -> granted item=2 attempts=2");
+    SCRIPT("push q 1 delay=1000 -> ok", "push q 2 delay=50 -> ok", "push q 3 -> ok",
+           "pass 1000 -> ok", "A claim q -> granted item=1", "A claim q -> granted item=2",
+           "A claim q -> granted item=3", "A retry q 2 -> ok", "A retry q 1 -> ok",
+           "A claim q -> granted item=1 attempts=2", "A claim q -> granted item=2 attempts=2");
 }
 
 /* ---- claiming -------------------------------------------------------------------------------- */
 
 static void a_claim_is_an_exclusive_lease(void **state) {
     (void)state;
-    STORY("push q 1 -> ok",
-          "A claim q ttl=500 note=at-work -> granted created left=500 note=at-work",
-          "? item q 1 claimed owner=A left=500", "B try q/1 -> busy for=A",
-          "B queue q/1/file?shared -> waiting for=A", "B try q/2 -> granted", "A done q 1 -> ok",
-          "? B q/1/file held");
+    SCRIPT("push q 1 -> ok",
+           "A claim q ttl=500 note=at-work -> granted created left=500 note=at-work",
+           "? item q 1 claimed owner=A left=500", "B try q/1 -> busy for=A",
+           "B queue q/1/file?shared -> waiting for=A", "B try q/2 -> granted", "A done q 1 -> ok",
+           "? B q/1/file held");
 }
 
 static void a_claim_of_an_empty_queue_is_busy(void **state) {
     (void)state;
-    STORY("A claim q -> busy", "push q 1 -> ok", "A claim q -> granted", "B claim q -> busy",
-          "? queue q claims=1", "? live 1", "A done q 1 -> ok", "B claim q -> busy");
+    SCRIPT("A claim q -> busy", "push q 1 -> ok", "A claim q -> granted", "B claim q -> busy",
+           "? queue q claims=1", "? live 1", "A done q 1 -> ok", "B claim q -> busy");
 }
 
 static void a_lock_on_the_queue_pauses_it(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "O queue q -> granted", "A claim q -> busy",
-          "O claim q -> granted item=1", "O release q -> ok", "O done q 1 -> ok");
+    SCRIPT("push q 1 -> ok", "O queue q -> granted", "A claim q -> busy",
+           "O claim q -> granted item=1", "O release q -> ok", "O done q 1 -> ok");
     /* In line, too; and above; and by readers, since a claim is exclusive. */
-    STORY("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
-          "O queue q ttl=100 -> waiting for=A", "B claim q -> busy", "A claim q -> busy",
-          "pass 100 -> ok", "B claim q -> granted item=2");
-    STORY("push db/q 1 -> ok", "O queue db -> granted", "A claim db/q -> busy",
-          "O release db -> ok", "O queue db/q?shared -> granted", "A claim db/q -> busy",
-          "O release db/q -> ok", "A claim db/q -> granted");
+    SCRIPT("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
+           "O queue q ttl=100 -> waiting for=A", "B claim q -> busy", "A claim q -> busy",
+           "pass 100 -> ok", "B claim q -> granted item=2");
+    SCRIPT("push db/q 1 -> ok", "O queue db -> granted", "A claim db/q -> busy",
+           "O release db -> ok", "O queue db/q?shared -> granted", "A claim db/q -> busy",
+           "O release db/q -> ok", "A claim db/q -> granted");
 }
 
 static void a_locked_item_is_skipped(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "push q 2 -> ok", "push q 3 -> ok", "O queue q/1 -> granted",
-          "O queue q/2/part?shared -> granted", "A claim q -> granted item=3", "B claim q -> busy",
-          "O release q/2/part -> ok", "B claim q -> granted item=2", "O claim q -> granted item=1",
-          "? O q/1 held", "? item q 1 claimed owner=O");
+    SCRIPT("push q 1 -> ok", "push q 2 -> ok", "push q 3 -> ok", "O queue q/1 -> granted",
+           "O queue q/2/part?shared -> granted", "A claim q -> granted item=3", "B claim q -> busy",
+           "O release q/2/part -> ok", "B claim q -> granted item=2", "O claim q -> granted item=1",
+           "? O q/1 held", "? item q 1 claimed owner=O");
     /* Also for who stands in line there. */
-    STORY("push q 1 -> ok", "A claim q -> granted", "O queue q/1 -> waiting for=A",
-          "P queue q/1 -> waiting for=A,O", "A retry q 1 -> ok", "? O q/1 held",
-          "B claim q -> busy", "O release q/1 -> ok", "? P q/1 held", "P release q/1 -> ok",
-          "B claim q -> granted");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "O queue q/1 -> waiting for=A",
+           "P queue q/1 -> waiting for=A,O", "A retry q 1 -> ok", "? O q/1 held",
+           "B claim q -> busy", "O release q/1 -> ok", "? P q/1 held", "P release q/1 -> ok",
+           "B claim q -> granted");
 }
 
 static void r3_does_not_apply_to_claims(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A claim q -> granted keep=a", "? A q/1 gone",
-          "A queue q/1 -> granted created token>$a keep=b", "? live 2",
-          "A renew q/1 token=$a ttl=500 -> ok left=500 token=$a",
-          "A renew q/1 token=$b ttl=700 -> ok left=700 token=$b", "A release q/1 token=$a -> lost",
-          "A release q/1 -> ok", "? item q 1 claimed owner=A", "A release q/1 -> lost",
-          "? item q 1 claimed owner=A token=$a", "A done q 1 -> ok");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted keep=a", "? A q/1 gone",
+           "A queue q/1 -> granted created token>$a keep=b", "? live 2",
+           "A renew q/1 token=$a ttl=500 -> ok left=500 token=$a",
+           "A renew q/1 token=$b ttl=700 -> ok left=700 token=$b", "A release q/1 token=$a -> lost",
+           "A release q/1 -> ok", "? item q 1 claimed owner=A", "A release q/1 -> lost",
+           "? item q 1 claimed owner=A token=$a", "A done q 1 -> ok");
     /* It is behind others in line as anybody's. */
-    STORY("push q 1 -> ok", "A claim q -> granted", "B queue q/1 -> waiting for=A",
-          "A try q/1 -> busy for=B");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "B queue q/1 -> waiting for=A",
+           "A try q/1 -> busy for=B");
 }
 
 static void r8_does_not_apply_to_claims(void **state) {
     (void)state;
     /* A lease that covers the item does not let the claim pass those in line for what it needs. */
-    STORY("push q 1 needs=p -> ok", "A queue q -> granted", "A queue p?shared -> granted",
-          "B queue p -> waiting for=A", "A claim q -> busy", "A queue p -> granted",
-          "A claim q -> busy", "B release p -> ok", "A claim q -> granted");
+    SCRIPT("push q 1 needs=p -> ok", "A queue q -> granted", "A queue p?shared -> granted",
+           "B queue p -> waiting for=A", "A claim q -> busy", "A queue p -> granted",
+           "A claim q -> busy", "B release p -> ok", "A claim q -> granted");
     /* Nor does a claim cover what its owner asks for below the item. */
-    STORY("push q 1 -> ok", "A claim q -> granted", "B queue q/1/x -> waiting for=A",
-          "A try q/1/x -> busy for=B");
-    STORY("push q 1 needs=p?shared -> ok", "A claim q -> granted", "B queue p -> waiting for=A",
-          "A try p?shared -> busy for=B");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "B queue q/1/x -> waiting for=A",
+           "A try q/1/x -> busy for=B");
+    SCRIPT("push q 1 needs=p?shared -> ok", "A claim q -> granted", "B queue p -> waiting for=A",
+           "A try p?shared -> busy for=B");
 }
 
 static void an_ask_number_gives_the_same_item(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "push q 2 -> ok", "push s 1 -> ok",
-          "A claim q ask=7 ttl=500 -> granted created item=1 attempts=1 keep=a",
-          "A claim q ask=7 ttl=900 -> granted again item=1 attempts=1 token=$a left=900",
-          "? queue q claims=1", "A claim s ask=7 -> granted created item=1",
-          "B claim q ask=7 -> granted created item=2", "A claim q ask=8 -> busy",
-          "A retry q 1 -> ok", "A claim q ask=7 -> granted created item=1 attempts=2 token>$a",
-          "? queue q claims=3");
-    STORY("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
-          "A claim q -> granted item=2");
+    SCRIPT("push q 1 -> ok", "push q 2 -> ok", "push s 1 -> ok",
+           "A claim q ask=7 ttl=500 -> granted created item=1 attempts=1 keep=a",
+           "A claim q ask=7 ttl=900 -> granted again item=1 attempts=1 token=$a left=900",
+           "? queue q claims=1", "A claim s ask=7 -> granted created item=1",
+           "B claim q ask=7 -> granted created item=2", "A claim q ask=8 -> busy",
+           "A retry q 1 -> ok", "A claim q ask=7 -> granted created item=1 attempts=2 token>$a",
+           "? queue q claims=3");
+    SCRIPT("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
+           "A claim q -> granted item=2");
     /* One that is broken is the same still, and is not renewed by it. */
-    STORY("push q 1 -> ok", "A claim q ask=1 ttl=500 -> granted", "break q/1 -> ok broken=1",
-          "A claim q ask=1 ttl=500 -> granted again item=1 left=498 revoked");
+    SCRIPT("push q 1 -> ok", "A claim q ask=1 ttl=500 -> granted", "break q/1 -> ok broken=1",
+           "A claim q ask=1 ttl=500 -> granted again item=1 left=498 revoked");
 }
 
 /* ---- keeping and ending ---------------------------------------------------------------------- */
 
 static void a_claim_is_renewed_by_its_path(void **state) {
     (void)state;
-    STORY("push q 1 needs=p?limit=2,o -> ok", "A claim q ttl=200 -> granted keep=a",
-          "A renew q/1 ttl=300 -> ok left=300", "A renew o q/1 p -> ok left=300",
-          "A renew q/1 token=$a -> ok", "A renew q/1 token=1 -> lost", "A renew q/1 o -> lost",
-          "A renew p -> lost", "B renew q/1 -> lost", "B renew q/1 o p -> lost", "pass 300 -> ok",
-          "A renew q/1 -> lost", "? item q 1 ready");
+    SCRIPT("push q 1 needs=p?limit=2,o -> ok", "A claim q ttl=200 -> granted keep=a",
+           "A renew q/1 ttl=300 -> ok left=300", "A renew o q/1 p -> ok left=300",
+           "A renew q/1 token=$a -> ok", "A renew q/1 token=1 -> lost", "A renew q/1 o -> lost",
+           "A renew p -> lost", "B renew q/1 -> lost", "B renew q/1 o p -> lost", "pass 300 -> ok",
+           "A renew q/1 -> lost", "? item q 1 ready");
 }
 
 static void only_the_claimant_can_end_a_claim(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A done q 1 -> lost", "A claim q -> granted keep=a",
-          "B done q 1 -> lost", "B retry q 1 -> lost", "A done q 1 token=1 -> lost",
-          "A retry q 1 token=1 -> lost", "A done q 2 -> lost", "A done s 1 -> lost",
-          "? item q 1 claimed owner=A", "A done q 1 token=$a -> ok", "A done q 1 -> lost");
+    SCRIPT("push q 1 -> ok", "A done q 1 -> lost", "A claim q -> granted keep=a",
+           "B done q 1 -> lost", "B retry q 1 -> lost", "A done q 1 token=1 -> lost",
+           "A retry q 1 token=1 -> lost", "A done q 2 -> lost", "A done s 1 -> lost",
+           "? item q 1 claimed owner=A", "A done q 1 token=$a -> ok", "A done q 1 -> lost");
 }
 
 static void a_repeated_end_with_its_token_succeeds(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A claim q -> granted keep=a", "A done q 1 token=$a -> ok",
-          "A done q 1 token=$a -> ok", "B done q 1 token=$a -> lost", "? queue q done=1",
-          "push q 1 -> ok created", "B claim q -> granted", "A done q 1 token=$a -> ok",
-          "? item q 1 claimed owner=B", "pass 300000 -> ok", "A done q 1 token=$a -> lost");
-    STORY("push q 1 -> ok", "A claim q -> granted keep=a", "A retry q 1 token=$a -> ok",
-          "A retry q 1 token=$a -> ok", "? queue q retried=1", "? item q 1 ready attempts=1");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted keep=a", "A done q 1 token=$a -> ok",
+           "A done q 1 token=$a -> ok", "B done q 1 token=$a -> lost", "? queue q done=1",
+           "push q 1 -> ok created", "B claim q -> granted", "A done q 1 token=$a -> ok",
+           "? item q 1 claimed owner=B", "pass 300000 -> ok", "A done q 1 token=$a -> lost");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted keep=a", "A retry q 1 token=$a -> ok",
+           "A retry q 1 token=$a -> ok", "? queue q retried=1", "? item q 1 ready attempts=1");
 }
 
 static void a_retried_item_keeps_its_age(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
-          "A retry q 1 delay=100 -> ok due=100", "B claim q -> granted item=2", "B retry q 2 -> ok",
-          "C claim q -> granted item=2", "C retry q 2 -> ok", "pass 100 -> ok",
-          "C claim q -> granted item=1 attempts=2", "? queue q retried=3 steals=0 claims=4");
+    SCRIPT("push q 1 -> ok", "push q 2 -> ok", "A claim q -> granted item=1",
+           "A retry q 1 delay=100 -> ok due=100", "B claim q -> granted item=2",
+           "B retry q 2 -> ok", "C claim q -> granted item=2", "C retry q 2 -> ok",
+           "pass 100 -> ok", "C claim q -> granted item=1 attempts=2",
+           "? queue q retried=3 steals=0 claims=4");
 }
 
 static void an_item_is_claimable_when_its_claim_expires(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A claim q ttl=100 -> granted",
-          "+100000/100000 B claim q ttl=100 -> granted item=1 stolen", "pass 100 -> ok",
-          "? item q 1 ready attempts=2", "C claim q -> granted stolen", "C retry q 1 -> ok",
-          "D claim q -> granted", "? queue q claims=4 steals=2 retried=1");
+    SCRIPT("push q 1 -> ok", "A claim q ttl=100 -> granted",
+           "+100000/100000 B claim q ttl=100 -> granted item=1 stolen", "pass 100 -> ok",
+           "? item q 1 ready attempts=2", "C claim q -> granted stolen", "C retry q 1 -> ok",
+           "D claim q -> granted", "? queue q claims=4 steals=2 retried=1");
 }
 
 static void the_end_of_a_claim_admits_waiters(void **state) {
     (void)state;
-    STORY("push q 1 needs=p -> ok", "A claim q ttl=100 -> granted", "B queue p -> waiting for=A",
-          "C queue q/1 -> waiting for=A", "pass 100 -> ok", "? B p held", "? C q/1 held",
-          "? item q 1 ready", "D claim q -> busy");
+    SCRIPT("push q 1 needs=p -> ok", "A claim q ttl=100 -> granted", "B queue p -> waiting for=A",
+           "C queue q/1 -> waiting for=A", "pass 100 -> ok", "? B p held", "? C q/1 held",
+           "? item q 1 ready", "D claim q -> busy");
 }
 
 /* ---- too many attempts ----------------------------------------------------------------------- */
 
 static void an_item_is_parked_after_too_many_attempts(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A claim q attempts=2 -> granted", "A retry q 1 -> ok",
-          "A claim q attempts=2 ttl=100 -> granted attempts=2", "pass 100 -> ok",
-          "? item q 1 parked attempts=2", "A claim q -> busy", "pass 100000 -> ok",
-          "A claim q -> busy", "? queue q parked=1 parked_now=1 retried=1",
-          "unpark q 1 -> ok item=1", "? item q 1 ready attempts=0", "unpark q 1 -> lost",
-          "A claim q attempts=1 -> granted attempts=1", "A retry q 1 delay=50 -> ok parked",
-          "? item q 1 parked", "? queue q parked=2");
+    SCRIPT("push q 1 -> ok", "A claim q attempts=2 -> granted", "A retry q 1 -> ok",
+           "A claim q attempts=2 ttl=100 -> granted attempts=2", "pass 100 -> ok",
+           "? item q 1 parked attempts=2", "A claim q -> busy", "pass 100000 -> ok",
+           "A claim q -> busy", "? queue q parked=1 parked_now=1 retried=1",
+           "unpark q 1 -> ok item=1", "? item q 1 ready attempts=0", "unpark q 1 -> lost",
+           "A claim q attempts=1 -> granted attempts=1", "A retry q 1 delay=50 -> ok parked",
+           "? item q 1 parked", "? queue q parked=2");
     /* What counts is the maximum of the claim that ends, not of one before. */
-    STORY("push q 1 -> ok", "A claim q attempts=1 -> granted", "break q/1 now -> ok broken=1",
-          "? item q 1 parked", "unpark q 1 -> ok", "A claim q attempts=1 -> granted",
-          "A done q 1 -> ok", "? queue q done=1 parked=1 parked_now=0");
-    STORY("push q 1 -> ok", "A claim q attempts=3 -> granted", "A retry q 1 -> ok",
-          "A claim q -> granted attempts=2", "A retry q 1 -> ok", "A claim q -> granted attempts=3",
-          "A retry q 1 -> ok", "? item q 1 ready attempts=3",
-          "A claim q attempts=3 -> granted attempts=4", "A retry q 1 -> ok parked");
+    SCRIPT("push q 1 -> ok", "A claim q attempts=1 -> granted", "break q/1 now -> ok broken=1",
+           "? item q 1 parked", "unpark q 1 -> ok", "A claim q attempts=1 -> granted",
+           "A done q 1 -> ok", "? queue q done=1 parked=1 parked_now=0");
+    SCRIPT("push q 1 -> ok", "A claim q attempts=3 -> granted", "A retry q 1 -> ok",
+           "A claim q -> granted attempts=2", "A retry q 1 -> ok",
+           "A claim q -> granted attempts=3", "A retry q 1 -> ok", "? item q 1 ready attempts=3",
+           "A claim q attempts=3 -> granted attempts=4", "A retry q 1 -> ok parked");
 }
 
 static void only_a_parked_item_can_be_unparked(void **state) {
     (void)state;
-    STORY("unpark q 1 -> lost", "push q 1 delay=50 -> ok", "unpark q 1 -> lost", "pass 50 -> ok",
-          "unpark q 1 -> lost", "A claim q -> granted", "unpark q 1 -> lost", "A done q 1 -> ok",
-          "unpark q 1 -> lost");
+    SCRIPT("unpark q 1 -> lost", "push q 1 delay=50 -> ok", "unpark q 1 -> lost", "pass 50 -> ok",
+           "unpark q 1 -> lost", "A claim q -> granted", "unpark q 1 -> lost", "A done q 1 -> ok",
+           "unpark q 1 -> lost");
 }
 
 /* ---- breaking -------------------------------------------------------------------------------- */
 
 static void a_broken_claim(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A claim q ttl=100 -> granted", "break q/1 -> ok broken=1",
-          "A renew q/1 -> lost", "B claim q -> busy", "pass 100 -> ok",
-          "B claim q -> granted stolen");
-    STORY("push q 1 -> ok", "A claim q -> granted", "break q/1 -> ok broken=1", "A done q 1 -> ok",
-          "? item q 1 gone");
-    STORY("push q 1 -> ok", "A claim q -> granted", "break q/1 -> ok", "A retry q 1 -> ok",
-          "? item q 1 ready");
-    STORY("push q 1 -> ok", "A claim q -> granted", "break q/1 now owner=B -> ok broken=0",
-          "break q now -> ok broken=0", "break q/1 now owner=A -> ok broken=1",
-          "A done q 1 -> lost", "B claim q -> granted stolen attempts=2");
+    SCRIPT("push q 1 -> ok", "A claim q ttl=100 -> granted", "break q/1 -> ok broken=1",
+           "A renew q/1 -> lost", "B claim q -> busy", "pass 100 -> ok",
+           "B claim q -> granted stolen");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "break q/1 -> ok broken=1", "A done q 1 -> ok",
+           "? item q 1 gone");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "break q/1 -> ok", "A retry q 1 -> ok",
+           "? item q 1 ready");
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "break q/1 now owner=B -> ok broken=0",
+           "break q now -> ok broken=0", "break q/1 now owner=A -> ok broken=1",
+           "A done q 1 -> lost", "B claim q -> granted stolen attempts=2");
     /* With all else that stands at the path, and by what it needs. */
-    STORY("push q 1 needs=p?limit=1 -> ok", "A claim q -> granted", "A queue q/1 -> granted",
-          "B queue q/1 -> waiting", "break q/1 now -> ok broken=3", "? live 0",
-          "A claim q -> granted stolen", "break p now -> ok broken=1", "? item q 1 ready");
+    SCRIPT("push q 1 needs=p?limit=1 -> ok", "A claim q -> granted", "A queue q/1 -> granted",
+           "B queue q/1 -> waiting", "break q/1 now -> ok broken=3", "? live 0",
+           "A claim q -> granted stolen", "break p now -> ok broken=1", "? item q 1 ready");
 }
 
 /* ---- needs ----------------------------------------------------------------------------------- */
 
 static void needs_are_locked_with_the_item(void **state) {
     (void)state;
-    STORY("push q 1 needs=p?limit=1 -> ok", "push q 2 needs=p?limit=1 -> ok", "push q 3 -> ok",
-          "A claim q -> granted item=1", "B claim q -> granted item=3", "C claim q -> busy",
-          "C try p -> busy for=A", "A done q 1 -> ok", "C claim q -> granted item=2",
-          "C retry q 2 -> ok", "D try p -> granted", "C claim q -> busy", "D release p -> ok",
-          "C claim q -> granted item=2");
+    SCRIPT("push q 1 needs=p?limit=1 -> ok", "push q 2 needs=p?limit=1 -> ok", "push q 3 -> ok",
+           "A claim q -> granted item=1", "B claim q -> granted item=3", "C claim q -> busy",
+           "C try p -> busy for=A", "A done q 1 -> ok", "C claim q -> granted item=2",
+           "C retry q 2 -> ok", "D try p -> granted", "C claim q -> busy", "D release p -> ok",
+           "C claim q -> granted item=2");
     /* All or nothing. */
-    STORY("push q 1 needs=a,b -> ok", "O queue b -> granted", "A claim q -> busy",
-          "P try a -> granted", "O release b -> ok", "A claim q -> busy", "P release a -> ok",
-          "A claim q -> granted", "P try a -> busy for=A", "P try b -> busy for=A");
+    SCRIPT("push q 1 needs=a,b -> ok", "O queue b -> granted", "A claim q -> busy",
+           "P try a -> granted", "O release b -> ok", "A claim q -> busy", "P release a -> ok",
+           "A claim q -> granted", "P try a -> busy for=A", "P try b -> busy for=A");
     /* Who is in line for it is not overtaken. */
-    STORY("push q 1 needs=p?shared -> ok", "R queue p?shared -> granted",
-          "W queue p -> waiting for=R", "A claim q -> busy", "R release p -> ok",
-          "W release p -> ok", "A claim q -> granted");
+    SCRIPT("push q 1 needs=p?shared -> ok", "R queue p?shared -> granted",
+           "W queue p -> waiting for=R", "A claim q -> busy", "R release p -> ok",
+           "W release p -> ok", "A claim q -> granted");
     /* Units held and waited for count, the claimant's own included. */
-    STORY("push q 1 needs=p?limit=3&units=2 -> ok", "A queue p?limit=3&units=2 -> granted",
-          "A claim q -> busy", "A release p -> ok", "A claim q -> granted",
-          "A try p?limit=3 -> granted in_use=3", "B try p?limit=3 -> busy");
+    SCRIPT("push q 1 needs=p?limit=3&units=2 -> ok", "A queue p?limit=3&units=2 -> granted",
+           "A claim q -> busy", "A release p -> ok", "A claim q -> granted",
+           "A try p?limit=3 -> granted in_use=3", "B try p?limit=3 -> busy");
 }
 
 static void needs_are_checked_at_the_push(void **state) {
     (void)state;
-    STORY("push q 1 needs=q/1 -> invalid", "push q 1 needs=p,p?shared -> invalid",
-          "push q 1 needs=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p -> invalid",
-          "push q 1 needs=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o -> ok created",
-          "A claim q -> granted item=1", "B try o -> busy for=A", "push q 2 needs=q/1,q -> ok",
-          "? queue q pushed=2");
+    SCRIPT("push q 1 needs=q/1 -> invalid", "push q 1 needs=p,p?shared -> invalid",
+           "push q 1 needs=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p -> invalid",
+           "push q 1 needs=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o -> ok created",
+           "A claim q -> granted item=1", "B try o -> busy for=A", "push q 2 needs=q/1,q -> ok",
+           "? queue q pushed=2");
 }
 
 /* R13: an item whose claim would close a cycle is passed over. */
 static void a_claim_never_closes_a_cycle(void **state) {
     (void)state;
-    STORY("push q 1 needs=p?limit=9 -> ok", "push q 2 -> ok", "B queue p?shared -> granted",
-          "C queue y -> granted", "C queue p?limit=1 -> waiting for=B",
-          "A queue y -> waiting for=C", "A claim q -> granted item=2",
-          "D claim q -> granted item=1", "C release y -> ok", "D retry q 1 -> ok",
-          "A claim q -> granted item=1");
-    STORY("push q 1 -> ok", "A queue x -> granted", "B queue x q/1 -> waiting for=A",
-          "A claim q -> busy", "B claim q -> granted item=1");
+    SCRIPT("push q 1 needs=p?limit=9 -> ok", "push q 2 -> ok", "B queue p?shared -> granted",
+           "C queue y -> granted", "C queue p?limit=1 -> waiting for=B",
+           "A queue y -> waiting for=C", "A claim q -> granted item=2",
+           "D claim q -> granted item=1", "C release y -> ok", "D retry q 1 -> ok",
+           "A claim q -> granted item=1");
+    SCRIPT("push q 1 -> ok", "A queue x -> granted", "B queue x q/1 -> waiting for=A",
+           "A claim q -> busy", "B claim q -> granted item=1");
 }
 
 /* ---- quotas and bounds ----------------------------------------------------------------------- */
@@ -296,17 +298,17 @@ static void a_claim_is_a_request_among_others(void **state) {
                                          "A try x -> full",      "B claim q -> granted"};
 
     (void)state;
-    story_tell(&of_root, roots, sizeof roots / sizeof *roots);
-    story_tell(&in_all, all, sizeof all / sizeof *all);
-    story_tell(&of_owner, owners, sizeof owners / sizeof *owners);
+    script_run(&of_root, roots, sizeof roots / sizeof *roots);
+    script_run(&in_all, all, sizeof all / sizeof *all);
+    script_run(&of_owner, owners, sizeof owners / sizeof *owners);
 }
 
 static void a_claim_has_bounds(void **state) {
     (void)state;
-    STORY("push q 1 -> ok", "A claim q ttl=49 -> invalid", "A claim q attempts=1000001 -> invalid",
-          "A claim q attempts=1000000 -> granted", "A retry q 1 delay=31622400001 -> invalid",
-          "push q 2 delay=31622400001 -> invalid", "push q 2 delay=31622400000 -> ok",
-          "A retry q 1 delay=31622400000 -> ok");
+    SCRIPT("push q 1 -> ok", "A claim q ttl=49 -> invalid", "A claim q attempts=1000001 -> invalid",
+           "A claim q attempts=1000000 -> granted", "A retry q 1 delay=31622400001 -> invalid",
+           "push q 2 delay=31622400001 -> invalid", "push q 2 delay=31622400000 -> ok",
+           "A retry q 1 delay=31622400000 -> ok");
 }
 
 /* A value of an item or a path has at most 65536 bytes. */
@@ -314,35 +316,35 @@ static void the_size_of_values_is_limited(void **state) {
     static char bytes[LK_VALUE_BYTES_MAX + 1];
     struct lk_part part = {.mode = LK_EXCLUSIVE};
     struct lk_command command = {.kind = LK_COMMAND_PUSH, .times = {.now_us = 1, .wall_us = 1000}};
-    struct pair pair;
+    struct lockstep lockstep;
 
     (void)state;
     assert_int_equal(lk_path_parse(lk_slice_of("q"), &part.path, NULL), LK_OK);
-    pair_open(&pair, NULL, 0, NULL);
+    lockstep_open(&lockstep, NULL, 0, NULL);
     for (size_t size = LK_VALUE_BYTES_MAX; size <= LK_VALUE_BYTES_MAX + 1; size++) {
         lk_outcome expected = size <= LK_VALUE_BYTES_MAX ? LK_OK : LK_INVALID;
         struct lk_slice value = {bytes, size};
         command.kind = LK_COMMAND_PUSH;
         command.push = (struct lk_push){.queue = part.path, .id = lk_slice_of("1"), .value = value};
-        assert_null(pair_step(&pair, &command));
-        assert_int_equal(pair.effects->answer.outcome, expected);
+        assert_null(lockstep_step(&lockstep, &command));
+        assert_int_equal(lockstep.effects->answer.outcome, expected);
         command.kind = LK_COMMAND_PUT;
         command.put = (struct lk_put){.path = part.path, .bytes = value};
-        assert_null(pair_step(&pair, &command));
-        assert_int_equal(pair.effects->answer.outcome, expected);
+        assert_null(lockstep_step(&lockstep, &command));
+        assert_int_equal(lockstep.effects->answer.outcome, expected);
         command.kind = LK_COMMAND_ASK;
         command.ask = (struct lk_ask){.owner = lk_slice_of("A"), .parts = &part, .part_count = 1};
-        assert_null(pair_step(&pair, &command));
-        assert_int_equal(pair.effects->answer.outcome, LK_GRANTED);
+        assert_null(lockstep_step(&lockstep, &command));
+        assert_int_equal(lockstep.effects->answer.outcome, LK_GRANTED);
         command.kind = LK_COMMAND_RELEASE;
         command.release = (struct lk_release){
             .target = {.owner = lk_slice_of("A"), .parts = &part, .part_count = 1},
             .puts = true,
             .put = value};
-        assert_null(pair_step(&pair, &command));
-        assert_int_equal(pair.effects->answer.outcome, expected);
+        assert_null(lockstep_step(&lockstep, &command));
+        assert_int_equal(lockstep.effects->answer.outcome, expected);
     }
-    pair_close(&pair);
+    lockstep_close(&lockstep);
 }
 
 int main(void) {

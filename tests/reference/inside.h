@@ -67,7 +67,7 @@ struct lk_reference {
 #define TICKET_NEWEST UINT64_MAX
 #define TICKET_PASSES UINT64_C(0)
 
-/* ---- judge.c: R5 to R8, R13, R20, on lists of requests ---- */
+/* ---- grant_check.c: R5 to R8, R13, R20, on lists of requests ---- */
 
 bool is_same_request(const struct lk_reference_request *request, struct lk_slice owner,
                      const struct lk_part *parts, size_t part_count); /* R3 */
@@ -119,13 +119,13 @@ void remember(struct lk_reference *reference, const struct lk_target *target,
 bool recalls(const struct lk_reference *reference, const struct lk_target *target,
              int64_t now_us); /* R3 */
 
-/* ---- sound.c: what is INVALID, and what is FULL (R22) ---- */
+/* ---- validity.c: what is INVALID, and what is FULL (R22) ---- */
 
-bool are_sound_parts(const struct lk_part *parts, size_t count);
-bool are_sound_names(struct lk_slice owner, const struct lk_part *parts, size_t count);
-bool is_sound_ttl(int64_t ttl_ms);
-bool is_sound_ask(const struct lk_ask *ask, struct lk_times times);
-bool is_sound_take(const struct lk_take *take);
+bool are_valid_parts(const struct lk_part *parts, size_t count);
+bool are_valid_names(struct lk_slice owner, const struct lk_part *parts, size_t count);
+bool is_valid_ttl(int64_t ttl_ms);
+bool is_valid_ask(const struct lk_ask *ask, struct lk_times times);
+bool is_valid_take(const struct lk_take *take);
 bool is_full(const struct lk_reference *reference, const struct lk_reference_request *newcomer,
              bool waits);
 

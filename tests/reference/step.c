@@ -340,7 +340,7 @@ static void step_ask(struct lk_reference *reference, const struct lk_ask *ask,
                      struct lk_times times) {
     struct lk_reference_request *present;
 
-    if (!is_sound_ask(ask, times)) {
+    if (!is_valid_ask(ask, times)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -390,8 +390,8 @@ static void step_renew(struct lk_reference *reference, const struct lk_renew *re
     const struct lk_target *target = &renew->target;
     struct lk_reference_request *lease;
 
-    if (!are_sound_names(target->owner, target->parts, target->part_count)
-        || !is_sound_ttl(renew->ttl_ms)) {
+    if (!are_valid_names(target->owner, target->parts, target->part_count)
+        || !is_valid_ttl(renew->ttl_ms)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -448,7 +448,7 @@ static void step_release(struct lk_reference *reference, const struct lk_release
     const struct lk_target *target = &release->target;
     struct lk_reference_request *request;
 
-    if (!are_sound_names(target->owner, target->parts, target->part_count)
+    if (!are_valid_names(target->owner, target->parts, target->part_count)
         || (release->puts && release->put.size > LK_VALUE_BYTES_MAX)) {
         give_answer(reference, LK_INVALID, 0);
         return;
@@ -495,7 +495,7 @@ static void step_leave(struct lk_reference *reference, const struct lk_leave *le
     const struct lk_target *target = &leave->target;
     struct lk_reference_request *request;
 
-    if (!are_sound_names(target->owner, target->parts, target->part_count)) {
+    if (!are_valid_names(target->owner, target->parts, target->part_count)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -539,7 +539,7 @@ static void step_break(struct lk_reference *reference, const struct lk_break *br
     reference->answer.broken = count;
 }
 
-/* ---- the door ---- */
+/* ---- the entry point ---- */
 
 const struct lk_reference_answer *lk_reference_step(struct lk_reference *reference,
                                                     const struct lk_command *command) {

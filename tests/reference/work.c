@@ -119,7 +119,7 @@ static size_t list_parts(const struct lk_path *path, const struct lk_part *needs
 
 /* ---- push ---- */
 
-static bool is_sound_delay(int64_t delay_ms) {
+static bool is_valid_delay(int64_t delay_ms) {
     return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS;
 }
 
@@ -129,13 +129,13 @@ static void make_ready(struct lk_reference_item *item, int64_t delay_ms, int64_t
     item->due_us = delay_ms > 0 ? now_us + delay_ms * 1000 : 0;
 }
 
-static bool is_sound_push(struct lk_reference *reference, const struct lk_push *push,
+static bool is_valid_push(struct lk_reference *reference, const struct lk_push *push,
                           struct lk_path *ret_path) {
     struct lk_part parts[LK_PARTS_MAX];
 
-    return push->value.size <= LK_VALUE_BYTES_MAX && is_sound_delay(push->delay_ms)
+    return push->value.size <= LK_VALUE_BYTES_MAX && is_valid_delay(push->delay_ms)
            && push->need_count <= LK_NEEDS_MAX && join(reference, &push->queue, push->id, ret_path)
-           && are_sound_parts(parts, list_parts(ret_path, push->needs, push->need_count, parts));
+           && are_valid_parts(parts, list_parts(ret_path, push->needs, push->need_count, parts));
 }
 
 void step_push(struct lk_reference *reference, const struct lk_push *push, struct lk_times times) {
@@ -143,7 +143,7 @@ void step_push(struct lk_reference *reference, const struct lk_push *push, struc
     struct lk_part queue = {.path = push->queue, .mode = LK_EXCLUSIVE};
     const struct lk_reference_item *present;
 
-    if (!is_sound_push(reference, push, &item.path)) {
+    if (!is_valid_push(reference, push, &item.path)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -247,7 +247,7 @@ void step_take(struct lk_reference *reference, const struct lk_take *take, struc
     struct lk_reference_item *item;
     struct lk_reference_request *repeated;
 
-    if (!is_sound_take(take)) {
+    if (!is_valid_take(take)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -336,7 +336,7 @@ void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
     struct lk_reference_item *item;
 
     if (!join(reference, &finish->queue, finish->id, &part.path)
-        || !are_sound_names(finish->owner, &part, 1) || !is_sound_delay(finish->delay_ms)) {
+        || !are_valid_names(finish->owner, &part, 1) || !is_valid_delay(finish->delay_ms)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }

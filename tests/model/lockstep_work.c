@@ -2,44 +2,45 @@
 /* Values, items and queues of both sides: compared as states, as answers, as changes. */
 #include <stdlib.h>
 
-#include "pair.h"
+#include "lockstep.h"
 
 /* ---- where values and queues may be ---- */
 
-static void note_path(struct pair *pair, const struct lk_path *path) {
-    struct pair_path *noted;
+static void note_path(struct lockstep *lockstep, const struct lk_path *path) {
+    struct lockstep_path *noted;
 
-    for (size_t i = 0; i < pair->path_count; i++) {
-        if (lk_path_equal(&pair->paths[i]->path, path)) {
+    for (size_t i = 0; i < lockstep->path_count; i++) {
+        if (lk_path_equal(&lockstep->paths[i]->path, path)) {
             return;
         }
     }
-    noted = pair_grown(NULL, 0, sizeof *noted);
+    noted = lockstep_grown(NULL, 0, sizeof *noted);
     memcpy(noted->bytes, path->bytes, path->size);
     noted->path = *path;
     noted->path.bytes = noted->bytes;
-    pair->paths = pair_grown(pair->paths, pair->path_count, sizeof *pair->paths);
-    pair->paths[pair->path_count++] = noted;
+    lockstep->paths =
+        lockstep_grown(lockstep->paths, lockstep->path_count, sizeof *lockstep->paths);
+    lockstep->paths[lockstep->path_count++] = noted;
 }
 
-static void note_paths(struct pair *pair, const struct lk_command *command) {
+static void note_paths(struct lockstep *lockstep, const struct lk_command *command) {
     switch (command->kind) {
     case LK_COMMAND_RELEASE:
         if (command->release.puts && command->release.target.part_count > 0) {
-            note_path(pair, &command->release.target.parts[0].path);
+            note_path(lockstep, &command->release.target.parts[0].path);
         }
         break;
     case LK_COMMAND_PUT:
-        note_path(pair, &command->put.path);
+        note_path(lockstep, &command->put.path);
         break;
     case LK_COMMAND_PUSH:
-        note_path(pair, &command->push.queue);
+        note_path(lockstep, &command->push.queue);
         break;
     case LK_COMMAND_TAKE:
-        note_path(pair, &command->take.queue);
+        note_path(lockstep, &command->take.queue);
         break;
     case LK_COMMAND_FINISH:
-        note_path(pair, &command->finish.queue);
+        note_path(lockstep, &command->finish.queue);
         break;
     default:
         break;
@@ -50,35 +51,35 @@ static void note_paths(struct pair *pair, const struct lk_command *command) {
 
 static void *copied(void *old, const void *from, size_t count, size_t size) {
     if (count > 0) {
-        old = pair_grown(old, count, size);
+        old = lockstep_grown(old, count, size);
         memcpy(old, from, count * size);
     }
     return old;
 }
 
-void pair_work_keep(struct pair *pair, const struct lk_command *command) {
-    struct pair_work *work = &pair->work;
+void lockstep_work_keep(struct lockstep *lockstep, const struct lk_command *command) {
+    struct lockstep_work *work = &lockstep->work;
     const struct lk_reference_value *values;
     const struct lk_reference_item *items;
     const struct lk_reference_queue *queues;
 
-    note_paths(pair, command);
-    values = lk_reference_values(pair->reference, &work->value_count);
-    items = lk_reference_items(pair->reference, &work->item_count);
-    queues = lk_reference_queues(pair->reference, &work->queue_count);
+    note_paths(lockstep, command);
+    values = lk_reference_values(lockstep->reference, &work->value_count);
+    items = lk_reference_items(lockstep->reference, &work->item_count);
+    queues = lk_reference_queues(lockstep->reference, &work->queue_count);
     work->values = copied(work->values, values, work->value_count, sizeof *values);
     work->items = copied(work->items, items, work->item_count, sizeof *items);
     work->queues = copied(work->queues, queues, work->queue_count, sizeof *queues);
 }
 
-void pair_work_done(struct pair *pair) {
-    free(pair->work.values);
-    free(pair->work.items);
-    free(pair->work.queues);
-    for (size_t i = 0; i < pair->path_count; i++) {
-        free(pair->paths[i]);
+void lockstep_work_done(struct lockstep *lockstep) {
+    free(lockstep->work.values);
+    free(lockstep->work.items);
+    free(lockstep->work.queues);
+    for (size_t i = 0; i < lockstep->path_count; i++) {
+        free(lockstep->paths[i]);
     }
-    free(pair->paths);
+    free(lockstep->paths);
 }
 
 /* ---- lists ---- */
@@ -115,7 +116,7 @@ static const struct lk_reference_queue *queue_in(const struct lk_reference_queue
 
 /* ---- states ---- */
 
-static const char *compare_value(const struct pair *pair, lk_value_ref value,
+static const char *compare_value(const struct lockstep *lockstep, lk_value_ref value,
                                  const struct lk_reference_value *expected) {
     struct lk_value_record record;
 
@@ -123,7 +124,7 @@ static const char *compare_value(const struct pair *pair, lk_value_ref value,
         return "whether there is a value";
     }
     if (value != 0) {
-        lk_model_value_record(pair->model, value, &record);
+        lk_model_value_record(lockstep->model, value, &record);
         if (!lk_slice_equal(lk_slice_of(record.path),
                             (struct lk_slice){expected->path.bytes, expected->path.size})) {
             return "path of a value";
@@ -143,31 +144,32 @@ static bool has_same_needs(const struct lk_item_record *record,
     bool same = record->need_count == expected->need_count;
 
     for (size_t i = 0; same && i < record->need_count; i++) {
-        same = pair_is_same_part(&record->needs[i], &expected->needs[i]);
+        same = lockstep_is_same_part(&record->needs[i], &expected->needs[i]);
     }
     return same;
 }
 
 /* The claimant of a claimed item. */
-static bool has_same_claim(const struct pair *pair, const struct lk_item_record *record,
+static bool has_same_claim(const struct lockstep *lockstep, const struct lk_item_record *record,
                            const struct lk_reference_item *expected) {
     struct lk_record claim;
 
     if (record->state != LK_ITEM_CLAIMED) {
         return true;
     }
-    lk_model_record(pair->model, record->claim, &claim);
-    return claim.is_claim && pair_arrival_of(pair, claim.id) == expected->claim;
+    lk_model_record(lockstep->model, record->claim, &claim);
+    return claim.is_claim && lockstep_arrival_of(lockstep, claim.id) == expected->claim;
 }
 
 /* What is delayed until then, and that has come. */
-static bool has_become_due(const struct pair *pair, const struct lk_reference_item *item) {
-    return item->state == LK_ITEM_DELAYED && item->due_us <= pair->seen_us;
+static bool has_become_due(const struct lockstep *lockstep, const struct lk_reference_item *item) {
+    return item->state == LK_ITEM_DELAYED && item->due_us <= lockstep->seen_us;
 }
 
-static const char *compare_item(const struct pair *pair, const struct lk_item_record *record,
+static const char *compare_item(const struct lockstep *lockstep,
+                                const struct lk_item_record *record,
                                 const struct lk_reference_item *expected) {
-    enum lk_item_state state = has_become_due(pair, expected) ? LK_ITEM_READY : expected->state;
+    enum lk_item_state state = has_become_due(lockstep, expected) ? LK_ITEM_READY : expected->state;
 
     if (!lk_path_equal(&record->queue, &expected->queue)
         || !lk_slice_equal(record->id, expected->id)) {
@@ -188,18 +190,18 @@ static const char *compare_item(const struct pair *pair, const struct lk_item_re
     if (!lk_slice_equal(record->value, expected->value)) {
         return "value of an item";
     }
-    if (pair->is_exact && record->sequence != expected->sequence) {
+    if (lockstep->is_exact && record->sequence != expected->sequence) {
         return "sequence of an item";
     }
     if (!has_same_needs(record, expected)) {
         return "what an item's work needs";
     }
-    return has_same_claim(pair, record, expected) ? NULL : "claim of an item";
+    return has_same_claim(lockstep, record, expected) ? NULL : "claim of an item";
 }
 
 /* One walk over the items of a queue. */
 struct queue_walk {
-    const struct pair *pair;
+    const struct lockstep *lockstep;
     const struct lk_path *queue;
     struct lk_item_record record;
     struct lk_queue_counts now; /* only the four that count items */
@@ -209,16 +211,16 @@ struct queue_walk {
 
 static bool visit_item(void *context, lk_item_ref item) {
     struct queue_walk *walk = context;
-    const struct pair *pair = walk->pair;
+    const struct lockstep *lockstep = walk->lockstep;
     const struct lk_reference_item *expected;
     size_t count;
-    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    const struct lk_reference_item *items = lk_reference_items(lockstep->reference, &count);
 
-    lk_model_item_record(pair->model, item, &walk->record);
+    lk_model_item_record(lockstep->model, item, &walk->record);
     expected = item_in(items, count, walk->queue, walk->record.id);
     walk->wrong = expected == NULL ? "lists an item that is not there"
-                                   : compare_item(pair, &walk->record, expected);
-    if (lk_model_item(pair->model, walk->queue, walk->record.id) != item) {
+                                   : compare_item(lockstep, &walk->record, expected);
+    if (lk_model_item(lockstep->model, walk->queue, walk->record.id) != item) {
         walk->wrong = "does not find an item that it lists";
     }
     walk->now.ready += walk->record.state == LK_ITEM_READY;
@@ -230,16 +232,16 @@ static bool visit_item(void *context, lk_item_ref item) {
 }
 
 /* R4: whatever the numbers, the items of a queue have the reference's order. */
-static bool is_same_order(const struct pair *pair, const struct lk_path *queue) {
+static bool is_same_order(const struct lockstep *lockstep, const struct lk_path *queue) {
     size_t count;
-    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    const struct lk_reference_item *items = lk_reference_items(lockstep->reference, &count);
     uint64_t greatest = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (lk_path_equal(&items[i].queue, queue)) {
             struct lk_item_record record;
-            lk_model_item_record(pair->model, lk_model_item(pair->model, queue, items[i].id),
-                                 &record);
+            lk_model_item_record(lockstep->model,
+                                 lk_model_item(lockstep->model, queue, items[i].id), &record);
             if (record.sequence <= greatest) {
                 return false;
             }
@@ -249,14 +251,14 @@ static bool is_same_order(const struct pair *pair, const struct lk_path *queue) 
     return true;
 }
 
-static const char *compare_counts(const struct pair *pair, const struct queue_walk *walk) {
+static const char *compare_counts(const struct lockstep *lockstep, const struct queue_walk *walk) {
     size_t count;
-    const struct lk_reference_queue *queues = lk_reference_queues(pair->reference, &count);
+    const struct lk_reference_queue *queues = lk_reference_queues(lockstep->reference, &count);
     const struct lk_reference_queue *queue = queue_in(queues, count, walk->queue);
     struct lk_queue_counts expected = queue != NULL ? queue->counts : walk->now;
     struct lk_queue_counts counts;
 
-    lk_model_queue_counts(pair->model, walk->queue, &counts);
+    lk_model_queue_counts(lockstep->model, walk->queue, &counts);
     expected.ready = walk->now.ready;
     expected.delayed = walk->now.delayed;
     expected.claimed = walk->now.claimed;
@@ -264,56 +266,56 @@ static const char *compare_counts(const struct pair *pair, const struct queue_wa
     return memcmp(&counts, &expected, sizeof counts) == 0 ? NULL : "counts of a queue";
 }
 
-static int64_t next_due(const struct pair *pair, const struct lk_path *queue) {
+static int64_t next_due(const struct lockstep *lockstep, const struct lk_path *queue) {
     size_t count;
-    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    const struct lk_reference_item *items = lk_reference_items(lockstep->reference, &count);
     int64_t next_us = LK_NEVER;
 
     for (size_t i = 0; i < count; i++) {
         if (lk_path_equal(&items[i].queue, queue) && items[i].state == LK_ITEM_DELAYED
-            && !has_become_due(pair, &items[i]) && items[i].due_us < next_us) {
+            && !has_become_due(lockstep, &items[i]) && items[i].due_us < next_us) {
             next_us = items[i].due_us;
         }
     }
     return next_us;
 }
 
-static const char *compare_queue(const struct pair *pair, const struct lk_path *queue) {
-    struct queue_walk walk = {.pair = pair, .queue = queue};
+static const char *compare_queue(const struct lockstep *lockstep, const struct lk_path *queue) {
+    struct queue_walk walk = {.lockstep = lockstep, .queue = queue};
     size_t count;
-    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    const struct lk_reference_item *items = lk_reference_items(lockstep->reference, &count);
     size_t expected_count = 0;
 
     for (size_t i = 0; i < count; i++) {
         expected_count += lk_path_equal(&items[i].queue, queue);
     }
-    lk_model_each_item(pair->model, queue, visit_item, &walk);
+    lk_model_each_item(lockstep->model, queue, visit_item, &walk);
     if (walk.wrong != NULL) {
         return walk.wrong;
     }
     if (walk.count != expected_count) {
         return "number of items";
     }
-    if (!is_same_order(pair, queue)) {
+    if (!is_same_order(lockstep, queue)) {
         return "order of items";
     }
-    if (lk_model_next_due(pair->model, queue) != next_due(pair, queue)) {
+    if (lk_model_next_due(lockstep->model, queue) != next_due(lockstep, queue)) {
         return "when the next item of a queue is due";
     }
-    return compare_counts(pair, &walk);
+    return compare_counts(lockstep, &walk);
 }
 
-const char *pair_work_compare(struct pair *pair) {
+const char *lockstep_work_compare(struct lockstep *lockstep) {
     const char *wrong = NULL;
 
-    for (size_t i = 0; i < pair->path_count && wrong == NULL; i++) {
-        const struct lk_path *path = &pair->paths[i]->path;
+    for (size_t i = 0; i < lockstep->path_count && wrong == NULL; i++) {
+        const struct lk_path *path = &lockstep->paths[i]->path;
         size_t count;
-        const struct lk_reference_value *values = lk_reference_values(pair->reference, &count);
-        wrong =
-            compare_value(pair, lk_model_value(pair->model, path), value_in(values, count, path));
+        const struct lk_reference_value *values = lk_reference_values(lockstep->reference, &count);
+        wrong = compare_value(lockstep, lk_model_value(lockstep->model, path),
+                              value_in(values, count, path));
         if (wrong == NULL) {
-            wrong = compare_queue(pair, path);
+            wrong = compare_queue(lockstep, path);
         }
     }
     return wrong;
@@ -325,27 +327,28 @@ static bool needs_text(lk_outcome outcome) {
     return outcome == LK_INVALID || outcome == LK_FULL || outcome == LK_BUSY || outcome == LK_LOST;
 }
 
-const char *pair_work_compare_answer(const struct pair *pair, const struct lk_command *command,
-                                     const struct lk_answer *answer,
-                                     const struct lk_reference_answer *expected) {
+const char *lockstep_work_compare_answer(const struct lockstep *lockstep,
+                                         const struct lk_command *command,
+                                         const struct lk_answer *answer,
+                                         const struct lk_reference_answer *expected) {
     struct lk_item_record record;
 
     if ((answer->item != 0) != expected->has_item) {
         return "whether the answer is about an item";
     }
     if (answer->item != 0) {
-        lk_model_item_record(pair->model, answer->item, &record);
+        lk_model_item_record(lockstep->model, answer->item, &record);
         if (record.state == LK_ITEM_GONE || expected->item.state == LK_ITEM_GONE
                 ? record.state != expected->item.state
                       || !lk_slice_equal(record.id, expected->item.id)
-                : compare_item(pair, &record, &expected->item) != NULL) {
+                : compare_item(lockstep, &record, &expected->item) != NULL) {
             return "the item that an answer is about";
         }
     }
     if (command->kind >= LK_COMMAND_PUT && needs_text(answer->outcome) && answer->text[0] == '\0') {
         return "no text that says why";
     }
-    return compare_value(pair, answer->value, expected->has_value ? &expected->value : NULL);
+    return compare_value(lockstep, answer->value, expected->has_value ? &expected->value : NULL);
 }
 
 /* ---- changes ---- */
@@ -360,13 +363,13 @@ static bool is_of_item(enum lk_change_kind kind) {
 }
 
 /* The last change that names the value at this path; NULL: none does. */
-static const struct lk_change *change_of_value(const struct pair *pair,
+static const struct lk_change *change_of_value(const struct lockstep *lockstep,
                                                const struct lk_path *path) {
-    for (size_t i = pair->effects->change_count; i-- > 0;) {
-        const struct lk_change *change = &pair->effects->changes[i];
+    for (size_t i = lockstep->effects->change_count; i-- > 0;) {
+        const struct lk_change *change = &lockstep->effects->changes[i];
         struct lk_value_record record;
         if (is_of_value(change->kind)) {
-            lk_model_value_record(pair->model, change->value, &record);
+            lk_model_value_record(lockstep->model, change->value, &record);
             if (lk_slice_equal(lk_slice_of(record.path),
                                (struct lk_slice){path->bytes, path->size})) {
                 return change;
@@ -376,13 +379,13 @@ static const struct lk_change *change_of_value(const struct pair *pair,
     return NULL;
 }
 
-static const struct lk_change *change_of_item(const struct pair *pair, const struct lk_path *queue,
-                                              struct lk_slice id) {
-    for (size_t i = pair->effects->change_count; i-- > 0;) {
-        const struct lk_change *change = &pair->effects->changes[i];
+static const struct lk_change *change_of_item(const struct lockstep *lockstep,
+                                              const struct lk_path *queue, struct lk_slice id) {
+    for (size_t i = lockstep->effects->change_count; i-- > 0;) {
+        const struct lk_change *change = &lockstep->effects->changes[i];
         struct lk_item_record record;
         if (is_of_item(change->kind)) {
-            lk_model_item_record(pair->model, change->item, &record);
+            lk_model_item_record(lockstep->model, change->item, &record);
             if (lk_path_equal(&record.queue, queue) && lk_slice_equal(record.id, id)) {
                 return change;
             }
@@ -391,16 +394,16 @@ static const struct lk_change *change_of_item(const struct pair *pair, const str
     return NULL;
 }
 
-static size_t changes_of_queue(const struct pair *pair, enum lk_change_kind kind,
+static size_t changes_of_queue(const struct lockstep *lockstep, enum lk_change_kind kind,
                                const struct lk_path *queue) {
     size_t changes = 0;
 
-    for (size_t i = 0; i < pair->effects->change_count; i++) {
-        const struct lk_change *change = &pair->effects->changes[i];
+    for (size_t i = 0; i < lockstep->effects->change_count; i++) {
+        const struct lk_change *change = &lockstep->effects->changes[i];
         struct lk_queue_counts counts;
         char path[LK_PATH_BYTES_MAX + 1];
         if (change->kind == kind) {
-            lk_model_queue_record(pair->model, change->queue, path, &counts);
+            lk_model_queue_record(lockstep->model, change->queue, path, &counts);
             changes +=
                 lk_slice_equal(lk_slice_of(path), (struct lk_slice){queue->bytes, queue->size});
         }
@@ -409,10 +412,10 @@ static size_t changes_of_queue(const struct pair *pair, enum lk_change_kind kind
 }
 
 /* What the last change says of a value that is other now: `after`, NULL where it is gone. */
-static const char *check_value(const struct pair *pair, const struct lk_path *path,
+static const char *check_value(const struct lockstep *lockstep, const struct lk_path *path,
                                const struct lk_reference_value *before,
                                const struct lk_reference_value *after) {
-    const struct lk_change *change = change_of_value(pair, path);
+    const struct lk_change *change = change_of_value(lockstep, path);
 
     if (before != NULL && after != NULL && before->in_doubt == after->in_doubt
         && lk_slice_equal(before->bytes, after->bytes)) {
@@ -451,20 +454,21 @@ static bool fits(enum lk_change_kind kind, const struct lk_reference_item *after
     }
 }
 
-static bool has_counted_a_steal(const struct pair *pair, const struct lk_path *path) {
+static bool has_counted_a_steal(const struct lockstep *lockstep, const struct lk_path *path) {
     size_t count;
-    const struct lk_reference_queue *queues = lk_reference_queues(pair->reference, &count);
+    const struct lk_reference_queue *queues = lk_reference_queues(lockstep->reference, &count);
     const struct lk_reference_queue *before =
-        queue_in(pair->work.queues, pair->work.queue_count, path);
+        queue_in(lockstep->work.queues, lockstep->work.queue_count, path);
     const struct lk_reference_queue *after = queue_in(queues, count, path);
 
     return after->counts.steals != before->counts.steals;
 }
 
-static const char *check_item(const struct pair *pair, const struct lk_reference_item *before,
+static const char *check_item(const struct lockstep *lockstep,
+                              const struct lk_reference_item *before,
                               const struct lk_reference_item *after) {
     const struct lk_reference_item *item = after != NULL ? after : before;
-    const struct lk_change *change = change_of_item(pair, &item->queue, item->id);
+    const struct lk_change *change = change_of_item(lockstep, &item->queue, item->id);
     struct lk_record claim;
 
     if (before != NULL && after != NULL && is_item_unchanged(before, after)) {
@@ -477,59 +481,60 @@ static const char *check_item(const struct pair *pair, const struct lk_reference
         return "a change of an item that says something else";
     }
     if (change->kind == LK_CHANGE_ITEM_CLAIMED || change->kind == LK_CHANGE_ITEM_STOLEN) {
-        lk_model_record(pair->model, change->request, &claim);
-        if (pair_arrival_of(pair, claim.id) != after->claim
-            || (change->kind == LK_CHANGE_ITEM_STOLEN) != has_counted_a_steal(pair, &item->queue)) {
+        lk_model_record(lockstep->model, change->request, &claim);
+        if (lockstep_arrival_of(lockstep, claim.id) != after->claim
+            || (change->kind == LK_CHANGE_ITEM_STOLEN)
+                   != has_counted_a_steal(lockstep, &item->queue)) {
             return "a claim that the change does not tell";
         }
     }
     return NULL;
 }
 
-static const char *check_values(const struct pair *pair) {
-    const struct pair_work *work = &pair->work;
+static const char *check_values(const struct lockstep *lockstep) {
+    const struct lockstep_work *work = &lockstep->work;
     size_t count;
-    const struct lk_reference_value *values = lk_reference_values(pair->reference, &count);
+    const struct lk_reference_value *values = lk_reference_values(lockstep->reference, &count);
     const char *wrong = NULL;
 
-    for (size_t i = 0; i < pair->path_count && wrong == NULL; i++) {
-        const struct lk_path *path = &pair->paths[i]->path;
+    for (size_t i = 0; i < lockstep->path_count && wrong == NULL; i++) {
+        const struct lk_path *path = &lockstep->paths[i]->path;
         const struct lk_reference_value *before = value_in(work->values, work->value_count, path);
         const struct lk_reference_value *after = value_in(values, count, path);
         if (before != NULL || after != NULL) {
-            wrong = check_value(pair, path, before, after);
+            wrong = check_value(lockstep, path, before, after);
         }
     }
     return wrong;
 }
 
-static const char *check_items(const struct pair *pair) {
-    const struct pair_work *work = &pair->work;
+static const char *check_items(const struct lockstep *lockstep) {
+    const struct lockstep_work *work = &lockstep->work;
     size_t count;
-    const struct lk_reference_item *items = lk_reference_items(pair->reference, &count);
+    const struct lk_reference_item *items = lk_reference_items(lockstep->reference, &count);
     const char *wrong = NULL;
 
     for (size_t i = 0; i < work->item_count && wrong == NULL; i++) {
-        wrong = check_item(pair, &work->items[i],
+        wrong = check_item(lockstep, &work->items[i],
                            item_in(items, count, &work->items[i].queue, work->items[i].id));
     }
     for (size_t i = 0; i < count && wrong == NULL; i++) {
         if (item_in(work->items, work->item_count, &items[i].queue, items[i].id) == NULL) {
-            wrong = check_item(pair, NULL, &items[i]);
+            wrong = check_item(lockstep, NULL, &items[i]);
         }
     }
     return wrong;
 }
 
-static const char *check_queues(const struct pair *pair) {
-    const struct pair_work *work = &pair->work;
+static const char *check_queues(const struct lockstep *lockstep) {
+    const struct lockstep_work *work = &lockstep->work;
     size_t count;
-    const struct lk_reference_queue *queues = lk_reference_queues(pair->reference, &count);
+    const struct lk_reference_queue *queues = lk_reference_queues(lockstep->reference, &count);
 
     for (size_t i = 0; i < count; i++) {
         const struct lk_reference_queue *before =
             queue_in(work->queues, work->queue_count, &queues[i].path);
-        size_t changes = changes_of_queue(pair, LK_CHANGE_QUEUE_COUNTED, &queues[i].path);
+        size_t changes = changes_of_queue(lockstep, LK_CHANGE_QUEUE_COUNTED, &queues[i].path);
         bool differs = before == NULL
                        || memcmp(&before->counts, &queues[i].counts, sizeof before->counts) != 0;
         if (changes > 1 || (differs && changes == 0)) {
@@ -540,7 +545,7 @@ static const char *check_queues(const struct pair *pair) {
         const struct lk_path *path = &work->queues[i].path;
 
         if (queue_in(queues, count, path) == NULL
-            && changes_of_queue(pair, LK_CHANGE_QUEUE_FORGOTTEN, path) != 1) {
+            && changes_of_queue(lockstep, LK_CHANGE_QUEUE_FORGOTTEN, path) != 1) {
             return "a queue that is forgotten is not named exactly once";
         }
     }
@@ -548,13 +553,13 @@ static const char *check_queues(const struct pair *pair) {
 }
 
 /* R4: the sequence of an item is a draw as any other. */
-static const char *check_sequences(struct pair *pair) {
-    for (size_t i = 0; i < pair->effects->change_count; i++) {
-        const struct lk_change *change = &pair->effects->changes[i];
+static const char *check_sequences(struct lockstep *lockstep) {
+    for (size_t i = 0; i < lockstep->effects->change_count; i++) {
+        const struct lk_change *change = &lockstep->effects->changes[i];
         struct lk_item_record record;
         if (change->kind == LK_CHANGE_ITEM_PUSHED) {
-            lk_model_item_record(pair->model, change->item, &record);
-            if (!pair_rises(pair, &record.queue, record.sequence)) {
+            lk_model_item_record(lockstep->model, change->item, &record);
+            if (!lockstep_rises(lockstep, &record.queue, record.sequence)) {
                 return "R4: a sequence that is not greater than all before";
             }
         }
@@ -562,10 +567,10 @@ static const char *check_sequences(struct pair *pair) {
     return NULL;
 }
 
-const char *pair_work_check_changes(struct pair *pair) {
-    const char *wrong = check_values(pair);
+const char *lockstep_work_check_changes(struct lockstep *lockstep) {
+    const char *wrong = check_values(lockstep);
 
-    wrong = wrong != NULL ? wrong : check_items(pair);
-    wrong = wrong != NULL ? wrong : check_queues(pair);
-    return wrong != NULL ? wrong : check_sequences(pair);
+    wrong = wrong != NULL ? wrong : check_items(lockstep);
+    wrong = wrong != NULL ? wrong : check_queues(lockstep);
+    return wrong != NULL ? wrong : check_sequences(lockstep);
 }

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "lockstep.h"
 #include "model/page.h"
-#include "pair.h"
 
 enum { ROWS_MAX = 3 };
 
@@ -17,7 +17,7 @@ struct everything {
 };
 
 static void add(struct everything *all, struct lk_standing standing, uint32_t ref) {
-    all->rows = pair_grown(all->rows, all->count, sizeof *all->rows);
+    all->rows = lockstep_grown(all->rows, all->count, sizeof *all->rows);
     all->rows[all->count++] = (struct lk_page_row){standing, ref};
 }
 
@@ -45,20 +45,20 @@ static int compare(const void *left, const void *right) {
 
 enum what { ALL, BELOW, RELATED, ITEMS, WHATS };
 
-static void collect(const struct pair *pair, enum what what, const struct lk_path *path,
+static void collect(const struct lockstep *lockstep, enum what what, const struct lk_path *path,
                     struct everything *all) {
     switch (what) {
     case ALL:
-        lk_model_each(pair->model, add_request, all);
+        lk_model_each(lockstep->model, add_request, all);
         break;
     case BELOW:
-        lk_model_each_below(pair->model, path, add_request, all);
+        lk_model_each_below(lockstep->model, path, add_request, all);
         break;
     case RELATED:
-        lk_model_each_related(pair->model, path, add_request, all);
+        lk_model_each_related(lockstep->model, path, add_request, all);
         break;
     default:
-        lk_model_each_item(pair->model, path, add_item, all);
+        lk_model_each_item(lockstep->model, path, add_item, all);
         break;
     }
     if ((what == BELOW || what == RELATED) && all->count > 1) { /* the others are in order */
@@ -66,33 +66,34 @@ static void collect(const struct pair *pair, enum what what, const struct lk_pat
     }
 }
 
-static void turn(const struct pair *pair, enum what what, const struct lk_path *path,
+static void turn(const struct lockstep *lockstep, enum what what, const struct lk_path *path,
                  struct lk_page *page) {
     switch (what) {
     case ALL:
-        lk_model_page(pair->model, page);
+        lk_model_page(lockstep->model, page);
         break;
     case BELOW:
-        lk_model_page_at(pair->model, path, LK_PAGE_BELOW, false, page);
+        lk_model_page_at(lockstep->model, path, LK_PAGE_BELOW, false, page);
         break;
     case RELATED:
-        lk_model_page_at(pair->model, path, LK_PAGE_RELATED, false, page);
+        lk_model_page_at(lockstep->model, path, LK_PAGE_RELATED, false, page);
         break;
     default:
-        lk_model_page_items(pair->model, path, page);
+        lk_model_page_items(lockstep->model, path, page);
         break;
     }
 }
 
-static const char *read_pages(const struct pair *pair, enum what what, const struct lk_path *path,
-                              const struct everything *all) {
+static const char *read_pages(const struct lockstep *lockstep, enum what what,
+                              const struct lk_path *path, const struct everything *all) {
     struct lk_page_row rows[ROWS_MAX];
-    struct lk_page page = {
-        .rows = rows, .max = 1 + pair->match_count % ROWS_MAX, .walk_steps = 1 + all->count % 5};
+    struct lk_page page = {.rows = rows,
+                           .max = 1 + lockstep->match_count % ROWS_MAX,
+                           .walk_steps = 1 + all->count % 5};
     size_t at = 0;
 
     do {
-        turn(pair, what, path, &page);
+        turn(lockstep, what, path, &page);
         for (size_t i = 0; i < page.count; i++, at++) {
             if (at == all->count || rows[i].ref != all->rows[at].ref) {
                 return "a page holds another entry than comes next";
@@ -107,17 +108,17 @@ static const char *read_pages(const struct pair *pair, enum what what, const str
 }
 
 /* One of the paths a step, and all kinds: there are many steps. */
-const char *pair_pages_compare(const struct pair *pair) {
+const char *lockstep_pages_compare(const struct lockstep *lockstep) {
     const char *wrong = NULL;
-    size_t number = (size_t)pair->seen_us / 1000 + pair->match_count;
+    size_t number = (size_t)lockstep->seen_us / 1000 + lockstep->match_count;
     const struct lk_path *path =
-        pair->path_count > 0 ? &pair->paths[number % pair->path_count]->path : NULL;
+        lockstep->path_count > 0 ? &lockstep->paths[number % lockstep->path_count]->path : NULL;
 
     for (enum what what = ALL; what < (path != NULL ? WHATS : BELOW) && wrong == NULL; what++) {
-        struct everything all = {.model = pair->model};
+        struct everything all = {.model = lockstep->model};
 
-        collect(pair, what, path, &all);
-        wrong = read_pages(pair, what, path, &all);
+        collect(lockstep, what, path, &all);
+        wrong = read_pages(lockstep, what, path, &all);
         free(all.rows);
     }
     return wrong;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling stories: each line is stepped on both sides, then its expectations are looked at. */
-#include "story.h"
+/* Telling scripts: each line is stepped on both sides, then its expectations are looked at. */
+#include "script.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "history.h"
-#include "pair.h"
+#include "lockstep.h"
 
-struct story {
-    struct pair pair;
+struct script {
+    struct lockstep lockstep;
     struct lk_times times;
     struct history_tokens tokens;
     struct lk_record record;    /* of the request that the line is about */
@@ -19,13 +19,13 @@ struct story {
     const char *line;
 };
 
-static void fail_line(const struct story *story, const char *why) {
-    fail_msg("%s\n  in: %s", why, story->line);
+static void fail_line(const struct script *script, const char *why) {
+    fail_msg("%s\n  in: %s", why, script->line);
 }
 
-static void expect(const struct story *story, bool holds, struct lk_slice word) {
+static void expect(const struct script *script, bool holds, struct lk_slice word) {
     if (!holds) {
-        fail_msg("not true: %.*s\n  in: %s", (int)word.size, word.bytes, story->line);
+        fail_msg("not true: %.*s\n  in: %s", (int)word.size, word.bytes, script->line);
     }
 }
 
@@ -46,47 +46,47 @@ static bool is_list(struct lk_slice list, const struct lk_slice *owners, size_t 
     return list.size == 0;
 }
 
-static bool is_in_the_way(const struct story *story, struct lk_slice list) {
-    const struct lk_answer *answer = &story->pair.effects->answer;
+static bool is_in_the_way(const struct script *script, struct lk_slice list) {
+    const struct lk_answer *answer = &script->lockstep.effects->answer;
     static struct lk_record records[8];
     struct lk_slice owners[8];
     size_t count = answer->blocker_count < 8 ? answer->blocker_count : 8;
 
     for (size_t i = 0; i < count; i++) {
-        lk_model_record(story->pair.model, answer->blockers[i].request, &records[i]);
+        lk_model_record(script->lockstep.model, answer->blockers[i].request, &records[i]);
         owners[i] = records[i].owner;
     }
     return answer->in_the_way == count && is_list(list, owners, count);
 }
 
-static char letter(const struct story *story, struct lk_slice word) {
+static char letter(const struct script *script, struct lk_slice word) {
     char name = word.bytes[word.size - 1];
 
     if (name < 'a' || name > 'z') {
-        fail_line(story, "a token is kept under a letter from a to z");
+        fail_line(script, "a token is kept under a letter from a to z");
     }
     return name;
 }
 
 /* What can be expected of a request. false: no such word. */
-static bool expect_of_request(struct story *story, struct lk_slice word) {
-    const struct lk_record *record = &story->record;
+static bool expect_of_request(struct script *script, struct lk_slice word) {
+    const struct lk_record *record = &script->record;
     uint64_t number;
 
-    if (history_number(word, "token", &story->tokens, &number)) {
-        expect(story, record->token == number, word);
+    if (history_number(word, "token", &script->tokens, &number)) {
+        expect(script, record->token == number, word);
     } else if (word.size > 6 && memcmp(word.bytes, "token>", 6) == 0) {
-        expect(story, record->token > story->tokens.of[(size_t)letter(story, word)], word);
+        expect(script, record->token > script->tokens.of[(size_t)letter(script, word)], word);
     } else if (word.size == 6 && memcmp(word.bytes, "keep=", 5) == 0) {
-        story->tokens.of[(size_t)letter(story, word)] = record->token;
+        script->tokens.of[(size_t)letter(script, word)] = record->token;
     } else if (history_number(word, "left", NULL, &number)) {
-        expect(story, record->deadline_us - story->times.now_us == (int64_t)number * 1000, word);
+        expect(script, record->deadline_us - script->times.now_us == (int64_t)number * 1000, word);
     } else if (word.size >= 5 && memcmp(word.bytes, "note=", 5) == 0) {
-        expect(story,
+        expect(script,
                lk_slice_equal(record->note, (struct lk_slice){word.bytes + 5, word.size - 5}),
                word);
     } else if (history_is(word, "revoked")) {
-        expect(story, record->revoked, word);
+        expect(script, record->revoked, word);
     } else {
         return false;
     }
@@ -94,18 +94,18 @@ static bool expect_of_request(struct story *story, struct lk_slice word) {
 }
 
 /* What can be expected of an item. false: no such word. */
-static bool expect_of_item(struct story *story, struct lk_slice word) {
+static bool expect_of_item(struct script *script, struct lk_slice word) {
     struct lk_slice text;
     uint64_t number;
 
     if (history_starts_with(word, "item=", &text)) {
-        expect(story, lk_slice_equal(story->item.id, text), word);
+        expect(script, lk_slice_equal(script->item.id, text), word);
     } else if (history_number(word, "attempts", NULL, &number)) {
-        expect(story, story->item.id.size > 0 && story->item.attempts == number, word);
+        expect(script, script->item.id.size > 0 && script->item.attempts == number, word);
     } else if (history_number(word, "due", NULL, &number)) {
-        expect(story,
-               story->item.state == LK_ITEM_DELAYED
-                   && story->item.due_us - story->times.now_us == (int64_t)number * 1000,
+        expect(script,
+               script->item.state == LK_ITEM_DELAYED
+                   && script->item.due_us - script->times.now_us == (int64_t)number * 1000,
                word);
     } else {
         return false;
@@ -113,9 +113,9 @@ static bool expect_of_item(struct story *story, struct lk_slice word) {
     return true;
 }
 
-static bool has_change(const struct story *story, enum lk_change_kind kind) {
-    for (size_t i = 0; i < story->pair.effects->change_count; i++) {
-        if (story->pair.effects->changes[i].kind == kind) {
+static bool has_change(const struct script *script, enum lk_change_kind kind) {
+    for (size_t i = 0; i < script->lockstep.effects->change_count; i++) {
+        if (script->lockstep.effects->changes[i].kind == kind) {
             return true;
         }
     }
@@ -123,82 +123,83 @@ static bool has_change(const struct story *story, enum lk_change_kind kind) {
 }
 
 /* The value that came with a grant. false: no such word. */
-static bool expect_of_value(struct story *story, struct lk_slice word) {
-    lk_value_ref value = story->pair.effects->answer.value;
+static bool expect_of_value(struct script *script, struct lk_slice word) {
+    lk_value_ref value = script->lockstep.effects->answer.value;
     struct lk_value_record record = {.in_doubt = false};
     struct lk_slice text;
 
     if (value != 0) {
-        lk_model_value_record(story->pair.model, value, &record);
+        lk_model_value_record(script->lockstep.model, value, &record);
     }
     if (history_starts_with(word, "value=", &text)) {
-        expect(story, value != 0 && lk_slice_equal(record.bytes, text), word);
+        expect(script, value != 0 && lk_slice_equal(record.bytes, text), word);
     } else if (history_is(word, "novalue")) {
-        expect(story, value == 0, word);
+        expect(script, value == 0, word);
     } else if (history_is(word, "sure") || history_is(word, "doubted")) {
-        expect(story, value != 0 && record.in_doubt == history_is(word, "doubted"), word);
+        expect(script, value != 0 && record.in_doubt == history_is(word, "doubted"), word);
     } else {
         return false;
     }
     return true;
 }
 
-static void expect_of_answer(struct story *story, struct lk_slice word) {
-    const struct lk_answer *answer = &story->pair.effects->answer;
+static void expect_of_answer(struct script *script, struct lk_slice word) {
+    const struct lk_answer *answer = &script->lockstep.effects->answer;
     uint64_t number;
 
     if (history_number(word, "in_use", NULL, &number)) {
-        expect(story, answer->in_use == number, word);
+        expect(script, answer->in_use == number, word);
     } else if (history_number(word, "broken", NULL, &number)) {
-        expect(story, answer->broken == number, word);
+        expect(script, answer->broken == number, word);
     } else if (word.size >= 4 && memcmp(word.bytes, "for=", 4) == 0) {
-        expect(story, is_in_the_way(story, (struct lk_slice){word.bytes + 4, word.size - 4}), word);
+        expect(script, is_in_the_way(script, (struct lk_slice){word.bytes + 4, word.size - 4}),
+               word);
     } else if (word.size >= 6 && memcmp(word.bytes, "cycle=", 6) == 0) {
-        expect(story,
+        expect(script,
                is_list((struct lk_slice){word.bytes + 6, word.size - 6}, answer->cycle,
                        answer->cycle_count),
                word);
     } else if (history_is(word, "created") || history_is(word, "again")) {
-        expect(story, answer->created == history_is(word, "created"), word);
+        expect(script, answer->created == history_is(word, "created"), word);
     } else if (history_is(word, "stolen")) {
-        expect(story, has_change(story, LK_CHANGE_ITEM_STOLEN), word);
+        expect(script, has_change(script, LK_CHANGE_ITEM_STOLEN), word);
     } else if (history_is(word, "parked")) {
-        expect(story, has_change(story, LK_CHANGE_ITEM_PARKED), word);
-    } else if (!expect_of_item(story, word) && !expect_of_value(story, word)
-               && !expect_of_request(story, word)) {
-        expect(story, false, word);
+        expect(script, has_change(script, LK_CHANGE_ITEM_PARKED), word);
+    } else if (!expect_of_item(script, word) && !expect_of_value(script, word)
+               && !expect_of_request(script, word)) {
+        expect(script, false, word);
     }
 }
 
-static void tell_event(struct story *story, const char *arrow) {
+static void tell_event(struct script *script, const char *arrow) {
     struct history_command command;
     struct lk_slice rest = lk_slice_of(arrow + 2);
     struct lk_slice outcome = history_word(&rest);
     const struct lk_answer *answer;
-    const char *wrong = history_read(story->line, (size_t)(arrow - story->line), &story->tokens,
-                                     &story->times, &command);
+    const char *wrong = history_read(script->line, (size_t)(arrow - script->line), &script->tokens,
+                                     &script->times, &command);
 
     if (wrong != NULL) {
-        fail_line(story, wrong);
+        fail_line(script, wrong);
     }
-    wrong = pair_step(&story->pair, &command.command);
+    wrong = lockstep_step(&script->lockstep, &command.command);
     if (wrong != NULL) {
         print_message("model and reference differ, or a check failed: ");
-        fail_line(story, wrong);
+        fail_line(script, wrong);
     }
-    answer = &story->pair.effects->answer;
+    answer = &script->lockstep.effects->answer;
     if (!history_is(outcome, lk_outcome_name(answer->outcome))) {
-        fail_msg("the outcome is %s\n  in: %s", lk_outcome_name(answer->outcome), story->line);
+        fail_msg("the outcome is %s\n  in: %s", lk_outcome_name(answer->outcome), script->line);
     }
     if (answer->request != 0) {
-        lk_model_record(story->pair.model, answer->request, &story->record);
+        lk_model_record(script->lockstep.model, answer->request, &script->record);
     }
-    story->item.id.size = 0;
+    script->item.id.size = 0;
     if (answer->item != 0) {
-        lk_model_item_record(story->pair.model, answer->item, &story->item);
+        lk_model_item_record(script->lockstep.model, answer->item, &script->item);
     }
     for (struct lk_slice word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
-        expect_of_answer(story, word);
+        expect_of_answer(script, word);
     }
 }
 
@@ -206,7 +207,7 @@ static bool is_state(struct lk_slice word) {
     return history_is(word, "held") || history_is(word, "waiting") || history_is(word, "gone");
 }
 
-static void tell_standing(struct story *story, struct lk_slice owner, struct lk_slice rest) {
+static void tell_standing(struct script *script, struct lk_slice owner, struct lk_slice rest) {
     struct lk_part parts[LK_PARTS_MAX];
     size_t count = 0;
     struct lk_slice word = history_word(&rest);
@@ -214,85 +215,85 @@ static void tell_standing(struct story *story, struct lk_slice owner, struct lk_
 
     for (; word.size > 0 && !is_state(word); word = history_word(&rest)) {
         if (count == LK_PARTS_MAX || lk_part_parse(word, NULL, &parts[count++], NULL) != LK_OK) {
-            fail_line(story, "not a path");
+            fail_line(script, "not a path");
         }
     }
-    request = lk_model_find(story->pair.model, owner, parts, count);
+    request = lk_model_find(script->lockstep.model, owner, parts, count);
     if (request == 0) {
-        expect(story, history_is(word, "gone"), word);
+        expect(script, history_is(word, "gone"), word);
         return;
     }
-    lk_model_record(story->pair.model, request, &story->record);
-    expect(story, history_is(word, story->record.state == LK_STATE_HELD ? "held" : "waiting"),
+    lk_model_record(script->lockstep.model, request, &script->record);
+    expect(script, history_is(word, script->record.state == LK_STATE_HELD ? "held" : "waiting"),
            word);
     for (word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
-        if (!expect_of_request(story, word)) {
-            expect(story, false, word);
+        if (!expect_of_request(script, word)) {
+            expect(script, false, word);
         }
     }
 }
 
-static void tell_value(struct story *story, struct lk_slice rest) {
+static void tell_value(struct script *script, struct lk_slice rest) {
     struct lk_path path;
     struct lk_value_record record;
     struct lk_slice text;
     lk_value_ref value;
 
     if (lk_path_parse(history_word(&rest), &path, NULL) != LK_OK) {
-        fail_line(story, "not a path");
+        fail_line(script, "not a path");
     }
     text = history_word(&rest);
-    value = lk_model_value(story->pair.model, &path);
+    value = lk_model_value(script->lockstep.model, &path);
     if (value == 0 || history_is(text, "none")) {
-        expect(story, value == 0 && history_is(text, "none"), text);
+        expect(script, value == 0 && history_is(text, "none"), text);
         return;
     }
-    lk_model_value_record(story->pair.model, value, &record);
-    expect(story, lk_slice_equal(record.bytes, text), text);
+    lk_model_value_record(script->lockstep.model, value, &record);
+    expect(script, lk_slice_equal(record.bytes, text), text);
     text = history_word(&rest);
-    expect(story, history_is(text, record.in_doubt ? "doubted" : "sure"), text);
+    expect(script, history_is(text, record.in_doubt ? "doubted" : "sure"), text);
 }
 
 /* The item of this line, and its claim; whether it is there, in this state. */
-static bool find_item(struct story *story, const struct lk_path *queue, struct lk_slice id,
+static bool find_item(struct script *script, const struct lk_path *queue, struct lk_slice id,
                       struct lk_slice state) {
     static const char *const names[] = {"ready", "delayed", "claimed", "parked"};
-    lk_item_ref item = lk_model_item(story->pair.model, queue, id);
+    lk_item_ref item = lk_model_item(script->lockstep.model, queue, id);
 
     if (item == 0 || history_is(state, "gone")) {
         return item == 0 && history_is(state, "gone");
     }
-    lk_model_item_record(story->pair.model, item, &story->item);
-    if (story->item.claim != 0) {
-        lk_model_record(story->pair.model, story->item.claim, &story->record);
+    lk_model_item_record(script->lockstep.model, item, &script->item);
+    if (script->item.claim != 0) {
+        lk_model_record(script->lockstep.model, script->item.claim, &script->record);
     }
-    return history_is(state, names[story->item.state]);
+    return history_is(state, names[script->item.state]);
 }
 
-static void tell_item(struct story *story, struct lk_slice rest) {
+static void tell_item(struct script *script, struct lk_slice rest) {
     struct lk_path queue;
     struct lk_slice id;
     struct lk_slice state;
     struct lk_slice owner;
 
     if (lk_path_parse(history_word(&rest), &queue, NULL) != LK_OK) {
-        fail_line(story, "not a queue");
+        fail_line(script, "not a queue");
     }
     id = history_word(&rest);
     state = history_word(&rest);
-    expect(story, find_item(story, &queue, id, state), state);
+    expect(script, find_item(script, &queue, id, state), state);
     for (struct lk_slice word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
         if (history_starts_with(word, "owner=", &owner)) {
-            expect(story, story->item.claim != 0 && lk_slice_equal(story->record.owner, owner),
+            expect(script, script->item.claim != 0 && lk_slice_equal(script->record.owner, owner),
                    word);
-        } else if (!expect_of_item(story, word)
-                   && !(story->item.claim != 0 && expect_of_request(story, word))) {
-            expect(story, false, word);
+        } else if (!expect_of_item(script, word)
+                   && !(script->item.claim != 0 && expect_of_request(script, word))) {
+            expect(script, false, word);
         }
     }
 }
 
-static void tell_queue(struct story *story, struct lk_slice rest) {
+static void tell_queue(struct script *script, struct lk_slice rest) {
     struct lk_path queue;
     struct lk_queue_counts counts;
     const struct {
@@ -313,9 +314,9 @@ static void tell_queue(struct story *story, struct lk_slice rest) {
     };
 
     if (lk_path_parse(history_word(&rest), &queue, NULL) != LK_OK) {
-        fail_line(story, "not a queue");
+        fail_line(script, "not a queue");
     }
-    lk_model_queue_counts(story->pair.model, &queue, &counts);
+    lk_model_queue_counts(script->lockstep.model, &queue, &counts);
     for (struct lk_slice word = history_word(&rest); word.size > 0; word = history_word(&rest)) {
         bool holds = false;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -324,46 +325,46 @@ static void tell_queue(struct story *story, struct lk_slice rest) {
                 holds
                 || (history_number(word, all[i].name, NULL, &number) && *all[i].count == number);
         }
-        expect(story, holds, word);
+        expect(script, holds, word);
     }
 }
 
-static void tell_question(struct story *story) {
-    struct lk_slice rest = lk_slice_of(story->line + 1);
+static void tell_question(struct script *script) {
+    struct lk_slice rest = lk_slice_of(script->line + 1);
     struct lk_slice word = history_word(&rest);
     struct lk_model_stats stats;
 
     if (history_is(word, "value")) {
-        tell_value(story, rest);
+        tell_value(script, rest);
     } else if (history_is(word, "item")) {
-        tell_item(story, rest);
+        tell_item(script, rest);
     } else if (history_is(word, "queue")) {
-        tell_queue(story, rest);
+        tell_queue(script, rest);
     } else if (!history_is(word, "live")) {
-        tell_standing(story, word, rest);
+        tell_standing(script, word, rest);
     } else {
         word = history_word(&rest);
-        lk_model_stats(story->pair.model, &stats);
+        lk_model_stats(script->lockstep.model, &stats);
         if (stats.live != strtoull(word.bytes, NULL, 10)) {
-            fail_msg("%llu live\n  in: %s", (unsigned long long)stats.live, story->line);
+            fail_msg("%llu live\n  in: %s", (unsigned long long)stats.live, script->line);
         }
     }
 }
 
-void story_tell(const struct lk_quotas *quotas, const char *const *lines, size_t count) {
-    struct story story = {.times = history_start()};
+void script_run(const struct lk_quotas *quotas, const char *const *lines, size_t count) {
+    struct script script = {.times = history_start()};
 
-    pair_open(&story.pair, quotas, 0, NULL);
+    lockstep_open(&script.lockstep, quotas, 0, NULL);
     for (size_t i = 0; i < count; i++) {
         const char *arrow = strstr(lines[i], "->");
-        story.line = lines[i];
+        script.line = lines[i];
         if (lines[i][0] == '?') {
-            tell_question(&story);
+            tell_question(&script);
         } else if (arrow != NULL) {
-            tell_event(&story, arrow);
+            tell_event(&script, arrow);
         } else {
-            fail_line(&story, "neither an event nor a question");
+            fail_line(&script, "neither an event nor a question");
         }
     }
-    pair_close(&story.pair);
+    lockstep_close(&script.lockstep);
 }

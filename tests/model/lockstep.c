@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stepping both, and every comparison that follows. */
-#include "pair.h"
+#include "lockstep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { BLOCKERS_NAMED_MAX = 256 }; /* more than an answer of the model can name are counted only */
 
-void *pair_grown(void *old, size_t count, size_t size) {
+void *lockstep_grown(void *old, size_t count, size_t size) {
     void *memory = realloc(old, (count + 1) * size);
 
     if (memory == NULL) {
@@ -16,40 +16,41 @@ void *pair_grown(void *old, size_t count, size_t size) {
     return memory;
 }
 
-void pair_open_with(struct pair *pair, const struct lk_quotas *quotas, uint32_t ended_max,
-                    uint32_t idle_queues_max, const struct lk_allocator *allocator) {
+void lockstep_open_with(struct lockstep *lockstep, const struct lk_quotas *quotas,
+                        uint32_t ended_max, uint32_t idle_queues_max,
+                        const struct lk_allocator *allocator) {
     struct lk_model_config config = {
         .allocator = allocator, .ended_max = ended_max, .idle_queues_max = idle_queues_max};
 
     if (quotas != NULL) {
         config.quotas = *quotas;
     }
-    *pair = (struct pair){.is_exact = true};
-    pair->model = lk_model_new(&config);
-    if (pair->model == NULL) {
+    *lockstep = (struct lockstep){.is_exact = true};
+    lockstep->model = lk_model_new(&config);
+    if (lockstep->model == NULL) {
         abort();
     }
-    pair->reference = lk_reference_new(quotas, ended_max != 0 ? ended_max : LK_ENDED_MAX_DEFAULT,
-                                       idle_queues_max);
+    lockstep->reference = lk_reference_new(
+        quotas, ended_max != 0 ? ended_max : LK_ENDED_MAX_DEFAULT, idle_queues_max);
 }
 
-void pair_close(struct pair *pair) {
-    lk_model_free(pair->model);
-    lk_reference_free(pair->reference);
-    free(pair->matches);
-    free(pair->before);
-    free(pair->roots);
-    pair_work_done(pair);
+void lockstep_close(struct lockstep *lockstep) {
+    lk_model_free(lockstep->model);
+    lk_reference_free(lockstep->reference);
+    free(lockstep->matches);
+    free(lockstep->before);
+    free(lockstep->roots);
+    lockstep_work_done(lockstep);
 }
 
 /* ---- one request on both sides ---- */
 
-bool pair_is_same_part(const struct lk_part *a, const struct lk_part *b) {
+bool lockstep_is_same_part(const struct lk_part *a, const struct lk_part *b) {
     return lk_path_equal(&a->path, &b->path) && a->mode == b->mode && a->limit == b->limit
            && a->units == b->units;
 }
 
-static const char *compare_request(const struct pair *pair, const struct lk_record *record,
+static const char *compare_request(const struct lockstep *lockstep, const struct lk_record *record,
                                    const struct lk_reference_request *expected) {
     if (!lk_slice_equal(record->owner, expected->owner)) {
         return "owner";
@@ -78,7 +79,7 @@ static const char *compare_request(const struct pair *pair, const struct lk_reco
     if ((record->token == 0) != (record->state == LK_STATE_WAITING)) {
         return "a token while waiting, or none while held";
     }
-    if (pair->is_exact
+    if (lockstep->is_exact
         && (record->ticket != expected->ticket || record->token != expected->token)) {
         return record->ticket != expected->ticket ? "ticket" : "token";
     }
@@ -93,7 +94,7 @@ static const char *compare_request(const struct pair *pair, const struct lk_reco
         return "number of parts";
     }
     for (size_t i = 0; i < record->part_count; i++) {
-        if (!pair_is_same_part(&record->parts[i], &expected->parts[i])) {
+        if (!lockstep_is_same_part(&record->parts[i], &expected->parts[i])) {
             return "part";
         }
     }
@@ -115,10 +116,10 @@ static const struct lk_reference_request *find_arrival(const struct lk_reference
 
 /* ---- the whole list ---- */
 
-uint64_t pair_arrival_of(const struct pair *pair, uint64_t id) {
-    for (size_t i = 0; i < pair->match_count; i++) {
-        if (pair->matches[i].id == id) {
-            return pair->matches[i].arrival;
+uint64_t lockstep_arrival_of(const struct lockstep *lockstep, uint64_t id) {
+    for (size_t i = 0; i < lockstep->match_count; i++) {
+        if (lockstep->matches[i].id == id) {
+            return lockstep->matches[i].arrival;
         }
     }
     return 0;
@@ -126,9 +127,9 @@ uint64_t pair_arrival_of(const struct pair *pair, uint64_t id) {
 
 /* What one walk over the model's list finds. */
 struct walk {
-    struct pair *pair;
+    struct lockstep *lockstep;
     struct lk_record record; /* of the request at hand */
-    struct pair_match *seen;
+    struct lockstep_match *seen;
     struct lk_reference_request *numbers; /* ticket and token of the model, owner and parts */
     size_t count;
     size_t unknown;
@@ -138,11 +139,11 @@ struct walk {
 /* A request that no step before has listed is the one that arrived last. */
 static uint64_t match_new(struct walk *walk) {
     size_t count;
-    const struct lk_reference_request *live = lk_reference_live(walk->pair->reference, &count);
+    const struct lk_reference_request *live = lk_reference_live(walk->lockstep->reference, &count);
     uint64_t arrival = count > 0 ? live[count - 1].arrival : 0;
 
-    for (size_t i = 0; i < walk->pair->match_count; i++) {
-        if (walk->pair->matches[i].arrival == arrival) {
+    for (size_t i = 0; i < walk->lockstep->match_count; i++) {
+        if (walk->lockstep->matches[i].arrival == arrival) {
             return 0;
         }
     }
@@ -152,29 +153,29 @@ static uint64_t match_new(struct walk *walk) {
 
 static bool visit(void *context, lk_ref request) {
     struct walk *walk = context;
-    struct pair *pair = walk->pair;
+    struct lockstep *lockstep = walk->lockstep;
     const struct lk_reference_request *expected;
     uint64_t arrival;
 
-    lk_model_record(pair->model, request, &walk->record);
-    arrival = pair_arrival_of(pair, walk->record.id);
+    lk_model_record(lockstep->model, request, &walk->record);
+    arrival = lockstep_arrival_of(lockstep, walk->record.id);
     if (arrival == 0) {
         arrival = match_new(walk);
     }
-    expected = arrival != 0 ? find_arrival(pair->reference, arrival) : NULL;
+    expected = arrival != 0 ? find_arrival(lockstep->reference, arrival) : NULL;
     if (expected == NULL) {
         walk->wrong = "lists a request that is not live";
         return false;
     }
-    walk->wrong = compare_request(pair, &walk->record, expected);
-    if ((lk_model_find(pair->model, expected->owner, expected->parts, expected->part_count)
+    walk->wrong = compare_request(lockstep, &walk->record, expected);
+    if ((lk_model_find(lockstep->model, expected->owner, expected->parts, expected->part_count)
          == request)
         == expected->is_claim) {
         walk->wrong = "finds a claim, or does not find what it lists (R3, R16)";
     }
-    walk->seen = pair_grown(walk->seen, walk->count, sizeof *walk->seen);
-    walk->seen[walk->count] = (struct pair_match){.id = walk->record.id, .arrival = arrival};
-    walk->numbers = pair_grown(walk->numbers, walk->count, sizeof *walk->numbers);
+    walk->seen = lockstep_grown(walk->seen, walk->count, sizeof *walk->seen);
+    walk->seen[walk->count] = (struct lockstep_match){.id = walk->record.id, .arrival = arrival};
+    walk->numbers = lockstep_grown(walk->numbers, walk->count, sizeof *walk->numbers);
     walk->numbers[walk->count] = *expected;
     walk->numbers[walk->count].ticket = walk->record.ticket;
     walk->numbers[walk->count].token = walk->record.token;
@@ -203,11 +204,11 @@ static bool is_same_order(const struct walk *walk) {
     for (size_t i = 0; i < walk->count; i++) {
         const struct lk_reference_request *mine = &walk->numbers[i];
         const struct lk_reference_request *expected =
-            find_arrival(walk->pair->reference, mine->arrival);
+            find_arrival(walk->lockstep->reference, mine->arrival);
         for (size_t j = 0; j < walk->count; j++) {
             const struct lk_reference_request *other = &walk->numbers[j];
             const struct lk_reference_request *other_expected =
-                find_arrival(walk->pair->reference, other->arrival);
+                find_arrival(walk->lockstep->reference, other->arrival);
             if (share_a_root(mine, other)
                 && (order(mine->ticket, other->ticket)
                         != order(expected->ticket, other_expected->ticket)
@@ -223,21 +224,21 @@ static bool is_same_order(const struct walk *walk) {
 }
 
 static int compare_arrivals(const void *left, const void *right) {
-    const struct pair_match *a = left;
-    const struct pair_match *b = right;
+    const struct lockstep_match *a = left;
+    const struct lockstep_match *b = right;
 
     return order(a->arrival, b->arrival);
 }
 
 static const char *finish_walk(struct walk *walk) {
-    struct pair *pair = walk->pair;
+    struct lockstep *lockstep = walk->lockstep;
     size_t expected_count;
 
-    lk_reference_live(pair->reference, &expected_count);
+    lk_reference_live(lockstep->reference, &expected_count);
     if (walk->wrong == NULL && walk->count != expected_count) {
         walk->wrong = "number of live requests";
     }
-    if (walk->wrong == NULL && !pair->is_exact && !is_same_order(walk)) {
+    if (walk->wrong == NULL && !lockstep->is_exact && !is_same_order(walk)) {
         walk->wrong = "order of tickets and tokens";
     }
     if (walk->wrong != NULL) {
@@ -247,19 +248,19 @@ static const char *finish_walk(struct walk *walk) {
     if (walk->count > 1) {
         qsort(walk->seen, walk->count, sizeof *walk->seen, compare_arrivals);
     }
-    free(pair->matches);
-    pair->matches = walk->seen;
-    pair->match_count = walk->count;
+    free(lockstep->matches);
+    lockstep->matches = walk->seen;
+    lockstep->match_count = walk->count;
     return NULL;
 }
 
-const char *pair_compare(struct pair *pair) {
-    struct walk walk = {.pair = pair};
+const char *lockstep_compare(struct lockstep *lockstep) {
+    struct walk walk = {.lockstep = lockstep};
     struct lk_model_stats stats;
     size_t waiting = 0;
     const char *wrong;
 
-    lk_model_each(pair->model, visit, &walk);
+    lk_model_each(lockstep->model, visit, &walk);
     for (size_t i = 0; i < walk.count; i++) {
         waiting += walk.numbers[i].state == LK_STATE_WAITING;
     }
@@ -268,18 +269,19 @@ const char *pair_compare(struct pair *pair) {
     if (wrong != NULL) {
         return wrong;
     }
-    lk_model_stats(pair->model, &stats);
+    lk_model_stats(lockstep->model, &stats);
     if (stats.live != walk.count || stats.waiting != waiting) {
         return "statistics";
     }
-    if (lk_model_next_deadline(pair->model) != lk_reference_next_deadline(pair->reference)) {
+    if (lk_model_next_deadline(lockstep->model)
+        != lk_reference_next_deadline(lockstep->reference)) {
         return "next deadline";
     }
-    wrong = lk_model_check(pair->model);
-    wrong = wrong != NULL ? wrong : lk_reference_check(pair->reference);
-    wrong = wrong != NULL ? wrong : pair_explain_compare(pair);
-    wrong = wrong != NULL ? wrong : pair_pages_compare(pair);
-    return wrong != NULL ? wrong : pair_work_compare(pair);
+    wrong = lk_model_check(lockstep->model);
+    wrong = wrong != NULL ? wrong : lk_reference_check(lockstep->reference);
+    wrong = wrong != NULL ? wrong : lockstep_explain_compare(lockstep);
+    wrong = wrong != NULL ? wrong : lockstep_pages_compare(lockstep);
+    return wrong != NULL ? wrong : lockstep_work_compare(lockstep);
 }
 
 /* ---- the answer ---- */
@@ -306,7 +308,7 @@ static bool is_expected(const struct lk_reference_answer *expected, uint64_t arr
  * R20: the same requests, each with a part that has to do with the ask; holders first, then by
  * ticket. Where numbers differ on both sides, so may the order of tickets in different roots.
  */
-static const char *compare_named(const struct pair *pair, const struct lk_ask *ask,
+static const char *compare_named(const struct lockstep *lockstep, const struct lk_ask *ask,
                                  const struct lk_answer *answer,
                                  const struct lk_reference_answer *expected) {
     struct lk_record record;
@@ -316,11 +318,11 @@ static const char *compare_named(const struct pair *pair, const struct lk_ask *a
     for (size_t i = 0; i < answer->blocker_count; i++) {
         uint64_t arrival;
         bool held;
-        lk_model_record(pair->model, answer->blockers[i].request, &record);
-        arrival = pair_arrival_of(pair, record.id);
+        lk_model_record(lockstep->model, answer->blockers[i].request, &record);
+        arrival = lockstep_arrival_of(lockstep, record.id);
         held = record.state == LK_STATE_HELD;
-        if (pair->is_exact ? arrival != expected->blockers[i].arrival
-                           : !is_expected(expected, arrival)) {
+        if (lockstep->is_exact ? arrival != expected->blockers[i].arrival
+                               : !is_expected(expected, arrival)) {
             return "blockers";
         }
         if (held && !was_held) {
@@ -339,7 +341,7 @@ static const char *compare_named(const struct pair *pair, const struct lk_ask *a
     return NULL;
 }
 
-static const char *compare_blockers(const struct pair *pair, const struct lk_ask *ask,
+static const char *compare_blockers(const struct lockstep *lockstep, const struct lk_ask *ask,
                                     const struct lk_answer *answer,
                                     const struct lk_reference_answer *expected) {
     size_t named = ask->blockers_max < BLOCKERS_NAMED_MAX ? ask->blockers_max : BLOCKERS_NAMED_MAX;
@@ -354,10 +356,10 @@ static const char *compare_blockers(const struct pair *pair, const struct lk_ask
     if (answer->blocker_count != named) {
         return "number of blockers named";
     }
-    return compare_named(pair, ask, answer, expected);
+    return compare_named(lockstep, ask, answer, expected);
 }
 
-static const char *compare_ask(const struct pair *pair, const struct lk_ask *ask,
+static const char *compare_ask(const struct lockstep *lockstep, const struct lk_ask *ask,
                                const struct lk_answer *answer,
                                const struct lk_reference_answer *expected) {
     switch (answer->outcome) {
@@ -367,12 +369,12 @@ static const char *compare_ask(const struct pair *pair, const struct lk_ask *ask
         if (answer->in_use != expected->in_use) {
             return "units in use";
         }
-        return compare_blockers(pair, ask, answer, expected);
+        return compare_blockers(lockstep, ask, answer, expected);
     case LK_DEADLOCK:
         if (answer->cycle_count == 0 || !lk_slice_equal(answer->cycle[0], ask->owner)) {
             return "a cycle that does not start with the asker";
         }
-        return lk_reference_is_cycle(pair->reference, answer->cycle, answer->cycle_count)
+        return lk_reference_is_cycle(lockstep->reference, answer->cycle, answer->cycle_count)
                    ? NULL
                    : "a cycle that is none";
     case LK_INVALID:
@@ -383,7 +385,7 @@ static const char *compare_ask(const struct pair *pair, const struct lk_ask *ask
     }
 }
 
-static const char *compare_answer(const struct pair *pair, const struct lk_command *command,
+static const char *compare_answer(const struct lockstep *lockstep, const struct lk_command *command,
                                   const struct lk_answer *answer,
                                   const struct lk_reference_answer *expected) {
     struct lk_record record;
@@ -401,18 +403,18 @@ static const char *compare_answer(const struct pair *pair, const struct lk_comma
         if (answer->request == 0) {
             return "an answer about nothing";
         }
-        lk_model_record(pair->model, answer->request, &record);
-        if (pair_arrival_of(pair, record.id) != expected->arrival) {
+        lk_model_record(lockstep->model, answer->request, &record);
+        if (lockstep_arrival_of(lockstep, record.id) != expected->arrival) {
             return "an answer about another request";
         }
     }
     if (command->kind == LK_COMMAND_ASK) {
-        const char *wrong = compare_ask(pair, &command->ask, answer, expected);
+        const char *wrong = compare_ask(lockstep, &command->ask, answer, expected);
         if (wrong != NULL) {
             return wrong;
         }
     }
-    return pair_work_compare_answer(pair, command, answer, expected);
+    return lockstep_work_compare_answer(lockstep, command, answer, expected);
 }
 
 /* ---- the changes ---- */
@@ -426,7 +428,7 @@ static bool is_unchanged(const struct lk_reference_request *a,
         return false;
     }
     for (size_t i = 0; i < a->part_count; i++) {
-        if (!pair_is_same_part(&a->parts[i], &b->parts[i])) {
+        if (!lockstep_is_same_part(&a->parts[i], &b->parts[i])) {
             return false;
         }
     }
@@ -439,22 +441,22 @@ static bool is_an_end(enum lk_change_kind kind) {
 }
 
 /* Whether the step's changes name the request, and its end exactly when it has ended. */
-static const char *find_change(const struct pair *pair, uint64_t id, bool has_ended) {
+static const char *find_change(const struct lockstep *lockstep, uint64_t id, bool has_ended) {
     bool named = false;
     bool ended = false;
 
-    for (size_t i = 0; i < pair->effects->change_count; i++) {
+    for (size_t i = 0; i < lockstep->effects->change_count; i++) {
         struct lk_record record;
-        if (pair->effects->changes[i].request == 0) {
+        if (lockstep->effects->changes[i].request == 0) {
             continue; /* it is about a value, an item or a queue */
         }
-        lk_model_record(pair->model, pair->effects->changes[i].request, &record);
+        lk_model_record(lockstep->model, lockstep->effects->changes[i].request, &record);
         if (record.id == id) {
             if (ended) {
                 return "a change behind the end of a request";
             }
             named = true;
-            ended = is_an_end(pair->effects->changes[i].kind);
+            ended = is_an_end(lockstep->effects->changes[i].kind);
         }
     }
     if (!named) {
@@ -464,20 +466,20 @@ static const char *find_change(const struct pair *pair, uint64_t id, bool has_en
 }
 
 /* `matches` are those from before the step: those of what has ended among them. */
-static const char *check_changes(const struct pair *pair, const struct pair_match *matches,
-                                 size_t match_count) {
+static const char *check_changes(const struct lockstep *lockstep,
+                                 const struct lockstep_match *matches, size_t match_count) {
     const char *wrong = NULL;
 
     for (size_t i = 0; i < match_count && wrong == NULL; i++) {
         const struct lk_reference_request *after =
-            find_arrival(pair->reference, matches[i].arrival);
-        if (after == NULL || !is_unchanged(&pair->before[i], after)) {
-            wrong = find_change(pair, matches[i].id, after == NULL);
+            find_arrival(lockstep->reference, matches[i].arrival);
+        if (after == NULL || !is_unchanged(&lockstep->before[i], after)) {
+            wrong = find_change(lockstep, matches[i].id, after == NULL);
         }
     }
-    for (size_t i = 0; i < pair->match_count && wrong == NULL; i++) {
-        if (match_count == 0 || pair->matches[i].arrival > matches[match_count - 1].arrival) {
-            wrong = find_change(pair, pair->matches[i].id, false);
+    for (size_t i = 0; i < lockstep->match_count && wrong == NULL; i++) {
+        if (match_count == 0 || lockstep->matches[i].arrival > matches[match_count - 1].arrival) {
+            wrong = find_change(lockstep, lockstep->matches[i].id, false);
         }
     }
     return wrong;
@@ -485,22 +487,23 @@ static const char *check_changes(const struct pair *pair, const struct pair_matc
 
 /* ---- rising numbers (R4) ---- */
 
-static struct pair_root *root_of(struct pair *pair, const struct lk_path *path) {
+static struct lockstep_root *root_of(struct lockstep *lockstep, const struct lk_path *path) {
     struct lk_slice name = lk_path_root(path);
 
-    for (size_t i = 0; i < pair->root_count; i++) {
-        if (lk_slice_equal(lk_slice_of(pair->roots[i].name), name)) {
-            return &pair->roots[i];
+    for (size_t i = 0; i < lockstep->root_count; i++) {
+        if (lk_slice_equal(lk_slice_of(lockstep->roots[i].name), name)) {
+            return &lockstep->roots[i];
         }
     }
-    pair->roots = pair_grown(pair->roots, pair->root_count, sizeof *pair->roots);
-    pair->roots[pair->root_count] = (struct pair_root){.greatest = 0};
-    memcpy(pair->roots[pair->root_count].name, name.bytes, name.size);
-    return &pair->roots[pair->root_count++];
+    lockstep->roots =
+        lockstep_grown(lockstep->roots, lockstep->root_count, sizeof *lockstep->roots);
+    lockstep->roots[lockstep->root_count] = (struct lockstep_root){.greatest = 0};
+    memcpy(lockstep->roots[lockstep->root_count].name, name.bytes, name.size);
+    return &lockstep->roots[lockstep->root_count++];
 }
 
-bool pair_rises(struct pair *pair, const struct lk_path *path, uint64_t number) {
-    struct pair_root *root = root_of(pair, path);
+bool lockstep_rises(struct lockstep *lockstep, const struct lk_path *path, uint64_t number) {
+    struct lockstep_root *root = root_of(lockstep, path);
     bool rises = number > root->greatest;
 
     root->greatest = rises ? number : root->greatest;
@@ -508,27 +511,27 @@ bool pair_rises(struct pair *pair, const struct lk_path *path, uint64_t number) 
 }
 
 /* Each number that this step has drawn is greater than all that were seen in its roots before. */
-static const char *check_numbers(struct pair *pair) {
+static const char *check_numbers(struct lockstep *lockstep) {
     struct lk_record record;
     const char *wrong = NULL;
 
-    for (size_t i = 0; i < pair->effects->change_count; i++) {
-        const struct lk_change *change = &pair->effects->changes[i];
+    for (size_t i = 0; i < lockstep->effects->change_count; i++) {
+        const struct lk_change *change = &lockstep->effects->changes[i];
         if (change->kind == LK_CHANGE_GRANTED) {
-            lk_model_record(pair->model, change->request, &record);
+            lk_model_record(lockstep->model, change->request, &record);
             for (size_t p = 0; p < record.part_count; p++) {
-                if (record.token <= root_of(pair, &record.parts[p].path)->greatest) {
+                if (record.token <= root_of(lockstep, &record.parts[p].path)->greatest) {
                     wrong = "R4: a token that is not greater than all before";
                 }
             }
         }
     }
-    for (size_t i = 0; i < pair->effects->change_count; i++) {
-        if (pair->effects->changes[i].request != 0) {
-            lk_model_record(pair->model, pair->effects->changes[i].request, &record);
+    for (size_t i = 0; i < lockstep->effects->change_count; i++) {
+        if (lockstep->effects->changes[i].request != 0) {
+            lk_model_record(lockstep->model, lockstep->effects->changes[i].request, &record);
             for (size_t p = 0; p < record.part_count; p++) {
-                pair_rises(pair, &record.parts[p].path, record.ticket);
-                pair_rises(pair, &record.parts[p].path, record.token);
+                lockstep_rises(lockstep, &record.parts[p].path, record.ticket);
+                lockstep_rises(lockstep, &record.parts[p].path, record.token);
             }
         }
     }
@@ -537,60 +540,60 @@ static const char *check_numbers(struct pair *pair) {
 
 /* ---- the step ---- */
 
-static void keep_before(struct pair *pair) {
+static void keep_before(struct lockstep *lockstep) {
     size_t count;
-    const struct lk_reference_request *live = lk_reference_live(pair->reference, &count);
+    const struct lk_reference_request *live = lk_reference_live(lockstep->reference, &count);
 
-    pair->before = pair_grown(pair->before, count, sizeof *pair->before);
+    lockstep->before = lockstep_grown(lockstep->before, count, sizeof *lockstep->before);
     if (count > 0) {
-        memcpy(pair->before, live, count * sizeof *live);
+        memcpy(lockstep->before, live, count * sizeof *live);
     }
-    pair->before_count = count;
+    lockstep->before_count = count;
 }
 
-const char *pair_step(struct pair *pair, const struct lk_command *command) {
-    return pair_follow(pair, command, lk_model_step(pair->model, command));
+const char *lockstep_step(struct lockstep *lockstep, const struct lk_command *command) {
+    return lockstep_follow(lockstep, command, lk_model_step(lockstep->model, command));
 }
 
-const char *pair_follow(struct pair *pair, const struct lk_command *command,
-                        const struct lk_effects *effects) {
+const char *lockstep_follow(struct lockstep *lockstep, const struct lk_command *command,
+                            const struct lk_effects *effects) {
     const struct lk_reference_answer *expected;
-    struct pair_match *matches = pair_grown(NULL, pair->match_count, sizeof *matches);
-    size_t match_count = pair->match_count;
+    struct lockstep_match *matches = lockstep_grown(NULL, lockstep->match_count, sizeof *matches);
+    size_t match_count = lockstep->match_count;
     const char *wrong;
 
     if (match_count > 0) {
-        memcpy(matches, pair->matches, match_count * sizeof *matches);
+        memcpy(matches, lockstep->matches, match_count * sizeof *matches);
     }
-    keep_before(pair);
-    pair_work_keep(pair, command);
+    keep_before(lockstep);
+    lockstep_work_keep(lockstep, command);
     /* Less than a millisecond on, draws of the step before may be ahead of the wall clock. */
-    if (command->times.wall_us < pair->times.wall_us + 1000) {
-        pair->is_exact = false;
+    if (command->times.wall_us < lockstep->times.wall_us + 1000) {
+        lockstep->is_exact = false;
     }
-    pair->times = command->times;
-    pair->seen_us = command->times.now_us;
-    expected = lk_reference_step(pair->reference, command);
-    pair->effects = effects;
-    if (pair->effects->answer.outcome != expected->outcome) {
-        snprintf(pair->text, sizeof pair->text, "outcome: %s in the model, %s in the reference",
-                 lk_outcome_name(pair->effects->answer.outcome),
-                 lk_outcome_name(expected->outcome));
-        wrong = pair->text;
+    lockstep->times = command->times;
+    lockstep->seen_us = command->times.now_us;
+    expected = lk_reference_step(lockstep->reference, command);
+    lockstep->effects = effects;
+    if (lockstep->effects->answer.outcome != expected->outcome) {
+        snprintf(
+            lockstep->text, sizeof lockstep->text, "outcome: %s in the model, %s in the reference",
+            lk_outcome_name(lockstep->effects->answer.outcome), lk_outcome_name(expected->outcome));
+        wrong = lockstep->text;
     } else {
-        wrong = pair_compare(pair);
+        wrong = lockstep_compare(lockstep);
     }
     if (wrong == NULL) {
-        wrong = compare_answer(pair, command, &pair->effects->answer, expected);
+        wrong = compare_answer(lockstep, command, &lockstep->effects->answer, expected);
     }
     if (wrong == NULL) {
-        wrong = check_changes(pair, matches, match_count);
+        wrong = check_changes(lockstep, matches, match_count);
     }
     if (wrong == NULL) {
-        wrong = check_numbers(pair);
+        wrong = check_numbers(lockstep);
     }
     if (wrong == NULL) {
-        wrong = pair_work_check_changes(pair);
+        wrong = lockstep_work_check_changes(lockstep);
     }
     free(matches);
     return wrong;

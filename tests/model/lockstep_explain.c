@@ -2,7 +2,7 @@
 /* Explanations of many requests (R20), one by one and together: both are the same. */
 #include <stdlib.h>
 
-#include "pair.h"
+#include "lockstep.h"
 
 struct waiting {
     const struct lk_model *model;
@@ -19,7 +19,8 @@ static bool add_waiting(void *context, lk_ref request) {
     if (record.state != LK_STATE_WAITING) {
         return true;
     }
-    waiting->requests = pair_grown(waiting->requests, waiting->count, sizeof *waiting->requests);
+    waiting->requests =
+        lockstep_grown(waiting->requests, waiting->count, sizeof *waiting->requests);
     while (at > 0
            && lk_model_standing(waiting->model, waiting->requests[at - 1]).ticket > record.ticket) {
         waiting->requests[at] = waiting->requests[at - 1];
@@ -47,19 +48,19 @@ static bool is_same(const struct lk_model *model, lk_ref request, struct lk_expl
     return true;
 }
 
-const char *pair_explain_compare(const struct pair *pair) {
-    struct waiting waiting = {.model = pair->model};
+const char *lockstep_explain_compare(const struct lockstep *lockstep) {
+    struct waiting waiting = {.model = lockstep->model};
     struct lk_explaining *explaining;
     bool are_same = true;
 
-    lk_model_each(pair->model, add_waiting, &waiting);
+    lk_model_each(lockstep->model, add_waiting, &waiting);
     if (waiting.count == 0) {
         return NULL;
     }
-    explaining = pair_grown(NULL, 0, sizeof *explaining);
+    explaining = lockstep_grown(NULL, 0, sizeof *explaining);
     memset(explaining, 0, sizeof *explaining);
     for (size_t i = 0; i < waiting.count && are_same; i++) {
-        are_same = is_same(pair->model, waiting.requests[i], explaining,
+        are_same = is_same(lockstep->model, waiting.requests[i], explaining,
                            i % 4 == 3 ? 2 : LK_EXPLAINED_MAX);
     }
     free(waiting.requests);

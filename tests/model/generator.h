@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Invents histories, line by line (history.h), from a number: the same number, the same history.
+ * Generates histories, line by line (history.h), from a number: the same number, the same history.
  * A line leans on what lives in the reference, so that most events meet something: conversions,
  * renewals and releases of what is there, tokens that are or were right, deadlines that fall on
  * the same instant. With work: values and items, too.
  */
-#ifndef LK_TESTS_MODEL_INVENT_H
-#define LK_TESTS_MODEL_INVENT_H
+#ifndef LK_TESTS_MODEL_GENERATOR_H
+#define LK_TESTS_MODEL_GENERATOR_H
 
 #include "history.h"
 #include "reference.h"
 
 enum {
-    INVENT_PATHS_MAX = 16,
-    INVENT_ENDED_MAX = 8,
-    INVENT_TARGET_MAX = 2048,
+    GENERATOR_PATHS_MAX = 16,
+    GENERATOR_ENDED_MAX = 8,
+    GENERATOR_TARGET_MAX = 2048,
 };
 
 /* Something that had this token: `OWNER release PATH...` ends in a word more. */
-struct invent_target {
+struct generator_target {
     char owner[16];
-    char paths[INVENT_TARGET_MAX];
+    char paths[GENERATOR_TARGET_MAX];
     uint64_t token;
 };
 
-struct invent {
+struct generator {
     uint64_t random;
     size_t owner_count;
-    const char *paths[INVENT_PATHS_MAX];
+    const char *paths[GENERATOR_PATHS_MAX];
     size_t path_count;
     /* The wall clock stands, falls back and leaps. Then no token is named: model and reference may
      * draw different numbers, in the same order. */
@@ -37,24 +37,24 @@ struct invent {
     bool has_modes; /* exclusive and shared ones */
     struct lk_quotas quotas;
     uint32_t ended_max;
-    struct invent_target targets[INVENT_ENDED_MAX]; /* tokens of requests seen lately */
+    struct generator_target targets[GENERATOR_ENDED_MAX]; /* tokens of requests seen lately */
     size_t target_count;
     bool has_work;
-    struct invent_target finished[INVENT_ENDED_MAX]; /* of claims; the paths are `QUEUE ID` */
+    struct generator_target finished[GENERATOR_ENDED_MAX]; /* of claims; the paths are `QUEUE ID` */
     size_t finished_count;
 };
 
 /* Decides owners, paths, quotas and manners of a whole history. */
-void invent_open(struct invent *invent, uint64_t number);
+void generator_open(struct generator *generator, uint64_t number);
 
 /* The same with values and items: queues, pools that work needs, and locks beside them. */
-void invent_open_work(struct invent *invent, uint64_t number);
+void generator_open_work(struct generator *generator, uint64_t number);
 
 /* The next line, for a history that has come this far. */
-void invent_line(struct invent *invent, const struct lk_reference *reference, struct lk_times times,
-                 char ret_line[HISTORY_LINE_MAX]);
+void generator_line(struct generator *generator, const struct lk_reference *reference,
+                    struct lk_times times, char ret_line[HISTORY_LINE_MAX]);
 
 /* A number from 0 to below - 1. */
-uint64_t invent_below(struct invent *invent, uint64_t below);
+uint64_t generator_below(struct generator *generator, uint64_t below);
 
 #endif

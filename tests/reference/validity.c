@@ -4,48 +4,48 @@
 
 /* ---- INVALID: R2, R11, R15, R16, R19 ---- */
 
-bool are_sound_parts(const struct lk_part *parts, size_t count) {
+bool are_valid_parts(const struct lk_part *parts, size_t count) {
     if (count < 1 || count > LK_PARTS_MAX) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         const struct lk_part *part = &parts[i];
-        bool sound = part->mode == LK_EXCLUSIVE
+        bool valid = part->mode == LK_EXCLUSIVE
                          ? part->limit == 0 && part->units == 0
                          : part->units >= 1 && part->limit <= LK_LIMIT_MAX
                                && part->units <= (part->limit != 0 ? part->limit : 1);
         for (size_t j = 0; j < i; j++) {
-            sound = sound && !is_same_path(&part->path, &parts[j].path);
+            valid = valid && !is_same_path(&part->path, &parts[j].path);
         }
-        if (!sound) {
+        if (!valid) {
             return false;
         }
     }
     return true;
 }
 
-bool are_sound_names(struct lk_slice owner, const struct lk_part *parts, size_t count) {
-    return owner.size >= 1 && owner.size <= LK_OWNER_BYTES_MAX && are_sound_parts(parts, count);
+bool are_valid_names(struct lk_slice owner, const struct lk_part *parts, size_t count) {
+    return owner.size >= 1 && owner.size <= LK_OWNER_BYTES_MAX && are_valid_parts(parts, count);
 }
 
-bool is_sound_ttl(int64_t ttl_ms) {
+bool is_valid_ttl(int64_t ttl_ms) {
     return ttl_ms == 0 || (ttl_ms >= LK_TTL_MIN_MS && ttl_ms <= LK_TTL_MAX_MS);
 }
 
-static bool is_sound_until(int64_t until_us, int64_t wall_us) {
+static bool is_valid_until(int64_t until_us, int64_t wall_us) {
     return until_us == 0 || (until_us > wall_us && until_us - wall_us <= LK_TTL_MAX_MS * 1000);
 }
 
-bool is_sound_ask(const struct lk_ask *ask, struct lk_times times) {
-    return are_sound_names(ask->owner, ask->parts, ask->part_count) && is_sound_ttl(ask->ttl_ms)
-           && is_sound_until(ask->until_us, times.wall_us)
+bool is_valid_ask(const struct lk_ask *ask, struct lk_times times) {
+    return are_valid_names(ask->owner, ask->parts, ask->part_count) && is_valid_ttl(ask->ttl_ms)
+           && is_valid_until(ask->until_us, times.wall_us)
            && (!ask->note_given || ask->note.size <= LK_NOTE_BYTES_MAX);
 }
 
-bool is_sound_take(const struct lk_take *take) {
+bool is_valid_take(const struct lk_take *take) {
     struct lk_part queue = {.path = take->queue, .mode = LK_EXCLUSIVE};
 
-    return are_sound_names(take->owner, &queue, 1) && is_sound_ttl(take->ttl_ms)
+    return are_valid_names(take->owner, &queue, 1) && is_valid_ttl(take->ttl_ms)
            && take->max_attempts <= LK_ATTEMPTS_MAX
            && (!take->note_given || take->note.size <= LK_NOTE_BYTES_MAX);
 }

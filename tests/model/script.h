@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stories in virtual time: lines that read like the worked examples of docs/rules.md, told to the
+ * Scripts in virtual time: lines that read like the worked examples of docs/rules.md, told to the
  * model and the reference at once.
  *
  *   EVENT -> OUTCOME [EXPECTATION...]        the event as in history.h
@@ -21,16 +21,16 @@
  *   ? queue QUEUE NAME=N...                  what was counted, by the names of lk_queue_counts
  *   ? live N                                 how many requests live
  */
-#ifndef LK_TESTS_MODEL_STORY_H
-#define LK_TESTS_MODEL_STORY_H
+#ifndef LK_TESTS_MODEL_SCRIPT_H
+#define LK_TESTS_MODEL_SCRIPT_H
 
 #include "model/model.h"
 
-/* Tells the story; fails the test with the line that does not come true. */
-void story_tell(const struct lk_quotas *quotas, const char *const *lines, size_t count);
+/* Tells the script; fails the test with the line that does not come true. */
+void script_run(const struct lk_quotas *quotas, const char *const *lines, size_t count);
 
-#define STORY(...)                                                                                 \
-    story_tell(NULL, (const char *const[]){__VA_ARGS__},                                           \
+#define SCRIPT(...)                                                                                \
+    script_run(NULL, (const char *const[]){__VA_ARGS__},                                           \
                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 #endif
