@@ -10,10 +10,10 @@
 
 enum { PATIENCE_US = 20000000 };
 
-static void tell(const struct history *history, const char *who, lk_outcome outcome,
-                 const char *text) {
+static void print_side(const struct history *history, const char *side, lk_outcome outcome,
+                       const char *text) {
     if (!history->is_quiet) {
-        (void)printf("# %s: %s (%s)\n", who, lk_outcome_name(outcome), text != NULL ? text : "");
+        (void)printf("# %s: %s (%s)\n", side, lk_outcome_name(outcome), text != NULL ? text : "");
     }
 }
 
@@ -74,8 +74,8 @@ static const char *result_differs(struct history *history, const struct lk_effec
     }
     difference = compare_results(history->is_lazy, result, &expected);
     if (difference != NULL) {
-        tell(history, "store", result->outcome, result->error);
-        tell(history, "model", expected.outcome, expected.error);
+        print_side(history, "store", result->outcome, result->error);
+        print_side(history, "model", expected.outcome, expected.error);
     }
     if (difference != NULL && !history->is_quiet) {
         (void)printf("# store, model: in use %" PRIu64 " %" PRIu64 ", position %zu %zu,"
@@ -111,9 +111,9 @@ static const char *claim_differs(struct history *history, const struct lk_effect
         difference = compare_claims(history->is_lazy, answer->claim, expected);
     }
     if (difference != NULL) {
-        tell(history, "store", answer->error.outcome,
-             answer->claim != NULL ? answer->claim->id : answer->error.text);
-        tell(history, "model", error.outcome, expected != NULL ? expected->id : error.text);
+        print_side(history, "store", answer->error.outcome,
+                   answer->claim != NULL ? answer->claim->id : answer->error.text);
+        print_side(history, "model", error.outcome, expected != NULL ? expected->id : error.text);
     }
     lk_claim_free(expected);
     return difference;
@@ -128,8 +128,8 @@ static const char *error_differs(const struct history *history, const struct lk_
     (void)snprintf(expected.text, sizeof expected.text, "%s", effects->answer.text);
     difference = compare_errors(&answer->error, &expected);
     if (difference != NULL) {
-        tell(history, "store", answer->error.outcome, answer->error.text);
-        tell(history, "model", expected.outcome, expected.text);
+        print_side(history, "store", answer->error.outcome, answer->error.text);
+        print_side(history, "model", expected.outcome, expected.text);
     } else if (history->command.kind == LK_COMMAND_PUSH
                && answer->added != effects->answer.created) {
         difference = "whether it was added";
@@ -161,14 +161,14 @@ const char *answer_differs(struct history *history, const struct lk_effects *eff
 /* ---- looks ----------------------------------------------------------------------------------- */
 
 static const char *failed(const struct history *history, const char *what, const lk_error *error) {
-    tell(history, "store", error->outcome, error->text);
+    print_side(history, "store", error->outcome, error->text);
     return what;
 }
 
-static void tell_listing(const char *who, const lk_listing *listing) {
+static void print_listing(const char *side, const lk_listing *listing) {
     for (size_t i = 0; i < listing->count; i++) {
         const lk_entry *entry = &listing->entries[i];
-        (void)printf("# %s: %zu %s %s %s%s, %u of %u, ttl %" PRId64 ", left %" PRId64 "\n", who,
+        (void)printf("# %s: %zu %s %s %s%s, %u of %u, ttl %" PRId64 ", left %" PRId64 "\n", side,
                      entry->request_index, entry->owner, entry->held ? "holds" : "awaits",
                      entry->path, entry->revoked ? " (revoked)" : "", entry->units, entry->limit,
                      entry->ttl_ms, entry->expires_in_ms);
@@ -181,8 +181,8 @@ static const char *listings_differ(struct history *history, lk_listing *listing,
     const char *difference = compare_listings(history->is_lazy, listing, expected);
 
     if (difference != NULL && !history->is_quiet) {
-        tell_listing("store", listing);
-        tell_listing("model", expected);
+        print_listing("store", listing);
+        print_listing("model", expected);
     }
     for (size_t i = 0; difference == NULL && i < listing->count; i++) {
         history_learn(history, expected->entries[i].owner, expected->entries[i].path,

@@ -7,8 +7,8 @@
 
 #include "answer.h"
 #include "base/clock.h"
-#include "saying.h"
-#include "told.h"
+#include "build_command.h"
+#include "events.h"
 
 enum { PATIENCE_US = 20000000 };
 
@@ -52,7 +52,7 @@ static const char *begin(struct history *history) {
     if (!set_bounds(history)) {
         return "whether bounds can be set";
     }
-    return history->variant->is_told ? told_begin(history) : NULL;
+    return history->variant->keeps_events ? events_begin(history) : NULL;
 }
 
 static void end(struct history *history) {
@@ -84,7 +84,7 @@ static bool some_request_spans_roots(const struct history *history) {
 }
 
 /*
- * Time passes. A store that sweeps root by root may pass over a grant that nobody has learnt of
+ * Time passes. A store that sweeps root by root may pass over a grant that no client has learnt of
  * (R11): where a request waits in two roots it is looked at whenever something is due.
  */
 static void pass(struct history *history, const struct move *move) {
@@ -102,18 +102,18 @@ static void pass(struct history *history, const struct move *move) {
     set_clock(history, until_us);
 }
 
-/* Asks once more for every request that waits; whether one of them is told of a cycle. */
+/* Asks once more for every request that waits; whether one of them is answered with a cycle. */
 static bool some_waiter_gives_way(struct history *history) {
     struct lk_patience patience = test_patience(PATIENCE_US);
     struct lk_engine *engine = history->engines[0];
     lk_listing *listing = NULL;
-    bool is_told = false;
+    bool keeps_events = false;
     lk_error error;
 
     if (engine->ops->list(engine, NULL, &patience, &listing, &error) != LK_OK) {
         return false;
     }
-    for (size_t i = 0, next; i < listing->count && !is_told; i = next) {
+    for (size_t i = 0, next; i < listing->count && !keeps_events; i = next) {
         const lk_entry *first = &listing->entries[i];
         struct move again = {.kind = LK_COMMAND_ASK, .style = LK_QUEUE};
         struct answer answer;
@@ -135,29 +135,29 @@ static bool some_waiter_gives_way(struct history *history) {
         }
         if (!first->held) {
             (void)snprintf(again.owner, sizeof again.owner, "%s", first->owner);
-            history_say(history, &again);
+            history_build_command(history, &again);
             answer = answer_of(engine, &history->asked);
-            is_told = answer.result.outcome == LK_DEADLOCK;
+            keeps_events = answer.result.outcome == LK_DEADLOCK;
             answer_clear(&answer);
         }
     }
     lk_listing_free(listing);
-    return is_told;
+    return keeps_events;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* What is overdue perishes, here and there, and is told before anything else happens. */
+/* What is overdue perishes, here and there, and its events come before anything else happens. */
 static const char *tick(struct history *history, struct lk_engine *engine) {
     const struct lk_effects *effects;
 
     history->ops->tick(history->store, history->engines);
-    if (!history->variant->is_told) {
+    if (!history->variant->keeps_events) {
         return NULL;
     }
     history->command = (struct lk_command){.kind = LK_COMMAND_TICK, .times = history->times};
     effects = lk_model_step(history->model, &history->command);
-    return told_differs(history, engine, effects);
+    return events_differ(history, engine, effects);
 }
 
 static const char *look_around(struct history *history, const struct move *move) {
@@ -200,10 +200,10 @@ static const char *act(struct history *history, struct lk_engine *engine) {
     if (difference != NULL && history->is_lazy && effects->answer.outcome == LK_DEADLOCK
         && (outcome == LK_WAITING || outcome == LK_BUSY)) {
         history->is_over = true;
-        return some_waiter_gives_way(history) ? NULL : "a cycle that nobody is told of";
+        return some_waiter_gives_way(history) ? NULL : "a cycle that no waiter learns of";
     }
-    if (difference == NULL && history->variant->is_told) {
-        difference = told_differs(history, engine, effects);
+    if (difference == NULL && history->variant->keeps_events) {
+        difference = events_differ(history, engine, effects);
     }
     return difference;
 }
@@ -216,11 +216,11 @@ static const char *play_move(struct history *history, const struct move *move) {
         history->ops->reopen(history->store, engine);
     }
     if (history->ops->tick != NULL && !move->leaps
-        && (history->variant->is_told || some_request_spans_roots(history))) {
+        && (history->variant->keeps_events || some_request_spans_roots(history))) {
         difference = tick(history, *engine);
     }
     if (difference == NULL) {
-        history_say(history, move);
+        history_build_command(history, move);
         difference = act(history, *engine);
     }
     return difference == NULL && !history->is_over ? look_around(history, move) : difference;
@@ -233,7 +233,7 @@ const char *history_play(struct history *history, const struct move *moves, size
     for (size_t i = 0; difference == NULL && i < count && !history->is_over; i++) {
         history->step = i;
         if (random != NULL) {
-            history_invent(history, random);
+            history_generate(history, random);
         }
         pass(history, &(random != NULL ? history->moves : moves)[i]);
         if (random == NULL) {

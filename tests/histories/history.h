@@ -10,8 +10,8 @@
  *
  * A store is lazy where deadlines take effect root by root, when something asks there (R11). Its
  * draws (R4) are later ones than the model's, and are compared in whether there is one. A cycle
- * that came to be unseen (R13) is told to the waiter with the greatest ticket there, and to the
- * first that asks by the model: such a history ends, once some waiter has been told.
+ * that came to be unseen (R13) is reported to the waiter with the greatest ticket there, and to the
+ * first that asks by the model: such a history ends, once one waiter has received it.
  */
 #ifndef LK_TESTS_HISTORIES_HISTORY_H
 #define LK_TESTS_HISTORIES_HISTORY_H
@@ -29,7 +29,7 @@ struct variant {
     int work_percent;     /* of the steps are about work */
     int ending_percent;   /* of the others end something */
     const char *root;     /* everything happens below it, as in "r/"; NULL: under several roots */
-    bool is_told;         /* all that happens is kept, and compared (R21) */
+    bool keeps_events;    /* all that happens is kept, and compared (R21) */
 };
 
 /* ---- stores ---------------------------------------------------------------------------------- */
@@ -142,11 +142,11 @@ struct history {
 };
 
 /* Makes history->moves[history->step], much of it about what is there. */
-void history_invent(struct history *history, struct lk_random *random);
+void history_generate(struct history *history, struct lk_random *random);
 
 /*
  * Plays moves on a fresh store: the first `count` of `moves`, or, where `random` is not NULL, as
- * many that are invented on the way. What differed, in words, in history->step; NULL: nothing.
+ * many that are generated on the way. What differed, in words, in history->step; NULL: nothing.
  */
 const char *history_play(struct history *history, const struct move *moves, size_t count,
                          struct lk_random *random);

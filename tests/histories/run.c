@@ -140,12 +140,12 @@ static const struct variant variants[] = {
                 .live_per_owner_max = 4,
                 .live_per_root_max = 6,
                 .waiters_per_path_max = 2},
-     .is_told = true},
-    {.name = "what is told",
+     .keeps_events = true},
+    {.name = "events",
      .pause_max_us = 200000,
      .work_percent = 35,
      .root = "r/",
-     .is_told = true},
+     .keeps_events = true},
 };
 
 /* What happens late cannot be compared event by event, unless it is made to happen in time. */
@@ -154,7 +154,7 @@ static bool can_play(const struct store_ops *ops, const struct variant *variant)
     bool is_prompt = ops->laziness != LAZY_ALWAYS || ops->tick != NULL;
 
     return (variant->quotas.live_max == 0 || (capabilities & LK_CAN_LIMITS) != 0)
-           && (!variant->is_told || ((capabilities & LK_CAN_EVENTS) != 0 && is_prompt));
+           && (!variant->keeps_events || ((capabilities & LK_CAN_EVENTS) != 0 && is_prompt));
 }
 
 void histories_run(const struct store_ops *ops, unsigned histories, unsigned steps) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store tells of a step of a random history, beside what the model does (R21). */
-#ifndef LK_TESTS_HISTORIES_TOLD_H
-#define LK_TESTS_HISTORIES_TOLD_H
+/* The events that a store keeps of a step of a random history, beside what the model does (R21). */
+#ifndef LK_TESTS_HISTORIES_EVENTS_H
+#define LK_TESTS_HISTORIES_EVENTS_H
 
 #include "history.h"
 
@@ -10,10 +10,10 @@
  * history->event, in words, or NULL. Events of one step are in order; but what one break ends has
  * none, and several roots of a lazy store have none among them (R11).
  */
-const char *told_differs(struct history *history, struct lk_engine *engine,
-                         const struct lk_effects *effects);
+const char *events_differ(struct history *history, struct lk_engine *engine,
+                          const struct lk_effects *effects);
 
 /* From here on the store keeps what happens. */
-const char *told_begin(struct history *history);
+const char *events_begin(struct history *history);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A move as an event for the model, and as one for the store, which has tokens of its own. */
-#include "saying.h"
+#include "build_command.h"
 
 #include <stdio.h>
 
@@ -75,7 +75,7 @@ static struct token_pair choose(const struct history *history, const struct move
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void say_ask(const struct history *history, const struct move *move, struct lk_ask *ask) {
+static void build_ask(const struct history *history, const struct move *move, struct lk_ask *ask) {
     int64_t until_us =
         move->until_ms != 0 ? (history->times.wall_us / 1000 + move->until_ms) * 1000 : 0;
 
@@ -93,7 +93,8 @@ static void say_ask(const struct history *history, const struct move *move, stru
     };
 }
 
-static void say_take(const struct history *history, const struct move *move, struct lk_take *take) {
+static void build_take(const struct history *history, const struct move *move,
+                       struct lk_take *take) {
     *take = (struct lk_take){
         .queue = history->queue,
         .owner = lk_slice_of(move->owner),
@@ -105,8 +106,8 @@ static void say_take(const struct history *history, const struct move *move, str
     };
 }
 
-static void say_work(const struct history *history, const struct move *move, uint64_t token,
-                     struct lk_command *command) {
+static void build_work(const struct history *history, const struct move *move, uint64_t token,
+                       struct lk_command *command) {
     if (move->kind == LK_COMMAND_PUSH) {
         command->push = (struct lk_push){
             .queue = history->queue,
@@ -117,7 +118,7 @@ static void say_work(const struct history *history, const struct move *move, uin
             .need_count = history->parts.count,
         };
     } else if (move->kind == LK_COMMAND_TAKE) {
-        say_take(history, move, &command->take);
+        build_take(history, move, &command->take);
     } else if (move->kind == LK_COMMAND_FINISH) {
         command->finish = (struct lk_finish){
             .queue = history->queue,
@@ -132,8 +133,8 @@ static void say_work(const struct history *history, const struct move *move, uin
     }
 }
 
-static void say_lock(const struct history *history, const struct move *move, uint64_t token,
-                     struct lk_command *command) {
+static void build_lock(const struct history *history, const struct move *move, uint64_t token,
+                       struct lk_command *command) {
     const struct lk_target target = {
         .owner = lk_slice_of(move->owner),
         .parts = history->parts.parts,
@@ -142,7 +143,7 @@ static void say_lock(const struct history *history, const struct move *move, uin
     };
 
     if (move->kind == LK_COMMAND_ASK) {
-        say_ask(history, move, &command->ask);
+        build_ask(history, move, &command->ask);
     } else if (move->kind == LK_COMMAND_RENEW) {
         command->renew = (struct lk_renew){.target = target, .ttl_ms = move->ttl_ms};
     } else if (move->kind == LK_COMMAND_RELEASE) {
@@ -170,7 +171,7 @@ static bool is_work(enum lk_command_kind kind) {
            || kind == LK_COMMAND_UNPARK;
 }
 
-void history_say(struct history *history, const struct move *move) {
+void history_build_command(struct history *history, const struct move *move) {
     struct token_pair token = {.model = 0, .store = 0};
 
     history->command = (struct lk_command){.kind = move->kind, .times = history->times};
@@ -189,10 +190,10 @@ void history_say(struct history *history, const struct move *move) {
         token = choose(history, move, move->kind == LK_COMMAND_FINISH ? history->item : path);
     }
     if (is_work(move->kind)) {
-        say_work(history, move, token.model, &history->command);
-        say_work(history, move, token.store, &history->asked);
+        build_work(history, move, token.model, &history->command);
+        build_work(history, move, token.store, &history->asked);
     } else {
-        say_lock(history, move, token.model, &history->command);
-        say_lock(history, move, token.store, &history->asked);
+        build_lock(history, move, token.model, &history->command);
+        build_lock(history, move, token.store, &history->asked);
     }
 }

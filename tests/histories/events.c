@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a step: the model's, and those that a store has kept. */
-#include "told.h"
+#include "events.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,31 +10,32 @@
 
 /* ---- the model's ----------------------------------------------------------------------------- */
 
-struct telling {
+struct expectation {
     const struct history *history;
     const struct lk_event_query *query;
     struct lk_event_page *expected;
 };
 
 /* As the store will number them. */
-static bool tell(void *context, const struct lk_event *step_event) {
-    struct telling *telling = context;
+static bool add_expected(void *context, const struct lk_event *step_event) {
+    struct expectation *expectation = context;
     lk_watch_event command;
 
-    return lk_watch_event_make(step_event, telling->expected->last + 1,
-                               telling->history->times.wall_us / 1000, &command)
-           && lk_event_page_add(telling->expected, telling->query, &command);
+    return lk_watch_event_make(step_event, expectation->expected->last + 1,
+                               expectation->history->times.wall_us / 1000, &command)
+           && lk_event_page_add(expectation->expected, expectation->query, &command);
 }
 
 static struct lk_event_page *expect(struct history *history, const struct lk_effects *effects,
                                     const struct lk_event_query *query) {
-    struct telling telling = {history, query, lk_event_page_new(query)};
+    struct expectation expectation = {history, query, lk_event_page_new(query)};
 
-    if (telling.expected == NULL
-        || !lk_events_of_step(history->model, effects, &history->command, tell, &telling)) {
+    if (expectation.expected == NULL
+        || !lk_events_of_step(history->model, effects, &history->command, add_expected,
+                              &expectation)) {
         test_die("no memory for events");
     }
-    return telling.expected;
+    return expectation.expected;
 }
 
 /* ---- their order ----------------------------------------------------------------------------- */
@@ -134,8 +135,8 @@ static void show(const char *who, const struct lk_event_page *page) {
     }
 }
 
-const char *told_differs(struct history *history, struct lk_engine *engine,
-                         const struct lk_effects *effects) {
+const char *events_differ(struct history *history, struct lk_engine *engine,
+                          const struct lk_effects *effects) {
     bool has_order = !history->is_lazy || history->variant->root != NULL;
     struct lk_patience patience = test_patience(20000000);
     const struct lk_event_query query = {.after = history->last_event, .max = 1000};
@@ -146,7 +147,7 @@ const char *told_differs(struct history *history, struct lk_engine *engine,
 
     if (engine->ops->events->read(engine, &query, &patience, &kept, &error) != LK_OK) {
         lk_event_page_free(expected);
-        return "whether events are told";
+        return "whether events are kept";
     }
     bring_into(kept, has_order);
     bring_into(expected, has_order);
@@ -161,7 +162,7 @@ const char *told_differs(struct history *history, struct lk_engine *engine,
     return difference;
 }
 
-const char *told_begin(struct history *history) {
+const char *events_begin(struct history *history) {
     const struct lk_event_query query = {.after = LK_EVENTS_FROM_NOW, .max = 1};
     struct lk_patience patience = test_patience(20000000);
     struct lk_engine *engine = history->engines[0];
@@ -169,7 +170,7 @@ const char *told_begin(struct history *history) {
     lk_error error;
 
     if (engine->ops->events->read(engine, &query, &patience, &page, &error) != LK_OK) {
-        return "whether events are told";
+        return "whether events are kept";
     }
     history->last_event = page->last;
     lk_event_page_free(page);
