@@ -92,7 +92,7 @@ static void log_answer(struct actor *actor, lk_outcome outcome, const lk_result 
                         result != NULL ? result->ticket : 0, result != NULL ? result->token : 0,
                         result != NULL && result->created);
     write_line(actor, line, (size_t)size);
-    atomic_fetch_add(&actor->field->answers, 1);
+    atomic_fetch_add(&actor->shared->answers, 1);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void move(struct play *play) {
 
 void actor_play(struct actor *actor) {
     struct play play = {.actor = actor};
-    while (actor_now_us() < atomic_load(&actor->field->until_us)
+    while (actor_now_us() < atomic_load(&actor->shared->until_us)
            && (actor->stop == NULL || !atomic_load(actor->stop))) {
         move(&play);
         bool is_long = actor->outlasts && draw(actor, 5) == 0;

@@ -12,7 +12,7 @@
 enum { ACTOR_OWNER_MAX = 32 };
 
 /* What all actors of a history have in common, be they threads or processes. */
-struct actor_field {
+struct actor_shared {
     _Atomic int64_t until_us; /* of actor_now_us() */
     atomic_ulong answers;
 };
@@ -22,7 +22,7 @@ struct actor {
     char owner[ACTOR_OWNER_MAX];
     int log; /* a file of its own, appended to; a line is one write(), so that kills cut cleanly */
     uint64_t random;
-    struct actor_field *field;
+    struct actor_shared *shared;
     atomic_bool *stop;     /* NULL: none. Set: leave everything as it is */
     unsigned requests_max; /* how many it may have at once */
     unsigned long calls;
@@ -33,7 +33,7 @@ struct actor {
 /* The clock of all logs: one for the whole machine. */
 int64_t actor_now_us(void);
 
-/* Plays until the field's `until_us` or told to stop; what is held then is left to perish. */
+/* Plays until `shared->until_us` or until `stop` is set; what is held then is left to perish. */
 void actor_play(struct actor *actor);
 
 /* One wait for an exclusive lease and its release, written down as any other. */

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sightings.h"
+#include "evidence.h"
 
-struct tally {
+struct counts {
     size_t two_holders;
     size_t limit;
     size_t order;
@@ -41,16 +41,16 @@ static int compare_holds(const void *a, const void *b) {
     return (left->from_us > right->from_us) - (left->from_us < right->from_us);
 }
 
-static void compare_pair(struct tally *tally, const struct hold *earlier,
+static void compare_pair(struct counts *counts, const struct hold *earlier,
                          const struct hold *later) {
     if (strcmp(earlier->owner, later->owner) == 0) {
         return;
     }
-    tally->pairs++;
+    counts->pairs++;
     for (size_t i = 0; i < earlier->part_count; i++) {
         for (size_t j = 0; j < later->part_count; j++) {
-            if (sighting_parts_conflict(&earlier->parts[i], &later->parts[j])
-                && may_print(++tally->two_holders)) {
+            if (evidence_parts_conflict(&earlier->parts[i], &later->parts[j])
+                && may_print(++counts->two_holders)) {
                 printf("# violation two-holders: %s holds %s until %" PRId64
                        " at least, %s holds %s from %" PRId64 " on\n",
                        earlier->owner, earlier->parts[i].path, earlier->to_us, later->owner,
@@ -60,7 +60,7 @@ static void compare_pair(struct tally *tally, const struct hold *earlier,
     }
 }
 
-static const struct sighting_part *find_part(const struct sighting_part *parts, size_t count,
+static const struct evidence_part *find_part(const struct evidence_part *parts, size_t count,
                                              const char *path) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(parts[i].path, path) == 0) {
@@ -72,8 +72,8 @@ static const struct sighting_part *find_part(const struct sighting_part *parts, 
 
 /* Units that stand at the path since the token was drawn: they only shrink under one token. */
 static uint64_t lasting_units(const struct hold *hold, const char *path) {
-    const struct sighting_part *now = find_part(hold->parts, hold->part_count, path);
-    const struct sighting_part *then = find_part(hold->drawn_for, hold->part_count, path);
+    const struct evidence_part *now = find_part(hold->parts, hold->part_count, path);
+    const struct evidence_part *then = find_part(hold->drawn_for, hold->part_count, path);
     if (now == NULL || then == NULL) {
         return 0;
     }
@@ -81,10 +81,10 @@ static uint64_t lasting_units(const struct hold *hold, const char *path) {
 }
 
 /* Whoever drew a token later was judged with those there that hold a smaller one. */
-static void compare_limit(struct tally *tally, const struct hold *const *active, size_t count,
+static void compare_limit(struct counts *counts, const struct hold *const *active, size_t count,
                           const struct hold *judged) {
     for (size_t i = 0; i < judged->part_count; i++) {
-        const struct sighting_part *part = &judged->drawn_for[i];
+        const struct evidence_part *part = &judged->drawn_for[i];
         uint64_t sum = 0;
         if (part->limit == 0) {
             continue;
@@ -92,8 +92,8 @@ static void compare_limit(struct tally *tally, const struct hold *const *active,
         for (size_t j = 0; j < count; j++) {
             sum += active[j]->token <= judged->token ? lasting_units(active[j], part->path) : 0;
         }
-        tally->sums++;
-        if (sum > part->limit && may_print(++tally->limit)) {
+        counts->sums++;
+        if (sum > part->limit && may_print(++counts->limit)) {
             printf("# violation limit: %s holds %s with limit %" PRIu32 " and token %" PRIu64
                    ", where %" PRIu64 " units are held\n",
                    judged->owner, part->path, part->limit, judged->token, sum);
@@ -101,26 +101,26 @@ static void compare_limit(struct tally *tally, const struct hold *const *active,
     }
 }
 
-static void compare_holders(const struct sightings *sightings, struct tally *tally) {
-    const struct hold **active = calloc(sightings->hold_count + 1, sizeof(const struct hold *));
+static void compare_holders(const struct evidence *evidence, struct counts *counts) {
+    const struct hold **active = calloc(evidence->hold_count + 1, sizeof(const struct hold *));
     size_t count = 0;
     if (active == NULL) {
         exit(2);
     }
-    qsort(sightings->holds, sightings->hold_count, sizeof *sightings->holds, compare_holds);
-    for (size_t i = 0; i < sightings->hold_count; i++) {
-        const struct hold *hold = &sightings->holds[i];
+    qsort(evidence->holds, evidence->hold_count, sizeof *evidence->holds, compare_holds);
+    for (size_t i = 0; i < evidence->hold_count; i++) {
+        const struct hold *hold = &evidence->holds[i];
         size_t kept = 0;
         for (size_t j = 0; j < count; j++) {
             if (active[j]->to_us > hold->from_us) {
-                compare_pair(tally, active[j], hold);
+                compare_pair(counts, active[j], hold);
                 active[kept++] = active[j];
             }
         }
         active[kept++] = hold;
         count = kept;
         for (size_t j = 0; j < count; j++) {
-            compare_limit(tally, active, count, active[j]);
+            compare_limit(counts, active, count, active[j]);
         }
     }
     free(active);
@@ -129,9 +129,9 @@ static void compare_holders(const struct sightings *sightings, struct tally *tal
 /* ---- order of grants ------------------------------------------------------------------------- */
 
 /* Whether the owner may have held something else meanwhile, which may have covered it (R8). */
-static bool may_be_covered(const struct sightings *sightings, const struct arrival *arrival) {
-    for (size_t i = 0; i < sightings->presence_count; i++) {
-        const struct presence *presence = &sightings->presences[i];
+static bool may_be_covered(const struct evidence *evidence, const struct arrival *arrival) {
+    for (size_t i = 0; i < evidence->presence_count; i++) {
+        const struct presence *presence = &evidence->presences[i];
         if (strcmp(presence->owner, arrival->owner) == 0 && presence->ticket != arrival->ticket
             && presence->from_us < arrival->granted_us && presence->to_us > arrival->called_us) {
             return true;
@@ -143,7 +143,7 @@ static bool may_be_covered(const struct sightings *sightings, const struct arriv
 static bool arrivals_conflict(const struct arrival *a, const struct arrival *b) {
     for (size_t i = 0; i < a->part_count; i++) {
         for (size_t j = 0; j < b->part_count; j++) {
-            if (sighting_parts_conflict(&a->parts[i], &b->parts[j])) {
+            if (evidence_parts_conflict(&a->parts[i], &b->parts[j])) {
                 return true;
             }
         }
@@ -155,11 +155,11 @@ static bool arrivals_conflict(const struct arrival *a, const struct arrival *b) 
  * Whether the grant to `later` may be undone, and the one to `earlier` come from the state that the
  * store went on from: there it stood in line again, though it may have left it before that grant.
  */
-static bool may_be_apart(const struct sightings *sightings, const struct arrival *earlier,
+static bool may_be_apart(const struct evidence *evidence, const struct arrival *earlier,
                          const struct arrival *later) {
-    for (size_t i = 0; i < sightings->restart_count; i++) {
-        const struct restart *restart = &sightings->restarts[i];
-        if (sighting_forgets(restart) && later->granted_us >= restart->kept_us
+    for (size_t i = 0; i < evidence->restart_count; i++) {
+        const struct restart *restart = &evidence->restarts[i];
+        if (restart_forgets(restart) && later->granted_us >= restart->kept_us
             && later->grant_called_us <= restart->back_us
             && earlier->granted_us > restart->gone_us) {
             return true;
@@ -172,21 +172,21 @@ static bool may_be_apart(const struct sightings *sightings, const struct arrival
  * Both were granted, and a ticket is kept as long as the request lives: so the one with the smaller
  * ticket stood in line from its arrival to its grant, and whoever conflicts came behind it.
  */
-static void compare_order(const struct sightings *sightings, struct tally *tally) {
-    for (size_t i = 0; i < sightings->arrival_count; i++) {
-        const struct arrival *later = &sightings->arrivals[i];
-        if (later->token == 0 || !later->same_parts || may_be_covered(sightings, later)) {
+static void compare_order(const struct evidence *evidence, struct counts *counts) {
+    for (size_t i = 0; i < evidence->arrival_count; i++) {
+        const struct arrival *later = &evidence->arrivals[i];
+        if (later->token == 0 || !later->same_parts || may_be_covered(evidence, later)) {
             continue;
         }
-        for (size_t j = 0; j < sightings->arrival_count; j++) {
-            const struct arrival *earlier = &sightings->arrivals[j];
+        for (size_t j = 0; j < evidence->arrival_count; j++) {
+            const struct arrival *earlier = &evidence->arrivals[j];
             if (earlier->token == 0 || !earlier->same_parts || earlier->ticket >= later->ticket
                 || strcmp(earlier->owner, later->owner) == 0 || !arrivals_conflict(earlier, later)
-                || may_be_apart(sightings, earlier, later)) {
+                || may_be_apart(evidence, earlier, later)) {
                 continue;
             }
-            tally->arrivals++;
-            if (later->token < earlier->token && may_print(++tally->order)) {
+            counts->arrivals++;
+            if (later->token < earlier->token && may_print(++counts->order)) {
                 printf("# violation order: %s at %s (ticket %" PRIu64 ", token %" PRIu64
                        ") overtook %s (ticket %" PRIu64 ", token %" PRIu64 ")\n",
                        later->owner, later->parts[0].path, later->ticket, later->token,
@@ -217,17 +217,17 @@ static int compare_values(const void *a, const void *b) {
     return (left->value > right->value) - (left->value < right->value);
 }
 
-static void tell_draw(struct tally *tally, const struct drawn *drawn, const struct drawn *other,
-                      const char *what) {
-    if (may_print(++tally->draw)) {
-        printf("# violation draw: %s was told %" PRIu64 " at root %s, %s %s was told %" PRIu64 "\n",
+static void report_draw(struct counts *counts, const struct drawn *drawn, const struct drawn *other,
+                        const char *what) {
+    if (may_print(++counts->draw)) {
+        printf("# violation draw: %s received %" PRIu64 " at root %s, %s %s received %" PRIu64 "\n",
                drawn->seen->owner, drawn->value, drawn->root, what, other->seen->owner,
                other->value);
     }
 }
 
 /* What was drawn after another was known must be greater; no two are the same. */
-static void compare_draws_at(struct tally *tally, const struct drawn **draws, size_t count) {
+static void compare_draws_at(struct counts *counts, const struct drawn **draws, size_t count) {
     const struct drawn **known = calloc(count + 1, sizeof(const struct drawn *));
     const struct drawn *greatest = NULL;
     size_t next = 0;
@@ -244,39 +244,39 @@ static void compare_draws_at(struct tally *tally, const struct drawn **draws, si
             }
             next++;
         }
-        tally->draws++;
+        counts->draws++;
         if (greatest != NULL && draws[i]->value <= greatest->value) {
-            tell_draw(tally, draws[i], greatest, "after");
+            report_draw(counts, draws[i], greatest, "after");
         }
     }
     qsort(draws, count, sizeof(const struct drawn *), compare_values);
     for (size_t i = 1; i < count; i++) {
         if (draws[i]->value == draws[i - 1]->value) {
-            tell_draw(tally, draws[i], draws[i - 1], "and");
+            report_draw(counts, draws[i], draws[i - 1], "and");
         }
     }
     free(known);
 }
 
-static void compare_draws(const struct sightings *sightings, struct tally *tally) {
-    const struct drawn **at = calloc(sightings->draw_count + 1, sizeof(const struct drawn *));
+static void compare_draws(const struct evidence *evidence, struct counts *counts) {
+    const struct drawn **at = calloc(evidence->draw_count + 1, sizeof(const struct drawn *));
     if (at == NULL) {
         exit(2);
     }
-    for (size_t i = 0; i < sightings->draw_count; i++) {
+    for (size_t i = 0; i < evidence->draw_count; i++) {
         size_t count = 0;
         bool is_first = true;
-        for (size_t j = 0; j < sightings->draw_count; j++) {
-            if (strcmp(sightings->draws[i].root, sightings->draws[j].root) == 0) {
+        for (size_t j = 0; j < evidence->draw_count; j++) {
+            if (strcmp(evidence->draws[i].root, evidence->draws[j].root) == 0) {
                 is_first = is_first && j >= i;
-                at[count++] = &sightings->draws[j];
+                at[count++] = &evidence->draws[j];
             }
             if (!is_first) {
                 break; /* this root has been looked at */
             }
         }
         if (is_first) {
-            compare_draws_at(tally, at, count);
+            compare_draws_at(counts, at, count);
         }
     }
     free(at);
@@ -284,16 +284,16 @@ static void compare_draws(const struct sightings *sightings, struct tally *tally
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static size_t found_of(const struct tally *tally, const struct sightings *sightings,
+static size_t found_of(const struct counts *counts, const struct evidence *evidence,
                        const char *kind) {
     const struct {
         const char *kind;
         size_t count;
-    } found[] = {{"two-holders", tally->two_holders},
-                 {"limit", tally->limit},
-                 {"order", tally->order},
-                 {"draw", tally->draw},
-                 {"lost-early", sightings->lost_early}};
+    } found[] = {{"two-holders", counts->two_holders},
+                 {"limit", counts->limit},
+                 {"order", counts->order},
+                 {"draw", counts->draw},
+                 {"lost-early", evidence->lost_early}};
     size_t sum = 0;
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         sum += kind == NULL || strcmp(kind, found[i].kind) == 0 ? found[i].count : 0;
@@ -301,33 +301,33 @@ static size_t found_of(const struct tally *tally, const struct sightings *sighti
     return sum;
 }
 
-static size_t count_outcomes(const struct sightings *sightings, lk_outcome outcome) {
+static size_t count_outcomes(const struct evidence *evidence, lk_outcome outcome) {
     size_t count = 0;
-    for (size_t i = 0; i < sightings->call_count; i++) {
-        const struct call *call = &sightings->calls[i];
-        count += call->answered_us != SIGHTING_NEVER && call->outcome == outcome ? 1 : 0;
+    for (size_t i = 0; i < evidence->call_count; i++) {
+        const struct call *call = &evidence->calls[i];
+        count += call->answered_us != EVIDENCE_NEVER && call->outcome == outcome ? 1 : 0;
     }
     return count;
 }
 
-static void print_tally(const struct sightings *sightings, const struct tally *tally) {
+static void print_counts(const struct evidence *evidence, const struct counts *counts) {
     printf("# %zu calls: %zu granted, %zu waiting, %zu busy, %zu timeout, %zu lost, %zu deadlock\n",
-           sightings->call_count, count_outcomes(sightings, LK_GRANTED),
-           count_outcomes(sightings, LK_WAITING), count_outcomes(sightings, LK_BUSY),
-           count_outcomes(sightings, LK_TIMEOUT), count_outcomes(sightings, LK_LOST),
-           count_outcomes(sightings, LK_DEADLOCK));
+           evidence->call_count, count_outcomes(evidence, LK_GRANTED),
+           count_outcomes(evidence, LK_WAITING), count_outcomes(evidence, LK_BUSY),
+           count_outcomes(evidence, LK_TIMEOUT), count_outcomes(evidence, LK_LOST),
+           count_outcomes(evidence, LK_DEADLOCK));
     printf("# judged: %zu pairs of holds, %zu sums of units, %zu pairs in line, %zu draws\n",
-           tally->pairs, tally->sums, tally->arrivals, tally->draws);
-    if (sightings->restart_count > 0) {
+           counts->pairs, counts->sums, counts->arrivals, counts->draws);
+    if (evidence->restart_count > 0) {
         printf("# %zu restarts: %zu leases stood through one, %zu longer than they had promised\n",
-               sightings->restart_count, sightings->stood_count, sightings->graced_count);
+               evidence->restart_count, evidence->stood_count, evidence->graced_count);
     }
-    printf("# %zu violations\n", found_of(tally, sightings, NULL));
+    printf("# %zu violations\n", found_of(counts, evidence, NULL));
 }
 
 /* A history in which nothing could be judged shows nothing. */
-static bool says_something(const struct tally *tally) {
-    bool is_enough = tally->pairs > 0 && tally->arrivals > 0 && tally->draws > 0;
+static bool says_something(const struct counts *counts) {
+    bool is_enough = counts->pairs > 0 && counts->arrivals > 0 && counts->draws > 0;
     if (!is_enough) {
         printf("# too little happened: nothing was tested\n");
     }
@@ -335,8 +335,8 @@ static bool says_something(const struct tally *tally) {
 }
 
 int main(int argc, char **argv) {
-    struct sightings sightings = {0};
-    struct tally tally = {0};
+    struct evidence evidence = {0};
+    struct counts counts = {0};
     const char *must_find = NULL;
     int first = 1;
     if (argc > 2 && strcmp(argv[1], "--must-find") == 0) {
@@ -348,19 +348,19 @@ int main(int argc, char **argv) {
         return 2;
     }
     for (int i = first; i < argc; i++) {
-        if (!sightings_read(&sightings, argv[i])) {
-            sightings_free(&sightings);
+        if (!evidence_read(&evidence, argv[i])) {
+            evidence_free(&evidence);
             return 2;
         }
     }
-    sightings_derive(&sightings);
-    compare_holders(&sightings, &tally);
-    compare_order(&sightings, &tally);
-    compare_draws(&sightings, &tally);
-    print_tally(&sightings, &tally);
-    size_t found = found_of(&tally, &sightings, NULL);
-    bool good = must_find == NULL ? found == 0 && says_something(&tally)
-                                  : found > 0 && found == found_of(&tally, &sightings, must_find);
-    sightings_free(&sightings);
+    evidence_derive(&evidence);
+    compare_holders(&evidence, &counts);
+    compare_order(&evidence, &counts);
+    compare_draws(&evidence, &counts);
+    print_counts(&evidence, &counts);
+    size_t found = found_of(&counts, &evidence, NULL);
+    bool good = must_find == NULL ? found == 0 && says_something(&counts)
+                                  : found > 0 && found == found_of(&counts, &evidence, must_find);
+    evidence_free(&evidence);
     return good ? 0 : 1;
 }

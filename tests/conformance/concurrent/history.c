@@ -13,7 +13,7 @@
  * and with their connections open, and then go on. --restarts: a fail-over, or a backup that is
  * restored, at random moments while all go on, by `PROGRAM --restart MS URL`: what happens in the
  * last MS milliseconds before the store goes is to be lost, and what is printed, a line that begins
- * with "restart" (sightings_read.c), is for the checker.
+ * with "restart" (evidence_read.c), is for the checker.
  * LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is. On a machine so busy
  * that there is little to judge by then, it goes on until there is.
  */
@@ -68,7 +68,7 @@ struct history {
     int64_t pace;     /* what takes so many times as long */
     lk_store *shared; /* threads only */
     uint64_t random;
-    struct actor_field *field; /* in shared memory */
+    struct actor_shared *actor_shared; /* in shared memory */
     unsigned incarnations;
     unsigned kills;
     struct service service;
@@ -113,7 +113,7 @@ static void actor_prepare(struct history *history, struct slot *slot) {
     struct actor *actor = &slot->actor;
     unsigned number = history->incarnations++;
     *actor = (struct actor){.random = draw(history, UINT64_MAX),
-                            .field = history->field,
+                            .shared = history->actor_shared,
                             .requests_max = slot->requests_max,
                             .one_root = history->one_root,
                             .outlasts = history->restarter != NULL,
@@ -278,7 +278,7 @@ static void end_restart(struct history *history, int options) {
 
 /* Begins the next one now and then, in time for something to come after it. */
 static void consider_restart(struct history *history) {
-    int64_t left_us = atomic_load(&history->field->until_us) - actor_now_us();
+    int64_t left_us = atomic_load(&history->actor_shared->until_us) - actor_now_us();
     if (history->restarting != 0) {
         end_restart(history, WNOHANG);
     } else if (history->restarter != NULL && left_us > LAST_RESTART_MS * 1000 * history->pace
@@ -310,16 +310,16 @@ static void end_silences(struct history *history, bool all) {
 }
 
 static bool is_over(const struct history *history) {
-    return actor_now_us() >= atomic_load(&history->field->until_us);
+    return actor_now_us() >= atomic_load(&history->actor_shared->until_us);
 }
 
 /* Puts the end off, before actors come to it, while too little has been answered. */
 static void prolong(struct history *history, int64_t last_us) {
     int64_t soon_us = actor_now_us() + INT64_C(2000) * KILL_EVERY_MS * history->pace;
 
-    if (soon_us >= atomic_load(&history->field->until_us) && soon_us < last_us
-        && atomic_load(&history->field->answers) < ANSWERS_MIN) {
-        atomic_store(&history->field->until_us, soon_us + INT64_C(1000) * DURATION_MIN_MS);
+    if (soon_us >= atomic_load(&history->actor_shared->until_us) && soon_us < last_us
+        && atomic_load(&history->actor_shared->answers) < ANSWERS_MIN) {
+        atomic_store(&history->actor_shared->until_us, soon_us + INT64_C(1000) * DURATION_MIN_MS);
     }
 }
 
@@ -500,9 +500,9 @@ int main(int argc, char **argv) {
     if (mkdtemp(history.folder) == NULL) {
         give_up(history.folder);
     }
-    history.field = mmap(NULL, sizeof *history.field, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (history.field == MAP_FAILED) {
+    history.actor_shared = mmap(NULL, sizeof *history.actor_shared, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (history.actor_shared == MAP_FAILED) {
         give_up("no shared memory");
     }
     history.random = seed();
@@ -518,7 +518,7 @@ int main(int argc, char **argv) {
     }
     lk_close(open_store(&history)); /* made before the first is killed over it */
     history.shared = history.processes ? NULL : open_store(&history);
-    atomic_store(&history.field->until_us, actor_now_us() + duration_ms(&history) * 1000);
+    atomic_store(&history.actor_shared->until_us, actor_now_us() + duration_ms(&history) * 1000);
     play(&history);
     bool free_at_the_end = close_roots(&history);
     print_figures(&history);

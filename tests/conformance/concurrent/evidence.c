@@ -3,27 +3,27 @@
  * From calls to what must have been true. Follows each owner's requests (an owner and a set of
  * paths, R3) through its calls, which come one after the other, for an owner is one thread.
  */
-#include "sightings.h"
+#include "evidence.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "crossing.h"
+#include "restarts.h"
 
 static bool contains(const char *outer, const char *inner) {
     size_t size = strlen(outer);
     return strncmp(outer, inner, size) == 0 && (inner[size] == '/' || inner[size] == '\0');
 }
 
-bool sighting_parts_conflict(const struct sighting_part *a, const struct sighting_part *b) {
+bool evidence_parts_conflict(const struct evidence_part *a, const struct evidence_part *b) {
     return (!a->shared || !b->shared) && (contains(a->path, b->path) || contains(b->path, a->path));
 }
 
 /* Nobody knows whether it took effect. */
 static bool is_unanswered(const struct call *call) {
-    return call->answered_us == SIGHTING_NEVER || call->outcome == LK_UNAVAILABLE;
+    return call->answered_us == EVIDENCE_NEVER || call->outcome == LK_UNAVAILABLE;
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -48,7 +48,7 @@ static bool same_request(const struct call *a, const struct call *b) {
 
 /* ---- what is put down ------------------------------------------------------------------------ */
 
-void followed_put_hold(struct sightings *sightings, const struct call *call,
+void followed_put_hold(struct evidence *evidence, const struct call *call,
                        const struct followed *followed, int64_t to_us) {
     to_us = least(to_us, followed->deadline_us);
     if (followed->forgotten_us != 0) {
@@ -57,7 +57,7 @@ void followed_put_hold(struct sightings *sightings, const struct call *call,
     if (!followed->held || to_us <= followed->from_us) {
         return;
     }
-    struct hold *hold = &sightings->holds[sightings->hold_count++];
+    struct hold *hold = &evidence->holds[evidence->hold_count++];
     *hold = (struct hold){.owner = call->owner,
                           .from_us = followed->from_us,
                           .to_us = to_us,
@@ -68,16 +68,16 @@ void followed_put_hold(struct sightings *sightings, const struct call *call,
 }
 
 /* Whether the number was told of this request already, before a restart that forgets. */
-static bool was_told(const struct sightings *sightings, const struct call *call, uint64_t value) {
+static bool was_seen(const struct evidence *evidence, const struct call *call, uint64_t value) {
     int64_t forgotten_us = 0; /* what was called before may have been told before */
-    for (size_t i = 0; i < sightings->restart_count; i++) {
-        const struct restart *restart = &sightings->restarts[i];
-        if (sighting_forgets(restart) && call->ended_us > restart->gone_us) {
+    for (size_t i = 0; i < evidence->restart_count; i++) {
+        const struct restart *restart = &evidence->restarts[i];
+        if (restart_forgets(restart) && call->ended_us > restart->gone_us) {
             forgotten_us = restart->back_us;
         }
     }
-    for (size_t i = sightings->draw_count; forgotten_us != 0 && i > 0; i--) {
-        const struct drawn *drawn = &sightings->draws[i - 1];
+    for (size_t i = evidence->draw_count; forgotten_us != 0 && i > 0; i--) {
+        const struct drawn *drawn = &evidence->draws[i - 1];
         if (drawn->value == value && drawn->seen->called_us <= forgotten_us
             && same_request(drawn->seen, call)) {
             return true;
@@ -86,13 +86,13 @@ static bool was_told(const struct sightings *sightings, const struct call *call,
     return false;
 }
 
-static void put_draws(struct sightings *sightings, const struct call *call, uint64_t value,
+static void put_draws(struct evidence *evidence, const struct call *call, uint64_t value,
                       int64_t not_before_us) {
-    if (was_told(sightings, call, value)) {
+    if (was_seen(evidence, call, value)) {
         return;
     }
     for (size_t i = 0; i < call->part_count; i++) {
-        struct drawn *drawn = &sightings->draws[sightings->draw_count];
+        struct drawn *drawn = &evidence->draws[evidence->draw_count];
         *drawn = (struct drawn){.value = value,
                                 .not_before_us = not_before_us,
                                 .known_us = call->answered_us,
@@ -100,35 +100,35 @@ static void put_draws(struct sightings *sightings, const struct call *call, uint
         size_t size = strcspn(call->parts[i].path, "/");
         memcpy(drawn->root, call->parts[i].path, size);
         bool again = i > 0 && strcmp(drawn->root, drawn[-1].root) == 0;
-        sightings->draw_count += again ? 0 : 1;
+        evidence->draw_count += again ? 0 : 1;
     }
 }
 
 /* The latest deadline of what would have had this one, had the store been there all the time. */
-static int64_t outlived(const struct sightings *sightings, int64_t deadline_us) {
+static int64_t outlived(const struct evidence *evidence, int64_t deadline_us) {
     int64_t latest_us = deadline_us;
-    for (size_t i = 0; i < sightings->restart_count; i++) {
-        const struct restart *restart = &sightings->restarts[i];
-        if ((sighting_forgets(restart) ? restart->kept_us : restart->gone_us) <= deadline_us) {
-            latest_us = greatest(latest_us, restart->back_us + sightings->ttl_max_us);
+    for (size_t i = 0; i < evidence->restart_count; i++) {
+        const struct restart *restart = &evidence->restarts[i];
+        if ((restart_forgets(restart) ? restart->kept_us : restart->gone_us) <= deadline_us) {
+            latest_us = greatest(latest_us, restart->back_us + evidence->ttl_max_us);
         }
     }
     return latest_us;
 }
 
-void followed_put_presence(struct sightings *sightings, const struct call *call,
+void followed_put_presence(struct evidence *evidence, const struct call *call,
                            const struct followed *followed, int64_t to_us) {
     if (followed->ticket != 0 || followed->may_stand) {
-        sightings->presences[sightings->presence_count++] =
+        evidence->presences[evidence->presence_count++] =
             (struct presence){.owner = call->owner,
                               .ticket = followed->ticket,
                               .from_us = followed->asked_us,
-                              .to_us = least(to_us, outlived(sightings, followed->longest_us))};
+                              .to_us = least(to_us, outlived(evidence, followed->longest_us))};
     }
 }
 
-static void told_early(struct sightings *sightings, const struct call *call, const char *what) {
-    sightings->lost_early++;
+static void report_early(struct evidence *evidence, const struct call *call, const char *what) {
+    evidence->lost_early++;
     printf("# violation lost-early: %s: %s (call %lu at %" PRId64 ") before its deadline\n",
            call->owner, what, call->number, call->called_us);
 }
@@ -137,13 +137,13 @@ static void told_early(struct sightings *sightings, const struct call *call, con
 
 void followed_weaken(struct followed *followed, const struct call *call) {
     for (size_t i = 0; i < call->part_count; i++) {
-        struct sighting_part *held = &followed->parts[i];
+        struct evidence_part *held = &followed->parts[i];
         held->shared = held->shared || call->parts[i].shared;
         held->units = held->units < call->parts[i].units ? held->units : call->parts[i].units;
     }
 }
 
-static bool same_modes(const struct sighting_part *a, const struct sighting_part *b, size_t count) {
+static bool same_modes(const struct evidence_part *a, const struct evidence_part *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (a[i].shared != b[i].shared || a[i].limit != b[i].limit || a[i].units != b[i].units) {
             return false;
@@ -158,28 +158,28 @@ static bool same_modes(const struct sighting_part *a, const struct sighting_part
  * the first has set.
  */
 static bool is_promised(const struct followed *followed, const struct call *call) {
-    int64_t set_us = call->verb == VERB_RELEASE ? SIGHTING_NEVER : call->called_us + call->ttl_us;
+    int64_t set_us = call->verb == VERB_RELEASE ? EVIDENCE_NEVER : call->called_us + call->ttl_us;
     return followed->held && !followed->disputed
            && least(followed->deadline_us, set_us) > call->answered_us;
 }
 
 /* The request is not the one that was followed any more, or is none. */
-static void begin_anew(struct sightings *sightings, const struct call *call,
+static void begin_anew(struct evidence *evidence, const struct call *call,
                        struct followed *followed) {
     int64_t put_there_us = followed->may_stand ? followed->asked_us : 0;
-    followed_put_presence(sightings, call, followed, call->answered_us);
+    followed_put_presence(evidence, call, followed, call->answered_us);
     *followed = (struct followed){.asked_us = call->created ? call->called_us : put_there_us,
                                   /* An answer that was lost put it there, nobody knows when. */
                                   .ungranted_us = call->created ? call->called_us : 0};
 }
 
-static void see_ticket(struct sightings *sightings, const struct call *call,
+static void see_ticket(struct evidence *evidence, const struct call *call,
                        struct followed *followed) {
     if (call->ticket == followed->ticket) {
         return;
     }
     if (call->created || followed->ticket == 0 || followed->disputed) {
-        begin_anew(sightings, call, followed);
+        begin_anew(evidence, call, followed);
     } else if (followed->arrival != NULL) {
         followed->arrival->same_parts = false; /* a stronger ask in line drew a new one, R9 */
     }
@@ -187,8 +187,8 @@ static void see_ticket(struct sightings *sightings, const struct call *call,
     bool granted_unseen = !call->created && call->token != 0;
     followed->ticket = call->ticket;
     /* A refused ask may have drawn it in line already, and said nothing of it. */
-    put_draws(sightings, call, call->ticket, followed->ungranted_us);
-    struct arrival *arrival = &sightings->arrivals[sightings->arrival_count++];
+    put_draws(evidence, call, call->ticket, followed->ungranted_us);
+    struct arrival *arrival = &evidence->arrivals[evidence->arrival_count++];
     *arrival = (struct arrival){.owner = call->owner,
                                 .ticket = call->ticket,
                                 .called_us = followed->asked_us,
@@ -198,7 +198,7 @@ static void see_ticket(struct sightings *sightings, const struct call *call,
     followed->arrival = arrival;
 }
 
-static void see_grant(struct sightings *sightings, const struct call *call,
+static void see_grant(struct evidence *evidence, const struct call *call,
                       struct followed *followed) {
     bool drawn_for_these = followed->arrival == NULL || followed->arrival->same_parts;
     if (followed->arrival != NULL) {
@@ -209,7 +209,7 @@ static void see_grant(struct sightings *sightings, const struct call *call,
     }
     if (call->token != followed->token) {
         if (call->token != call->ticket) {
-            put_draws(sightings, call, call->token,
+            put_draws(evidence, call, call->token,
                       followed->token != 0 && !followed->disputed ? call->called_us
                                                                   : followed->ungranted_us);
         }
@@ -229,33 +229,32 @@ static void see_grant(struct sightings *sightings, const struct call *call,
 }
 
 /* When its owner calls about the same request again. */
-static int64_t next_call_us(const struct sightings *sightings, const struct call *call) {
-    const struct call *end = sightings->calls + sightings->call_count;
+static int64_t next_call_us(const struct evidence *evidence, const struct call *call) {
+    const struct call *end = evidence->calls + evidence->call_count;
     for (const struct call *next = call + 1; next < end; next++) {
         if (same_request(next, call)) {
             return next->called_us;
         }
     }
-    return SIGHTING_NEVER;
+    return EVIDENCE_NEVER;
 }
 
-static void see_ask(struct sightings *sightings, const struct call *call,
-                    struct followed *followed) {
+static void see_ask(struct evidence *evidence, const struct call *call, struct followed *followed) {
     bool promised = is_promised(followed, call);
     int64_t asked_deadline_us = call->called_us + call->ttl_us;
     struct followed before = *followed;
-    followed_put_hold(sightings, call, followed, call->called_us);
+    followed_put_hold(evidence, call, followed, call->called_us);
     if (followed->held) {
         followed->from_us = greatest(call->called_us, followed->from_us);
         followed_weaken(followed, call);
     }
     if (is_unanswered(call)) {
         followed->deadline_us = least(followed->deadline_us, asked_deadline_us);
-        followed_put_hold(sightings, call, followed, next_call_us(sightings, call));
+        followed_put_hold(evidence, call, followed, next_call_us(evidence, call));
         followed->held = false;
         followed->disputed = true;
         followed->ungranted_us = 0;
-        followed->longest_us = SIGHTING_NEVER;
+        followed->longest_us = EVIDENCE_NEVER;
         followed->arrival = NULL;
         if (followed->ticket == 0 && !followed->may_stand) {
             followed->asked_us = call->called_us;
@@ -270,18 +269,18 @@ static void see_ask(struct sightings *sightings, const struct call *call,
     switch (call->outcome) {
     case LK_GRANTED:
         if (promised && call->created) {
-            told_early(sightings, call, "a lease was made anew");
+            report_early(evidence, call, "a lease was made anew");
         }
-        followed_put_hold(sightings, call, followed, least(call->answered_us, asked_deadline_us));
-        see_ticket(sightings, call, followed);
-        see_grant(sightings, call, followed);
+        followed_put_hold(evidence, call, followed, least(call->answered_us, asked_deadline_us));
+        see_ticket(evidence, call, followed);
+        see_grant(evidence, call, followed);
         followed->longest_us = call->answered_us + call->ttl_us;
         return;
     case LK_WAITING:
         if (promised) {
-            told_early(sightings, call, "a lease was put in line");
+            report_early(evidence, call, "a lease was put in line");
         }
-        see_ticket(sightings, call, followed);
+        see_ticket(evidence, call, followed);
         followed->held = false;
         followed->disputed = false;
         followed->token = 0;
@@ -291,7 +290,7 @@ static void see_ask(struct sightings *sightings, const struct call *call,
     case LK_TIMEOUT:
         /* In line still: it stood before, or an answer that was lost had put it there. */
         if (call->ticket != 0 && !followed->held) {
-            see_ticket(sightings, call, followed);
+            see_ticket(evidence, call, followed);
         }
         break;
     case LK_BUSY:
@@ -299,14 +298,14 @@ static void see_ask(struct sightings *sightings, const struct call *call,
         break;
     default:
         if (promised) {
-            told_early(sightings, call, lk_outcome_name(call->outcome));
+            report_early(evidence, call, lk_outcome_name(call->outcome));
         }
         followed->held = false;
         return;
     }
     /* Refused: a lease is as it was; its deadline may have been moved. */
     if (followed->held) {
-        followed_put_hold(sightings, call, followed, least(call->answered_us, asked_deadline_us));
+        followed_put_hold(evidence, call, followed, least(call->answered_us, asked_deadline_us));
         memcpy(followed->parts, before.parts, sizeof followed->parts);
         followed->from_us = greatest(call->answered_us, before.from_us);
         followed->deadline_us = least(before.deadline_us, asked_deadline_us);
@@ -315,14 +314,14 @@ static void see_ask(struct sightings *sightings, const struct call *call,
     followed->longest_us = greatest(followed->longest_us, call->answered_us + call->ttl_us);
 }
 
-static void see_renewal(struct sightings *sightings, const struct call *call,
+static void see_renewal(struct evidence *evidence, const struct call *call,
                         struct followed *followed) {
     int64_t renewed_us = call->called_us + call->ttl_us;
     bool promised = is_promised(followed, call);
     if (is_unanswered(call)) {
         followed->deadline_us = least(followed->deadline_us, renewed_us);
         followed->ttl_us = least(followed->ttl_us, call->ttl_us);
-        followed->longest_us = SIGHTING_NEVER;
+        followed->longest_us = EVIDENCE_NEVER;
         return;
     }
     if (call->outcome == LK_OK) {
@@ -332,26 +331,26 @@ static void see_renewal(struct sightings *sightings, const struct call *call,
         followed->longest_us = call->answered_us + call->ttl_us;
     } else {
         if (promised) {
-            told_early(sightings, call, "a renewal was refused");
+            report_early(evidence, call, "a renewal was refused");
         }
-        followed_put_hold(sightings, call, followed, call->called_us);
+        followed_put_hold(evidence, call, followed, call->called_us);
         followed->held = false;
     }
 }
 
-static void see_release(struct sightings *sightings, const struct call *call,
+static void see_release(struct evidence *evidence, const struct call *call,
                         struct followed *followed) {
     bool promised = is_promised(followed, call);
     if (!is_unanswered(call) && call->outcome != LK_OK && promised) {
-        told_early(sightings, call, "a release was refused");
+        report_early(evidence, call, "a release was refused");
     }
-    followed_put_hold(sightings, call, followed, call->called_us);
-    followed_put_presence(sightings, call, followed,
-                          call->outcome == LK_OK ? call->answered_us : SIGHTING_NEVER);
+    followed_put_hold(evidence, call, followed, call->called_us);
+    followed_put_presence(evidence, call, followed,
+                          call->outcome == LK_OK ? call->answered_us : EVIDENCE_NEVER);
     if (is_unanswered(call)) { /* it may be there still, with the numbers that it had */
         followed->held = false;
         followed->arrival = NULL;
-        followed->longest_us = SIGHTING_NEVER;
+        followed->longest_us = EVIDENCE_NEVER;
         return;
     }
     *followed = (struct followed){0};
@@ -364,28 +363,28 @@ static void see_release(struct sightings *sightings, const struct call *call,
  * nothing else is certain. They were drawn by this call if the store cannot have come back with
  * an earlier request for the same paths.
  */
-static void see_doubtful(struct sightings *sightings, const struct call *call,
+static void see_doubtful(struct evidence *evidence, const struct call *call,
                          const struct followed *followed) {
-    if (call->answered_us == SIGHTING_NEVER || call->verb != VERB_ASK) {
+    if (call->answered_us == EVIDENCE_NEVER || call->verb != VERB_ASK) {
         return;
     }
     bool is_drawn_here = call->created && followed->ticket == 0 && !followed->may_stand;
     int64_t not_before_us = is_drawn_here ? call->called_us : 0;
     if (call->ticket != 0) {
-        put_draws(sightings, call, call->ticket, not_before_us);
+        put_draws(evidence, call, call->ticket, not_before_us);
     }
     if (call->token != 0 && call->token != call->ticket) {
-        put_draws(sightings, call, call->token, not_before_us);
+        put_draws(evidence, call, call->token, not_before_us);
     }
 }
 
 /* Follows the request of calls[first] through all later calls of its owner. */
-static void follow(struct sightings *sightings, size_t first, bool *seen) {
+static void follow(struct evidence *evidence, size_t first, bool *seen) {
     struct followed followed = {0};
-    struct crossing crossing = {0};
-    const struct call *last = &sightings->calls[first];
-    for (size_t i = first; i < sightings->call_count; i++) {
-        struct call *call = &sightings->calls[i];
+    struct restart_cursor cursor = {0};
+    const struct call *last = &evidence->calls[first];
+    for (size_t i = first; i < evidence->call_count; i++) {
+        struct call *call = &evidence->calls[i];
         if (strcmp(call->owner, last->owner) != 0) {
             break;
         }
@@ -394,26 +393,26 @@ static void follow(struct sightings *sightings, size_t first, bool *seen) {
         }
         seen[i] = true;
         last = call;
-        if (crossing_before(sightings, &crossing, call, &followed)) {
-            see_doubtful(sightings, call, &followed);
-            call->answered_us = SIGHTING_NEVER;
+        if (restarts_before(evidence, &cursor, call, &followed)) {
+            see_doubtful(evidence, call, &followed);
+            call->answered_us = EVIDENCE_NEVER;
         }
         switch (call->verb) {
         case VERB_ASK:
-            see_ask(sightings, call, &followed);
+            see_ask(evidence, call, &followed);
             break;
         case VERB_RENEW:
-            see_renewal(sightings, call, &followed);
+            see_renewal(evidence, call, &followed);
             break;
         case VERB_RELEASE:
-            see_release(sightings, call, &followed);
+            see_release(evidence, call, &followed);
             break;
         }
-        crossing_after(sightings, &crossing, call, &followed);
+        restarts_after(evidence, &cursor, call, &followed);
     }
-    crossing_end(sightings, &crossing, last, &followed);
-    followed_put_hold(sightings, last, &followed, SIGHTING_NEVER);
-    followed_put_presence(sightings, last, &followed, SIGHTING_NEVER);
+    restarts_end(evidence, &cursor, last, &followed);
+    followed_put_hold(evidence, last, &followed, EVIDENCE_NEVER);
+    followed_put_presence(evidence, last, &followed, EVIDENCE_NEVER);
 }
 
 static void *take(size_t count, size_t size) {
@@ -425,30 +424,30 @@ static void *take(size_t count, size_t size) {
     return taken;
 }
 
-void sightings_derive(struct sightings *sightings) {
-    size_t calls = sightings->call_count;
+void evidence_derive(struct evidence *evidence) {
+    size_t calls = evidence->call_count;
     bool *seen = take(calls, sizeof *seen);
     /* No call puts down more than these; an arrival or two more for the last of a request. */
-    sightings->holds = take(5 * calls, sizeof *sightings->holds);
-    sightings->draws = take(2 * SIGHTING_PARTS_MAX * calls, sizeof *sightings->draws);
-    sightings->arrivals = take(calls, sizeof *sightings->arrivals);
-    sightings->presences = take(3 * calls, sizeof *sightings->presences);
+    evidence->holds = take(5 * calls, sizeof *evidence->holds);
+    evidence->draws = take(2 * EVIDENCE_PARTS_MAX * calls, sizeof *evidence->draws);
+    evidence->arrivals = take(calls, sizeof *evidence->arrivals);
+    evidence->presences = take(3 * calls, sizeof *evidence->presences);
     for (size_t i = 0; i < calls; i++) {
-        sightings->ttl_max_us = greatest(sightings->ttl_max_us, sightings->calls[i].ttl_us);
+        evidence->ttl_max_us = greatest(evidence->ttl_max_us, evidence->calls[i].ttl_us);
     }
     for (size_t i = 0; i < calls; i++) {
         if (!seen[i]) {
-            follow(sightings, i, seen);
+            follow(evidence, i, seen);
         }
     }
     free(seen);
 }
 
-void sightings_free(struct sightings *sightings) {
-    free(sightings->calls);
-    free(sightings->holds);
-    free(sightings->draws);
-    free(sightings->arrivals);
-    free(sightings->presences);
-    free(sightings->restarts);
+void evidence_free(struct evidence *evidence) {
+    free(evidence->calls);
+    free(evidence->holds);
+    free(evidence->draws);
+    free(evidence->arrivals);
+    free(evidence->presences);
+    free(evidence->restarts);
 }

@@ -14,32 +14,32 @@
 #include "lockkeeper/terms.h"
 
 enum {
-    SIGHTING_PARTS_MAX = 4,
-    SIGHTING_PATH_MAX = 32,
-    SIGHTING_OWNER_MAX = 32,
-    SIGHTING_ROOTS_MAX = 64,
+    EVIDENCE_PARTS_MAX = 4,
+    EVIDENCE_PATH_MAX = 32,
+    EVIDENCE_OWNER_MAX = 32,
+    EVIDENCE_ROOTS_MAX = 64,
 };
 
-#define SIGHTING_NEVER INT64_MAX /* the instant of an answer that did not come */
+#define EVIDENCE_NEVER INT64_MAX /* the instant of an answer that did not come */
 
-struct sighting_part {
-    char path[SIGHTING_PATH_MAX];
+struct evidence_part {
+    char path[EVIDENCE_PATH_MAX];
     bool shared;
     uint32_t limit;
     uint32_t units; /* exclusive: 0 */
 };
 
-enum sighting_verb { VERB_ASK, VERB_RENEW, VERB_RELEASE };
+enum evidence_verb { VERB_ASK, VERB_RENEW, VERB_RELEASE };
 
 struct call {
     unsigned long number;
     int64_t called_us;
-    int64_t answered_us; /* SIGHTING_NEVER: unknown whether it took effect */
-    int64_t ended_us;    /* when it returned, whatever it said; SIGHTING_NEVER: it did not */
-    char owner[SIGHTING_OWNER_MAX];
-    enum sighting_verb verb;
+    int64_t answered_us; /* EVIDENCE_NEVER: unknown whether it took effect */
+    int64_t ended_us;    /* when it returned, whatever it said; EVIDENCE_NEVER: it did not */
+    char owner[EVIDENCE_OWNER_MAX];
+    enum evidence_verb verb;
     int64_t ttl_us;
-    struct sighting_part parts[SIGHTING_PARTS_MAX];
+    struct evidence_part parts[EVIDENCE_PARTS_MAX];
     size_t part_count;
     lk_outcome outcome;
     uint64_t ticket;
@@ -53,19 +53,19 @@ struct hold {
     int64_t from_us;
     int64_t to_us;
     uint64_t token;
-    struct sighting_part parts[SIGHTING_PARTS_MAX];
+    struct evidence_part parts[EVIDENCE_PARTS_MAX];
     /*
      * What the token was drawn for: R7c judged this; what became no stronger was not judged. Parts
      * without a path: it was granted unseen, and converted by the very call that showed it.
      */
-    struct sighting_part drawn_for[SIGHTING_PARTS_MAX];
+    struct evidence_part drawn_for[EVIDENCE_PARTS_MAX];
     size_t part_count;
 };
 
 /* A ticket or token, and between which instants it was drawn. */
 struct drawn {
     uint64_t value;
-    char root[SIGHTING_PATH_MAX];
+    char root[EVIDENCE_PATH_MAX];
     int64_t not_before_us;
     int64_t known_us;
     const struct call *seen; /* where it was seen first */
@@ -80,7 +80,7 @@ struct arrival {
     int64_t grant_called_us; /* when the call began that was told of the grant */
     int64_t granted_us;
     bool same_parts; /* no ask before the grant named other modes */
-    struct sighting_part parts[SIGHTING_PARTS_MAX];
+    struct evidence_part parts[EVIDENCE_PARTS_MAX];
     size_t part_count;
 };
 
@@ -106,13 +106,13 @@ struct presence {
 struct restart {
     int64_t gone_us;
     int64_t back_us;
-    int64_t kept_us; /* SIGHTING_NEVER: nothing is forgotten */
+    int64_t kept_us; /* EVIDENCE_NEVER: nothing is forgotten */
     int64_t taken_us;
     bool unnoticed; /* the store does not know of it, and gives nothing a longer life */
-    char roots[SIGHTING_ROOTS_MAX]; /* that went, each between blanks; empty: all */
+    char roots[EVIDENCE_ROOTS_MAX]; /* that went, each between blanks; empty: all */
 };
 
-struct sightings {
+struct evidence {
     struct call *calls; /* in the order of each log; logs one after the other */
     size_t call_count;
     struct hold *holds;
@@ -135,17 +135,17 @@ struct sightings {
  * Reads one log and appends its calls and its restarts, which are in one log, in their order.
  * False, with a line on stderr: it is no log.
  */
-bool sightings_read(struct sightings *sightings, const char *path);
+bool evidence_read(struct evidence *evidence, const char *path);
 
 /* Works out all the rest from the calls. Prints what was lost early. */
-void sightings_derive(struct sightings *sightings);
+void evidence_derive(struct evidence *evidence);
 
-void sightings_free(struct sightings *sightings);
+void evidence_free(struct evidence *evidence);
 
 /* Whether the store came back from it with an earlier state. */
-bool sighting_forgets(const struct restart *restart);
+bool restart_forgets(const struct restart *restart);
 
 /* R5 and R6 for parts of different owners. */
-bool sighting_parts_conflict(const struct sighting_part *a, const struct sighting_part *b);
+bool evidence_parts_conflict(const struct evidence_part *a, const struct evidence_part *b);
 
 #endif

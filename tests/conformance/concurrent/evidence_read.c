@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sightings.h"
+#include "evidence.h"
 
 enum { LINE_BYTES_MAX = 512, GROWTH = 4096 };
 
@@ -20,8 +20,8 @@ static bool outcome_of(const char *name, lk_outcome *ret_outcome) {
 }
 
 /* PATH, PATH?shared or PATH?limit=N&units=U: all that an actor writes. */
-static bool read_part(const char *text, struct sighting_part *ret_part) {
-    struct sighting_part part = {0};
+static bool read_part(const char *text, struct evidence_part *ret_part) {
+    struct evidence_part part = {0};
     size_t size = strcspn(text, "?");
     if (size == 0 || size >= sizeof part.path) {
         return false;
@@ -45,7 +45,7 @@ static bool read_call(char *line, struct call *ret_call) {
     char verb[16];
     int64_t ttl_ms;
     int used = 0;
-    struct call call = {.answered_us = SIGHTING_NEVER, .ended_us = SIGHTING_NEVER};
+    struct call call = {.answered_us = EVIDENCE_NEVER, .ended_us = EVIDENCE_NEVER};
     if (sscanf(line, "call %lu %" SCNd64 " %31s %15s %*s %" SCNd64 "%n", &call.number,
                &call.called_us, call.owner, verb, &ttl_ms, &used)
         != 5) {
@@ -64,7 +64,7 @@ static bool read_call(char *line, struct call *ret_call) {
     char *rest = line + used;
     for (char *part = strtok_r(NULL, " \n", &rest); part != NULL;
          part = strtok_r(NULL, " \n", &rest)) {
-        if (call.part_count == SIGHTING_PARTS_MAX
+        if (call.part_count == EVIDENCE_PARTS_MAX
             || !read_part(part, &call.parts[call.part_count])) {
             return false;
         }
@@ -83,7 +83,7 @@ static bool read_answer(const char *line, struct call *call) {
     if (sscanf(line, "answer %lu %" SCNd64 " %23s %" SCNu64 " %" SCNu64 " %d", &number,
                &answered_us, name, &call->ticket, &call->token, &created)
             != 6
-        || number != call->number || call->ended_us != SIGHTING_NEVER
+        || number != call->number || call->ended_us != EVIDENCE_NEVER
         || answered_us < call->called_us || !outcome_of(name, &call->outcome)) {
         return false;
     }
@@ -95,17 +95,17 @@ static bool read_answer(const char *line, struct call *call) {
     return true;
 }
 
-static struct call *add_call(struct sightings *sightings) {
-    if (sightings->call_count % GROWTH == 0) {
+static struct call *add_call(struct evidence *evidence) {
+    if (evidence->call_count % GROWTH == 0) {
         struct call *calls =
-            realloc(sightings->calls, (sightings->call_count + GROWTH) * sizeof *calls);
+            realloc(evidence->calls, (evidence->call_count + GROWTH) * sizeof *calls);
         if (calls == NULL) {
             fputs("checker: out of memory\n", stderr);
             exit(2);
         }
-        sightings->calls = calls;
+        evidence->calls = calls;
     }
-    return &sightings->calls[sightings->call_count];
+    return &evidence->calls[evidence->call_count];
 }
 
 /* ["unnoticed"] ["of" ROOT...], what may come behind the instants. */
@@ -129,15 +129,15 @@ static bool read_restart_words(char *words, struct restart *restart) {
 }
 
 /* GONE BACK, and if it forgets KEPT TAKEN and words: of one after the last one was over. */
-static bool read_restart(char *line, struct sightings *sightings) {
-    size_t count = sightings->restart_count;
-    struct restart *restarts = realloc(sightings->restarts, (count + 1) * sizeof *restarts);
+static bool read_restart(char *line, struct evidence *evidence) {
+    size_t count = evidence->restart_count;
+    struct restart *restarts = realloc(evidence->restarts, (count + 1) * sizeof *restarts);
     if (restarts == NULL) {
         fputs("checker: out of memory\n", stderr);
         exit(2);
     }
-    sightings->restarts = restarts;
-    sightings->restart_count++;
+    evidence->restarts = restarts;
+    evidence->restart_count++;
     struct restart *restart = &restarts[count];
     int used = 0;
     *restart = (struct restart){0};
@@ -145,20 +145,20 @@ static bool read_restart(char *line, struct sightings *sightings) {
         sscanf(line, "restart %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &restart->gone_us,
                &restart->back_us, &restart->kept_us, &restart->taken_us, &used);
     if (instants == 2) {
-        restart->kept_us = SIGHTING_NEVER;
+        restart->kept_us = EVIDENCE_NEVER;
         restart->taken_us = restart->gone_us;
     } else if (instants != 4 || !read_restart_words(line + used, restart)) {
         return false;
     }
-    int64_t first_us = sighting_forgets(restart) ? restart->kept_us : restart->gone_us;
+    int64_t first_us = restart_forgets(restart) ? restart->kept_us : restart->gone_us;
     return first_us <= restart->taken_us && restart->taken_us <= restart->gone_us
            && restart->gone_us <= restart->back_us
            && (count == 0 || first_us > restarts[count - 1].back_us);
 }
 
-bool sightings_read(struct sightings *sightings, const char *path) {
+bool evidence_read(struct evidence *evidence, const char *path) {
     char line[LINE_BYTES_MAX];
-    size_t first = sightings->call_count;
+    size_t first = evidence->call_count;
     FILE *in = fopen(path, "r");
     bool good = in != NULL;
     while (good && fgets(line, sizeof line, in) != NULL) {
@@ -166,13 +166,13 @@ bool sightings_read(struct sightings *sightings, const char *path) {
             continue;
         }
         if (strncmp(line, "call ", 5) == 0) {
-            good = read_call(line, add_call(sightings));
-            sightings->call_count += good ? 1 : 0;
+            good = read_call(line, add_call(evidence));
+            evidence->call_count += good ? 1 : 0;
         } else if (strncmp(line, "restart ", 8) == 0) {
-            good = read_restart(line, sightings);
+            good = read_restart(line, evidence);
         } else {
-            good = sightings->call_count > first
-                   && read_answer(line, &sightings->calls[sightings->call_count - 1]);
+            good = evidence->call_count > first
+                   && read_answer(line, &evidence->calls[evidence->call_count - 1]);
         }
     }
     if (!good) {

@@ -3,10 +3,10 @@
  * What is known of one request while its calls are followed, and what a restart of the store leaves
  * of that.
  */
-#ifndef CONFORMANCE_CROSSING_H
-#define CONFORMANCE_CROSSING_H
+#ifndef CONFORMANCE_RESTARTS_H
+#define CONFORMANCE_RESTARTS_H
 
-#include "sightings.h"
+#include "evidence.h"
 
 /* What is known of the request that is being followed. */
 struct followed {
@@ -23,43 +23,43 @@ struct followed {
     int64_t ungranted_us; /* it had no token yet when a call that began then was decided */
     uint64_t ticket;
     uint64_t token;
-    struct sighting_part parts[SIGHTING_PARTS_MAX];
-    struct sighting_part drawn_for[SIGHTING_PARTS_MAX];
+    struct evidence_part parts[EVIDENCE_PARTS_MAX];
+    struct evidence_part drawn_for[EVIDENCE_PARTS_MAX];
     struct arrival *arrival; /* NULL: not waiting for its first grant */
 };
 
 /* The certain hold ends here at the latest, or goes on with other parts or another token. */
-void followed_put_hold(struct sightings *sightings, const struct call *call,
+void followed_put_hold(struct evidence *evidence, const struct call *call,
                        const struct followed *followed, int64_t to_us);
 
-void followed_put_presence(struct sightings *sightings, const struct call *call,
+void followed_put_presence(struct evidence *evidence, const struct call *call,
                            const struct followed *followed, int64_t to_us);
 
 /* While an ask that may convert is under way, only the weaker of both modes is certain. */
 void followed_weaken(struct followed *followed, const struct call *call);
 
 /* How far the calls of a request have come on the way over all restarts. Begins as zeros. */
-struct crossing {
+struct restart_cursor {
     size_t next;     /* the restart that comes next, */
     bool is_crossed; /* or is crossed, but calls may have met the store on either side of it */
-    bool has_firm;
-    bool has_lost;        /* calls that it may undo */
-    struct followed firm; /* what is certain in whichever state the store goes on from */
+    bool has_baseline;
+    bool has_lost;            /* calls that it may undo */
+    struct followed baseline; /* what is certain in whichever state the store goes on from */
 };
 
 /*
  * Crosses the restarts that lie before the call. Returns whether the call may have met the store
  * on either side of one that forgets: then what it did may be undone although it was answered.
  */
-bool crossing_before(struct sightings *sightings, struct crossing *crossing,
+bool restarts_before(struct evidence *evidence, struct restart_cursor *cursor,
                      const struct call *call, struct followed *followed);
 
 /* What the call did, of which `followed` knows by now, may be undone. */
-void crossing_after(const struct sightings *sightings, struct crossing *crossing,
+void restarts_after(const struct evidence *evidence, struct restart_cursor *cursor,
                     const struct call *call, struct followed *followed);
 
 /* Crosses all restarts that are left, behind the last call. */
-void crossing_end(struct sightings *sightings, struct crossing *crossing, const struct call *last,
+void restarts_end(struct evidence *evidence, struct restart_cursor *cursor, const struct call *last,
                   struct followed *followed);
 
 #endif
